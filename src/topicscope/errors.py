@@ -1,0 +1,61 @@
+"""The one exception that means 'the input is wrong': its message is one line, and the command line exits with 2."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import pydantic
+
+
+class InputError(ValueError):
+    """What was wrong, what was expected, what to do: in one line."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """' (did you mean X?)' for a mistyped name, or the known names where none is near."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
+
+
+def validated(adapter: pydantic.TypeAdapter[Any], data: Any, where: str = "config") -> Any:
+    """Validate `data`, turning pydantic's report into one line that names the key and, if unknown, the nearest known one."""
+    try:
+        return adapter.validate_python(data)
+    except pydantic.ValidationError as error:
+        raise InputError(one_line(error, adapter, where)) from None
+
+
+def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any], where: str) -> str:
+    errors = error.errors(include_url=False)
+    first = next((e for e in errors if e["type"] in _UNKNOWN), errors[0])
+    path = [str(part) for part in first["loc"]]
+    key = ".".join(path)
+    if first["type"] in _UNKNOWN:
+        known = _fields_at(adapter.json_schema(), path[:-1])
+        return f"{where}: unknown key {key!r}; {nearest(path[-1], known)}"
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":  # raised by this project's own checks, which already say everything
+        return f"{where}: {message}"
+    return f"{where}: {key} = {first['input']!r}: {message[0].lower()}{message[1:]}"
+
+
+_UNKNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
+
+
+def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
+    node = schema
+    for part in path:
+        node = _follow(schema, node.get("properties", {}).get(part, {}))
+    return list(_follow(schema, node).get("properties", {}))
+
+
+def _follow(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    for option in node.get("anyOf", []):
+        if "$ref" in option:
+            node = option
+    if "$ref" in node:
+        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+    return node

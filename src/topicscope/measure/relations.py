@@ -1,0 +1,59 @@
+"""Word relations (same word, same topic, different topic) and the means of a matrix over them. [MASK] is in no relation.
+
+    >>> topic = np.array([0, 1, 1, 2, 2])
+    >>> matrix_block_means(relation_masks(topic), torch.eye(5).view(1, 25)).tolist()
+    [[0.0, 0.0, 1.0]]
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+class BlockMeans(NamedTuple):
+    """Means of a word-by-word matrix: other words of the same topic, words of different topics, the diagonal."""
+
+    same: float
+    different: float
+    diagonal: float
+
+
+def relation_masks(topic: Int[np.ndarray, " V"], dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> Float[Tensor, "3 V*V"]:
+    """Rows that average a flattened V x V matrix over (same topic, different topic, diagonal); a relation nobody is in gives NaN."""
+    words = topic > 0
+    both = words[:, None] & words
+    same_topic = topic[:, None] == topic
+    diagonal = np.eye(len(topic), dtype=bool)
+    masks = np.stack([both & same_topic & ~diagonal, both & ~same_topic, both & diagonal]).reshape(3, -1).astype(float)
+    with np.errstate(invalid="ignore"):
+        masks /= masks.sum(1, keepdims=True)
+    return torch.tensor(masks, dtype=dtype, device=device)
+
+
+def matrix_block_means(masks: Float[Tensor, "3 V*V"], matrices: Float[Tensor, "*E V*V"]) -> Float[Tensor, "*E 3"]:
+    """Means of flattened matrices over the three relations."""
+    return matrices @ masks.mT
+
+
+def gram_block_means(topics: int, embedding: Float[Tensor, "E d V"]) -> Float[Tensor, "E 3"]:
+    """The same for the Gram matrix W_E'W_E, from sums of vectors: the V x V matrix is never built.
+
+    The words 1..Tv lie topic by topic, so the sum over a topic's pairs is the squared length of its vectors' sum.
+    """
+    models, d, vocabulary = embedding.shape
+    v = (vocabulary - 1) // topics
+    words = embedding[:, :, 1:]
+    lengths = words.square().sum((1, 2))
+    topic_sums = words.reshape(models, d, topics, v).sum(3)
+    inside = topic_sums.square().sum((1, 2))
+    total = topic_sums.sum(2).square().sum(1)
+    n = topics * v
+    nan = torch.full_like(total, torch.nan)
+    same = (inside - lengths) / (n * (v - 1)) if v > 1 else nan
+    different = (total - inside) / (n * (n - v)) if topics > 1 else nan
+    return torch.stack([same, different, lengths / n], dim=1)

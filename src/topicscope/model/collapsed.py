@@ -1,0 +1,173 @@
+"""The collapsed pass: the same loss from word counts, with its gradient by hand.
+
+At the level of words the model is two V x V tables: scores L (query word, key word) and contributions U (output word, key word).
+A query word j of document b attends word i with weight C[b,i] exp(L[j,i]) / sum_l C[b,l] exp(L[j,l]) and predicts U A; biases fold
+into the tables because attention sums to 1. So: parts -> tables -> loss, and the gradient back the same way.
+E models run side by side (leading axis). Exact, and tested against the dense pass in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from topicscope.model.objective import Objective, value_and_slope
+from topicscope.model.parts import ATTENTION_PARTS, ModelConfig
+from topicscope.model.weights import Weights
+from topicscope.world import Batch
+
+Parts = Mapping[str, Tensor]
+
+
+@dataclass
+class Tables:
+    """The model at the level of words, and the products that the gradient needs again. None stands for an identity."""
+
+    embedding: Float[Tensor, "E d V"] | None
+    head: Float[Tensor, "E V d"] | None
+    key: Float[Tensor, "E d_a V"] | None  # W_K Z + b_K
+    query: Float[Tensor, "E d_a V"] | None
+    scores: Float[Tensor, "E V V"] | None  # L; None: uniform attention
+    mixed: Float[Tensor, "E d V"]  # W_V Z + b_V, the same bias in every column
+    contributions: Float[Tensor, "E V V"]  # U
+
+
+def product(left: Tensor | None, right: Tensor | None) -> Tensor:
+    """Matrix product where None is the identity."""
+    if left is None or right is None:
+        result = left if right is None else right
+        assert result is not None
+        return result
+    return torch.bmm(left.expand(len(right), -1, -1), right) if len(left) < len(right) else torch.bmm(left, right.expand(len(left), -1, -1))
+
+
+def tables(config: ModelConfig, parts: Parts, vocabulary: int) -> Tables:
+    embedding = parts.get("embedding")
+    head = parts.get("head")
+    if config.head == "tied" and embedding is not None:
+        head = embedding.mT
+    key = query = scores = None
+    if not config.uniform_attention:
+        key = plus_column(product(parts["key"], embedding), parts.get("key_bias"))
+        query = product(parts["query"], embedding) if "query" in parts else torch.zeros_like(key)
+        query = plus_column(query, parts.get("query_bias"))
+        scores = scaled_product(query.mT, key, 1 / math.sqrt(key.shape[1]))
+    value = parts.get("value")
+    if value is None and embedding is None:  # an identity has to be written out once
+        reference = next(iter(parts.values()))
+        value = torch.eye(vocabulary, dtype=reference.dtype, device=reference.device)[None]
+    mixed = plus_column(product(value, embedding), parts.get("value_bias"))
+    contributions = plus_column(product(head, mixed), parts.get("prediction_bias"))
+    return Tables(embedding, head, key, query, scores, mixed, contributions)
+
+
+def scaled_product(left: Float[Tensor, "E m n"], right: Float[Tensor, "E n k"], scale: float, out: Tensor | None = None) -> Float[Tensor, "E m k"]:
+    target = left.new_empty(len(left), left.shape[1], right.shape[2]) if out is None else out
+    return torch.baddbmm(target, left, right, beta=0, alpha=scale, out=target)
+
+
+def plus_column(matrix: Float[Tensor, "E m n"], column: Float[Tensor, "E m"] | None) -> Float[Tensor, "E m n"]:
+    return matrix if column is None else matrix + column[:, :, None]
+
+
+def attend(scores: Float[Tensor, "E V V"] | None, batch: Batch, models: int) -> Float[Tensor, "E R V"]:
+    """Attention of each row over the words of its document. Softmax of score + log count is stable whatever the scores."""
+    vocabulary = batch.context.shape[-1]
+    context = batch.context.view(-1, vocabulary).index_select(0, batch.row_document)
+    if scores is not None:
+        context += scores.view(-1, vocabulary).index_select(0, batch.row_query)
+        context = torch.softmax(context, -1)
+    return context.view(models, -1, vocabulary)
+
+
+@torch.no_grad()
+def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
+    """Loss of every model, without the L2 penalty."""
+    word = tables(config, weights.parts, batch.context.shape[-1])
+    attention = attend(word.scores, batch, weights.models)
+    output = product(attention, word.contributions.mT)
+    return value_and_slope(objective.loss, output, batch.row_weight, batch.target, batch.target_weight)[0]
+
+
+@torch.no_grad()
+def loss_and_gradient(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None) -> Float[Tensor, " E"]:
+    """Loss of every model (without the L2 penalty); the gradient of the objective, penalty included, goes to `weights.gradients`.
+
+    `wanted` names the parts whose gradient is needed (default: all that are trained); the others' is left alone.
+    """
+    wanted = weights.trained if wanted is None else wanted
+    parts, gradients = weights.parts, weights.gradients
+    word = tables(config, parts, batch.context.shape[-1])
+    attention = attend(word.scores, batch, weights.models)
+    output = product(attention, word.contributions.mT)
+    loss, slope = value_and_slope(objective.loss, output, batch.row_weight, batch.target, batch.target_weight)
+
+    d_embedding = torch.zeros_like(word.embedding) if word.embedding is not None and "embedding" in wanted else None
+    if word.scores is not None and (d_embedding is not None or any(part in wanted for part in ATTENTION_PARTS)):
+        d_scores = scores_slope(attention, slope, word.contributions, batch)
+        back_through_attention(word, parts, gradients, d_scores, wanted, d_embedding)
+    direct = gradients["value"] if "value" in wanted and word.head is None and word.embedding is None else None
+    d_contributions = torch.bmm(slope.mT, attention) if direct is None else torch.bmm(slope.mT, attention, out=direct)
+    back_through_value(config, word, parts, gradients, d_contributions, wanted, d_embedding)
+    if d_embedding is not None:
+        gradients["embedding"].copy_(d_embedding)
+    for part, rate in objective.penalties(weights.trained).items():
+        if part in wanted:
+            gradients[part].add_(parts[part], alpha=2 * rate)
+    return loss
+
+
+def scores_slope(attention: Tensor, slope: Tensor, contributions: Tensor, batch: Batch) -> Float[Tensor, "E V V"]:
+    """dL: back through the softmax of each row, then rows with the same query word added up."""
+    models, _, vocabulary = attention.shape
+    d_attention = product(slope, contributions)
+    d_logits = torch.ops.aten._softmax_backward_data(d_attention, attention, -1, attention.dtype)
+    d_scores = torch.zeros(models * vocabulary, vocabulary, dtype=attention.dtype, device=attention.device)
+    d_scores.index_add_(0, batch.row_query, d_logits.view(-1, vocabulary))
+    return d_scores.view(models, vocabulary, vocabulary)
+
+
+def back_through_attention(
+    word: Tables, parts: Parts, gradients: Parts, d_scores: Tensor, wanted: Collection[str], d_embedding: Tensor | None
+) -> None:
+    """L = (W_Q Z + b_Q)'(W_K Z + b_K) / sqrt(d_a)."""
+    assert word.key is not None and word.query is not None
+    for name, other, slope in (("key", word.query, d_scores), ("query", word.key, d_scores.mT)):
+        if name not in parts and f"{name}_bias" not in wanted:
+            continue
+        direct = gradients[name] if word.embedding is None and name in wanted else None
+        d_projected = scaled_product(other, slope, 1 / math.sqrt(other.shape[1]), out=direct)  # d_a x V
+        if name in wanted and word.embedding is not None:
+            torch.bmm(d_projected, word.embedding.mT, out=gradients[name])
+        if f"{name}_bias" in wanted:
+            torch.sum(d_projected, -1, out=gradients[f"{name}_bias"])
+        if d_embedding is not None and name in parts:
+            d_embedding.baddbmm_(parts[name].mT.expand(len(d_projected), -1, -1), d_projected)
+
+
+def back_through_value(
+    config: ModelConfig, word: Tables, parts: Parts, gradients: Parts, d_contributions: Tensor, wanted: Collection[str], d_embedding: Tensor | None
+) -> None:
+    """U = W_pred (W_V Z + b_V) + b_pred, with W_pred = W_E' where it is tied."""
+    if "prediction_bias" in wanted:
+        torch.sum(d_contributions, -1, out=gradients["prediction_bias"])
+    if "head" in wanted:
+        torch.bmm(d_contributions, word.mixed.mT, out=gradients["head"])
+    d_mixed = d_contributions if word.head is None else product(word.head.mT, d_contributions)
+    if "value_bias" in wanted:
+        torch.sum(d_mixed, -1, out=gradients["value_bias"])
+    if "value" in wanted and word.embedding is not None:
+        torch.bmm(d_mixed, word.embedding.mT, out=gradients["value"])
+    elif "value" in wanted and word.head is not None:  # without either it was written there directly
+        gradients["value"].copy_(d_mixed)
+    if d_embedding is not None:
+        value = parts.get("value")
+        d_embedding += product(None if value is None else value.mT, d_mixed)
+        if config.head == "tied":
+            d_embedding += product(word.mixed, d_contributions.mT)
+

@@ -1,0 +1,90 @@
+"""The dense pass: every position of every document, as eq 6 is written. The specification; the collapsed pass is tested against it.
+
+One model, autograd, no tricks. Columns of the paper are the last axis but one here: Z is (documents, d, positions).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from topicscope.model.objective import Objective
+from topicscope.model.parts import ModelConfig
+
+Parts = Mapping[str, Tensor]
+
+
+def embed(config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], vocabulary: int) -> Float[Tensor, "B d N"]:
+    """Z = W_E X; padding (-1) is embedded as [MASK] and hidden from attention by the caller."""
+    reference = next(iter(parts.values()))
+    one_hot = functional.one_hot(shown.clamp(min=0), vocabulary).to(reference.dtype).mT
+    return one_hot if config.embedding == "one-hot" else parts["embedding"] @ one_hot
+
+
+def attention(config: ModelConfig, parts: Parts, z: Float[Tensor, "B d N"], visible: Bool[Tensor, "B N"]) -> Float[Tensor, "B N N"]:
+    """A = softmax over keys of (W_K Z + b_K)'(W_Q Z + b_Q) / sqrt(d_a); columns sum to 1 (eq 5)."""
+    if config.key == "zero":
+        scores = z.new_zeros(z.shape[0], z.shape[2], z.shape[2])
+    else:
+        key = parts["key"] @ z
+        query = parts["query"] @ z if "query" in parts else torch.zeros_like(key)
+        if "key_bias" in parts:
+            key = key + parts["key_bias"][:, None]
+        if "query_bias" in parts:
+            query = query + parts["query_bias"][:, None]
+        scores = key.mT @ query / math.sqrt(key.shape[1])
+    return torch.softmax(scores.masked_fill(~visible[:, :, None], -math.inf), dim=1)
+
+
+def dense_forward(
+    config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], visible: Bool[Tensor, "B N"], vocabulary: int
+) -> Float[Tensor, "B V N"]:
+    """f(X) = W_pred (W_V Z A + b_V) + b_pred at every position (eq 6)."""
+    z = embed(config, parts, shown, vocabulary)
+    attended = z @ attention(config, parts, z, visible)
+    hidden = parts["value"] @ attended if "value" in parts else attended
+    if "value_bias" in parts:
+        hidden = hidden + parts["value_bias"][:, None]
+    if config.head == "untied":
+        output = parts["head"] @ hidden
+    elif config.head == "tied" and config.embedding == "trained":
+        output = parts["embedding"].mT @ hidden
+    else:
+        output = hidden
+    return output + parts["prediction_bias"][:, None] if "prediction_bias" in parts else output
+
+
+def visible_positions(config: ModelConfig, words: Int[Tensor, "B N"], selected: Bool[Tensor, "B N"]) -> Bool[Tensor, "B N"]:
+    """All positions of the document; with `hide_masked` the unmasked ones, where there is any."""
+    there = words >= 0
+    if not config.hide_masked:
+        return there
+    unmasked = there & ~selected
+    return torch.where(unmasked.any(1, keepdim=True), unmasked, there)
+
+
+def dense_loss(
+    config: ModelConfig,
+    parts: Parts,
+    objective: Objective,
+    words: Int[Tensor, "B N"],
+    shown: Int[Tensor, "B N"],
+    selected: Bool[Tensor, "B N"],
+    vocabulary: int,
+) -> Float[Tensor, ""]:
+    """Mean over documents of the mean over masked positions (eq 1), without the L2 penalty."""
+    output = dense_forward(config, parts, shown, visible_positions(config, words, selected), vocabulary).mT  # B N V
+    truth = words.clamp(min=0).long()
+    if objective.loss == "cross-entropy":
+        cost = -torch.log_softmax(output, -1).gather(2, truth[:, :, None])[:, :, 0]
+    else:
+        cost = (output - functional.one_hot(truth, vocabulary)).square().sum(-1)
+        if objective.loss == "squared-mean":
+            cost = cost / vocabulary
+    mean = (cost * selected).sum(1) / selected.sum(1)
+    return mean.mean()

@@ -1,0 +1,81 @@
+"""The numbers of E models side by side: trained parts in flat blocks, frozen parts apart.
+
+Parts that are always trained together lie in one block of shape (E, numbers), so that the optimiser makes one pass over it;
+`parts` are views into the blocks. Gradients lie beside the weights, so that one call takes the norms of both.
+A single model is an ensemble of one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from topicscope.model.parts import PARTS, ModelConfig
+from topicscope.world import Masking, TopicModel
+from topicscope.world.streams import Stream, generator
+
+def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[np.ndarray, "..."]]:
+    """Initial values of the trained parts. Each part has a stream of its own: freezing one does not change the others."""
+    values = {}
+    for name, shape in config.trained_shapes(vocabulary).items():
+        if name.endswith("_bias"):
+            values[name] = np.zeros(shape)
+            continue
+        inputs = shape[0] if name == "embedding" else shape[1]  # a word's embedding gets norm 1 under 'usual'
+        scale = 1 / math.sqrt(inputs) if config.init_scale == "usual" else config.init_scale
+        values[name] = scale * generator(seed, Stream.INITIAL_WEIGHTS, PARTS.index(name)).standard_normal(shape)
+    return values
+
+
+class Weights:
+    """`parts[name]` is (E, *shape) for every trained part and (1, *shape) for the frozen ones that are not trivial."""
+
+    def __init__(
+        self,
+        members: Sequence[Mapping[str, Float[np.ndarray, "..."]]],
+        frozen: Mapping[str, Float[np.ndarray, "..."]],
+        groups: Sequence[Sequence[str]] | None = None,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        shapes = {name: value.shape for name, value in members[0].items()}
+        self.groups = [tuple(group) for group in (groups or ([list(shapes)] if shapes else []))]
+        self.models = len(members)
+        self.blocks: list[Float[Tensor, "E n"]] = []
+        self.gradient_blocks: list[Float[Tensor, "E n"]] = []
+        self.parts: dict[str, Tensor] = {}
+        self.gradients: dict[str, Tensor] = {}
+        self.pairs: dict[str, Float[Tensor, "2 E n"]] = {}  # a trained part and its gradient, flat
+        for group in self.groups:
+            stacked = [np.concatenate([np.ravel(member[name]) for name in group]) for member in members]
+            both = torch.tensor(np.stack([stacked, np.zeros_like(stacked)]), dtype=dtype, device=device)
+            block, gradient = both
+            start = 0
+            for name in group:
+                stop = start + math.prod(shapes[name])
+                self.parts[name] = block[:, start:stop].view(self.models, *shapes[name])
+                self.gradients[name] = gradient[:, start:stop].view(self.models, *shapes[name])
+                self.pairs[name] = both[:, :, start:stop]
+                start = stop
+            self.blocks.append(block)
+            self.gradient_blocks.append(gradient)
+        self.trained = tuple(name for name in PARTS if name in self.parts)
+        for name, value in frozen.items():
+            self.parts[name] = torch.tensor(value, dtype=dtype, device=device)[None]
+
+    @classmethod
+    def from_config(
+        cls, config: ModelConfig, topic_model: TopicModel, masking: Masking, seed: int = 0, *, dtype: torch.dtype = torch.float32, device: str = "cpu"
+    ) -> Weights:
+        """One freshly initialised model."""
+        config.check(topic_model, masking)
+        return cls([initial(config, topic_model.vocabulary, seed)], config.frozen(topic_model, masking), dtype=dtype, device=device)
+
+    def member(self, index: int) -> dict[str, Tensor]:
+        """All parts of one model without the leading axis; trained parts are views."""
+        return {name: part[index if name in self.trained else 0] for name, part in self.parts.items()}

@@ -1,0 +1,147 @@
+"""The run folder: config.yaml, environment.json, metrics.jsonl, results.json, weights.safetensors; each file whole or not there.
+
+    run = read_run("runs/demo"); run.results["dev_loss"], run.weights["value"], run.metrics["norm_value"]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save
+
+from topicscope.errors import InputError
+
+CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT = (
+    "config.yaml", "environment.json", "metrics.jsonl", "results.json", "weights.safetensors", "checkpoint.safetensors",
+)  # fmt: skip
+FILES = (CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write to a temporary name, then rename: readers see the old file or the new one, never a half."""
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+
+
+def write_json(path: Path, content: Any) -> None:
+    write(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+
+
+def write_yaml(path: Path, content: Any) -> None:
+    write(path, yaml.safe_dump(content, sort_keys=False, width=120).encode())
+
+
+def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[str, str] | None = None) -> None:
+    write(path, save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, metadata=dict(note) if note else None))
+
+
+def read_tensors(path: Path, advice: str) -> dict[str, np.ndarray]:
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise InputError(f"{path} is not there; {advice}") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InputError(f"{path} is damaged or cut off ({error}); {advice}") from None
+
+
+def prepare(folder: Path, *, resume: bool, force: bool) -> None:
+    """Make the folder ready for a run. A folder with anything in it is refused, unless resumed or its run files given up (`force`)."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out {folder} is a file; give a folder that is new or empty")
+    if folder.is_dir() and any(folder.iterdir()) and not resume:
+        if not force:
+            raise InputError(f"--out {folder} is not empty; add --resume to go on with that run, --force to replace it, or choose another folder")
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder} cannot be made: {error.strerror}; choose another folder") from None
+
+
+def environment(**more: Any) -> dict[str, Any]:
+    """What the run ran on: everything that may differ between machines and is no part of the result."""
+    packages = ("topicscope", "torch", "numpy", "pydantic", "safetensors")
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor_count": os.cpu_count(),
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "packages": {name: _version(name) for name in packages},
+        **more,
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def append_lines(path: Path, lines: Iterable[str]) -> None:
+    with path.open("a", encoding="utf-8") as stream:
+        stream.writelines(lines)
+
+
+def truncate_metrics(path: Path, step: int) -> None:
+    """Drop the lines of `step` and later, and a last line that was cut off."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.endswith("\n") and json.loads(line)["step"] < step:
+            kept.append(line)
+    write(path, "".join(kept).encode())
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run folder, read back."""
+
+    folder: Path
+    config: dict[str, Any]
+    results: dict[str, Any]
+    metrics: dict[str, np.ndarray]  # column by column; NaN where a step has no such figure
+    weights: dict[str, np.ndarray]
+
+
+def read_run(folder: str | os.PathLike[str]) -> StoredRun:
+    """Read a finished run; InputError says in one line what is missing or damaged."""
+    folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        raise InputError(f"{folder} is not a run folder (no {CONFIG}); give a folder that 'topicscope train --out' wrote")
+    if not (folder / RESULTS).is_file():
+        raise InputError(f"the run in {folder} is not finished (no {RESULTS}); go on with 'topicscope train --out {folder} --resume'")
+    advice = "train again with --force"
+    try:
+        config = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
+        results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+        metrics = read_metrics(folder)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise InputError(f"{folder} is damaged ({' '.join(str(error).split())}); {advice}") from None
+    return StoredRun(folder, config, results, metrics, read_tensors(folder / WEIGHTS, advice))
+
+
+def read_metrics(folder: Path) -> dict[str, np.ndarray]:
+    return columns([json.loads(line) for line in (folder / METRICS).read_text(encoding="utf-8").splitlines()])
+
+
+def columns(lines: list[dict[str, float]]) -> dict[str, np.ndarray]:
+    names = dict.fromkeys(name for line in lines for name in line)
+    return {name: np.array([line.get(name, np.nan) for line in lines], dtype=float) for name in names}

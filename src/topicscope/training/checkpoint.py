@@ -1,0 +1,62 @@
+"""Checkpoints: everything that the rest of a run depends on. Random streams are named, so their state is the step itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+
+from topicscope.errors import InputError
+from topicscope.runs import read_tensors, write_tensors
+from topicscope.training.config import RunConfig
+from topicscope.training.ensemble import Ensemble
+
+ADVICE = "start the run anew with --force"
+
+
+def fingerprint(configs: Sequence[RunConfig]) -> str:
+    """What has to be the same for a checkpoint to be of use: the configs, and which of them run together."""
+    text = json.dumps([config.as_dict() for config in configs], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def save(path: Path, ensemble: Ensemble) -> None:
+    tensors = {f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)}
+    tensors |= {f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()}
+    tensors["rotation"] = ensemble.tracker.history.cpu().numpy()
+    members = []
+    for e, member in enumerate(ensemble.members):
+        members.append({"dev": list(member.dev.items()), "status": member.status, "end": member.end})
+        if member.weights is not None:
+            tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
+    note = {"step": str(ensemble.step), "members": json.dumps(members), "fingerprint": fingerprint([m.config for m in ensemble.members])}
+    write_tensors(path, tensors, note)
+
+
+def load(path: Path, ensemble: Ensemble) -> None:
+    """Bring a fresh ensemble to where the checkpoint stands."""
+    tensors = read_tensors(path, ADVICE)
+    try:
+        with safe_open(path, "np") as stream:
+            note = stream.metadata() or {}
+        if note["fingerprint"] != fingerprint([m.config for m in ensemble.members]):
+            raise InputError(f"{path} belongs to a run with another config; resume with that config (leave the other options out), or {ADVICE}")
+        ensemble.step = int(note["step"])
+        for i, block in enumerate(ensemble.weights.blocks):
+            block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
+        prefix = "optimiser."
+        ensemble.optimiser.load({name.removeprefix(prefix): torch.from_numpy(value) for name, value in tensors.items() if name.startswith(prefix)})
+        ensemble.tracker.history.copy_(torch.from_numpy(tensors["rotation"]))
+        for e, stored in enumerate(json.loads(note["members"])):
+            member = ensemble.members[e]
+            member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
+            member.status, member.end = stored["status"], stored["end"]
+            kept = {name.split(".", 2)[2]: np.array(value) for name, value in tensors.items() if name.startswith(f"member.{e}.")}
+            member.weights = kept or None
+    except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
+        raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ADVICE}") from None

@@ -1,0 +1,220 @@
+"""A training run as data. `RunConfig()` is the paper's run of Section 6.1; every field can be given in a YAML file or by `--set`.
+
+    >>> RunConfig(steps=100).optimizer.lr
+    0.01
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+import yaml
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from topicscope.errors import InputError, nearest, validated
+from topicscope.model import PARTS, ModelConfig, Objective
+from topicscope.model.parts import ATTENTION_PARTS
+from topicscope.world import DocumentPrior, Masking, TopicModel
+from topicscope.world.topics import STRICT
+
+VERSION = 1
+"""Version of the configuration format; a file of another version is refused."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Data:
+    """How many documents are drawn, or the files (the authors' text format) that they are read from."""
+
+    documents: int = Field(10_000, ge=1)
+    dev_documents: int = Field(10_000, ge=1)
+    train_file: str | None = None
+    dev_file: str | None = None
+
+
+@dataclass(frozen=True, config=STRICT)
+class Optimizer:
+    """SGD (with momentum) or Adam, as in torch.optim."""
+
+    name: Literal["adam", "sgd"] = "adam"
+    lr: float = Field(0.01, gt=0)
+    momentum: float = Field(0.0, ge=0, lt=1)
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = Field(1e-8, ge=0)
+
+
+@dataclass(frozen=True, config=STRICT)
+class Phase:
+    """Train only `parts` for `steps` steps; None: to the end of the run."""
+
+    parts: list[str]
+    steps: int | None = Field(None, ge=1)
+
+
+@dataclass(frozen=True, config=STRICT)
+class Schedule:
+    """Which parts train when: phases one after another, over and over if `repeat`. Without phases all trained parts train throughout."""
+
+    phases: list[Phase] = Field(default_factory=list)
+    repeat: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Schedule:
+        for phase in self.phases:
+            for part in phase.parts:
+                if part not in PARTS:
+                    raise ValueError(f"schedule: unknown part {part!r}; {nearest(part, PARTS)}")
+        unbounded = [phase.steps is None for phase in self.phases]
+        if any(unbounded[:-1]) or (self.repeat and any(unbounded)):
+            raise ValueError("schedule: only the last phase of a schedule that does not repeat may leave out its steps")
+        return self
+
+    def active(self, step: int, trained: tuple[str, ...]) -> tuple[str, ...]:
+        """The parts that train at `step`. Behind the last phase the last phase goes on."""
+        if not self.phases:
+            return trained
+        lengths = [phase.steps or 0 for phase in self.phases]
+        if self.repeat:
+            step %= sum(lengths)
+        for phase, length in zip(self.phases, lengths, strict=True):
+            if phase.steps is None or step < length:
+                break
+            step -= length
+        return tuple(part for part in trained if part in phase.parts)
+
+    def groups(self, trained: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Trained parts that are always active together, which the optimiser can treat as one."""
+        together: dict[tuple[bool, ...], list[str]] = {}
+        for part in trained:
+            together.setdefault(tuple(part in phase.parts for phase in self.phases), []).append(part)
+        return [tuple(parts) for parts in together.values()]
+
+
+def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -> Schedule:
+    """'joint'; 'two-stage' (everything but attention for half of the steps, then key and query); 'alternating' (the same, 100 steps each)."""
+    trained = model.trained_shapes(vocabulary)
+    attention = [part for part in trained if part in ATTENTION_PARTS]
+    others = [part for part in trained if part not in ATTENTION_PARTS]
+    if name == "joint":
+        return Schedule()
+    if not attention or not others:
+        raise InputError(f"schedule {name!r} needs a trained key or query and another trained part; trained here: {', '.join(trained) or 'nothing'}")
+    if name == "two-stage":
+        return Schedule([Phase(others, max(1, steps // 2)), Phase(attention)])
+    if name == "alternating":
+        return Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
+    raise InputError(f"unknown schedule {name!r}; {nearest(name, ['joint', 'two-stage', 'alternating'])}")
+
+
+@dataclass(frozen=True, config=STRICT)
+class RunConfig:
+    """Everything that a run depends on. The same config gives the same bytes."""
+
+    version: Literal[1] = VERSION
+    seed: int = Field(0, ge=0)
+    steps: int | None = Field(None, ge=1)
+    epochs: float | None = Field(None, gt=0)
+    batch_size: int = Field(40, ge=1)
+    evaluate_every: int | None = Field(500, ge=1)  # steps; None: at the start and the end only
+    patience: int | None = Field(None, ge=1)  # stop after this many evaluations without improvement
+    checkpoint_every: int | None = Field(500, ge=1)  # steps; None: never
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    dtype: Literal["float32", "float64"] = "float32"
+    topic_model: TopicModel = Field(default_factory=TopicModel)
+    documents: DocumentPrior = Field(default_factory=DocumentPrior)
+    data: Data = Field(default_factory=Data)
+    masking: Masking = Field(default_factory=Masking)
+    model: ModelConfig = Field(default_factory=ModelConfig)
+    objective: Objective = Field(default_factory=Objective)
+    optimizer: Optimizer = Field(default_factory=Optimizer)
+    schedule: Schedule = Field(default_factory=Schedule)
+
+    @model_validator(mode="after")
+    def _check(self) -> RunConfig:
+        if self.steps is not None and self.epochs is not None:
+            raise ValueError("steps and epochs are both given; give one of them")
+        self.documents.check(self.topic_model.topics)
+        self.model.check(self.topic_model, self.masking)
+        trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
+        if not trained:
+            raise ValueError("every part of the model is frozen; let at least one be 'trained'")
+        named = [*(self.objective.l2 if isinstance(self.objective.l2, dict) else ()), *(part for phase in self.schedule.phases for part in phase.parts)]
+        for part in named:
+            if part not in trained:
+                raise ValueError(f"part {part!r} is not trained in this model, so neither L2 nor a schedule can name it; trained: {', '.join(trained)}")
+        if self.patience is not None and self.evaluate_every is None:
+            raise ValueError("patience counts evaluations on dev; set evaluate_every")
+        if (self.data.train_file or self.data.dev_file) and self.documents.length == "infinite":
+            raise ValueError("data files hold finite documents; set documents.length to a number or a range")
+        return self
+
+    @property
+    def total_steps(self) -> int:
+        """Steps of the run; 20 epochs where neither steps nor epochs is given (the paper's 5,000 steps)."""
+        if self.steps is not None:
+            return self.steps
+        return max(1, round((self.epochs or 20) * self.data.documents / self.batch_size))
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(ADAPTER.dump_python(self, mode="json"))
+
+
+ADAPTER = pydantic.TypeAdapter(RunConfig)
+
+
+def build_config(settings: dict[str, Any], schedule: str | None = None) -> RunConfig:
+    """A config from nested settings; `schedule` may name one ('joint', 'two-stage', 'alternating')."""
+    version = settings.get("version", VERSION)
+    if version != VERSION:  # first, since another version may have other keys
+        raise InputError(f"config version {version!r}: this topicscope reads version {VERSION}; use the topicscope that wrote it, or write the config anew")
+    config = validated(ADAPTER, settings)
+    assert isinstance(config, RunConfig)
+    if schedule is not None:
+        named = named_schedule(schedule, config.model, config.topic_model.vocabulary, config.total_steps)
+        config = validated(ADAPTER, settings | {"schedule": pydantic.TypeAdapter(Schedule).dump_python(named)})
+    return config  # type: ignore[no-any-return]
+
+
+def load_settings(path: str | Path) -> dict[str, Any]:
+    """The nested settings of a YAML file, not yet checked."""
+    try:
+        settings = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read the config {path}: {error.strerror or error}; give the path of a YAML file") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"the config {path} is not YAML: {' '.join(str(error).split())}") from None
+    if settings is not None and not isinstance(settings, dict):
+        raise InputError(f"the config {path} holds a {type(settings).__name__}; expected keys and values")
+    return settings or {}
+
+
+def apply_settings(settings: dict[str, Any], assignments: list[str]) -> dict[str, Any]:
+    """`settings` with `key.subkey=value` assignments applied; values are YAML, so lists and numbers work."""
+    result: dict[str, Any] = yaml.safe_load(yaml.safe_dump(settings))
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set {assignment!r}: expected key=value, for example --set optimizer.lr=0.003")
+        *sections, last = key.split(".")
+        node = result
+        for section in sections:
+            node = node.setdefault(section, {})
+            if not isinstance(node, dict):
+                raise InputError(f"--set {assignment!r}: {section!r} is not a section")
+        try:
+            node[last] = _number(yaml.safe_load(text))
+        except yaml.YAMLError:
+            raise InputError(f"--set {assignment!r}: the value is not YAML; quote it") from None
+    return result
+
+
+def _number(value: Any) -> Any:
+    """YAML 1.1 reads 1e-3 as text; a user means a number."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value

@@ -1,0 +1,69 @@
+"""How good a run can get: the Bayes-optimal loss, and the least-squares optimum under uniform attention."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from topicscope.theory import bayes_loss, prediction_bias, uniform_optimum
+from topicscope.training.config import RunConfig
+from topicscope.training.data import RunData, dev_rows
+from topicscope.world import Documents, Masked
+
+UNEQUAL_DOCUMENTS = 500
+"""With unequal word probabilities the posterior takes longer; the Bayes floor is then that of the first so many dev documents."""
+
+
+def floors(config: RunConfig, data: RunData) -> dict[str, Any]:
+    """The floors of the dev loss.
+
+    `bayes`: the predictor is exact under the configured prior, its loss is a mean over the dev set (standard error beside it).
+    `bayes_blind`: the same for a predictor that does not look at the word its position shows. `least_squares`: the exact optimum
+    over this very dev set of all models with uniform attention; squared losses only.
+    """
+    dev, masked = data.dev, data.dev_masked
+    if not config.topic_model.uniform and masked is not None and len(dev) > UNEQUAL_DOCUMENTS:
+        dev, masked = first_documents(dev, masked, UNEQUAL_DOCUMENTS)
+    result: dict[str, Any] = {}
+    for name, own_word in (("bayes", True), ("bayes_blind", False)):
+        floor = bayes_loss(
+            config.objective.loss, config.topic_model, config.documents, config.masking, dev, masked,
+            hide_masked=config.model.hide_masked, own_word=own_word,
+        )  # fmt: skip
+        result[name] = dataclasses.asdict(floor)
+    if config.objective.loss != "cross-entropy":
+        result["least_squares"] = least_squares_floor(config, data)
+    return result
+
+
+def least_squares_floor(config: RunConfig, data: RunData) -> dict[str, Any]:
+    vocabulary = config.topic_model.vocabulary
+    exact = dataclasses.replace(config, dtype="float64")
+    rows = dev_rows(exact, data.dev, data.dev_masked, uniform=True, hide_masked=config.model.hide_masked)
+    scale = 1 / vocabulary if config.objective.loss == "squared-mean" else 1.0
+    ridge = value_ridge(config)
+    bias = config.model.prediction_bias
+    fixed = None
+    if bias == "theorem1":
+        fixed = prediction_bias(config.topic_model, config.masking)
+    elif not isinstance(bias, str):
+        fixed = np.full(vocabulary, bias)
+    optimum = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias=bias == "trained")
+    return {"loss": optimum.loss * scale, "objective": optimum.objective * scale, "ridge": ridge, "documents": len(data.dev)}
+
+
+def value_ridge(config: RunConfig) -> float:
+    """lambda of W_V where W_V itself is the matrix that least squares fits; elsewhere the floor is that without penalty."""
+    over_words = config.model.embedding == "one-hot" and config.model.head != "untied"
+    return config.objective.penalties(("value",)).get("value", 0.0) if over_words and config.model.value == "trained" else 0.0
+
+
+def first_documents(documents: Documents, masked: Masked, count: int) -> tuple[Documents, Masked]:
+    assert documents.words is not None
+    kept = dataclasses.replace(
+        documents, words=documents.words[:count], lengths=documents.lengths[:count],
+        proportions=None if documents.proportions is None else documents.proportions[:count],
+    )  # fmt: skip
+    return kept, masked.take(np.arange(count))

@@ -1,0 +1,233 @@
+"""Training from Python: one call, one or many configs, in memory or into run folders.
+
+    from topicscope import RunConfig, train
+    run = train(RunConfig(steps=500))
+    run.results["dev_loss"], run.weights["value"], run.metrics["norm_key"]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from topicscope import runs
+from topicscope.errors import InputError
+from topicscope.measure import matrix_block_means, relation_masks
+from topicscope.training import checkpoint
+from topicscope.training.config import RunConfig
+from topicscope.training.ensemble import Ensemble, Member, resolve_device
+from topicscope.training.floors import floors
+from topicscope.training.track import metric_lines
+
+TOGETHER = 8
+"""Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache. On a GPU all run together."""
+
+Progress = Callable[[int, int, float], None]
+"""Called with the model-steps done since the last call, their total number, and the present loss."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run."""
+
+    config: RunConfig
+    status: str  # 'done', 'stopped' (dev stopped improving) or 'diverged'
+    results: dict[str, Any]
+    metrics: dict[str, np.ndarray]  # a column a figure, a row a step; NaN where a step has no such figure
+    weights: dict[str, np.ndarray]
+    folder: Path | None = None
+
+
+@overload
+def train(config: RunConfig, out: str | Path | None = ..., *, resume: bool = ..., force: bool = ..., with_floors: bool = ..., progress: Progress | None = ...) -> Run: ...
+@overload
+def train(
+    config: Sequence[RunConfig], out: str | Path | None = ..., *, resume: bool = ..., force: bool = ..., with_floors: bool = ..., progress: Progress | None = ...
+) -> list[Run]: ...
+def train(
+    config: RunConfig | Sequence[RunConfig],
+    out: str | Path | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    with_floors: bool = True,
+    progress: Progress | None = None,
+) -> Run | list[Run]:
+    """Train one run, or many that differ in seed, learning rate or initial scale in one batched program.
+
+    With `out`, a single run fills that folder and many runs fill out/run-000, out/run-001, ...; `resume` goes on with what is there.
+    """
+    configs = [config] if isinstance(config, RunConfig) else list(config)
+    folders: list[Path | None] = [None] * len(configs)
+    if out is not None:
+        root = Path(out)
+        runs.prepare(root, resume=resume, force=force)
+        folders = [root] if isinstance(config, RunConfig) else [root / f"run-{i:03d}" for i in range(len(configs))]
+        for folder in folders:
+            assert folder is not None
+            runs.prepare(folder, resume=resume, force=force)
+    on_gpu = resolve_device(configs[0].device).type == "cuda"
+    size = len(configs) if on_gpu else TOGETHER
+    total = sum(c.total_steps for c in configs)
+    done: list[Run] = []
+    with one_thread():
+        for start in range(0, len(configs), size):
+            part = slice(start, start + size)
+            done += _train_together(configs[part], folders[part], resume, with_floors, progress, total)
+    return done[0] if isinstance(config, RunConfig) else done
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """These matrices are small: a second thread only waits. The caller's setting comes back afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _train_together(
+    configs: Sequence[RunConfig], folders: Sequence[Path | None], resume: bool, with_floors: bool, progress: Progress | None, total: int
+) -> list[Run]:
+    began = time.perf_counter(), time.process_time()
+    if resume and all(folder is not None and (folder / runs.RESULTS).exists() for folder in folders):
+        finished = [_finished(config, folder) for config, folder in zip(configs, folders, strict=True) if folder is not None]
+        if progress is not None:
+            progress(sum(c.total_steps for c in configs), total, float("nan"))
+        return finished
+    ensemble = Ensemble(configs)
+    homes = [folders[i] for i in ensemble.order]
+    saved = None if folders[0] is None else folders[0] / runs.CHECKPOINT
+    if resume and saved is not None and saved.exists():
+        checkpoint.load(saved, ensemble)
+    if saved is not None:
+        for member, home in zip(ensemble.members, homes, strict=True):
+            assert home is not None
+            _start_folder(home, member.config, ensemble.step)
+    if progress is not None and ensemble.step:
+        progress(ensemble.step * len(configs), total, float("nan"))
+    tables: list[list[Float[np.ndarray, "S M"]]] = [[] for _ in configs]
+    digits = 17 if configs[0].dtype == "float64" else 9
+    first = ensemble.step
+
+    def report(start: int, table: Float[np.ndarray, "S M E"], _running: int) -> None:
+        for e, (member, home) in enumerate(zip(ensemble.members, homes, strict=True)):
+            count = len(table) if member.end is None else min(len(table), _lines_until(member) - start)
+            if count > 0:
+                here = table[:count, :, e]
+                tables[e].append(here)
+                if home is not None:
+                    runs.append_lines(home / runs.METRICS, metric_lines(ensemble.tracker.names, here, start, member.dev, digits))
+        if progress is not None and len(table) > 1:
+            progress(len(table) * len(configs), total, float(np.nanmean(table[-1, 0])))
+
+    every = configs[0].checkpoint_every
+    state = {"saved": ensemble.step}
+
+    def after_block() -> None:
+        if saved is not None and every is not None and ensemble.step - state["saved"] >= every:
+            checkpoint.save(saved, ensemble)
+            state["saved"] = ensemble.step
+
+    ensemble.run(report, after_block)
+    seconds = {"wall_seconds": time.perf_counter() - began[0], "cpu_seconds": time.process_time() - began[1], "resumed_at": first or None, "models": len(configs)}
+    result: list[Run | None] = [None] * len(configs)
+    for e, (member, home) in enumerate(zip(ensemble.members, homes, strict=True)):
+        metrics = _metrics(ensemble, member, tables[e], first, home)
+        results = summary(ensemble, e, metrics, with_floors)
+        assert member.weights is not None
+        if home is not None:
+            runs.write_tensors(home / runs.WEIGHTS, member.weights)
+            runs.write_json(home / runs.ENVIRONMENT, runs.environment(device=str(ensemble.device), **seconds))
+            runs.write_json(home / runs.RESULTS, results)
+        result[ensemble.order[e]] = Run(member.config, member.status, results, metrics, member.weights, home)
+    if saved is not None:
+        saved.unlink(missing_ok=True)
+    return [run for run in result if run is not None]
+
+
+def _lines_until(member: Member) -> int:
+    """Lines of a retired member: a diverged one has none for the step that failed, the others have one for their last weights."""
+    assert member.end is not None
+    return member.end if member.status == "diverged" else member.end + 1
+
+
+def _start_folder(home: Path, config: RunConfig, step: int) -> None:
+    if step == 0:
+        (home / runs.METRICS).unlink(missing_ok=True)
+        runs.write_yaml(home / runs.CONFIG, config.as_dict())
+        runs.write_json(home / runs.ENVIRONMENT, runs.environment())
+    else:
+        runs.truncate_metrics(home / runs.METRICS, step)
+
+
+def _finished(config: RunConfig, folder: Path) -> Run:
+    stored = runs.read_run(folder)
+    if stored.config != config.as_dict():
+        raise InputError(f"{folder} holds a finished run with another config; choose another folder, or replace it with --force")
+    return Run(config, stored.results["status"], stored.results, stored.metrics, stored.weights, folder)
+
+
+def _metrics(ensemble: Ensemble, member: Member, tables: list[Float[np.ndarray, "S M"]], first: int, home: Path | None) -> dict[str, np.ndarray]:
+    if home is not None and first > 0:  # the steps before the resumption are in the file
+        return runs.read_metrics(home)
+    table = np.concatenate(tables) if tables else np.empty((0, len(ensemble.tracker.names)))
+    steps = np.arange(len(table), dtype=float)
+    metrics = {"step": steps} | {name: table[:, i] for i, name in enumerate(ensemble.tracker.names)}
+    metrics["dev_loss"] = np.array([member.dev.get(int(step), np.nan) for step in steps])
+    return metrics
+
+
+def summary(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_floors: bool) -> dict[str, Any]:
+    """results.json: where the run ended, against the floors. Nothing in it depends on the machine's speed."""
+    member = ensemble.members[e]
+    assert member.weights is not None and member.end is not None
+    config = member.config
+    results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
+    losses = metrics["loss"][np.isfinite(metrics["loss"])]
+    results["loss"] = float(losses[-100:].mean()) if len(losses) else None
+    if member.dev:
+        results["dev_loss"] = member.dev[max(member.dev)]
+        results["best_dev_loss"], results["best_step"] = member.best
+    results["norms"] = {name: float(np.linalg.norm(member.weights[name])) for name in ensemble.weights.trained}
+    topics = config.topic_model.topic_of_word
+    if ensemble.tracker.value_over_words:
+        results["value"] = block_means(topics, member.weights["value"])
+    if ensemble.tracker.gram:
+        results["gram"] = block_means(topics, member.weights["embedding"].T @ member.weights["embedding"])
+    if with_floors and member.status != "diverged":
+        results["floors"] = floors(config, ensemble.data[e])
+        results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in results["floors"].items()}
+    return results
+
+
+def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:
+    """Means over words of the same topic, of different topics, and over the diagonal; None where there is no such pair."""
+    means = matrix_block_means(relation_masks(topics, torch.float64), torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1))[0].tolist()
+    return {name: None if np.isnan(mean) else mean for name, mean in zip(("same", "different", "diagonal"), means, strict=True)}
+
+
+def resume_config(folder: str | Path) -> dict[str, Any]:
+    """The settings of the run in a folder, to go on with."""
+    path = Path(folder) / runs.CONFIG
+    if not path.is_file():
+        raise InputError(f"--resume: {folder} holds no run (no {runs.CONFIG}); leave --resume out to start one there")
+    from topicscope.training.config import load_settings
+
+    return load_settings(path)
+
+
+def seeds(config: RunConfig, count: int) -> list[RunConfig]:
+    """The same run with `count` seeds: config.seed, config.seed + 1, ..."""
+    return [dataclasses.replace(config, seed=config.seed + i) for i in range(count)]

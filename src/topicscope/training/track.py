@@ -1,0 +1,95 @@
+"""What is measured at every step, in few calls and without leaving the cache; read out once a block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from topicscope.measure import ROTATION_SPAN, gram_block_means, matrix_block_means, relation_masks
+from topicscope.model import ModelConfig, Weights
+from topicscope.training.data import BLOCK
+from topicscope.world import TopicModel
+
+RELATIONS = ("same", "different", "diagonal")
+
+
+class Tracker:
+    """Row s describes the weights before step s: their loss on batch s, norms, gradient norms, rotation, and block means."""
+
+    def __init__(self, weights: Weights, model: ModelConfig, topic_model: TopicModel, penalties: dict[str, float]) -> None:
+        self.weights, self.penalties, self.topics = weights, penalties, topic_model.topics
+        block = weights.blocks[0]
+        self.follow_value = "value" in weights.trained
+        # W_V is a matrix over words only where its inputs and its outputs are words
+        self.value_over_words = self.follow_value and model.embedding == "one-hot" and model.head != "untied"
+        self.gram = "embedding" in weights.trained
+        names = ["loss", *(["objective"] if penalties else [])]
+        names += [f"{what}_{part}" for part in weights.trained for what in ("norm", "grad")]
+        names += ["rotation"] if self.follow_value else []
+        names += [f"value_{relation}" for relation in RELATIONS] if self.value_over_words else []
+        names += [f"gram_{relation}" for relation in RELATIONS] if self.gram else []
+        self.names = tuple(names)
+        self.index = {name: i for i, name in enumerate(names)}
+        self.masks = relation_masks(topic_model.topic_of_word, block.dtype, block.device) if self.value_over_words else None
+        self.table = block.new_full((BLOCK, len(names), weights.models), math.nan)
+        self.row = 0
+        self.active: list[tuple[str, ...]] = []
+        size = weights.parts["value"][0].numel() if self.follow_value else 0
+        self.history = block.new_full((ROTATION_SPAN, weights.models, size), math.nan)  # directions of W_V at the last steps, as a ring
+
+    def record(self, step: int, loss: Float[Tensor, " E"] | None, active: tuple[str, ...]) -> None:
+        """Measure the present weights, and their gradients where there is a loss."""
+        row, index, weights = self.table[self.row], self.index, self.weights
+        if loss is not None:
+            row[0] = loss
+        for part, pair in weights.pairs.items():
+            first = index[f"norm_{part}"]
+            torch.linalg.vector_norm(pair, dim=2, out=row[first : first + 2])
+        if self.follow_value:
+            now, before = weights.pairs["value"][0], self.history[step % ROTATION_SPAN]
+            torch.sum(before.mul_(now), 1, out=row[index["rotation"]])  # |now| cos; made a rotation in `rows`
+            torch.div(now, row[index["norm_value"], :, None], out=before)
+        if self.masks is not None:
+            means, first = matrix_block_means(self.masks, weights.pairs["value"][0]), index["value_same"]
+            row[first : first + 3] = means.mT
+        if self.gram:
+            means, first = gram_block_means(self.topics, weights.parts["embedding"]), index["gram_same"]
+            row[first : first + 3] = means.mT
+        self.active.append(active)
+        self.row += 1
+
+    def rows(self) -> Float[np.ndarray, "S M E"]:
+        """The figures of all steps since the last call."""
+        table = self.table[: self.row].double().cpu().numpy()
+        index = self.index
+        if self.follow_value:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                cosine = table[:, index["rotation"]] / table[:, index["norm_value"]]
+            table[:, index["rotation"]] = (1 - np.clip(cosine, -1, 1)) / 2
+        for part in self.weights.trained:
+            still = [part not in active for active in self.active]
+            table[still, index[f"grad_{part}"]] = math.nan
+        if self.penalties:
+            table[:, 1] = table[:, 0] + sum(rate * table[:, index[f"norm_{part}"]] ** 2 for part, rate in self.penalties.items())
+        self.row, self.active = 0, []
+        self.table.fill_(math.nan)
+        return table
+
+
+def metric_lines(names: tuple[str, ...], table: Float[np.ndarray, "S M"], start: int, dev: dict[int, float], digits: int) -> Iterator[str]:
+    """One JSON object a step; figures that a step does not have are left out."""
+    templates: dict[bytes, tuple[str, np.ndarray]] = {}
+    finite = np.isfinite(table)
+    for i, row in enumerate(table):
+        key = finite[i].tobytes()
+        if key not in templates:
+            here = np.flatnonzero(finite[i])
+            templates[key] = ('{"step": %d' + "".join(f', "{names[j]}": %.{digits}g' for j in here), here)
+        template, here = templates[key]
+        line = template % (start + i, *row[here].tolist())
+        yield line + (f', "dev_loss": {dev[start + i]:.{digits}g}' if start + i in dev else "") + "}\n"

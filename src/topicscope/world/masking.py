@@ -1,0 +1,97 @@
+"""Masking (Section 3.2): which positions are to be predicted, and what they show.
+
+    >>> Masking().p_mask_word   # of the masked positions, the share that shows [MASK]
+    0.8
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass as plain_dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from topicscope.world.documents import Documents
+from topicscope.world.topics import MASK, STRICT
+
+
+@plain_dataclass(frozen=True)
+class Masked:
+    """The masked positions of some documents, in order of document; all other positions show their word."""
+
+    documents: int
+    document: Int[np.ndarray, " P"]  # which document each masked position is in
+    position: Int[np.ndarray, " P"]
+    true: Int[np.ndarray, " P"]  # the word that stood there
+    shown: Int[np.ndarray, " P"]  # the word that the model sees there
+
+    def shown_words(self, words: Int[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
+        """The masked documents, position by position."""
+        shown = words.copy()
+        shown[self.document, self.position] = self.shown
+        return shown
+
+    def selected(self, words: Int[np.ndarray, "D N"]) -> Bool[np.ndarray, "D N"]:
+        """True at the masked positions (the paper's M)."""
+        selected = np.zeros(words.shape, dtype=bool)
+        selected[self.document, self.position] = True
+        return selected
+
+    def take(self, rows: Int[np.ndarray, " B"]) -> Masked:
+        """The masked positions of the documents at `rows`, in that order."""
+        per_document = np.bincount(self.document, minlength=self.documents)
+        starts = np.cumsum(per_document) - per_document
+        sizes = per_document[rows]
+        index = np.arange(sizes.sum()) + np.repeat(starts[rows] - (np.cumsum(sizes) - sizes), sizes)
+        return Masked(len(rows), np.repeat(np.arange(len(rows)), sizes), self.position[index], self.true[index], self.shown[index])
+
+
+@dataclass(frozen=True, config=STRICT)
+class Masking:
+    """Each position is masked with `p_mask`; a masked one shows its word with `p_correct`, a uniform word with `p_random`, else [MASK].
+
+    `fresh` draws new masks whenever a document is seen again; otherwise they are drawn once, as in the authors' code.
+    A document of which no position was drawn gets one, uniformly: the objective (eq 1) divides by their number.
+    """
+
+    p_mask: float = Field(0.15, gt=0, le=1)
+    p_correct: float = Field(0.1, ge=0, le=1)
+    p_random: float = Field(0.1, ge=0, le=1)
+    fresh: bool = True
+
+    @model_validator(mode="after")
+    def _check(self) -> Masking:
+        if self.p_correct + self.p_random > 1:
+            raise ValueError(f"p_correct + p_random = {self.p_correct + self.p_random:g} is more than 1; choose shares of the masked positions that sum to at most 1")
+        return self
+
+    @property
+    def p_mask_word(self) -> float:
+        """1 - p_c - p_r: how often a masked position shows [MASK]."""
+        return max(0.0, 1 - self.p_correct - self.p_random)
+
+    @property
+    def k(self) -> float:
+        """1 - (1 - p_c) p_m: how often a position shows its own word on purpose."""
+        return 1 - (1 - self.p_correct) * self.p_mask
+
+    def draw(self, documents: Documents, words: int, rng: np.random.Generator, rows: Int[np.ndarray, " B"] | None = None) -> Masked:
+        """Mask `documents` (or those at `rows`); `words` is Tv, the number of words that a random replacement is drawn from."""
+        assert documents.words is not None
+        text, lengths = documents.words, documents.lengths
+        if rows is not None:
+            text, lengths = text[rows], lengths[rows]
+        # 32 random bits a position decide whether it is masked; one uniform number decides what a masked position shows.
+        bits = rng.bit_generator.random_raw((text.size + 1) // 2).view(np.uint32)[: text.size].reshape(text.shape)
+        drawn = (bits <= round(self.p_mask * (2**32 - 1))) & (text > 0)
+        empty = np.flatnonzero(~drawn.any(axis=1))
+        drawn[empty, (rng.random(len(empty)) * lengths[empty]).astype(np.int64)] = True
+        flat = np.flatnonzero(drawn)
+        document, position = np.divmod(flat, text.shape[1])
+        true = text.ravel()[flat].astype(np.int64)
+        kind = rng.random(len(flat)) - self.p_correct
+        random_word = 1 + np.minimum(kind * (words / max(self.p_random, 1e-300)), words - 1).astype(np.int64)  # uniform where 0 <= kind < p_r
+        shown = np.where(kind < 0, true, np.where(kind < self.p_random, random_word, MASK))
+        return Masked(len(text), document, position, true, shown)

@@ -1,0 +1,80 @@
+"""The topic model of Section 3.1: T disjoint topics of v words; word 0 is [MASK].
+
+    >>> TopicModel(3, 2).topic_of_word.tolist()
+    [0, 1, 1, 2, 2, 3, 3]
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
+
+STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+"""Every configuration class of the project refuses keys that it does not know."""
+
+MASK = 0
+"""The word that stands for a hidden one."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class TopicModel:
+    """`topics` (T) disjoint topics of `words_per_topic` (v) words each.
+
+    `word_probabilities` lets the words of a topic differ in probability (the paper's footnote 2): v numbers that every topic
+    shares, or one list of v numbers a topic. None means uniform, as in the paper.
+    """
+
+    topics: int = Field(10, ge=1)
+    words_per_topic: int = Field(10, ge=1)
+    word_probabilities: list[float] | list[list[float]] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> TopicModel:
+        if self.word_probabilities is None:
+            return self
+        p = np.asarray(self.word_probabilities, dtype=float)
+        if p.shape not in {(self.words_per_topic,), (self.topics, self.words_per_topic)}:
+            raise ValueError(
+                f"word_probabilities has shape {p.shape}; expected ({self.words_per_topic},) for all topics, "
+                f"or ({self.topics}, {self.words_per_topic})"
+            )
+        if not (p > 0).all() or not np.allclose(p.sum(-1), 1, atol=1e-6):
+            raise ValueError("word_probabilities must be positive and sum to 1 in each topic")
+        return self
+
+    @property
+    def words(self) -> int:
+        """Tv, the number of words without [MASK]."""
+        return self.topics * self.words_per_topic
+
+    @property
+    def vocabulary(self) -> int:
+        """V = Tv + 1, [MASK] included."""
+        return self.words + 1
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all words of a topic are equally probable, as the theorems assume."""
+        return self.word_probabilities is None
+
+    @cached_property
+    def topic_of_word(self) -> Int[np.ndarray, " V"]:
+        """topic(i) = ceil(i / v) (Definition 1); 0 for [MASK]."""
+        return -(-np.arange(self.vocabulary) // self.words_per_topic)
+
+    @cached_property
+    def word_given_topic(self) -> Float[np.ndarray, "T v"]:
+        """Probability of each word inside its topic; rows sum to 1."""
+        shape = (self.topics, self.words_per_topic)
+        if self.word_probabilities is None:
+            return np.full(shape, 1 / self.words_per_topic)
+        p = np.broadcast_to(np.asarray(self.word_probabilities, dtype=float), shape)
+        return p / p.sum(1, keepdims=True)
+
+    def word_distribution(self, proportions: Float[np.ndarray, "D T"]) -> Float[np.ndarray, "D Tv"]:
+        """P(word | document) for words 1..Tv, from the documents' topic proportions."""
+        return (proportions[:, :, None] * self.word_given_topic).reshape(len(proportions), self.words)
