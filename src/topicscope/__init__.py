@@ -1,7 +1,7 @@
 """topicscope: a laboratory for how transformers learn topic structure.
 
-    from topicscope import RunConfig, train
-    run = train(RunConfig(steps=500))
+from topicscope import RunConfig, train
+run = train(RunConfig(steps=500))
 """
 
 from topicscope.errors import InputError

@@ -1,6 +1,6 @@
 """The run folder: config.yaml, environment.json, metrics.jsonl, results.json, weights.safetensors; each file whole or not there.
 
-    run = read_run("runs/demo"); run.results["dev_loss"], run.weights["value"], run.metrics["norm_value"]
+run = read_run("runs/demo"); run.results["dev_loss"], run.weights["value"], run.metrics["norm_value"]
 """
 
 from __future__ import annotations
@@ -103,10 +103,8 @@ def truncate_metrics(path: Path, step: int) -> None:
     """Drop the lines of `step` and later, and a last line that was cut off."""
     if not path.exists():
         return
-    kept = []
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.endswith("\n") and json.loads(line)["step"] < step:
-            kept.append(line)
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] < step]
     write(path, "".join(kept).encode())
 
 

@@ -1,8 +1,8 @@
 """Word relations (same word, same topic, different topic) and the means of a matrix over them. [MASK] is in no relation.
 
-    >>> topic = np.array([0, 1, 1, 2, 2])
-    >>> matrix_block_means(relation_masks(topic), torch.eye(5).view(1, 25)).tolist()
-    [[0.0, 0.0, 1.0]]
+>>> topic = np.array([0, 1, 1, 2, 2])
+>>> matrix_block_means(relation_masks(topic), torch.eye(5).view(1, 25)).tolist()
+[[0.0, 0.0, 1.0]]
 """
 
 from __future__ import annotations

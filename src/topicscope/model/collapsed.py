@@ -38,12 +38,15 @@ class Tables:
 
 
 def product(left: Tensor | None, right: Tensor | None) -> Tensor:
-    """Matrix product where None is the identity."""
+    """Matrix product where None is the identity, and a frozen matrix (leading axis 1) is shared by all models."""
     if left is None or right is None:
         result = left if right is None else right
         assert result is not None
         return result
-    return torch.bmm(left.expand(len(right), -1, -1), right) if len(left) < len(right) else torch.bmm(left, right.expand(len(left), -1, -1))
+    if left.shape[0] != right.shape[0]:
+        models = max(left.shape[0], right.shape[0])
+        left, right = left.expand(models, -1, -1), right.expand(models, -1, -1)
+    return torch.bmm(left, right)
 
 
 def tables(config: ModelConfig, parts: Parts, vocabulary: int) -> Tables:
@@ -56,7 +59,7 @@ def tables(config: ModelConfig, parts: Parts, vocabulary: int) -> Tables:
         key = plus_column(product(parts["key"], embedding), parts.get("key_bias"))
         query = product(parts["query"], embedding) if "query" in parts else torch.zeros_like(key)
         query = plus_column(query, parts.get("query_bias"))
-        scores = scaled_product(query.mT, key, 1 / math.sqrt(key.shape[1]))
+        scores = torch.bmm(query.mT, key).mul_(1 / math.sqrt(key.shape[1]))
     value = parts.get("value")
     if value is None and embedding is None:  # an identity has to be written out once
         reference = next(iter(parts.values()))
@@ -64,11 +67,6 @@ def tables(config: ModelConfig, parts: Parts, vocabulary: int) -> Tables:
     mixed = plus_column(product(value, embedding), parts.get("value_bias"))
     contributions = plus_column(product(head, mixed), parts.get("prediction_bias"))
     return Tables(embedding, head, key, query, scores, mixed, contributions)
-
-
-def scaled_product(left: Float[Tensor, "E m n"], right: Float[Tensor, "E n k"], scale: float, out: Tensor | None = None) -> Float[Tensor, "E m k"]:
-    target = left.new_empty(len(left), left.shape[1], right.shape[2]) if out is None else out
-    return torch.baddbmm(target, left, right, beta=0, alpha=scale, out=target)
 
 
 def plus_column(matrix: Float[Tensor, "E m n"], column: Float[Tensor, "E m"] | None) -> Float[Tensor, "E m n"]:
@@ -85,7 +83,7 @@ def attend(scores: Float[Tensor, "E V V"] | None, batch: Batch, models: int) -> 
     return context.view(models, -1, vocabulary)
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
     """Loss of every model, without the L2 penalty."""
     word = tables(config, weights.parts, batch.context.shape[-1])
@@ -94,7 +92,7 @@ def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, 
     return value_and_slope(objective.loss, output, batch.row_weight, batch.target, batch.target_weight)[0]
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def loss_and_gradient(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None) -> Float[Tensor, " E"]:
     """Loss of every model (without the L2 penalty); the gradient of the objective, penalty included, goes to `weights.gradients`.
 
@@ -132,16 +130,16 @@ def scores_slope(attention: Tensor, slope: Tensor, contributions: Tensor, batch:
     return d_scores.view(models, vocabulary, vocabulary)
 
 
-def back_through_attention(
-    word: Tables, parts: Parts, gradients: Parts, d_scores: Tensor, wanted: Collection[str], d_embedding: Tensor | None
-) -> None:
+def back_through_attention(word: Tables, parts: Parts, gradients: Parts, d_scores: Tensor, wanted: Collection[str], d_embedding: Tensor | None) -> None:
     """L = (W_Q Z + b_Q)'(W_K Z + b_K) / sqrt(d_a)."""
-    assert word.key is not None and word.query is not None
+    assert word.key is not None
+    assert word.query is not None
+    d_scores.mul_(1 / math.sqrt(word.key.shape[1]))
     for name, other, slope in (("key", word.query, d_scores), ("query", word.key, d_scores.mT)):
         if name not in parts and f"{name}_bias" not in wanted:
             continue
         direct = gradients[name] if word.embedding is None and name in wanted else None
-        d_projected = scaled_product(other, slope, 1 / math.sqrt(other.shape[1]), out=direct)  # d_a x V
+        d_projected = torch.bmm(other, slope) if direct is None else torch.bmm(other, slope, out=direct)  # d_a x V
         if name in wanted and word.embedding is not None:
             torch.bmm(d_projected, word.embedding.mT, out=gradients[name])
         if f"{name}_bias" in wanted:
@@ -170,4 +168,3 @@ def back_through_value(
         d_embedding += product(None if value is None else value.mT, d_mixed)
         if config.head == "tied":
             d_embedding += product(word.mixed, d_contributions.mT)
-

@@ -41,9 +41,7 @@ def attention(config: ModelConfig, parts: Parts, z: Float[Tensor, "B d N"], visi
     return torch.softmax(scores.masked_fill(~visible[:, :, None], -math.inf), dim=1)
 
 
-def dense_forward(
-    config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], visible: Bool[Tensor, "B N"], vocabulary: int
-) -> Float[Tensor, "B V N"]:
+def dense_forward(config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], visible: Bool[Tensor, "B N"], vocabulary: int) -> Float[Tensor, "B V N"]:
     """f(X) = W_pred (W_V Z A + b_V) + b_pred at every position (eq 6)."""
     z = embed(config, parts, shown, vocabulary)
     attended = z @ attention(config, parts, z, visible)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from annotated_types import Ge
+import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-
 from torch import Tensor
-import torch
 
 from topicscope.world.topics import STRICT
 
+Rate = Annotated[float, Field(ge=0)]
 Loss = Literal["cross-entropy", "squared", "squared-mean"]
 
 
@@ -25,7 +24,7 @@ class Objective:
     """
 
     loss: Loss = "cross-entropy"
-    l2: Annotated[float, Ge(0)] | dict[str, Annotated[float, Ge(0)]] = Field(0.0)
+    l2: Rate | dict[str, Rate] = 0.0
 
     def penalties(self, trained: tuple[str, ...]) -> dict[str, float]:
         """lambda of each trained part that has one."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import Field
+from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from topicscope.errors import InputError
@@ -46,8 +46,8 @@ class ModelConfig:
     query_bias: Bias = "none"
     value_bias: Bias = "none"
     prediction_bias: Literal["none", "trained", "theorem1"] | float = "trained"
-    dim: int | None = Field(None, ge=1)
-    attention_dim: int | None = Field(None, ge=1)
+    dim: PositiveInt | None = None
+    attention_dim: PositiveInt | None = None
     init_scale: Literal["usual"] | float = 0.02
     hide_masked: bool = False
 
@@ -85,12 +85,12 @@ class ModelConfig:
         states = {name: getattr(self, name) for name in PARTS} | {"head": "trained" if self.head == "untied" else "frozen"}
         return {name: shapes[name] for name in PARTS if states[name] == "trained"}
 
-    def frozen(self, topic_model: TopicModel, masking: Masking) -> dict[str, Float[np.ndarray, "..."]]:
+    def frozen(self, topic_model: TopicModel, masking: Masking) -> dict[str, Float[np.ndarray, ...]]:
         """The parts frozen at something that has to be written down; an identity, a zero and an absent bias are left out."""
         vocabulary = topic_model.vocabulary
         d = self.width(vocabulary)
         d_a = d if self.attention_dim is None else self.attention_dim
-        parts: dict[str, Float[np.ndarray, "..."]] = {}
+        parts: dict[str, Float[np.ndarray, ...]] = {}
         if self.value == "blocks":
             parts["value"] = theorem2(topic_model, masking).matrix(topic_model)
         elif self.value == "diagonal":

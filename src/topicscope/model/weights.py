@@ -19,7 +19,8 @@ from topicscope.model.parts import PARTS, ModelConfig
 from topicscope.world import Masking, TopicModel
 from topicscope.world.streams import Stream, generator
 
-def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[np.ndarray, "..."]]:
+
+def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[np.ndarray, ...]]:
     """Initial values of the trained parts. Each part has a stream of its own: freezing one does not change the others."""
     values = {}
     for name, shape in config.trained_shapes(vocabulary).items():
@@ -37,8 +38,8 @@ class Weights:
 
     def __init__(
         self,
-        members: Sequence[Mapping[str, Float[np.ndarray, "..."]]],
-        frozen: Mapping[str, Float[np.ndarray, "..."]],
+        members: Sequence[Mapping[str, Float[np.ndarray, ...]]],
+        frozen: Mapping[str, Float[np.ndarray, ...]],
         groups: Sequence[Sequence[str]] | None = None,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",

@@ -18,15 +18,15 @@ from topicscope.world.batches import Rows
 
 @dataclass(frozen=True)
 class UniformOptimum:
+    """U and c of the best prediction U x + c, and what it costs."""
+
     matrix: Float[np.ndarray, "V V"]
     bias: Float[np.ndarray, " V"]
     loss: float  # without the penalty
     objective: float  # with it
 
 
-def uniform_optimum(
-    batches: Iterable[Rows], *, ridge: float = 0.0, bias: Float[np.ndarray, " V"] | None = None, free_bias: bool = False
-) -> UniformOptimum:
+def uniform_optimum(batches: Iterable[Rows], *, ridge: float = 0.0, bias: Float[np.ndarray, " V"] | None = None, free_bias: bool = False) -> UniformOptimum:
     """Least squares over batches made with `uniform=True`. `bias` fixes c (default 0); `free_bias` fits it, without penalty.
 
     The loss is the sum over outputs. For 'squared-mean' give V * ridge and divide both results by V.

@@ -1,8 +1,8 @@
 """Theorem 2: the value matrix of least norm under uniform attention, the limit of vanishing L2 regularisation.
 
-    >>> optimum = theorem2(TopicModel(10, 10), Masking())
-    >>> round(optimum.same_topic, 6), round(optimum.different_topic, 7), round(optimum.mask_column, 6)
-    (0.10802, -0.0075867, 0.054191)
+>>> optimum = theorem2(TopicModel(10, 10), Masking())
+>>> round(optimum.same_topic, 6), round(optimum.different_topic, 7), round(optimum.mask_column, 6)
+(0.10802, -0.0075867, 0.054191)
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ def fingerprint(configs: Sequence[RunConfig]) -> str:
 def save(path: Path, ensemble: Ensemble) -> None:
     tensors = {f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)}
     tensors |= {f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()}
-    tensors["rotation"] = ensemble.tracker.history.cpu().numpy()
+    tensors["history"] = ensemble.tracker.history.cpu().numpy()
+    tensors["past_norms"] = ensemble.tracker.past_norms
     members = []
     for e, member in enumerate(ensemble.members):
         members.append({"dev": list(member.dev.items()), "status": member.status, "end": member.end})
@@ -51,7 +52,8 @@ def load(path: Path, ensemble: Ensemble) -> None:
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
         prefix = "optimiser."
         ensemble.optimiser.load({name.removeprefix(prefix): torch.from_numpy(value) for name, value in tensors.items() if name.startswith(prefix)})
-        ensemble.tracker.history.copy_(torch.from_numpy(tensors["rotation"]))
+        ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
+        ensemble.tracker.past_norms = tensors["past_norms"]
         for e, stored in enumerate(json.loads(note["members"])):
             member = ensemble.members[e]
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}

@@ -1,17 +1,17 @@
 """A training run as data. `RunConfig()` is the paper's run of Section 6.1; every field can be given in a YAML file or by `--set`.
 
-    >>> RunConfig(steps=100).optimizer.lr
-    0.01
+>>> RunConfig(steps=100).optimizer.lr
+0.01
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 import yaml
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from topicscope.errors import InputError, nearest, validated
@@ -20,7 +20,9 @@ from topicscope.model.parts import ATTENTION_PARTS
 from topicscope.world import DocumentPrior, Masking, TopicModel
 from topicscope.world.topics import STRICT
 
-VERSION = 1
+Decay = Annotated[float, Field(ge=0, lt=1)]
+
+VERSION: Literal[1] = 1
 """Version of the configuration format; a file of another version is refused."""
 
 
@@ -28,8 +30,8 @@ VERSION = 1
 class Data:
     """How many documents are drawn, or the files (the authors' text format) that they are read from."""
 
-    documents: int = Field(10_000, ge=1)
-    dev_documents: int = Field(10_000, ge=1)
+    documents: PositiveInt = 10_000
+    dev_documents: PositiveInt = 10_000
     train_file: str | None = None
     dev_file: str | None = None
 
@@ -39,10 +41,10 @@ class Optimizer:
     """SGD (with momentum) or Adam, as in torch.optim."""
 
     name: Literal["adam", "sgd"] = "adam"
-    lr: float = Field(0.01, gt=0)
-    momentum: float = Field(0.0, ge=0, lt=1)
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = Field(1e-8, ge=0)
+    lr: PositiveFloat = 0.01
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
+    eps: NonNegativeFloat = 1e-8
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -50,7 +52,7 @@ class Phase:
     """Train only `parts` for `steps` steps; None: to the end of the run."""
 
     parts: list[str]
-    steps: int | None = Field(None, ge=1)
+    steps: PositiveInt | None = None
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -113,23 +115,23 @@ class RunConfig:
     """Everything that a run depends on. The same config gives the same bytes."""
 
     version: Literal[1] = VERSION
-    seed: int = Field(0, ge=0)
-    steps: int | None = Field(None, ge=1)
-    epochs: float | None = Field(None, gt=0)
-    batch_size: int = Field(40, ge=1)
-    evaluate_every: int | None = Field(500, ge=1)  # steps; None: at the start and the end only
-    patience: int | None = Field(None, ge=1)  # stop after this many evaluations without improvement
-    checkpoint_every: int | None = Field(500, ge=1)  # steps; None: never
+    seed: NonNegativeInt = 0
+    steps: PositiveInt | None = None
+    epochs: PositiveFloat | None = None
+    batch_size: PositiveInt = 40
+    evaluate_every: PositiveInt | None = 500  # steps; None: at the start and the end only
+    patience: PositiveInt | None = None  # stop after this many evaluations without improvement
+    checkpoint_every: PositiveInt | None = 500  # steps; None: never
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["float32", "float64"] = "float32"
-    topic_model: TopicModel = Field(default_factory=TopicModel)
-    documents: DocumentPrior = Field(default_factory=DocumentPrior)
-    data: Data = Field(default_factory=Data)
-    masking: Masking = Field(default_factory=Masking)
-    model: ModelConfig = Field(default_factory=ModelConfig)
-    objective: Objective = Field(default_factory=Objective)
-    optimizer: Optimizer = Field(default_factory=Optimizer)
-    schedule: Schedule = Field(default_factory=Schedule)
+    topic_model: TopicModel = TopicModel()
+    documents: DocumentPrior = DocumentPrior()
+    data: Data = Data()
+    masking: Masking = Masking()
+    model: ModelConfig = ModelConfig()
+    objective: Objective = Objective()
+    optimizer: Optimizer = Optimizer()
+    schedule: Schedule = Schedule()
 
     @model_validator(mode="after")
     def _check(self) -> RunConfig:
@@ -174,7 +176,7 @@ def build_config(settings: dict[str, Any], schedule: str | None = None) -> RunCo
     if schedule is not None:
         named = named_schedule(schedule, config.model, config.topic_model.vocabulary, config.total_steps)
         config = validated(ADAPTER, settings | {"schedule": pydantic.TypeAdapter(Schedule).dump_python(named)})
-    return config  # type: ignore[no-any-return]
+    return config
 
 
 def load_settings(path: str | Path) -> dict[str, Any]:

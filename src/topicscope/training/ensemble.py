@@ -181,9 +181,7 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
 
 
 def _shared(config: RunConfig) -> RunConfig:
-    return dataclasses.replace(
-        config, seed=0, optimizer=dataclasses.replace(config.optimizer, lr=1.0), model=dataclasses.replace(config.model, init_scale=1.0)
-    )
+    return dataclasses.replace(config, seed=0, optimizer=dataclasses.replace(config.optimizer, lr=1.0), model=dataclasses.replace(config.model, init_scale=1.0))
 
 
 def resolve_device(name: str) -> torch.device:

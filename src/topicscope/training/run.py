@@ -1,8 +1,8 @@
 """Training from Python: one call, one or many configs, in memory or into run folders.
 
-    from topicscope import RunConfig, train
-    run = train(RunConfig(steps=500))
-    run.results["dev_loss"], run.weights["value"], run.metrics["norm_key"]
+from topicscope import RunConfig, train
+run = train(RunConfig(steps=500))
+run.results["dev_loss"], run.weights["value"], run.metrics["norm_key"]
 """
 
 from __future__ import annotations
@@ -48,10 +48,18 @@ class Run:
 
 
 @overload
-def train(config: RunConfig, out: str | Path | None = ..., *, resume: bool = ..., force: bool = ..., with_floors: bool = ..., progress: Progress | None = ...) -> Run: ...
+def train(
+    config: RunConfig, out: str | Path | None = ..., *, resume: bool = ..., force: bool = ..., with_floors: bool = ..., progress: Progress | None = ...
+) -> Run: ...
 @overload
 def train(
-    config: Sequence[RunConfig], out: str | Path | None = ..., *, resume: bool = ..., force: bool = ..., with_floors: bool = ..., progress: Progress | None = ...
+    config: Sequence[RunConfig],
+    out: str | Path | None = ...,
+    *,
+    resume: bool = ...,
+    force: bool = ...,
+    with_floors: bool = ...,
+    progress: Progress | None = ...,
 ) -> list[Run]: ...
 def train(
     config: RunConfig | Sequence[RunConfig],
@@ -141,7 +149,12 @@ def _train_together(
             state["saved"] = ensemble.step
 
     ensemble.run(report, after_block)
-    seconds = {"wall_seconds": time.perf_counter() - began[0], "cpu_seconds": time.process_time() - began[1], "resumed_at": first or None, "models": len(configs)}
+    seconds = {
+        "wall_seconds": time.perf_counter() - began[0],
+        "cpu_seconds": time.process_time() - began[1],
+        "resumed_at": first or None,
+        "models": len(configs),
+    }
     result: list[Run | None] = [None] * len(configs)
     for e, (member, home) in enumerate(zip(ensemble.members, homes, strict=True)):
         metrics = _metrics(ensemble, member, tables[e], first, home)
@@ -192,7 +205,8 @@ def _metrics(ensemble: Ensemble, member: Member, tables: list[Float[np.ndarray, 
 def summary(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_floors: bool) -> dict[str, Any]:
     """results.json: where the run ended, against the floors. Nothing in it depends on the machine's speed."""
     member = ensemble.members[e]
-    assert member.weights is not None and member.end is not None
+    assert member.weights is not None
+    assert member.end is not None
     config = member.config
     results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
     losses = metrics["loss"][np.isfinite(metrics["loss"])]

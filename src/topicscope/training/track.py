@@ -37,29 +37,31 @@ class Tracker:
         self.index = {name: i for i, name in enumerate(names)}
         self.masks = relation_masks(topic_model.topic_of_word, block.dtype, block.device) if self.value_over_words else None
         self.table = block.new_full((BLOCK, len(names), weights.models), math.nan)
+        # where each step's figures go, sliced once instead of at every step
+        self.norm_slots = [[(pair, row[self.index[f"norm_{part}"] :][:2]) for part, pair in weights.pairs.items()] for row in self.table]
+        self.slots = [{name: row[self.index[name] :][:3] for name in ("value_same", "gram_same") if name in self.index} for row in self.table]
         self.row = 0
         self.active: list[tuple[str, ...]] = []
         size = weights.parts["value"][0].numel() if self.follow_value else 0
-        self.history = block.new_full((ROTATION_SPAN, weights.models, size), math.nan)  # directions of W_V at the last steps, as a ring
+        self.history = block.new_zeros((ROTATION_SPAN, weights.models, size))  # W_V at the last steps, as a ring
+        self.past_norms = np.full((ROTATION_SPAN, weights.models), math.nan)  # their norms, oldest first
 
+    @torch.inference_mode()
     def record(self, step: int, loss: Float[Tensor, " E"] | None, active: tuple[str, ...]) -> None:
         """Measure the present weights, and their gradients where there is a loss."""
-        row, index, weights = self.table[self.row], self.index, self.weights
+        row, slots, weights = self.table[self.row], self.slots[self.row], self.weights
         if loss is not None:
             row[0] = loss
-        for part, pair in weights.pairs.items():
-            first = index[f"norm_{part}"]
-            torch.linalg.vector_norm(pair, dim=2, out=row[first : first + 2])
+        for pair, slot in self.norm_slots[self.row]:
+            torch.linalg.vector_norm(pair, dim=2, out=slot)
         if self.follow_value:
             now, before = weights.pairs["value"][0], self.history[step % ROTATION_SPAN]
-            torch.sum(before.mul_(now), 1, out=row[index["rotation"]])  # |now| cos; made a rotation in `rows`
-            torch.div(now, row[index["norm_value"], :, None], out=before)
+            torch.sum(before.mul_(now), 1, out=row[self.index["rotation"]])  # |before| |now| cos; made a rotation in `rows`
+            before.copy_(now)
         if self.masks is not None:
-            means, first = matrix_block_means(self.masks, weights.pairs["value"][0]), index["value_same"]
-            row[first : first + 3] = means.mT
+            slots["value_same"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
         if self.gram:
-            means, first = gram_block_means(self.topics, weights.parts["embedding"]), index["gram_same"]
-            row[first : first + 3] = means.mT
+            slots["gram_same"].copy_(gram_block_means(self.topics, weights.parts["embedding"]).mT)
         self.active.append(active)
         self.row += 1
 
@@ -68,9 +70,11 @@ class Tracker:
         table = self.table[: self.row].double().cpu().numpy()
         index = self.index
         if self.follow_value:
+            norms = np.concatenate([self.past_norms, table[:, index["norm_value"]]])
             with np.errstate(invalid="ignore", divide="ignore"):
-                cosine = table[:, index["rotation"]] / table[:, index["norm_value"]]
+                cosine = table[:, index["rotation"]] / (norms[ROTATION_SPAN:] * norms[:-ROTATION_SPAN])
             table[:, index["rotation"]] = (1 - np.clip(cosine, -1, 1)) / 2
+            self.past_norms = norms[-ROTATION_SPAN:]
         for part in self.weights.trained:
             still = [part not in active for active in self.active]
             table[still, index[f"grad_{part}"]] = math.nan

@@ -85,8 +85,10 @@ def masked_rows(counts: Float[np.ndarray, "D V"], masked: Masked, batch: int, re
         np.add.at(flat, (base + masked.shown)[seen], np.float32(1))
     else:
         np.add.at(flat, base + masked.shown, np.float32(1))
-    per_document = np.bincount(masked.document, minlength=documents)
-    weight = (1 / (batch * per_document))[masked.document]
+    step = masked.document // batch
+    sizes = np.full(-(-documents // batch), batch)
+    sizes[-1] = documents - batch * (len(sizes) - 1)  # a last, smaller batch is a mean over its own documents
+    weight = (1 / (np.repeat(sizes, sizes) * np.bincount(masked.document, minlength=documents)))[masked.document]
     pair = base + (MASK if uniform else masked.shown)
     present = np.zeros(documents * vocabulary, dtype=bool)
     present[pair] = True
@@ -94,28 +96,21 @@ def masked_rows(counts: Float[np.ndarray, "D V"], masked: Masked, batch: int, re
     row_of_pair = np.empty(documents * vocabulary, dtype=np.int64)
     row_of_pair[distinct] = np.arange(len(distinct))
     row = row_of_pair[pair]
-    row_weight = np.bincount(row, weights=weight, minlength=len(distinct))
-    row_document, query = np.divmod(distinct, vocabulary)
-    context = context_of(counts.astype(real), uniform)
-    target = row * vocabulary + masked.true
+    row_weight = np.bincount(row, weights=weight, minlength=len(distinct)).astype(real)
+    row_document = distinct // vocabulary
+    query = distinct - row_document * vocabulary
     starts = np.arange(0, documents, batch)
     row_edges = np.append(np.searchsorted(row_document, starts), len(distinct))
     target_edges = np.append(np.searchsorted(masked.document, starts), len(row))
+    document = row_document % batch
+    target = (row - row_edges[step]) * vocabulary + masked.true
+    weight = weight.astype(real)
+    context = context_of(counts.astype(real), uniform)
     result = []
-    for i, start in enumerate(starts):
-        r0, r1, t0, t1 = row_edges[i], row_edges[i + 1], target_edges[i], target_edges[i + 1]
-        size = min(batch, documents - start)
-        scale = batch / size  # a last, smaller batch is a mean over its own documents
-        result.append(
-            Rows(
-                context[start : start + size],
-                row_document[r0:r1] - start,
-                query[r0:r1],
-                row_weight[r0:r1] * scale,
-                target[t0:t1] - r0 * vocabulary,
-                weight[t0:t1] * scale,
-            )
-        )
+    r0 = t0 = 0
+    for start, r1, t1 in zip(starts.tolist(), row_edges[1:].tolist(), target_edges[1:].tolist(), strict=True):
+        result.append(Rows(context[start : start + batch], document[r0:r1], query[r0:r1], row_weight[r0:r1], target[t0:t1], weight[t0:t1]))
+        r0, t0 = r1, t1
     return result
 
 
@@ -155,7 +150,8 @@ def stack(members: Sequence[Rows], dtype: torch.dtype) -> Batch:
     real = real_type(dtype)
     if len(members) == 1:
         (m,) = members
-        single = (m.context.astype(real)[None], m.document, m.query, m.weight.astype(real)[None, :, None], m.target, m.target_weight.astype(real))
+        context, weight, target_weight = (array.astype(real, copy=False) for array in (m.context, m.weight, m.target_weight))
+        single = (context[None], m.document, m.query, weight[None, :, None], m.target, target_weight)
         return Batch(*map(torch.from_numpy, single))
     models, vocabulary = len(members), members[0].context.shape[1]
     documents = max(len(m.context) for m in members)
@@ -183,11 +179,15 @@ def stack(members: Sequence[Rows], dtype: torch.dtype) -> Batch:
     return Batch(*map(torch.from_numpy, numpy))
 
 
-def masked_batch(words: Int[np.ndarray, "D N"], masked: Masked, vocabulary: int, dtype: torch.dtype, *, uniform: bool = False, hide_masked: bool = False) -> Batch:
+def masked_batch(
+    words: Int[np.ndarray, "D N"], masked: Masked, vocabulary: int, dtype: torch.dtype, *, uniform: bool = False, hide_masked: bool = False
+) -> Batch:
     """One model's batch from masked documents, all in one."""
     return stack(masked_rows(word_counts(words, vocabulary), masked, len(words), real_type(dtype), uniform=uniform, hide_masked=hide_masked), dtype)
 
 
-def infinite_batch(topic_model: TopicModel, masking: Masking, proportions: Float[np.ndarray, "B T"], dtype: torch.dtype, *, uniform: bool = False, hide_masked: bool = False) -> Batch:
+def infinite_batch(
+    topic_model: TopicModel, masking: Masking, proportions: Float[np.ndarray, "B T"], dtype: torch.dtype, *, uniform: bool = False, hide_masked: bool = False
+) -> Batch:
     """One model's batch of infinite documents."""
     return stack([infinite_rows(topic_model, masking, proportions, uniform=uniform, hide_masked=hide_masked)], dtype)

@@ -1,8 +1,8 @@
 """Documents of a topic model: the priors of Sections 3.1 and 6.1, sampled without a Python loop, and the authors' text format.
 
-    >>> rng = np.random.default_rng(0)
-    >>> DocumentPrior(kind="fixed", topics_per_document=2, length=5).sample(TopicModel(3, 2), 4, rng).words.shape
-    (4, 5)
+>>> rng = np.random.default_rng(0)
+>>> DocumentPrior(kind="fixed", topics_per_document=2, length=5).sample(TopicModel(3, 2), 4, rng).words.shape
+(4, 5)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from pydantic import Field, model_validator
+from pydantic import PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from topicscope.errors import InputError
@@ -53,8 +53,8 @@ class DocumentPrior:
     """
 
     kind: Literal["dirichlet", "fixed", "infinite", "given"] = "dirichlet"
-    alpha: float = Field(0.1, gt=0)
-    topics_per_document: int = Field(3, ge=1)
+    alpha: PositiveFloat = 0.1
+    topics_per_document: PositiveInt = 3
     proportions: list[list[float]] | str | None = None
     length: int | tuple[int, int] | Literal["infinite"] = (100, 150)
 
@@ -149,7 +149,7 @@ def _sample_words(topic_model: TopicModel, proportions: Float[np.ndarray, "D T"]
         else:
             flat = topic.ravel()
             word = 1 + _invert(within[flat], rng.random((len(flat), 1))).reshape(topic.shape)
-        words[rows] = topic.astype(dtype) * dtype(v) + word
+        words[rows] = np.multiply(topic, v, dtype=dtype, casting="unsafe") + word
     return words
 
 

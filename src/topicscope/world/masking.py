@@ -1,12 +1,14 @@
 """Masking (Section 3.2): which positions are to be predicted, and what they show.
 
-    >>> Masking().p_mask_word   # of the masked positions, the share that shows [MASK]
-    0.8
+>>> Masking().p_mask_word   # of the masked positions, the share that shows [MASK]
+0.8
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass as plain_dataclass
+from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -16,27 +18,33 @@ from pydantic.dataclasses import dataclass
 from topicscope.world.documents import Documents
 from topicscope.world.topics import MASK, STRICT
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
 
 @plain_dataclass(frozen=True)
 class Masked:
     """The masked positions of some documents, in order of document; all other positions show their word."""
 
     documents: int
-    document: Int[np.ndarray, " P"]  # which document each masked position is in
-    position: Int[np.ndarray, " P"]
+    length: int  # N, the longest document
+    flat: Int[np.ndarray, " P"]  # document * N + position
     true: Int[np.ndarray, " P"]  # the word that stood there
     shown: Int[np.ndarray, " P"]  # the word that the model sees there
+
+    @cached_property
+    def document(self) -> Int[np.ndarray, " P"]:
+        return self.flat // self.length
 
     def shown_words(self, words: Int[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
         """The masked documents, position by position."""
         shown = words.copy()
-        shown[self.document, self.position] = self.shown
+        shown.reshape(-1)[self.flat] = self.shown
         return shown
 
     def selected(self, words: Int[np.ndarray, "D N"]) -> Bool[np.ndarray, "D N"]:
         """True at the masked positions (the paper's M)."""
         selected = np.zeros(words.shape, dtype=bool)
-        selected[self.document, self.position] = True
+        selected.reshape(-1)[self.flat] = True
         return selected
 
     def take(self, rows: Int[np.ndarray, " B"]) -> Masked:
@@ -45,7 +53,8 @@ class Masked:
         starts = np.cumsum(per_document) - per_document
         sizes = per_document[rows]
         index = np.arange(sizes.sum()) + np.repeat(starts[rows] - (np.cumsum(sizes) - sizes), sizes)
-        return Masked(len(rows), np.repeat(np.arange(len(rows)), sizes), self.position[index], self.true[index], self.shown[index])
+        flat = np.repeat(np.arange(len(rows)), sizes) * self.length + self.flat[index] % self.length
+        return Masked(len(rows), self.length, flat, self.true[index], self.shown[index])
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -56,15 +65,17 @@ class Masking:
     A document of which no position was drawn gets one, uniformly: the objective (eq 1) divides by their number.
     """
 
-    p_mask: float = Field(0.15, gt=0, le=1)
-    p_correct: float = Field(0.1, ge=0, le=1)
-    p_random: float = Field(0.1, ge=0, le=1)
+    p_mask: Annotated[float, Field(gt=0, le=1)] = 0.15
+    p_correct: Share = 0.1
+    p_random: Share = 0.1
     fresh: bool = True
 
     @model_validator(mode="after")
     def _check(self) -> Masking:
         if self.p_correct + self.p_random > 1:
-            raise ValueError(f"p_correct + p_random = {self.p_correct + self.p_random:g} is more than 1; choose shares of the masked positions that sum to at most 1")
+            raise ValueError(
+                f"p_correct + p_random = {self.p_correct + self.p_random:g} is more than 1; choose shares of the masked positions that sum to at most 1"
+            )
         return self
 
     @property
@@ -89,9 +100,8 @@ class Masking:
         empty = np.flatnonzero(~drawn.any(axis=1))
         drawn[empty, (rng.random(len(empty)) * lengths[empty]).astype(np.int64)] = True
         flat = np.flatnonzero(drawn)
-        document, position = np.divmod(flat, text.shape[1])
         true = text.ravel()[flat].astype(np.int64)
         kind = rng.random(len(flat)) - self.p_correct
         random_word = 1 + np.minimum(kind * (words / max(self.p_random, 1e-300)), words - 1).astype(np.int64)  # uniform where 0 <= kind < p_r
         shown = np.where(kind < 0, true, np.where(kind < self.p_random, random_word, MASK))
-        return Masked(len(text), document, position, true, shown)
+        return Masked(len(text), text.shape[1], flat, true, shown)

@@ -1,7 +1,7 @@
 """The topic model of Section 3.1: T disjoint topics of v words; word 0 is [MASK].
 
-    >>> TopicModel(3, 2).topic_of_word.tolist()
-    [0, 1, 1, 2, 2, 3, 3]
+>>> TopicModel(3, 2).topic_of_word.tolist()
+[0, 1, 1, 2, 2, 3, 3]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -28,8 +28,8 @@ class TopicModel:
     shares, or one list of v numbers a topic. None means uniform, as in the paper.
     """
 
-    topics: int = Field(10, ge=1)
-    words_per_topic: int = Field(10, ge=1)
+    topics: PositiveInt = 10
+    words_per_topic: PositiveInt = 10
     word_probabilities: list[float] | list[list[float]] | None = None
 
     @model_validator(mode="after")
@@ -39,8 +39,7 @@ class TopicModel:
         p = np.asarray(self.word_probabilities, dtype=float)
         if p.shape not in {(self.words_per_topic,), (self.topics, self.words_per_topic)}:
             raise ValueError(
-                f"word_probabilities has shape {p.shape}; expected ({self.words_per_topic},) for all topics, "
-                f"or ({self.topics}, {self.words_per_topic})"
+                f"word_probabilities has shape {p.shape}; expected ({self.words_per_topic},) for all topics, or ({self.topics}, {self.words_per_topic})"
             )
         if not (p > 0).all() or not np.allclose(p.sum(-1), 1, atol=1e-6):
             raise ValueError("word_probabilities must be positive and sum to 1 in each topic")

@@ -1,0 +1,34 @@
+# make reproduce   the main job, embedded defaults          make test    all tests
+# make check       lint and types                           make bench   speed against the plain way
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup reproduce test check bench clean
+
+setup: $(READY)
+
+# Made anew when the dependencies change. torch comes first and pinned, so that nothing pulls another build of it in.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,language]"
+	touch $@
+
+reproduce: $(READY)
+	$(BIN)/topicscope train --out runs/demo --force
+	$(BIN)/topicscope report runs/demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/topicscope bench
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info

@@ -1,0 +1,5 @@
+"""`python -m topicscope`."""
+
+from topicscope.cli.main import main
+
+main()

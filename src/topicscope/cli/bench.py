@@ -1,0 +1,51 @@
+"""`topicscope bench`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+
+def command(
+    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="cpu or cuda.")] = "cpu",
+    quick: Annotated[bool, typer.Option("--quick", help="Few repetitions: to see that it works, not to quote.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
+) -> int:
+    """Measure this project's speed against the plain way, both in this run, on one thread.
+
+    Example: [bold]topicscope bench --json > bench.json[/bold]
+    """
+    from topicscope.bench import bench_sandbox
+    from topicscope.training.ensemble import resolve_device
+
+    resolve_device(device)
+    console = Console(stderr=True)
+    with console.status("measuring") as status:
+        rows = bench_sandbox(device, quick=quick, say=lambda what: status.update(f"measuring: {what}"))
+    if as_json:
+        print(json.dumps({"device": device, "quick": quick, "rows": [asdict(row) for row in rows]}))
+        return 0
+    table = Table(title=f"topicscope bench ({device}, one thread)", title_justify="left")
+    for heading in ("what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met"):
+        table.add_column(heading, justify="left" if heading in ("what", "aim", "floor", "plain way") else "right", overflow="fold")
+    for row in rows:
+        plain = "\n".join(f"{name}: {seconds(value)}" for name, value in row.plain.items())
+        faster = "\n".join(f"{value:,.1f}" for value in row.times_faster.values())
+        floor = "" if row.floor is None else f"{seconds(row.floor)} ({row.floor_is})"
+        over = "" if row.over_floor is None else f"{row.over_floor:.1f}"
+        ours = f"{row.ours:.2f} {row.unit}" if row.unit in ("GB", "CPU s") else seconds(row.ours)
+        table.add_row(row.name, ours, plain, faster, floor, over, row.aim, {True: "yes", False: "no", None: ""}[row.met])
+    Console(width=max(150, Console().width) if not Console().is_terminal else None).print(table)
+    return 0
+
+
+def seconds(value: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value * 1e6:.3g} us"

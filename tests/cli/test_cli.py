@@ -1,0 +1,111 @@
+"""The command as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+TINY = ["--steps", "20", "--topics", "3", "--words-per-topic", "2", "--set", "data.documents=20", "--set", "data.dev_documents=10", "--device", "cpu"]
+
+
+def topicscope(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run([sys.executable, "-m", "topicscope", *arguments], capture_output=True, text=True)
+    assert result.returncode == code, result.stderr
+    return result
+
+
+def test_json_is_all_of_stdout_and_the_folder_holds_the_same(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    printed = json.loads(topicscope("train", *TINY, "--json", "--out", str(out)).stdout)
+    assert printed == json.loads((out / "results.json").read_text())
+    again = json.loads(topicscope("train", "--resume", "--out", str(out), "--json").stdout)
+    assert again == printed
+    assert "figure.png" in topicscope("report", str(out)).stdout
+    assert (out / "figure.png").stat().st_size > 10_000
+    shown = json.loads(topicscope("show", str(out), str(out), "--json").stdout)
+    assert shown[1]["results"] == printed
+
+
+def test_several_runs_and_a_config_file(tmp_path: Path) -> None:
+    out = tmp_path / "one"
+    topicscope("train", *TINY, "--out", str(out), "--schedule", "two-stage")
+    many = tmp_path / "many"
+    results = json.loads(topicscope("train", "--config", str(out / "config.yaml"), "--runs", "3", "--out", str(many), "--json", "--no-floors").stdout)
+    assert [result["seed"] for result in results] == [0, 1, 2]
+    alone = json.loads((out / "results.json").read_text())
+    assert results[0]["dev_loss"] == pytest.approx(alone["dev_loss"], rel=1e-5)
+    assert (many / "run-002" / "weights.safetensors").exists()
+    again = json.loads(topicscope("train", "--resume", "--out", str(many), "--json").stdout)
+    assert again == results
+
+
+def test_a_diverging_run_says_so_and_keeps_what_it_has(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = topicscope("train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e9", "--out", str(out), code=1)
+    assert "diverged at step" in result.stderr
+    assert json.loads((out / "results.json").read_text())["status"] == "diverged"
+
+
+NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--set", "masking.p_correct=0.6", "--set", "masking.p_random=0.6"], "p_correct + p_random = 1.2 is more than 1"),
+        (["--set", "masking.p_mask=0"], "masking.p_mask = 0"),
+        (["--words-per-topic", "0"], "words_per_topic = 0"),
+        (["--prior", "fixed", "--topics-per-document", "11"], "topics_per_document = 11 is more than topics = 10"),
+        (["--set", "optimzer.lr=1"], "unknown key 'optimzer'; did you mean 'optimizer'?"),
+        (["--set", "model.dim=7"], "one-hot embedding needs dim"),
+        (["--set", "version=9"], "version 9: this topicscope reads version 1"),
+        (["--set", "steps"], "expected key=value"),
+        (["--steps", "many"], "many"),
+        (["--lr", "-1"], "optimizer.lr = -1.0"),
+        (["--config", "nowhere.yaml"], "cannot read the config nowhere.yaml"),
+        (["--resume"], "--resume needs --out"),
+        (["--schedule", "two-stages"], "did you mean 'two-stage'"),
+        (["--nonsense"], "--nonsense"),
+        pytest.param(["--device", "cuda"], "PyTorch finds no usable GPU", marks=NO_GPU),
+    ],
+)
+def test_bad_input_gets_one_line_and_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
+    out = [] if "--resume" in arguments else ["--out", str(tmp_path / "run")]
+    result = topicscope("train", *arguments, *out, code=2)
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+    assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_bad_files_get_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("1 2 END\n1 600 END\n")
+    result = topicscope("train", "--set", f"data.train_file={tmp_path / 'data'}", "--set", "data.documents=2", code=2)
+    assert "line 2: word '600' is outside the vocabulary" in result.stderr
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "note.txt").write_text("mine")
+    assert "is not empty" in topicscope("train", *TINY, "--out", str(full), code=2).stderr
+    assert [path.name for path in full.iterdir()] == ["note.txt"]
+    out = tmp_path / "run"
+    topicscope("train", *TINY, "--out", str(out))
+    (out / "weights.safetensors").write_bytes((out / "weights.safetensors").read_bytes()[:50])
+    for command in (["show", str(out)], ["report", str(out)], ["train", "--resume", "--out", str(out)]):
+        result = topicscope(*command, code=2)
+        assert "damaged or cut off" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_bench_prints_rows_with_floors() -> None:
+    report = json.loads(topicscope("bench", "--quick", "--json").stdout)
+    names = [row["name"] for row in report["rows"]]
+    assert any("10,000 documents" in name for name in names)
+    assert any("ensemble of 32" in name for name in names)
+    for row in report["rows"]:
+        assert row["ours"] > 0
+        assert row["floor"] is None or row["over_floor"] > 0

@@ -1,0 +1,49 @@
+"""The optimisers are torch.optim's: the same numbers as its classes, also where parts pause."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from topicscope import Weights
+from topicscope.training import Optimizer
+from topicscope.training.optimiser import EnsembleOptimiser
+
+SETTINGS = [
+    Optimizer("adam", 0.01),
+    Optimizer("adam", 0.3, betas=(0.5, 0.9), eps=1e-3),
+    Optimizer("sgd", 0.1),
+    Optimizer("sgd", 0.1, momentum=0.9),
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_equals_the_torch_class(settings: Optimizer) -> None:
+    rng = np.random.default_rng(0)
+    members = [{"key": rng.standard_normal((2, 3)), "value": rng.standard_normal((3, 3))} for _ in range(3)]
+    weights = Weights(members, {}, [["key"], ["value"]], torch.float64)
+    ours = EnsembleOptimiser(weights, [settings] * 3)
+    theirs = {name: torch.tensor(np.stack([m[name] for m in members])) for name in ("key", "value")}
+    if settings.name == "adam":
+        optimiser: torch.optim.Optimizer = torch.optim.Adam(theirs.values(), lr=settings.lr, betas=settings.betas, eps=settings.eps)
+    else:
+        optimiser = torch.optim.SGD(theirs.values(), lr=settings.lr, momentum=settings.momentum)
+    for step in range(12):
+        active = ("key", "value") if step % 3 else ("value",)  # W_K pauses at every third step
+        for name in ("key", "value"):
+            gradient = torch.from_numpy(rng.standard_normal(weights.parts[name].shape))
+            weights.gradients[name].copy_(gradient)
+            theirs[name].grad = gradient if name in active else None
+        ours.step(active)
+        optimiser.step()
+    for name in ("key", "value"):
+        assert torch.allclose(weights.parts[name], theirs[name], rtol=1e-13, atol=1e-15)
+
+
+def test_members_have_their_own_learning_rates() -> None:
+    weights = Weights([{"value": np.zeros((1, 1))} for _ in range(3)], {}, None, torch.float64)
+    optimiser = EnsembleOptimiser(weights, [Optimizer("sgd", 0.1), Optimizer("sgd", 0.1), Optimizer("sgd", 3.0)])
+    weights.gradients["value"].fill_(1)
+    optimiser.step(("value",))
+    assert weights.parts["value"].flatten().tolist() == pytest.approx([-0.1, -0.1, -3.0])

@@ -1,0 +1,119 @@
+"""Kill it anywhere, resume, and every byte is the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topicscope import InputError, build_config, read_run, seeds, train
+from topicscope.training import checkpoint
+from topicscope.training.ensemble import Ensemble
+
+SETTINGS: dict[str, Any] = {
+    "steps": 330, "evaluate_every": 60, "checkpoint_every": 100, "device": "cpu", "batch_size": 8,
+    "topic_model": {"topics": 4, "words_per_topic": 3}, "data": {"documents": 90, "dev_documents": 30},
+}  # fmt: skip
+SAME = ("config.yaml", "metrics.jsonl", "results.json", "weights.safetensors")
+
+
+class Killed(Exception):
+    pass
+
+
+def kill_after(blocks: int) -> Any:
+    """A progress function that raises in the middle of the run."""
+    calls = 0
+
+    def progress(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == blocks:
+            raise Killed
+
+    return progress
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("optimizer", [{"name": "adam"}, {"name": "sgd", "momentum": 0.9}])
+def test_resumed_bytes_are_the_same(tmp_path: Path, blocks: int, optimizer: dict[str, Any]) -> None:
+    config = build_config(SETTINGS | {"optimizer": optimizer})
+    train(config, tmp_path / "whole")
+    with pytest.raises(Killed):
+        train(config, tmp_path / "cut", progress=kill_after(blocks))
+    assert not (tmp_path / "cut" / "results.json").exists()
+    run = train(config, tmp_path / "cut", resume=True)
+    for name in SAME:
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert not (tmp_path / "cut" / "checkpoint.safetensors").exists()
+    assert len(run.metrics["loss"]) == 331
+
+
+def test_an_ensemble_resumes_too(tmp_path: Path) -> None:
+    configs = seeds(build_config(SETTINGS), 3)
+    configs[1] = dataclasses.replace(configs[1], optimizer=dataclasses.replace(configs[1].optimizer, lr=0.001))
+    train(configs, tmp_path / "whole")
+    with pytest.raises(Killed):
+        train(configs, tmp_path / "cut", progress=kill_after(4))
+    train(configs, tmp_path / "cut", resume=True)
+    for i in range(3):
+        for name in SAME:
+            assert (tmp_path / "cut" / f"run-00{i}" / name).read_bytes() == (tmp_path / "whole" / f"run-00{i}" / name).read_bytes(), (i, name)
+
+
+def test_the_same_config_gives_the_same_bytes(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        train(build_config(SETTINGS), tmp_path / folder)
+    for name in SAME:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_killed_by_the_system(tmp_path: Path) -> None:
+    """kill -9 of the real command in mid-run."""
+    flags = ["--set", "checkpoint_every=50", "--steps", "1500", "--set", "data.documents=500", "--set", "data.dev_documents=50", "--device", "cpu"]
+    command = [sys.executable, "-m", "topicscope", "train", *flags]
+    subprocess.run([*command, "--out", str(tmp_path / "whole"), "--json"], check=True, capture_output=True)
+    cut = tmp_path / "cut"
+    process = subprocess.Popen([*command, "--out", str(cut)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (cut / "checkpoint.safetensors").exists() and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (cut / "results.json").exists()
+    subprocess.run([sys.executable, "-m", "topicscope", "train", "--out", str(cut), "--resume"], check=True, capture_output=True)
+    for name in SAME:
+        assert (cut / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert json.loads((cut / "environment.json").read_text())["resumed_at"] >= 50
+
+
+def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
+    config = build_config(SETTINGS)
+    train(config, tmp_path)
+    before = (tmp_path / "environment.json").read_bytes()
+    again = train(config, tmp_path, resume=True)
+    assert (tmp_path / "environment.json").read_bytes() == before
+    assert again.results == read_run(tmp_path).results
+    with pytest.raises(InputError, match="another config"):
+        train(dataclasses.replace(config, seed=9), tmp_path, resume=True)
+
+
+def test_a_damaged_checkpoint_or_another_config_is_refused(tmp_path: Path) -> None:
+    config = build_config(SETTINGS)
+    ensemble = Ensemble([config])
+    ensemble.block(50, None)
+    path = tmp_path / "checkpoint.safetensors"
+    checkpoint.save(path, ensemble)
+    other = Ensemble([dataclasses.replace(config, seed=1)])
+    with pytest.raises(InputError, match="another config"):
+        checkpoint.load(path, other)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InputError, match="damaged or cut off"):
+        checkpoint.load(path, Ensemble([config]))

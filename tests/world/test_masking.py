@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicscope import DocumentPrior, Masking, TopicModel
+from topicscope.world import MASK
+
+MODEL = TopicModel(4, 5)
+
+
+def test_frequencies_are_those_of_section_3_2() -> None:
+    masking = Masking(0.2, 0.3, 0.25)
+    documents = DocumentPrior(length=500).sample(MODEL, 2000, np.random.default_rng(0))
+    masked = masking.draw(documents, MODEL.words, np.random.default_rng(1))
+    positions, n = 10**6, len(masked.true)
+    assert n / positions == pytest.approx(0.2, abs=0.002)
+    shown, true = masked.shown, masked.true
+    same, mask = (shown == true).mean(), (shown == MASK).mean()
+    assert mask == pytest.approx(0.45, abs=5 * np.sqrt(0.25 / n))
+    assert same == pytest.approx(0.3 + 0.25 / MODEL.words, abs=5 * np.sqrt(0.25 / n))
+    # a replacement is uniform over all words, the true one included, and does not depend on it
+    other = shown[(shown != MASK) & (shown != true)]
+    assert np.bincount(other, minlength=21)[1:] / len(other) == pytest.approx(1 / 20, abs=0.005)
+
+
+@given(p=st.floats(0.001, 1), seed=st.integers(0, 10_000))
+def test_every_document_has_a_masked_position_and_the_rest_is_left_alone(p: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    documents = DocumentPrior(length=(1, 6)).sample(MODEL, 25, rng)
+    masked = Masking(p, 0.2, 0.2).draw(documents, MODEL.words, rng)
+    words = documents.words
+    assert words is not None
+    selected, shown = masked.selected(words), masked.shown_words(words)
+    assert selected.any(1).all()
+    assert not selected[words < 0].any()
+    assert np.array_equal(shown[~selected], words[~selected])
+    assert np.array_equal(words[selected], masked.true)
+    assert np.array_equal(shown[selected], masked.shown)
+    if p == 1:
+        assert selected[words > 0].all()
+
+
+def test_p_mask_one_masks_everything() -> None:
+    documents = DocumentPrior(length=(3, 6)).sample(MODEL, 200, np.random.default_rng(0))
+    masked = Masking(1, 0, 0).draw(documents, MODEL.words, np.random.default_rng(0))
+    assert len(masked.true) == documents.lengths.sum()
+    assert (masked.shown == MASK).all()
+
+
+def test_take_gives_the_documents_asked_for() -> None:
+    documents = DocumentPrior(length=(2, 6)).sample(MODEL, 10, np.random.default_rng(0))
+    masked = Masking(0.5).draw(documents, MODEL.words, np.random.default_rng(0))
+    words = documents.words
+    assert words is not None
+    rows = np.array([7, 2, 2, 0])
+    assert np.array_equal(masked.take(rows).shown_words(words[rows]), masked.shown_words(words)[rows])
+    assert np.array_equal(masked.take(rows).true, words[rows][masked.selected(words)[rows]])
+
+
+@pytest.mark.parametrize("bad", [{"p_mask": 0}, {"p_mask": 1.1}, {"p_correct": 0.6, "p_random": 0.6}, {"p_random": -0.1}])
+def test_impossible_probabilities_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="p_"):
+        Masking(**bad)  # type: ignore[arg-type]
