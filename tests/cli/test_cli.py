@@ -65,7 +65,7 @@ NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine w
         (["--set", "model.dim=7"], "one-hot embedding needs dim"),
         (["--set", "version=9"], "version 9: this topicscope reads version 1"),
         (["--set", "steps"], "expected key=value"),
-        (["--steps", "many"], "many"),
+        (["--steps", "many"], "Invalid value for '--steps'"),
         (["--lr", "-1"], "optimizer.lr = -1.0"),
         (["--config", "nowhere.yaml"], "cannot read the config nowhere.yaml"),
         (["--resume"], "--resume needs --out"),

@@ -35,7 +35,6 @@ def test_no_run_is_better_than_its_floors() -> None:
             "objective": {"loss": "squared"},
             "model": {"key": "zero", "query": "zero"},
             "optimizer": {"lr": 0.003},
-            "data": {"dev_documents": 1000},
             "device": "cpu",
         }
     )

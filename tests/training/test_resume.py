@@ -25,7 +25,7 @@ SETTINGS: dict[str, Any] = {
 SAME = ("config.yaml", "metrics.jsonl", "results.json", "weights.safetensors")
 
 
-class Killed(Exception):
+class KilledError(Exception):
     pass
 
 
@@ -37,7 +37,7 @@ def kill_after(blocks: int) -> Any:
         nonlocal calls
         calls += 1
         if calls == blocks:
-            raise Killed
+            raise KilledError
 
     return progress
 
@@ -47,7 +47,7 @@ def kill_after(blocks: int) -> Any:
 def test_resumed_bytes_are_the_same(tmp_path: Path, blocks: int, optimizer: dict[str, Any]) -> None:
     config = build_config(SETTINGS | {"optimizer": optimizer})
     train(config, tmp_path / "whole")
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         train(config, tmp_path / "cut", progress=kill_after(blocks))
     assert not (tmp_path / "cut" / "results.json").exists()
     run = train(config, tmp_path / "cut", resume=True)
@@ -61,7 +61,7 @@ def test_an_ensemble_resumes_too(tmp_path: Path) -> None:
     configs = seeds(build_config(SETTINGS), 3)
     configs[1] = dataclasses.replace(configs[1], optimizer=dataclasses.replace(configs[1].optimizer, lr=0.001))
     train(configs, tmp_path / "whole")
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         train(configs, tmp_path / "cut", progress=kill_after(4))
     train(configs, tmp_path / "cut", resume=True)
     for i in range(3):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import cast
 
-import click
 import typer
 
 from topicscope.errors import InputError
 
+UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
+"""The base of typer's complaints about arguments; typer has it from click or, since 0.20, within itself."""
+
 app = typer.Typer(
     name="topicscope",
     help="A laboratory for how transformers learn topic structure.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -30,8 +33,11 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _root(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit.")) -> None:
-    pass
+def _root(
+    context: typer.Context, version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit.")
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def fail(message: str, code: int = 2) -> int:
@@ -49,12 +55,9 @@ def main() -> None:
         code = app(standalone_mode=False)
     except InputError as error:
         code = fail(str(error))
-    except click.exceptions.NoArgsIsHelpError as error:
-        typer.echo(error.format_message(), err=True)
-        code = 2
-    except click.ClickException as error:
-        code = fail(error.format_message())
-    except (click.Abort, KeyboardInterrupt):
+    except UsageError as error:
+        code = fail(f"{error.format_message()} (see topicscope --help)")
+    except (typer.Abort, KeyboardInterrupt):
         code = fail("interrupted; what was finished is kept", 130)
     except BrokenPipeError:  # the reader of a pipe has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

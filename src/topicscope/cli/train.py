@@ -106,7 +106,7 @@ def progress_bar(console: Console, total: int) -> Iterator[Any]:
         TextColumn("{task.fields[rate]:,.0f} steps/s"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total, loss=math.nan, rate=0.0)
         began, done = time.perf_counter(), 0
 

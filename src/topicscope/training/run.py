@@ -31,6 +31,9 @@ from topicscope.training.track import metric_lines
 TOGETHER = 8
 """Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache. On a GPU all run together."""
 
+DIGITS = {"float32": 9, "float64": 17}
+"""Digits of the figures in metrics.jsonl: as many as bring the number back exactly."""
+
 Progress = Callable[[int, int, float], None]
 """Called with the model-steps done since the last call, their total number, and the present loss."""
 
@@ -126,7 +129,6 @@ def _train_together(
     if progress is not None and ensemble.step:
         progress(ensemble.step * len(configs), total, float("nan"))
     tables: list[list[Float[np.ndarray, "S M"]]] = [[] for _ in configs]
-    digits = 17 if configs[0].dtype == "float64" else 9
     first = ensemble.step
 
     def report(start: int, table: Float[np.ndarray, "S M E"], _running: int) -> None:
@@ -136,7 +138,7 @@ def _train_together(
                 here = table[:count, :, e]
                 tables[e].append(here)
                 if home is not None:
-                    runs.append_lines(home / runs.METRICS, metric_lines(ensemble.tracker.names, here, start, member.dev, digits))
+                    runs.append_lines(home / runs.METRICS, metric_lines(ensemble.tracker.names, here, start, member.dev, DIGITS[member.config.dtype]))
         if progress is not None and len(table) > 1:
             progress(len(table) * len(configs), total, float(np.nanmean(table[-1, 0])))
 
@@ -209,8 +211,8 @@ def summary(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_flo
     assert member.end is not None
     config = member.config
     results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
-    losses = metrics["loss"][np.isfinite(metrics["loss"])]
-    results["loss"] = float(losses[-100:].mean()) if len(losses) else None
+    losses = [as_written(config, loss) for loss in metrics["loss"][-101:] if np.isfinite(loss)][-100:]
+    results["loss"] = float(np.mean(losses)) if losses else None
     if member.dev:
         results["dev_loss"] = member.dev[max(member.dev)]
         results["best_dev_loss"], results["best_step"] = member.best
@@ -224,6 +226,11 @@ def summary(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_flo
         results["floors"] = floors(config, ensemble.data[e])
         results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in results["floors"].items()}
     return results
+
+
+def as_written(config: RunConfig, value: float) -> float:
+    """A figure as metrics.jsonl has it: a resumed run reads it from there, and has to come to the same results."""
+    return float(f"{value:.{DIGITS[config.dtype]}g}")
 
 
 def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:

@@ -67,7 +67,7 @@ class Tracker:
 
     def rows(self) -> Float[np.ndarray, "S M E"]:
         """The figures of all steps since the last call."""
-        table = self.table[: self.row].double().cpu().numpy()
+        table = self.table[: self.row].double().cpu().numpy().copy()
         index = self.index
         if self.follow_value:
             norms = np.concatenate([self.past_norms, table[:, index["norm_value"]]])
