@@ -55,7 +55,7 @@ class Row:
 
 def bench_sandbox(device: Device = "cpu", *, quick: bool = False, say: Say = lambda _: None) -> list[Row]:
     """All rows. `quick` takes few repetitions: to see that it works, not to quote."""
-    rounds = 3 if quick else 15
+    rounds = 3 if quick else 21
     with one_thread():
         say("documents")
         rows = [documents_row(rounds)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -55,7 +56,7 @@ class Ensemble:
         self.order = sorted(range(len(configs)), key=lambda i: (configs[i].optimizer.lr, i))
         self.members = [Member(configs[i]) for i in self.order]
         self.config = config = self.members[0].config
-        self.device = resolve_device(config.device)
+        self.device = resolve_device(config.device, len(configs))
         self.dtype = getattr(torch, config.dtype)
         self.data = [RunData(member.config) for member in self.members]
         vocabulary = config.topic_model.vocabulary
@@ -184,9 +185,15 @@ def _shared(config: RunConfig) -> RunConfig:
     return dataclasses.replace(config, seed=0, optimizer=dataclasses.replace(config.optimizer, lr=1.0), model=dataclasses.replace(config.model, init_scale=1.0))
 
 
-def resolve_device(name: str) -> torch.device:
+GPU_FROM = 8
+"""Models from which on 'auto' takes a GPU: a single one is launched faster by the CPU than a GPU can be told about it."""
+
+
+def resolve_device(name: str, models: int = 1) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise InputError("device = 'cuda', but PyTorch finds no usable GPU here; choose --device cpu or auto")
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        name = "cuda" if torch.cuda.is_available() and models >= GPU_FROM else "cpu"
+    if name == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may sum in another order every time
     return torch.device(name)

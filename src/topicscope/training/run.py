@@ -18,6 +18,7 @@ from typing import Any, overload
 import numpy as np
 import torch
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
 from topicscope import runs
 from topicscope.errors import InputError
@@ -86,8 +87,7 @@ def train(
         for folder in folders:
             assert folder is not None
             runs.prepare(folder, resume=resume, force=force)
-    on_gpu = resolve_device(configs[0].device).type == "cuda"
-    size = len(configs) if on_gpu else TOGETHER
+    size = len(configs) if resolve_device(configs[0].device, len(configs)).type == "cuda" else TOGETHER
     total = sum(c.total_steps for c in configs)
     done: list[Run] = []
     with one_thread():
@@ -99,13 +99,19 @@ def train(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """These matrices are small: a second thread only waits. The caller's setting comes back afterwards."""
-    before = torch.get_num_threads()
+    """These matrices are small: a second thread only waits. And the same bytes every time, on a GPU too.
+
+    The caller's settings come back afterwards.
+    """
+    threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(mode=torch.cuda.is_available())
     try:
-        yield
+        with threadpool_limits(1):
+            yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(deterministic)
 
 
 def _train_together(

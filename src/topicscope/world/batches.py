@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -34,8 +35,7 @@ class Batch:
         return Batch(*(getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)))
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """One model's batch in numpy, before models are put side by side."""
 
     context: Float[np.ndarray, "B V"]
