@@ -34,7 +34,7 @@ def test_no_run_is_better_than_its_floors() -> None:
             "steps": 2000,
             "objective": {"loss": "squared"},
             "model": {"key": "zero", "query": "zero"},
-            "optimizer": {"lr": 0.003},
+            "optimizer": {"lr": 0.001},
             "device": "cpu",
         }
     )

@@ -146,7 +146,7 @@ def _train_together(
                 if home is not None:
                     runs.append_lines(home / runs.METRICS, metric_lines(ensemble.tracker.names, here, start, member.dev, DIGITS[member.config.dtype]))
         if progress is not None and len(table) > 1:
-            progress(len(table) * len(configs), total, float(np.nanmean(table[-1, 0])))
+            progress(len(table) * len(configs), total, float(np.nan_to_num(table[-1, 0]).mean()))
 
     every = configs[0].checkpoint_every
     state = {"saved": ensemble.step}
