@@ -5,6 +5,7 @@ run = read_run("runs/demo"); run.results["dev_loss"], run.weights["value"], run.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
@@ -48,6 +49,12 @@ def write_yaml(path: Path, content: Any) -> None:
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[str, str] | None = None) -> None:
     write(path, save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, metadata=dict(note) if note else None))
+
+
+def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    write(path, buffer.getvalue())
 
 
 def read_tensors(path: Path, advice: str) -> dict[str, np.ndarray]:

@@ -24,10 +24,11 @@ import numpy as np
 import torch
 
 from topicscope.model import dense_loss
+from topicscope.threads import one_thread
 from topicscope.training import RunConfig
 from topicscope.training.data import BLOCK
 from topicscope.training.ensemble import Ensemble
-from topicscope.training.run import TOGETHER, one_thread
+from topicscope.training.run import TOGETHER
 
 Say = Callable[[str], None]
 Device = Literal["cpu", "cuda"]

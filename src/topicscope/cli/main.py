@@ -47,10 +47,13 @@ def fail(message: str, code: int = 2) -> int:
 
 
 def main() -> None:
-    from topicscope.cli import bench, report, show, train
+    from topicscope.cli import bench, report, show, theory_options, train
+    from topicscope.cli import theory as _theory  # noqa: F401  (registers its commands)
+    from topicscope.cli import theory_attention as _attention  # noqa: F401
 
     for command in (train.command, show.command, report.command, bench.command):
         app.command(name=command.__module__.rsplit(".", 1)[1])(command)
+    app.add_typer(theory_options.app, name="theory")
     try:
         code = app(standalone_mode=False)
     except InputError as error:

@@ -35,14 +35,18 @@ def draw_run(run: StoredRun, folder: Path) -> list[Path]:
         draw_norms(norms, run)
         draw_means(means, run)
         draw_matrix(matrix, run)
-        paths = []
-        for kind, note in (("png", {"Software": None}), ("svg", {"Date": None})):
-            path = folder / f"figure.{kind}"
-            temporary = folder / f"figure.tmp.{kind}"
-            figure.savefig(temporary, dpi=130, metadata=note)  # without dates: the same run gives the same bytes
-            write(path, temporary.read_bytes())
-            temporary.unlink()
-            paths.append(path)
+        return save(figure, folder, "figure")
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """PNG and SVG, whole or not at all, and without dates: the same numbers give the same bytes."""
+    paths = []
+    for kind, note in (("png", {"Software": None}), ("svg", {"Date": None})):
+        path, temporary = folder / f"{name}.{kind}", folder / f"{name}.tmp.{kind}"
+        figure.savefig(temporary, dpi=130, metadata=note)
+        write(path, temporary.read_bytes())
+        temporary.unlink()
+        paths.append(path)
     return paths
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -18,11 +17,11 @@ from typing import Any, overload
 import numpy as np
 import torch
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
 
 from topicscope import runs
 from topicscope.errors import InputError
 from topicscope.measure import matrix_block_means, relation_masks
+from topicscope.threads import repeatable
 from topicscope.training import checkpoint
 from topicscope.training.config import RunConfig
 from topicscope.training.ensemble import Ensemble, Member, resolve_device
@@ -90,28 +89,11 @@ def train(
     size = len(configs) if resolve_device(configs[0].device, len(configs)).type == "cuda" else TOGETHER
     total = sum(c.total_steps for c in configs)
     done: list[Run] = []
-    with one_thread():
+    with repeatable():
         for start in range(0, len(configs), size):
             part = slice(start, start + size)
             done += _train_together(configs[part], folders[part], resume, with_floors, progress, total)
     return done[0] if isinstance(config, RunConfig) else done
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """These matrices are small: a second thread only waits. And the same bytes every time, on a GPU too.
-
-    The caller's settings come back afterwards.
-    """
-    threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(mode=torch.cuda.is_available())
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(deterministic)
 
 
 def _train_together(

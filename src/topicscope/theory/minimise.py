@@ -1,0 +1,94 @@
+"""The best topic-wise attention: a coarse grid finds where to start, L-BFGS-B on (log alpha, log beta) goes on from there.
+
+The gradient is a complex step's, exact to rounding. A minimum at the edge (alpha or beta to 0 or to infinity) is reported as such.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.theory.attention_loss import Convention, Entries, ValueMatrix, attention_loss
+from topicscope.theory.setting import Setting
+from topicscope.threads import one_thread
+
+SMALLEST, LARGEST = 1e-9, 1e12
+"""Range of alpha and beta that is searched."""
+
+STARTS = 4
+"""How many of the grid's local minima are followed up, the lowest first."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The minimiser. `edge` names what runs to 0 or infinity; `only_gamma`: alpha and beta are one of many pairs with this gamma."""
+
+    alpha: float
+    beta: float
+    gamma: float
+    loss: float
+    edge: str | None
+    only_gamma: bool
+
+
+@one_thread()
+def best_attention(setting: Setting, kind: ValueMatrix, convention: Convention = "exact", *, cap: bool = False) -> Optimum:
+    """Minimise `attention_loss` over alpha and beta."""
+    from scipy.optimize import minimize  # a quarter of a second that training does not need
+
+    entries = Entries.of(kind, setting)
+    only_gamma = kind == "blocks" and convention == "paper"  # Remark 5
+    no_alpha = setting.v == 1  # there is no other word in the topic
+
+    def loss_at(alpha: complex, beta: complex) -> complex:
+        return complex(attention_loss(setting, entries, alpha, alpha if only_gamma else beta, convention, cap=cap))
+
+    def value(log: np.ndarray) -> tuple[float, np.ndarray]:
+        """Loss and gradient: f(x + ih) = f(x) + ih f'(x) + O(h^2), without the cancellation of differences."""
+        a, b, h = math.exp(log[0]), math.exp(log[1]), 1e-30
+        by_alpha, by_beta = loss_at(complex(a, a * h), complex(b)), loss_at(complex(a), complex(b, b * h))
+        return by_alpha.real, np.array([by_alpha.imag, by_beta.imag]) / h
+
+    low, high = math.log(SMALLEST), math.log(LARGEST)
+    axis = np.exp(np.linspace(low, high, 97))
+    grid = attention_loss(setting, entries, axis[:, None], axis, convention, cap=cap)
+    if only_gamma:
+        grid = np.where(np.eye(97, dtype=bool), grid, np.inf)
+    best: tuple[float, np.ndarray] | None = None
+    for flat in local_minima(grid)[:STARTS]:
+        start = np.log([axis[flat // 97], axis[flat % 97]])
+        found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=[(low, high)] * 2, options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12})
+        for point in (start, found.x):
+            loss = value(point)[0]
+            if best is None or loss < best[0]:
+                best = (loss, point)
+    assert best is not None
+    edges = []
+    log = best[1].copy()
+    if only_gamma:
+        log[1] = log[0]
+    for i, name in enumerate(("alpha", "beta")):
+        if (only_gamma and i == 1) or (no_alpha and i == 0):
+            continue
+        # at an edge when going all the way there costs nothing that a float can tell
+        for end, words in ((low, f"{name} -> 0"), (high, f"{name} -> infinity")):
+            there = log.copy()
+            there[i] = end
+            if value(there)[0] <= best[0] + 1e-13:
+                edges.append(words)
+                log = there
+                break
+    loss = value(log)[0]
+    alpha, beta = (0.0 if x == low else math.exp(x) for x in log)
+    return Optimum(alpha, beta, setting.gamma(alpha, beta), loss, ", ".join(edges) or None, only_gamma)
+
+
+def local_minima(grid: Float[np.ndarray, "n n"]) -> list[int]:
+    """Flat indices of the cells that no neighbour undercuts, lowest first."""
+    padded = np.pad(grid, 1, constant_values=np.inf)
+    near = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).min((2, 3))
+    flat = np.flatnonzero(grid <= near)
+    return [int(i) for i in flat[np.argsort(grid.ravel()[flat])]]

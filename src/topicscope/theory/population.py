@@ -1,0 +1,103 @@
+"""The exact population loss of any value matrix under any topic-wise attention, on infinite documents with fixed tau.
+
+The loss is E|W y - e_w|^2 with y the attended word distribution. By symmetry over topics and over words inside a topic only ten
+sums over W enter, so no document is enumerated: `population_loss` costs one pass over W. `enumerated_loss` is the check: all
+C(T, tau) documents, all words shown, all true words. Both are differentiable.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from topicscope.theory.setting import Setting
+
+
+def population_loss(
+    setting: Setting, matrix: Float[Tensor, "V V"], alpha: float = 1.0, beta: float = 1.0, bias: Float[Tensor, " V"] | None = None
+) -> Float[Tensor, ""]:
+    """E over documents, masks and words of |W y + b - e_w|^2 under the 'exact' convention; alpha = beta = 1 is uniform attention.
+
+    A bias adds b to every prediction: since attention sums to 1 it is the same as adding b to every column of W.
+    """
+    s = setting
+    if bias is not None:
+        matrix = matrix + bias[:, None]
+    topics, v, tau = s.T, s.v, s.tau
+    words, columns = topics * v, matrix[:, 1:]
+    w0 = matrix[:, 0]
+    by_topic = columns.reshape(len(matrix), topics, v).sum(2)
+    whole = by_topic.sum(1)
+    square, topic_square, whole_square = columns.square().sum(), by_topic.square().sum(), whole.square().sum()
+    cross = (whole_square - topic_square) / (topics - 1) if topics > 1 else torch.zeros_like(whole_square)  # sum_s W_s . (mean other topic)
+    with_mask, mask_square = w0 @ whole, w0.square().sum()
+    inner = matrix[1:, 1:]
+    trace, total = inner.diagonal().sum(), inner.sum()
+    block = inner.reshape(topics, v, topics, v).diagonal(dim1=0, dim2=2).sum()
+    off = (total - block) / (topics - 1) if topics > 1 else torch.zeros_like(total)
+    document_sum = (block + (tau - 1) * off) / words  # mean over a word of the document of sum_{l in document} W_wl
+    mask_entry, all_sum = matrix[1:, 0].sum() / words, total / words
+
+    def quadratic(e: float, topic: float, document: float, everywhere: float, mask: float, own: bool) -> Tensor:
+        """E|W (e e_j + topic 1_s + document 1_S + everywhere 1 + mask e_0)|^2 for a word j of topic s, in the document or not (`own`)."""
+        topic_document = (topic_square / topics if own else 0) + (tau - 1 if own else tau) * cross / topics
+        document_square = tau * topic_square / topics + tau * (tau - 1) * cross / topics
+        result = e**2 * square / words + topic**2 * topic_square / topics + document**2 * document_square + everywhere**2 * whole_square
+        result = result + 2 * e * topic * topic_square / words + 2 * (e / v + topic) * document * topic_document
+        result = result + 2 * (e / words + topic / topics + document * tau / topics) * everywhere * whole_square
+        return result + mask**2 * mask_square + 2 * mask * (e / words + topic / topics + document * tau / topics + everywhere) * with_mask
+
+    def linear(e: float, topic: float, document: float, everywhere: float, mask: float, relation: str) -> Tensor:
+        """E (W y)_w for the true word w, which is j itself, another word of its topic, or a word of another topic of the document."""
+        if relation == "own":
+            word, in_topic = trace / words, block / words
+        elif relation == "same":
+            word, in_topic = (block - trace) / (words * (v - 1)), block / words
+        else:
+            word, in_topic = off / (words * v), off / words
+        return e * word + topic * in_topic + document * document_sum + everywhere * all_sum + mask * mask_entry
+
+    p0, p1, p2 = s.p0, s.p1, s.p2
+    inside = beta + alpha * (v - 1)
+    own, same, other, absent = s.shown_cases
+    z = p1 * inside + p1 * v * (tau - 1) + p2 * v * (topics - tau) + p0
+    y = (p1 * (beta - alpha) / z, p1 * (alpha - 1) / z, (p1 - p2) / z, p2 / z, p0 / z)
+    loss = (own + same + other) * (quadratic(*y, own=True) + 1) - 2 * own * linear(*y, "own")
+    loss = loss - (2 * same * linear(*y, "same") if v > 1 else 0) - (2 * other * linear(*y, "other") if tau > 1 else 0)
+    if topics > tau:
+        z = p2 * inside + p1 * v * tau + p2 * v * (topics - tau - 1) + p0
+        y = (p2 * (beta - alpha) / z, p2 * (alpha - 1) / z, (p1 - p2) / z, p2 / z, p0 / z)
+        loss = loss + absent * (quadratic(*y, own=False) - 2 * linear(*y, "other") + 1)
+    z = beta * p0 + 1 - p0
+    y = (0.0, 0.0, (p1 - p2) / z, p2 / z, beta * p0 / z)
+    return loss + s.masking.p_mask_word * (quadratic(*y, own=True) - 2 * linear(*y, "own") + 1)
+
+
+def enumerated_loss(
+    setting: Setting, matrix: Float[Tensor, "V V"], alpha: float = 1.0, beta: float = 1.0, bias: Float[Tensor, " V"] | None = None
+) -> Float[Tensor, ""]:
+    """The same by the definition: every document, every word shown, every true word."""
+    s = setting
+    topic = torch.from_numpy(s.topic_model.topic_of_word)
+    words, size = s.T * s.v, s.T * s.v + 1
+    attention = matrix.new_ones(size, size)
+    attention[topic[:, None] == topic] = alpha
+    attention.fill_diagonal_(beta)
+    documents = list(itertools.combinations(range(1, s.T + 1), s.tau))
+    loss = matrix.new_zeros(())
+    for document in documents:
+        there = torch.tensor([int(t) in document for t in topic])
+        p = there.to(matrix.dtype) / (s.tau * s.v)  # of the true word
+        shown = p * s.masking.k + s.masking.p_mask * s.masking.p_random / words
+        shown[0] = s.p0
+        y = attention * shown[:, None]  # key, query
+        y = y / y.sum(0)
+        f = matrix @ y + (0 if bias is None else bias[:, None])
+        cost = f.square().sum(0)[:, None] - 2 * f.T + 1  # word shown, true word
+        joint = s.masking.p_random / words * p.expand(size, size).clone() + s.masking.p_correct * torch.diag(p)
+        joint[0] = s.masking.p_mask_word * p
+        loss = loss + (joint * cost).sum()
+    return loss / len(documents)

@@ -1,0 +1,33 @@
+"""One thread a process: the matrices here are small, and a second thread only waits (and burns a core while it does)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from threadpoolctl import threadpool_limits
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch and BLAS on one thread inside, the caller's settings again afterwards."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """The same bytes every time, on a GPU too, where sums would otherwise be taken in whatever order threads arrive."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(mode=torch.cuda.is_available())
+    try:
+        with one_thread():
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before)

@@ -1,0 +1,119 @@
+"""Attention losses, bounds, minimisers and landscapes, against the numbers of the paper and against plain computation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.theory.settings import settings_of_the_theory
+from topicscope import InputError
+from topicscope.theory import Entries, Setting, attention_loss, best_attention, diagonal_value_matrix, enumerated_loss, landscape, theorem2, theorem3, theorem5
+
+
+@settings(max_examples=100)
+@given(s=settings_of_the_theory(), alpha=st.floats(0.01, 100), beta=st.floats(0.01, 100))
+def test_a_handful_of_numbers_equals_the_whole_matrix(s: Setting, alpha: float, beta: float) -> None:
+    matrices = {"blocks": theorem2(s.topic_model, s.masking).matrix(s.topic_model), "diagonal": diagonal_value_matrix(s.topic_model, s.masking)}
+    for kind, matrix in matrices.items():
+        exact = enumerated_loss(s, torch.from_numpy(matrix), alpha, beta).item()
+        assert attention_loss(s, Entries.of(kind, s), alpha, beta) == pytest.approx(exact, rel=1e-12, abs=1e-13)
+
+
+@given(s=settings_of_the_theory(most_topics=40, most_words=20))
+def test_uniform_attention_costs_what_the_first_stage_left(s: Setting) -> None:
+    for kind in ("blocks", "diagonal"):
+        assert attention_loss(s, Entries.of(kind, s), 1.0, 1.0) == pytest.approx(1 - 1 / (s.tau * s.v), rel=1e-12, abs=1e-14)
+
+
+def test_the_constants_at_the_papers_sizes() -> None:
+    found = (*theorem3.lambdas(Setting.of(10, 10)), *theorem5.lambdas(Setting.of(10, 10)), *theorem5.lambdas(Setting.of(100, 300)))
+    printed = [(0.57734, 5e-6), (5866.67, 5e-3), (0.088, 5e-4), (447.1, 5e-2), (0.12845, 5e-6), (2.64, 5e-3), (986.9, 5e-2), (0.003866, 5e-7)]
+    for number, (digits, half_a_unit) in zip(found, printed, strict=True):
+        assert number == pytest.approx(digits, abs=half_a_unit)
+
+
+@pytest.mark.parametrize(("tau", "alpha", "loss"), [(3, 7.67, 0.961770), (2, 6.29, 0.946103)])
+def test_the_exact_minimisers_at_ten_by_ten(tau: int, alpha: float, loss: float) -> None:
+    found = best_attention(Setting.of(10, 10, tau), "blocks")
+    assert found.alpha == pytest.approx(alpha, abs=0.005)
+    assert found.beta == pytest.approx(1.0, abs=0.005)
+    assert found.loss == pytest.approx(loss, abs=5e-7)
+    assert found.edge is None
+
+
+DIAGONAL = {20: 0.58328, 40: 0.64286, 60: 0.68754, 80: 0.72224}
+BLOCKS = {20: (0.99852, 53.2), 40: (0.99876, 66.4), 60: (0.99892, 72.1), 80: (0.99904, 75.2)}
+
+
+@pytest.mark.parametrize("tau", DIAGONAL)
+def test_the_papers_landscapes(tau: int) -> None:
+    s = Setting.of(100, 300, tau)
+    diagonal, blocks = landscape(s, "diagonal", "paper", cap=True), landscape(s, "blocks", "paper")
+    assert diagonal.loss.shape == (110, 110)
+    assert diagonal.loss.min() == pytest.approx(DIAGONAL[tau], abs=5e-6)
+    assert blocks.loss.min() == pytest.approx(BLOCKS[tau][0], abs=5e-6)
+    assert best_attention(s, "blocks", "paper").gamma == pytest.approx(BLOCKS[tau][1], rel=0.003)
+
+
+@settings(max_examples=40)
+@given(
+    s=settings_of_the_theory(most_topics=60, most_words=40, least_words=2),
+    kind=st.sampled_from(["blocks", "diagonal"]),
+    convention=st.sampled_from(["exact", "paper"]),
+)
+def test_nothing_on_a_fine_grid_is_lower_than_the_minimiser(s: Setting, kind: Any, convention: Any) -> None:
+    found = best_attention(s, kind, convention)
+    grid = landscape(s, kind, convention, low=-8, high=11, per_decade=20)
+    assert found.loss <= grid.loss.min() + 1e-12
+    assert attention_loss(s, Entries.of(kind, s), found.alpha, found.beta, convention) == pytest.approx(found.loss, rel=1e-12)
+
+
+def test_minima_at_the_edge_are_called_so() -> None:
+    diagonal = best_attention(Setting.of(10, 10, 3), "diagonal")
+    assert diagonal.edge == "alpha -> 0"
+    assert diagonal.alpha == 0
+    assert diagonal.beta == pytest.approx(35.24, abs=0.01)
+    # one word a topic: there is no same-topic other word, and the loss does not depend on alpha
+    assert best_attention(Setting.of(6, 1, 2), "blocks").edge in (None, "beta -> 0", "beta -> infinity")
+
+
+def test_huge_settings_need_no_matrix() -> None:
+    s = Setting.of(10**6, 10**3, 100)
+    found = best_attention(s, "blocks", "paper")
+    assert theorem3.contains(s, found.alpha, found.beta)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"topics_per_document": 11}, "topics_per_document = 11"),
+        ({"p_mask": 0.0}, "p_mask = 0"),
+        ({"p_mask": 1.0}, "p_mask = 1"),
+        ({"p_correct": 0.5, "p_random": 0.5}, "expected less than 1"),
+        ({"words_per_topic": 0}, "words_per_topic = 0"),
+    ],
+)
+def test_impossible_settings_are_refused(bad: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Setting.of(**bad)
+
+
+def test_theorem_5_needs_two_words_and_more() -> None:
+    with pytest.raises(InputError, match="divides by v - 1"):
+        theorem5.lambdas(Setting.of(10, 1, 2))
+    with pytest.raises(InputError, match="choose a larger v"):
+        theorem5.lambdas(Setting.of(10, 3, 2))
+
+
+def test_complex_step_is_the_derivative() -> None:
+    s = Setting.of(10, 10, 3)
+    entries, h = Entries.of("blocks", s), 1e-6
+    step = attention_loss(s, entries, complex(3, 1e-30), complex(2)).imag / 1e-30
+    central = (attention_loss(s, entries, 3 + h, 2.0) - attention_loss(s, entries, 3 - h, 2.0)) / (2 * h)
+    assert step == pytest.approx(central, rel=1e-6)
+    assert np.isfinite(step)
