@@ -22,7 +22,8 @@ def test_symmetry_equals_enumeration_for_any_matrix(s: Setting, alpha: float, be
     matrix = torch.from_numpy(rng.standard_normal((size, size)))
     bias = torch.from_numpy(rng.standard_normal(size)) if biased else None
     found, exact = population_loss(s, matrix, alpha, beta, bias).item(), enumerated_loss(s, matrix, alpha, beta, bias).item()
-    assert found == pytest.approx(exact, rel=1e-12, abs=1e-13)
+    terms = 1 + (matrix.square().sum() + (0 if bias is None else size * bias.square().sum())).item()  # the size of what is added up
+    assert abs(found - exact) < 1e-12 * terms
 
 
 def test_it_is_the_loss_of_the_transformer_itself() -> None:
