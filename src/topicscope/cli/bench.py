@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from topicscope.cli import consoles
 
 
 def command(
@@ -24,7 +25,7 @@ def command(
     from topicscope.training.ensemble import resolve_device
 
     resolve_device(device)
-    console = Console(stderr=True)
+    console = consoles.progress()
     with console.status("measuring") as status:
         rows = bench_sandbox(device, quick=quick, say=lambda what: status.update(f"measuring: {what}"))
     if as_json:
@@ -40,7 +41,7 @@ def command(
         over = "" if row.over_floor is None else f"{row.over_floor:.1f}"
         ours = f"{row.ours:.2f} {row.unit}" if row.unit in ("GB", "CPU s") else seconds(row.ours)
         table.add_row(row.name, ours, plain, faster, floor, over, row.aim, {True: "yes", False: "no", None: ""}[row.met])
-    Console(width=max(150, Console().width) if not Console().is_terminal else None).print(table)
+    consoles.results().print(table)
     return 0
 
 

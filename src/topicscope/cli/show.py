@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from topicscope.cli import consoles
 from topicscope.cli.train import lookup, rows_to_print, text
 
 
@@ -39,7 +39,7 @@ def command(
             table.add_row(key, *map(text, values), style="cyan")
     for label, path in rows_to_print([SimpleNamespace(results=run.results) for run in runs]):
         table.add_row(label, *(text(lookup(run.results, path)) for run in runs))
-    Console().print(table)
+    consoles.results().print(table)
     return 0
 
 

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+
+from topicscope.cli import consoles
 
 if TYPE_CHECKING:
     from topicscope.theory import Setting
@@ -39,6 +40,6 @@ def emit(payload: dict[str, Any], as_json: bool, lines: list[Any]) -> None:
     if as_json:
         print(json.dumps(payload, allow_nan=False))
         return
-    console = Console()
+    console = consoles.results()
     for line in lines:
         console.print(line, soft_wrap=isinstance(line, str), highlight=False)

@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from topicscope.cli import consoles
+
 Flag = dict[str, Any]
 
 
@@ -75,7 +77,7 @@ def command(
         assignments = [f"{key}={json.dumps(flag)}" for key, flag in given.items()] + (set_ or [])
         settings = apply_settings(settings, assignments)
     run_config = build_config(settings, schedule)
-    console = Console(stderr=True)
+    console = consoles.progress()
     with progress_bar(console, run_config.total_steps * runs) as progress:
         many = runs > 1 or (out is not None and (out / "run-000").is_dir())
         what = with_seeds(run_config, runs) if many else run_config
@@ -85,7 +87,7 @@ def command(
         payload: Any = [run.results for run in results]
         print(json.dumps(payload if many else payload[0], allow_nan=False))
     else:
-        print_results(Console(), results, out)
+        print_results(consoles.results(), results, out)
     diverged = [run for run in results if run.status == "diverged"]
     for run in diverged:
         console.print(
