@@ -15,9 +15,10 @@ ALLOWED = {
     "theory": {"world"},
     "model": {"world", "theory"},
     "training": {"world", "theory", "model", "measure"},
-    "report": set(),
+    "paper": {"world", "theory", "model", "measure", "training"},
+    "report": {"paper"},
     "bench": {"training", "model"},
-    "cli": {"world", "training", "theory", "report", "bench"},
+    "cli": {"world", "training", "theory", "paper", "report", "bench"},
 }
 EVERYONE = {"errors", "runs", "threads"}
 

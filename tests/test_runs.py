@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from topicscope import InputError, build_config, read_run, train
-from topicscope.runs import prepare, truncate_metrics, write
+from topicscope.runs import check, prepare, truncate_metrics, write
 
 TINY = {"steps": 20, "batch_size": 4, "topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 20, "dev_documents": 10}, "device": "cpu"}
 
@@ -46,9 +46,9 @@ def test_force_removes_only_what_a_run_wrote(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep")
     (tmp_path / "results.json").write_text("{}")
     with pytest.raises(InputError, match="not empty"):
-        prepare(tmp_path, resume=False, force=False)
+        check(tmp_path, resume=False, force=False)
     assert (tmp_path / "results.json").exists()
-    prepare(tmp_path, resume=False, force=True)
+    prepare(tmp_path, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
@@ -65,3 +65,5 @@ def test_lines_after_the_checkpoint_and_half_lines_go(tmp_path: Path) -> None:
     path.write_text('{"step": 0}\n{"step": 1}\n{"step": 2}\n{"st')
     truncate_metrics(path, 2)
     assert path.read_text() == '{"step": 0}\n{"step": 1}\n'
+    with pytest.raises(InputError, match="has 2 whole lines of the 5 steps"):
+        truncate_metrics(path, 5)

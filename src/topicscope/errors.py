@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,7 +32,7 @@ def validated(adapter: pydantic.TypeAdapter[Any], data: Any, where: str = "confi
 def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any], where: str) -> str:
     errors = error.errors(include_url=False)
     first = next((e for e in errors if e["type"] in _UNKNOWN), errors[0])
-    path = [str(part) for part in first["loc"]]
+    path = [str(part) for part in first["loc"] if not _UNION.match(str(part))]
     key = ".".join(path)
     if first["type"] in _UNKNOWN:
         known = _fields_at(adapter.json_schema(), path[:-1])
@@ -39,10 +40,15 @@ def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":  # raised by this project's own checks, which already say everything
         return f"{where}: {message}"
-    return f"{where}: {key} = {first['input']!r}: {message[0].lower()}{message[1:]}"
+    # a value that may be of several kinds is refused by each of them: say all that would do
+    alike = [e["msg"] for e in errors if [str(part) for part in e["loc"] if not _UNION.match(str(part))] == path]
+    message = ", or: ".join(dict.fromkeys(f"{text[0].lower()}{text[1:]}" for text in alike))
+    return f"{where}: {key} = {first['input']!r}: {message}"
 
 
 _UNKNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
+_UNION = re.compile(r"(literal|list|dict|tuple|constrained|function|int|float|str)([\[-].*)?$")
+"""What pydantic adds to the path of a key that may hold values of several kinds."""
 
 
 def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
@@ -53,6 +59,7 @@ def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
 
 
 def _follow(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    node = node.get("items", node)  # of a list, its elements
     for option in node.get("anyOf", []):
         if "$ref" in option:
             node = option

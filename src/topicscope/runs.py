@@ -5,12 +5,14 @@ run = read_run("runs/demo"); run.results["dev_loss"], run.weights["value"], run.
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -26,7 +28,10 @@ from topicscope.errors import InputError
 CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT = (
     "config.yaml", "environment.json", "metrics.jsonl", "results.json", "weights.safetensors", "checkpoint.safetensors",
 )  # fmt: skip
-FILES = (CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT)
+ENSEMBLE = "ensemble.json"
+FILES = (CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT, ENSEMBLE, "figure.png", "figure.svg")
+MEMBERS = "run-[0-9][0-9][0-9]"
+"""Folders of an ensemble's runs."""
 
 
 def write(path: Path, content: bytes) -> None:
@@ -66,19 +71,43 @@ def read_tensors(path: Path, advice: str) -> dict[str, np.ndarray]:
         raise InputError(f"{path} is damaged or cut off ({error}); {advice}") from None
 
 
-def prepare(folder: Path, *, resume: bool, force: bool) -> None:
-    """Make the folder ready for a run. A folder with anything in it is refused, unless resumed or its run files given up (`force`)."""
+def check(folder: Path, *, resume: bool, force: bool) -> None:
+    """Whether a run may be written there. A folder with anything in it is refused, unless resumed or its runs given up (`force`)."""
+    if resume and force:
+        raise InputError("--resume and --force are both given: go on with the run that is there, or replace it?")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out {folder} is a file; give a folder that is new or empty")
-    if folder.is_dir() and any(folder.iterdir()) and not resume:
-        if not force:
-            raise InputError(f"--out {folder} is not empty; add --resume to go on with that run, --force to replace it, or choose another folder")
-        for name in FILES:
-            (folder / name).unlink(missing_ok=True)
+    if folder.is_dir() and any(folder.iterdir()) and not resume and not force:
+        raise InputError(f"--out {folder} is not empty; add --resume to go on with that run, --force to replace it, or choose another folder")
+
+
+def prepare(folder: Path, *, force: bool = False) -> None:
+    """Make the folder; with `force`, remove what runs wrote there (theirs alone), members of an ensemble included."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {folder} cannot be made: {error.strerror}; choose another folder") from None
+    if force:
+        for member in [folder, *folder.glob(MEMBERS)]:
+            for name in FILES:
+                (member / name).unlink(missing_ok=True)
+            if member != folder and not any(member.iterdir()):
+                member.rmdir()
+
+
+@contextmanager
+def lock(folder: Path) -> Iterator[None]:
+    """One process at a time writes to a run folder."""
+    path = folder / ".lock"
+    with path.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"another process is writing to {folder}; wait for it or choose another folder") from None
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def environment(**more: Any) -> dict[str, Any]:
@@ -106,12 +135,17 @@ def append_lines(path: Path, lines: Iterable[str]) -> None:
         stream.writelines(lines)
 
 
-def truncate_metrics(path: Path, step: int) -> None:
-    """Drop the lines of `step` and later, and a last line that was cut off."""
+def truncate_metrics(path: Path, step: int, end: int | None = None) -> None:
+    """Drop the lines of `step` and later, and a last line that was cut off. `end`: lines of a model that ended before."""
     if not path.exists():
-        return
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] < step]
+        raise InputError(f"{path} is not there, though a checkpoint is; start the run anew with --force")
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if not line.endswith("\n") or json.loads(line)["step"] >= step:
+            break
+        kept.append(line)
+    if len(kept) != min(step, end if end is not None else step):
+        raise InputError(f"{path} has {len(kept)} whole lines of the {step} steps that the checkpoint stands at; start the run anew with --force")
     write(path, "".join(kept).encode())
 
 

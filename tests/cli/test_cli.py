@@ -44,6 +44,47 @@ def test_several_runs_and_a_config_file(tmp_path: Path) -> None:
     assert again == results
 
 
+def test_force_replaces_all_runs_and_resume_knows_how_many(tmp_path: Path) -> None:
+    out = tmp_path / "many"
+    topicscope("train", *TINY, "--runs", "3", "--out", str(out), "--no-floors")
+    (out / "mine.txt").write_text("keep")
+    topicscope("train", *TINY, "--loss", "squared", "--out", str(out), "--force", "--no-floors")
+    assert sorted(path.name for path in out.iterdir()) == [
+        "config.yaml",
+        "environment.json",
+        "metrics.jsonl",
+        "mine.txt",
+        "results.json",
+        "weights.safetensors",
+    ]
+    topicscope("train", *TINY, "--runs", "3", "--out", str(out), "--force", "--no-floors")
+    before = (out / "run-001" / "results.json").read_bytes()
+    for name in ("results.json", "config.yaml", "metrics.jsonl", "weights.safetensors", "environment.json"):
+        (out / "run-001" / name).unlink()
+    topicscope("train", "--resume", "--out", str(out))
+    assert (out / "run-001" / "results.json").read_bytes() == before
+    assert "both given" not in topicscope("show", str(out)).stdout
+    assert "leave the other options out" in topicscope("train", "--resume", "--force", "--out", str(out), code=2).stderr
+
+
+def test_a_data_file_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert "cannot read the data file" in topicscope("train", "--set", "data.train_file=nowhere", "--out", str(out), code=2).stderr
+    assert not out.exists()
+
+
+def test_a_data_file_of_any_length_and_no_floors_for_it(tmp_path: Path) -> None:
+    (tmp_path / "d").write_text("0 1 2 END\n3 4 5 END\n")
+    flags = ["--set", f"data.train_file={tmp_path / 'd'}", "--set", f"data.dev_file={tmp_path / 'd'}", "--steps", "5", "--batch-size", "2", "--device", "cpu"]
+    assert "floors" not in json.loads(topicscope("train", *flags, "--json").stdout).get("floors", {})
+
+
+def test_probabilities_at_their_ends_are_silent() -> None:
+    for ends in (["masking.p_random=0"], ["masking.p_correct=1", "masking.p_random=0"], ["masking.p_mask=1"]):
+        result = topicscope("train", *TINY, *(flag for end in ends for flag in ("--set", end)), "--json")
+        assert result.stderr == ""
+
+
 def test_a_diverging_run_says_so_and_keeps_what_it_has(tmp_path: Path) -> None:
     out = tmp_path / "run"
     result = topicscope("train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e9", "--out", str(out), code=1)
@@ -71,6 +112,12 @@ NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine w
         (["--resume"], "--resume needs --out"),
         (["--schedule", "two-stages"], "did you mean 'two-stage'"),
         (["--nonsense"], "--nonsense"),
+        (["--lr", "inf"], "optimizer.lr"),
+        (["--set", "model.key_bias=fixed"], "model.key_bias = 'fixed': input should be 'none' or 'trained', or:"),
+        (["--set", "documents.length=foo"], "documents.length = 'foo'"),
+        (["--value", "given"], "needs model.value_matrix"),
+        (["--set", "documents.alpha=1e-100"], "documents.alpha = 1e-100"),
+        (["--set", "schedule.repeat=true"], "repeat needs phases"),
         pytest.param(["--device", "cuda"], "PyTorch finds no usable GPU", marks=NO_GPU),
     ],
 )

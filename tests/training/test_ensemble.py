@@ -52,7 +52,7 @@ def test_each_member_follows_the_run_that_it_is_alone(more: dict[str, Any]) -> N
 
 def test_one_member_diverging_leaves_the_others_untouched() -> None:
     base = small(optimizer={"name": "sgd", "lr": 0.1}, objective={"loss": "squared"})
-    wild, tame = with_lr(base, 1e6), base
+    wild, tame = with_lr(base, 30.0), base
     runs = train([wild, tame], with_floors=False)
     assert [run.status for run in runs] == ["diverged", "done"]
     alone = train(tame, with_floors=False)
@@ -61,10 +61,22 @@ def test_one_member_diverging_leaves_the_others_untouched() -> None:
     assert 0 < end < 200
     assert len(runs[0].metrics["loss"]) == end
     assert np.isfinite(runs[0].metrics["loss"]).all()
-    assert all(np.isfinite(value).all() for value in runs[0].weights.values())
+    kept = train(dataclasses.replace(wild, steps=end - 1), with_floors=False)  # the weights are those of the last sound step
+    assert runs[0].weights["value"] == pytest.approx(kept.weights["value"], rel=1e-9)
+
+
+def test_a_loss_beyond_all_measure_is_divergence() -> None:
+    run = train(
+        small(optimizer={"name": "sgd", "lr": 3.0}, objective={"loss": "squared"}, documents={"kind": "infinite", "topics_per_document": 2}), with_floors=False
+    )
+    assert run.status == "diverged"
+    assert run.metrics["loss"].max() < 1e7
+    assert np.abs(run.weights["value"]).max() < 1e7
 
 
 def test_members_may_differ_in_seed_rate_and_scale_only() -> None:
+    with pytest.raises(InputError, match="at least one config"):
+        train([])
     with pytest.raises(InputError, match="these differ in batch_size"):
         train([small(), small(batch_size=4)])
 

@@ -24,7 +24,7 @@ def test_training_reaches_theorem_2_on_infinite_documents(optimizer: dict[str, o
     assert np.abs(run.weights["value"] - exact).max() < 1e-6
     assert 0 <= run.results["above_floor"]["least_squares"] < 1e-9
     # without looking at the own word, uniform attention is already Bayes-optimal on infinite documents: 1 - 1 / (tau v)
-    assert run.results["floors"]["bayes_blind"]["loss"] == pytest.approx(1 - 1 / 30, rel=1e-12)
+    assert run.results["floors"]["bayes_topics"]["loss"] == pytest.approx(1 - 1 / 30, rel=1e-12)
     assert run.results["dev_loss"] == pytest.approx(1 - 1 / 30, rel=1e-9)
 
 
@@ -40,7 +40,7 @@ def test_no_run_is_better_than_its_floors() -> None:
     )
     above = train(config).results["above_floor"]
     assert 0 < above["least_squares"] < 0.002
-    assert above["bayes"] > above["bayes_blind"] > -0.001
+    assert above["bayes"] > above["bayes_topics"] > -0.001
 
 
 def test_the_papers_run_ends_below_3_30_with_clear_blocks() -> None:

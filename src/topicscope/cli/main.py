@@ -10,6 +10,8 @@ import typer
 
 from topicscope.errors import InputError
 
+INTERRUPTED = 130
+
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
 """The base of typer's complaints about arguments; typer has it from click or, since 0.20, within itself."""
 
@@ -47,26 +49,32 @@ def fail(message: str, code: int = 2) -> int:
 
 
 def main() -> None:
-    from topicscope.cli import bench, report, show, theory_options, train
-    from topicscope.cli import theory as _theory  # noqa: F401  (registers its commands)
-    from topicscope.cli import theory_attention as _attention  # noqa: F401
-
-    for command in (train.command, show.command, report.command, bench.command):
-        app.command(name=command.__module__.rsplit(".", 1)[1])(command)
-    app.add_typer(theory_options.app, name="theory")
     try:
+        from topicscope.cli import bench, report, reproduce, show, theory_options, train
+        from topicscope.cli import theory as _theory  # noqa: F401  (registers its commands)
+        from topicscope.cli import theory_attention as _attention  # noqa: F401
+
+        app.command(name="reproduce")(reproduce.reproduce)
+        app.command(name="list")(reproduce.list_)
+        for command in (train.command, show.command, report.command, bench.command):
+            app.command(name=command.__module__.rsplit(".", 1)[1])(command)
+        app.add_typer(theory_options.app, name="theory")
         code = app(standalone_mode=False)
     except InputError as error:
         code = fail(str(error))
     except UsageError as error:
         code = fail(f"{error.format_message()} (see topicscope --help)")
     except (typer.Abort, KeyboardInterrupt):
-        code = fail("interrupted; what was finished is kept", 130)
+        code = INTERRUPTED
+    except MemoryError:
+        code = fail("not enough memory for a setting of this size; choose fewer or shorter documents, fewer words or fewer runs")
     except BrokenPipeError:  # the reader of a pipe has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
         code = fail(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}", 1)
+    if code == INTERRUPTED:
+        fail("interrupted; what was finished is kept ('topicscope train --resume --out DIR' goes on with a run)", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -165,7 +165,8 @@ def landscape(
     if out is not None:
         from topicscope.report import draw_landscape
 
-        runs.prepare(out, resume=force, force=False)
+        runs.check(out, resume=False, force=force)
+        runs.prepare(out)
         runs.write_json(out / "landscape.json", report)
         runs.write_npz(out / "landscape.npz", {"alpha": grid.alpha, "beta": grid.beta, "loss": grid.loss})
         rows = ["alpha,beta,loss\n"] + [f"{a:.10g},{b:.10g},{grid.loss[i, j]:.17g}\n" for i, a in enumerate(grid.alpha) for j, b in enumerate(grid.beta)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,25 +64,25 @@ def command(
         "model.embedding": embedding, "model.value": value, "model.key": "zero" if uniform_attention else None,
         "model.query": "zero" if uniform_attention else None, "steps": steps, "batch_size": batch_size, "seed": seed, "device": device,
     }  # fmt: skip
+    flags["floors"] = None if floors else False
     given = {key: flag for key, flag in flags.items() if flag is not None}
     if resume:
         if out is None:
             raise InputError("--resume needs --out, the folder of the run to go on with")
-        if config or set_ or given or schedule:
+        if config or set_ or given or schedule or runs > 1 or force:
             raise InputError("--resume takes all settings from the folder; leave the other options out (--force starts a run anew)")
-        first = out / "run-000" if (out / "run-000").is_dir() else out
-        settings = resume_config(first)
-        runs = max(1, len(list(out.glob("run-[0-9][0-9][0-9]"))))
+        many, runs = ensemble_size(out)
+        settings = resume_config(out / "run-000" if many else out)
     else:
         settings = load_settings(config) if config is not None else {}
         assignments = [f"{key}={json.dumps(flag)}" for key, flag in given.items()] + (set_ or [])
         settings = apply_settings(settings, assignments)
-    run_config = build_config(settings, schedule)
+        many = runs > 1
+    run_config = build_config(absolute(settings), schedule)
     console = consoles.progress()
     with progress_bar(console, run_config.total_steps * runs) as progress:
-        many = runs > 1 or (out is not None and (out / "run-000").is_dir())
         what = with_seeds(run_config, runs) if many else run_config
-        result = train(what, out, resume=resume, force=force, with_floors=floors, progress=progress)
+        result = train(what, out, resume=resume, force=force, progress=progress)
     results = result if isinstance(result, list) else [result]
     if as_json:
         payload: Any = [run.results for run in results]
@@ -95,6 +96,29 @@ def command(
             "Its figures up to there are kept; try a smaller --lr.", style="red", soft_wrap=True,
         )  # fmt: skip
     return 1 if diverged else 0
+
+
+def ensemble_size(out: Path) -> tuple[bool, int]:
+    """Whether the folder holds an ensemble, and of how many runs."""
+    from topicscope.errors import InputError
+    from topicscope.runs import ENSEMBLE
+
+    path = out / ENSEMBLE
+    if not path.exists():
+        return False, 1
+    try:
+        return True, int(json.loads(path.read_text())["runs"])
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is damaged; start the runs anew with --force") from None
+
+
+def absolute(settings: dict[str, Any]) -> dict[str, Any]:
+    """File names in full, so that a run can be resumed from anywhere."""
+    for section, key in (("data", "train_file"), ("data", "dev_file"), ("documents", "proportions"), ("model", "value_matrix")):
+        part = settings.get(section)
+        if isinstance(part, dict) and isinstance(part.get(key), str):
+            part[key] = str(Path(part[key]).resolve())
+    return settings
 
 
 @contextmanager
@@ -121,18 +145,35 @@ def progress_bar(console: Console, total: int) -> Iterator[Any]:
 
 
 def print_results(console: Console, results: list[Any], out: Path | None) -> None:
-    """What came out, a column a run (at most eight)."""
+    """What came out: a column a run, or, where they are many, a row a run with mean and spread below."""
+    if len(results) > 3:
+        print_many(console, results)
+        if out is not None:
+            console.print(f"written to {out}", soft_wrap=True)
+        return
     table = Table(title="topicscope train", title_justify="left")
     table.add_column("")
-    for run in results[:8]:
+    for run in results:
         table.add_column(f"seed {run.config.seed}", justify="right")
     for label, path in rows_to_print(results):
-        table.add_row(label, *(text(lookup(run.results, path)) for run in results[:8]))
+        table.add_row(label, *(text(lookup(run.results, path)) for run in results))
     console.print(table)
-    if len(results) > 8:
-        console.print(f"... and {len(results) - 8} more runs")
     if out is not None:
         console.print(f"written to {out}", soft_wrap=True)
+
+
+def print_many(console: Console, results: list[Any]) -> None:
+    wanted = [("dev loss", ("dev_loss",)), ("above Bayes", ("above_floor", "bayes")), ("same topic", ("value", "same")), ("different", ("value", "different"))]
+    wanted += [("diagonal", ("value", "diagonal")), ("Gram same", ("gram", "same")), ("Gram different", ("gram", "different"))]
+    columns = [(label, path) for label, path in wanted if any(lookup(run.results, path) is not None for run in results)]
+    table = Table("seed", "status", *(label for label, _ in columns), title="topicscope train", title_justify="left")
+    for run in results:
+        table.add_row(str(run.config.seed), run.status, *(text(lookup(run.results, path)) for _, path in columns))
+    values = [[v for run in results if isinstance(v := lookup(run.results, path), float)] for _, path in columns]
+    table.add_section()
+    for name, statistic in (("mean", statistics.fmean), ("sd", statistics.stdev)):
+        table.add_row(name, "", *(text(statistic(column)) if len(column) > 1 else "-" for column in values))
+    console.print(table)
 
 
 def rows_to_print(results: list[Any]) -> list[tuple[str, tuple[str, ...]]]:
@@ -143,9 +184,9 @@ def rows_to_print(results: list[Any]) -> list[tuple[str, tuple[str, ...]]]:
         ("dev loss", ("dev_loss",)),
         ("Bayes-optimal loss", ("floors", "bayes", "loss")),
         ("  dev loss above it", ("above_floor", "bayes")),
-        ("Bayes, own word not looked at", ("floors", "bayes_blind", "loss")),
-        ("  dev loss above it", ("above_floor", "bayes_blind")),
-        ("best under uniform attention", ("floors", "least_squares", "loss")),
+        ("Bayes, from topics alone", ("floors", "bayes_topics", "loss")),
+        ("  dev loss above it", ("above_floor", "bayes_topics")),
+        ("best uniform-attention fit of dev", ("floors", "least_squares", "loss")),
         ("  dev loss above it", ("above_floor", "least_squares")),
     ]
     for what, name in (("W_V", "value"), ("W_E'W_E", "gram")):

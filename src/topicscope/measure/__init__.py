@@ -1,6 +1,23 @@
-"""What is measured, on arrays alone: relations between words, norms, rotation."""
+"""What is measured, on arrays alone: relations between words, attention, norms and stages, intervals over runs."""
 
+from topicscope.measure.attention import AttentionMeans, attention_means
 from topicscope.measure.dynamics import ROTATION_SPAN, rotation
 from topicscope.measure.relations import BlockMeans, gram_block_means, matrix_block_means, relation_masks
+from topicscope.measure.stages import Stages, half_rise, stages
+from topicscope.measure.statistics import Estimate, estimate
 
-__all__ = ["ROTATION_SPAN", "BlockMeans", "gram_block_means", "matrix_block_means", "relation_masks", "rotation"]
+__all__ = [
+    "ROTATION_SPAN",
+    "AttentionMeans",
+    "BlockMeans",
+    "Estimate",
+    "Stages",
+    "attention_means",
+    "estimate",
+    "gram_block_means",
+    "half_rise",
+    "matrix_block_means",
+    "relation_masks",
+    "rotation",
+    "stages",
+]

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from topicscope.errors import InputError
 from topicscope.theory import diagonal_value_matrix, prediction_bias, theorem2
 from topicscope.world import Masking, TopicModel
-from topicscope.world.documents import read_matrix
+from topicscope.world.documents import as_matrix, read_matrix
 from topicscope.world.topics import STRICT
 
 PARTS = ("embedding", "key", "query", "value", "head", "key_bias", "query_bias", "value_bias", "prediction_bias")
@@ -59,8 +59,10 @@ class ModelConfig:
                 raise InputError(f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; set model.dim to that or leave it out")
         if not isinstance(self.init_scale, str) and not self.init_scale >= 0:
             raise InputError(f"init_scale = {self.init_scale}: expected a number >= 0 or 'usual'")
-        if (self.value == "given") != (self.value_matrix is not None):
-            raise InputError("model.value_matrix (a matrix, or a .npy or .csv file) goes with model.value = 'given', and only with it")
+        if self.value == "given" and self.value_matrix is None:
+            raise InputError("model.value = 'given' needs model.value_matrix: a matrix, or the path of a .npy or .csv file")
+        if self.value != "given" and self.value_matrix is not None:
+            raise InputError(f"model.value_matrix is given, but model.value is {self.value!r}; set model.value to 'given' or leave the matrix out")
         self.frozen(topic_model, masking)
 
     def _wants(self, needs: str) -> bool:
@@ -96,7 +98,11 @@ class ModelConfig:
         elif self.value == "diagonal":
             parts["value"] = diagonal_value_matrix(topic_model, masking)
         elif self.value == "given":
-            given = read_matrix(self.value_matrix, "model.value_matrix") if isinstance(self.value_matrix, str) else np.array(self.value_matrix, float)
+            given = (
+                read_matrix(self.value_matrix, "model.value_matrix")
+                if isinstance(self.value_matrix, str)
+                else as_matrix(self.value_matrix, "model.value_matrix")
+            )
             if given.shape != (d, d):
                 raise InputError(f"model.value_matrix has shape {given.shape}; expected ({d}, {d})")
             parts["value"] = given

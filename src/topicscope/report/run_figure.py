@@ -55,7 +55,7 @@ def draw_loss(axes: Axes, run: StoredRun) -> None:
     axes.plot(step, loss, color="#BBBBBB", linewidth=0.5, label="training, each batch")
     dev = np.isfinite(run.metrics["dev_loss"])
     axes.plot(step[dev], run.metrics["dev_loss"][dev], color="black", marker="o", markersize=3, linewidth=1.2, label="dev")
-    names = {"bayes": "Bayes-optimal", "bayes_blind": "Bayes, own word not looked at", "least_squares": "best under uniform attention"}
+    names = {"bayes": "Bayes-optimal", "bayes_topics": "Bayes, from topics alone", "least_squares": "best uniform-attention fit of dev"}
     for (name, floor), dash in zip(run.results.get("floors", {}).items(), ("-", "--", ":"), strict=False):
         axes.axhline(floor["loss"], color="#009E73", linestyle=dash, linewidth=1, label=names[name])
     axes.set(xlabel="step", ylabel="loss", title="Loss and its floors")
@@ -67,7 +67,8 @@ def draw_norms(axes: Axes, run: StoredRun) -> None:
         if f"norm_{part}" in run.metrics:
             axes.plot(run.metrics["step"], run.metrics[f"norm_{part}"], color=colour, label=f"${SYMBOLS[part]}$ ({part})")
     axes.set(xlabel="step", ylabel="Frobenius norm", title="Norms: which part moves first?")
-    axes.legend(fontsize=8)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(fontsize=8)
 
 
 def draw_means(axes: Axes, run: StoredRun) -> None:
@@ -89,6 +90,8 @@ def draw_matrix(axes: Axes, run: StoredRun) -> None:
     one_hot = run.config["model"]["embedding"] == "one-hot"
     name = "$W_V$" if one_hot else "$W_E^T W_E$"
     matrix = run.weights.get("value") if one_hot else run.weights["embedding"].T @ run.weights["embedding"]
+    if one_hot and "head" in run.weights:  # the outputs of W_V are no words then; those of the head are
+        name, matrix = "$W_{pred} W_V$", run.weights["head"] if matrix is None else run.weights["head"] @ matrix
     if matrix is None:
         axes.set_axis_off()
         return

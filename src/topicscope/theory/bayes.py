@@ -50,8 +50,8 @@ def bayes_loss(
 ) -> BayesLoss:
     """Loss of the Bayes-optimal predictor. `hide_masked`: it is told which positions are masked, as a model with that option is.
 
-    Without `own_word` it predicts from the topics of the document alone and does not look at what the position itself shows:
-    the best that attention can do which is the same for every query.
+    Without `own_word` it predicts from the posterior of the document's topics alone, given all words shown: it does not ask which of
+    them its own position shows. Attention that is the same for every query comes near to that.
     """
     if documents.words is None or masked is None:
         return _infinite_loss(loss, topic_model, masking, documents, own_word)

@@ -30,6 +30,7 @@ def save(path: Path, ensemble: Ensemble) -> None:
     tensors |= {f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()}
     tensors["history"] = ensemble.tracker.history.cpu().numpy()
     tensors["past_norms"] = ensemble.tracker.past_norms
+    tensors["first_loss"] = ensemble.first_loss
     members = []
     for e, member in enumerate(ensemble.members):
         members.append({"dev": list(member.dev.items()), "status": member.status, "end": member.end})
@@ -54,11 +55,14 @@ def load(path: Path, ensemble: Ensemble) -> None:
         ensemble.optimiser.load({name.removeprefix(prefix): torch.from_numpy(value) for name, value in tensors.items() if name.startswith(prefix)})
         ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
         ensemble.tracker.past_norms = tensors["past_norms"]
+        ensemble.first_loss = tensors["first_loss"]
         for e, stored in enumerate(json.loads(note["members"])):
             member = ensemble.members[e]
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
             member.status, member.end = stored["status"], stored["end"]
             kept = {name.split(".", 2)[2]: np.array(value) for name, value in tensors.items() if name.startswith(f"member.{e}.")}
             member.weights = kept or None
+    except InputError:
+        raise
     except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
         raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ADVICE}") from None

@@ -64,7 +64,11 @@ class Schedule:
 
     @model_validator(mode="after")
     def _check(self) -> Schedule:
+        if self.repeat and not self.phases:
+            raise ValueError("schedule: repeat needs phases to repeat")
         for phase in self.phases:
+            if not phase.parts:
+                raise ValueError("schedule: a phase without parts trains nothing; name at least one part")
             for part in phase.parts:
                 if part not in PARTS:
                     raise ValueError(f"schedule: unknown part {part!r}; {nearest(part, PARTS)}")
@@ -122,6 +126,7 @@ class RunConfig:
     evaluate_every: PositiveInt | None = 500  # steps; None: at the start and the end only
     patience: PositiveInt | None = None  # stop after this many evaluations without improvement
     checkpoint_every: PositiveInt | None = 500  # steps; None: never
+    floors: bool = True  # compute the floors of the dev loss at the end
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["float32", "float64"] = "float32"
     topic_model: TopicModel = TopicModel()
@@ -174,6 +179,8 @@ def build_config(settings: dict[str, Any], schedule: str | None = None) -> RunCo
     config = validated(ADAPTER, settings)
     assert isinstance(config, RunConfig)
     if schedule is not None:
+        if config.schedule.phases:
+            raise InputError("a named schedule and schedule.phases are both given; give one of them")
         named = named_schedule(schedule, config.model, config.topic_model.vocabulary, config.total_steps)
         config = validated(ADAPTER, settings | {"schedule": pydantic.TypeAdapter(Schedule).dump_python(named)})
     return config

@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 from jaxtyping import Int
 
-from topicscope.errors import InputError
 from topicscope.training.config import RunConfig
 from topicscope.world import Documents, Masked, read_documents
 from topicscope.world.batches import Rows, infinite_rows, masked_rows, word_counts
@@ -37,9 +36,7 @@ class RunData:
         config = self.config
         if file is not None:
             documents = read_documents(file, config.topic_model)
-            if len(documents) < count and stream is Stream.TRAIN_DOCUMENTS:
-                raise InputError(f"{file} holds {len(documents)} documents, fewer than data.documents = {count}; lower that number")
-            cut = slice(0, count)
+            cut = slice(0, count)  # at most so many; a shorter file is used whole
             return dataclasses.replace(documents, words=documents.words[cut] if documents.words is not None else None, lengths=documents.lengths[cut])
         return config.documents.sample(config.topic_model, count, generator(config.seed, stream))
 

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -43,6 +44,12 @@ class Member:
         return min((loss, step) for step, loss in self.dev.items())
 
 
+BEYOND = 1e6
+"""A loss so many times the first one counts as diverged, though it is still a number."""
+
+State = tuple[list[Tensor], dict[str, Tensor]]
+"""Weights, and what the optimiser remembers."""
+
 Report = Callable[[int, Float[np.ndarray, "S M E"], int], None]
 """Called after every block with the first step, the figures of its steps, and the number of models still running."""
 
@@ -72,6 +79,8 @@ class Ensemble:
         self.penalties = config.objective.penalties(self.weights.trained)
         self.tracker = Tracker(self.weights, config.model, config.topic_model, self.penalties)
         self.step = 0
+        self.first_loss = np.full(len(configs), np.inf)  # of each model: what a loss beyond all measure is measured by
+        self.last: list[Tensor] | None = None  # the weights before the last step of the last block
         self._dev: list[Batch] | None = None
 
     @property
@@ -125,39 +134,60 @@ class Ensemble:
     def block(self, count: int, report: Report | None) -> None:
         """The next `count` steps; `self.step` is a multiple of BLOCK."""
         config, start = self.config, self.step
-        batches = zip(*(data.block(start // BLOCK) for data in self.data), strict=True)
-        before = [block.clone() for block in self.weights.blocks]
-        for rows in list(batches)[:count]:
+        batches = list(zip(*(data.block(start // BLOCK) for data in self.data), strict=True))[:count]
+        before, earlier = self.state(), self.last
+        for rows in batches:
+            if self.step == start + count - 1:
+                self.last = [block.clone() for block in self.weights.blocks]
             if config.evaluate_every is not None and self.step % config.evaluate_every == 0:
                 self.evaluate()
             self.one_step(stack(rows, self.dtype).to(self.device))
         table = self.tracker.rows()
-        self.retire_diverged(start, table, before)
+        self.retire_diverged(start, table, before, earlier, batches)
         if report is not None:
             report(start, table, len(self.running()))
 
-    def one_step(self, batch: Batch) -> None:
+    def state(self) -> State:
+        """Copies of the weights and of what the optimiser remembers."""
+        return [block.clone() for block in self.weights.blocks], {name: value.clone() for name, value in self.optimiser.state().items()}
+
+    def restore(self, state: State) -> None:
+        for block, old in zip(self.weights.blocks, state[0], strict=True):
+            block.copy_(old)
+        self.optimiser.load({name: value.clone() for name, value in state[1].items()})
+
+    def one_step(self, batch: Batch, *, record: bool = True) -> None:
         config = self.config
         active = config.schedule.active(self.step, self.weights.trained)
         loss = loss_and_gradient(config.model, self.weights, config.objective, batch, active)
-        self.tracker.record(self.step, loss, active)
+        if record:
+            self.tracker.record(self.step, loss, active)
         self.optimiser.step(active)
         self.step += 1
 
-    def retire_diverged(self, start: int, table: Float[np.ndarray, "S M E"], before: list[Tensor]) -> None:
-        """A loss, norm or gradient that is not finite ends a model; it keeps the weights of the last sound block."""
+    def retire_diverged(self, start: int, table: Float[np.ndarray, "S M E"], before: State, earlier: list[Tensor] | None, batches: list[Any]) -> None:
+        """A loss or norm that is not finite, or a loss beyond all measure, ends a model. It keeps the last weights that were sound.
+
+        They are found by taking the block's steps again: all that is random in them is named by the step.
+        """
         columns = [i for name, i in self.tracker.index.items() if name == "loss" or name.startswith("norm_")]
         sound = np.isfinite(table[:, columns]).all(1)
-        for e in self.running():
-            if not sound[:, e].all():
-                first = int(np.argmin(sound[:, e]))
-                after = [block.clone() for block in self.weights.blocks]
-                for block, old in zip(self.weights.blocks, before, strict=True):
-                    block.copy_(old)
-                weights = self.snapshot(e)
-                for block, new in zip(self.weights.blocks, after, strict=True):
-                    block.copy_(new)
-                self.retire(e, "diverged", start + first, weights)
+        if start == 0:
+            self.first_loss = table[0, 0].copy()
+        with np.errstate(invalid="ignore"):
+            sound &= ~(table[:, 0] > BEYOND * np.abs(self.first_loss))
+        lost = {e: start + int(np.argmin(sound[:, e])) for e in self.running() if not sound[:, e].all()}
+        if not lost:
+            return
+        after, end = self.state(), self.step
+        for e, failed in lost.items():
+            self.restore(before if failed > start or earlier is None else (earlier, before[1]))
+            self.step = start
+            while self.step < failed - 1:
+                self.one_step(stack(batches[self.step - start], self.dtype).to(self.device), record=False)
+            self.retire(e, "diverged", failed)
+        self.restore(after)
+        self.step = end
 
     def finish(self, report: Report | None) -> None:
         """The weights after the last step: one more row of figures, and the final dev loss."""

@@ -74,6 +74,8 @@ class EnsembleOptimiser:
         return {f"{i}.{name}": value for i, piece in enumerate(self.slices) for name, value in piece.memory.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
+        for piece in self.slices:
+            piece.memory = {}
         for key, value in state.items():
             index, name = key.split(".", 1)
             piece = self.slices[int(index)]

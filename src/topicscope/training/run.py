@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -23,8 +24,9 @@ from topicscope.errors import InputError
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.threads import repeatable
 from topicscope.training import checkpoint
-from topicscope.training.config import RunConfig
-from topicscope.training.ensemble import Ensemble, Member, resolve_device
+from topicscope.training.config import RunConfig, load_settings
+from topicscope.training.data import RunData
+from topicscope.training.ensemble import Ensemble, Member, check_alike, resolve_device
 from topicscope.training.floors import floors
 from topicscope.training.track import metric_lines
 
@@ -77,23 +79,40 @@ def train(
 
     With `out`, a single run fills that folder and many runs fill out/run-000, out/run-001, ...; `resume` goes on with what is there.
     """
+    single = isinstance(config, RunConfig)
     configs = [config] if isinstance(config, RunConfig) else list(config)
-    folders: list[Path | None] = [None] * len(configs)
-    if out is not None:
-        root = Path(out)
-        runs.prepare(root, resume=resume, force=force)
-        folders = [root] if isinstance(config, RunConfig) else [root / f"run-{i:03d}" for i in range(len(configs))]
-        for folder in folders:
-            assert folder is not None
-            runs.prepare(folder, resume=resume, force=force)
+    check_alike(configs)
     size = len(configs) if resolve_device(configs[0].device, len(configs)).type == "cuda" else TOGETHER
     total = sum(c.total_steps for c in configs)
     done: list[Run] = []
-    with repeatable():
+    with repeatable(), ExitStack() as held:
+        folders: list[Path | None] = [None] * len(configs)
+        if out is not None:
+            root = Path(out)
+            runs.check(root, resume=resume, force=force)
+            RunData(configs[0])  # data files are read before anything is written
+            runs.prepare(root, force=force)
+            held.enter_context(runs.lock(root))
+            folders = [root] if single else [root / f"run-{i:03d}" for i in range(len(configs))]
+            for c, folder in zip(configs, folders, strict=True):
+                assert folder is not None
+                _claim_folder(folder, c)
+            if not single:
+                runs.write_json(root / runs.ENSEMBLE, {"runs": len(configs)})
         for start in range(0, len(configs), size):
             part = slice(start, start + size)
             done += _train_together(configs[part], folders[part], resume, with_floors, progress, total)
-    return done[0] if isinstance(config, RunConfig) else done
+    return done[0] if single else done
+
+
+def _claim_folder(folder: Path, config: RunConfig) -> None:
+    """Make a member's folder; one that holds a run of another config is left alone."""
+    runs.prepare(folder)
+    stored = folder / runs.CONFIG
+    if not stored.exists():
+        runs.write_yaml(stored, config.as_dict())
+    elif load_settings(stored) != config.as_dict():
+        raise InputError(f"{folder} holds a run with another config; choose another folder, or replace it with --force")
 
 
 def _train_together(
@@ -113,7 +132,7 @@ def _train_together(
     if saved is not None:
         for member, home in zip(ensemble.members, homes, strict=True):
             assert home is not None
-            _start_folder(home, member.config, ensemble.step)
+            _start_folder(home, member, ensemble.step)
     if progress is not None and ensemble.step:
         progress(ensemble.step * len(configs), total, float("nan"))
     tables: list[list[Float[np.ndarray, "S M"]]] = [[] for _ in configs]
@@ -166,13 +185,12 @@ def _lines_until(member: Member) -> int:
     return member.end if member.status == "diverged" else member.end + 1
 
 
-def _start_folder(home: Path, config: RunConfig, step: int) -> None:
+def _start_folder(home: Path, member: Member, step: int) -> None:
     if step == 0:
         (home / runs.METRICS).unlink(missing_ok=True)
-        runs.write_yaml(home / runs.CONFIG, config.as_dict())
         runs.write_json(home / runs.ENVIRONMENT, runs.environment())
     else:
-        runs.truncate_metrics(home / runs.METRICS, step)
+        runs.truncate_metrics(home / runs.METRICS, step, None if member.end is None else _lines_until(member))
 
 
 def _finished(config: RunConfig, folder: Path) -> Run:
@@ -202,7 +220,7 @@ def summary(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_flo
     losses = [as_written(config, loss) for loss in metrics["loss"][-101:] if np.isfinite(loss)][-100:]
     results["loss"] = float(np.mean(losses)) if losses else None
     if member.dev:
-        results["dev_loss"] = member.dev[max(member.dev)]
+        results["dev_loss"], results["dev_step"] = member.dev[max(member.dev)], max(member.dev)
         results["best_dev_loss"], results["best_step"] = member.best
     results["norms"] = {name: float(np.linalg.norm(member.weights[name])) for name in ensemble.weights.trained}
     topics = config.topic_model.topic_of_word
@@ -210,7 +228,7 @@ def summary(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_flo
         results["value"] = block_means(topics, member.weights["value"])
     if ensemble.tracker.gram:
         results["gram"] = block_means(topics, member.weights["embedding"].T @ member.weights["embedding"])
-    if with_floors and member.status != "diverged":
+    if with_floors and config.floors and member.status != "diverged":
         results["floors"] = floors(config, ensemble.data[e])
         results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in results["floors"].items()}
     return results
@@ -232,8 +250,6 @@ def resume_config(folder: str | Path) -> dict[str, Any]:
     path = Path(folder) / runs.CONFIG
     if not path.is_file():
         raise InputError(f"--resume: {folder} holds no run (no {runs.CONFIG}); leave --resume out to start one there")
-    from topicscope.training.config import load_settings
-
     return load_settings(path)
 
 

@@ -12,12 +12,12 @@ import math
 import os
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from pydantic import PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from topicscope.errors import InputError
@@ -53,7 +53,7 @@ class DocumentPrior:
     """
 
     kind: Literal["dirichlet", "fixed", "infinite", "given"] = "dirichlet"
-    alpha: PositiveFloat = 0.1
+    alpha: Annotated[float, Field(ge=1e-6)] = 0.1  # below that a draw underflows
     topics_per_document: PositiveInt = 3
     proportions: list[list[float]] | str | None = None
     length: int | tuple[int, int] | Literal["infinite"] = (100, 150)
@@ -86,7 +86,11 @@ class DocumentPrior:
 
     def given(self, topics: int) -> Float[np.ndarray, "rows T"]:
         """The user's matrix of topic proportions, checked."""
-        rows = read_matrix(self.proportions, "documents.proportions") if isinstance(self.proportions, str) else np.array(self.proportions, float)
+        rows = (
+            read_matrix(self.proportions, "documents.proportions")
+            if isinstance(self.proportions, str)
+            else as_matrix(self.proportions, "documents.proportions")
+        )
         if rows.ndim != 2 or rows.shape[1] != topics or len(rows) == 0:
             raise InputError(f"documents.proportions has shape {rows.shape}; expected (documents, {topics}), a column a topic")
         if not (rows >= 0).all() or not np.allclose(rows.sum(1), 1, atol=1e-6):
@@ -208,7 +212,16 @@ def write_documents(documents: Documents, path: str | os.PathLike[str]) -> None:
 def read_matrix(path: str, name: str) -> Float[np.ndarray, "rows columns"]:
     """A matrix from a .npy or .csv file; nothing in the file is executed."""
     try:
-        matrix = np.load(path, allow_pickle=False) if path.endswith(".npy") else np.loadtxt(path, delimiter=",", ndmin=2)
-        return np.asarray(matrix, dtype=float)
+        if path.endswith(".npy"):
+            return np.asarray(np.load(path, allow_pickle=False), dtype=float)
+        rows = [[float(cell) for cell in line.split(",")] for line in Path(path).read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except (OSError, ValueError) as error:
         raise InputError(f"{name}: cannot read a matrix from {path}: {error}; expected a .npy or .csv file of numbers") from None
+    return as_matrix(rows, f"{name}: {path}")
+
+
+def as_matrix(rows: Any, name: str) -> Float[np.ndarray, "rows columns"]:
+    """Rows of equal length as an array."""
+    if not rows or len({len(row) for row in rows}) != 1:
+        raise InputError(f"{name}: expected rows of equal length, at least one; found {len(rows)} rows of {sorted({len(row) for row in rows})} numbers")
+    return np.array(rows, dtype=float)

@@ -102,6 +102,8 @@ class Masking:
         flat = np.flatnonzero(drawn)
         true = text.ravel()[flat].astype(np.int64)
         kind = rng.random(len(flat)) - self.p_correct
-        random_word = 1 + np.minimum(kind * (words / max(self.p_random, 1e-300)), words - 1).astype(np.int64)  # uniform where 0 <= kind < p_r
+        # uniform where 0 <= kind < p_r; elsewhere it is not used
+        random_word = 1 + (np.clip(kind / self.p_random, 0, 1) * words).astype(np.int64) if self.p_random > 0 else true
+        random_word = np.minimum(random_word, words)
         shown = np.where(kind < 0, true, np.where(kind < self.p_random, random_word, MASK))
         return Masked(len(text), text.shape[1], flat, true, shown)

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from pydantic import ConfigDict, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 """Every configuration class of the project refuses keys that it does not know."""
 
 MASK = 0

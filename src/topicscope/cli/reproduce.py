@@ -1,0 +1,131 @@
+"""`topicscope reproduce`: figures, tables and theorems with verdicts; `topicscope list`: what there is."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column, Table
+
+from topicscope.cli import consoles
+
+if TYPE_CHECKING:
+    from topicscope.paper.outcome import Outcome
+
+COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
+
+
+def reproduce(
+    ids: Annotated[list[str] | None, typer.Argument(help="What to reproduce, for example figure2 theorem2 (default: everything).")] = None,
+    scale: Annotated[Literal["quick", "full"], typer.Option(help="quick: minutes. full: the paper's sizes and more seeds.")] = "quick",
+    seed: Annotated[int, typer.Option(help="Moves every random draw.", min=0)] = 0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for results, figures and the page; finished parts found there are kept.")] = Path(
+        "runs/reproduce"
+    ),
+    workers: Annotated[int | None, typer.Option(help="Processes (default: one a core).", min=1)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
+) -> int:
+    """Re-measure the synthetic half of the paper: each claim with the paper's number, the theory's, ours, and a verdict.
+
+    Writes report.html, results.json and every figure as PNG, SVG and CSV. Interrupted, it goes on where it was.
+
+    Example: [bold]topicscope reproduce figure2 theorem2 --out runs/two[/bold]
+    """
+    from topicscope import runs
+    from topicscope.paper.experiment import Context
+    from topicscope.paper.registry import NOT_IN_REFERENCE, chosen
+    from topicscope.paper.reproduce import reproduce as run_all
+    from topicscope.paper.reproduce import results_of
+
+    experiments, context = chosen(ids), Context(scale, seed)
+    runs.check(out, resume=True, force=False)
+    runs.prepare(out)
+    console = consoles.progress()
+    expected = sum(e.seconds for e in experiments)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        whole = bar.add_task("all", total=expected)
+        tasks = {e.id: bar.add_task(e.id, total=1, start=False) for e in experiments}
+
+        def finished(name: str, outcome: Outcome, seconds: float) -> None:
+            bar.update(tasks[name], completed=1, visible=False)
+            bar.advance(whole, next(e.seconds for e in experiments if e.id == name))
+            console.print(f"{name}: [{COLOURS[outcome.verdict]}]{outcome.verdict}[/] ({seconds:.0f} s)", highlight=False)
+
+        outcomes = run_all(
+            experiments, context, out, workers=workers or os.cpu_count() or 1, started=lambda name: bar.start_task(tasks[name]), finished=finished
+        )
+    results = results_of(outcomes, context)
+    runs.write_json(out / "results.json", results)
+    write_report(out, results, outcomes)
+    if as_json:
+        print(json.dumps(results, allow_nan=False))
+    else:
+        print_verdicts(results["results"])
+        typer.echo(f"page: {out / 'report.html'}")
+    lost = [r["id"] for r in results["results"] if r["verdict"] == "not reproduced" and r["id"] not in NOT_IN_REFERENCE]
+    if lost:
+        console.print(f"not reproduced, though the reference runs were: {', '.join(lost)}", style="red")
+    return 1 if lost else 0
+
+
+def write_report(out: Path, results: dict[str, Any], outcomes: dict[str, tuple[Outcome, float]]) -> None:
+    """Figures as files, and the page."""
+    from topicscope.report.figures import draw_figure, write_csv
+    from topicscope.report.page import Section, write_page
+
+    folder = out / "figures"
+    folder.mkdir(exist_ok=True)
+    sections = []
+    for result in results["results"]:
+        outcome = outcomes[result["id"]][0]
+        for figure in outcome.figures:
+            draw_figure(figure, folder)
+            write_csv(figure, folder)
+        command = f"topicscope reproduce {result['id']} --scale {results['scale']} --seed {results['seed']}"
+        shown = {key: result[key] for key in ("id", "claim", "rule", "paper", "theory", "measured", "verdict", "reason", "seconds")}
+        sections.append(Section(**shown, command=command, config=outcome.config, figures=outcome.figures, tables=outcome.tables))
+    intro = (
+        "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured. "
+        f"Scale {results['scale']}, seed {results['seed']}. Verdict rules were fixed before the runs and stand in each section."
+    )
+    write_page(out / "report.html", "topicscope: the paper, re-measured", intro, sections)
+
+
+def print_verdicts(results: list[dict[str, Any]]) -> None:
+    table = Table(
+        "id",
+        Column("paper", ratio=3, overflow="fold"),
+        Column("theory", ratio=2, overflow="fold"),
+        Column("measured", ratio=3, overflow="fold"),
+        "verdict",
+        "s",
+    )
+    for r in results:
+        table.add_row(r["id"], r["paper"], r["theory"], r["measured"], f"[{COLOURS[r['verdict']]}]{r['verdict']}[/]", f"{r['seconds']:.0f}")
+    console = consoles.results()
+    console.print(table)
+    for r in results:
+        if r["verdict"] != "reproduced":
+            console.print(f"{r['id']}: {r['reason']}", soft_wrap=True, highlight=False, markup=False)
+
+
+def list_(as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False) -> int:
+    """Show what can be reproduced: id, claim, rough cost.
+
+    Example: [bold]topicscope list[/bold]
+    """
+    from topicscope.paper.registry import EXPERIMENTS
+
+    if as_json:
+        print(json.dumps([{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in EXPERIMENTS.values()]))
+        return 0
+    table = Table("id", Column("claim", ratio=1), "about s")
+    for e in EXPERIMENTS.values():
+        table.add_row(e.id, e.claim, str(e.seconds))
+    consoles.results().print(table)
+    return 0

@@ -1,0 +1,86 @@
+"""Figure 4: the two stages. The value matrix levels off before key and query leave zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from topicscope.measure import Stages, estimate, stages
+from topicscope.paper.experiment import Context, Experiment, train_many
+from topicscope.paper.outcome import Figure, Lines, Outcome, Series, TableData
+from topicscope.training import Run
+
+NEAR_ZERO = {"embedding": "trained", "init_scale": 1e-3}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "squared averaged, Adam .001 (the figure's shape)": {"objective": {"loss": "squared-mean"}, "optimizer": {"lr": 0.001}, "model": NEAR_ZERO},
+    "squared summed, Adam .001": {"objective": {"loss": "squared"}, "optimizer": {"lr": 0.001}, "model": NEAR_ZERO},
+    "squared averaged, Adam .001, one-hot": {"objective": {"loss": "squared-mean"}, "optimizer": {"lr": 0.001}, "model": {"init_scale": 1e-3}},
+    "cross entropy, Adam .001": {"objective": {"loss": "cross-entropy"}, "optimizer": {"lr": 0.001}, "model": NEAR_ZERO},
+    "cross entropy, Adam .01, one-hot": {"objective": {"loss": "cross-entropy"}, "optimizer": {"lr": 0.01}, "model": {"init_scale": 1e-3}},
+}
+"""The paper does not print its hyperparameters; the first setting has its figure's shape. The others show what depends on them."""
+
+STEPS = 1000
+
+
+def curve(name: str, run: Run, part: str) -> Series:
+    norm = run.metrics[f"norm_{part}"]
+    pick = np.arange(0.0, len(norm), 5)
+    return Series(f"{name}, seed {run.config.seed % 1000}", pick.tolist(), np.round(norm[::5], 5).tolist(), group=name)
+
+
+def figure4(context: Context) -> Outcome:
+    rows, numbers = [], {}
+    curves: dict[str, list[Series]] = {"key": [], "query": [], "value": []}
+    config: dict[str, Any] = {}
+    bands: list[tuple[float, float, str]] = []
+    holds: dict[str, bool] = {}
+    for name, settings in SETTINGS.items():
+        runs = train_many(context, {"steps": context.pick(STEPS, STEPS), **settings})
+        found: list[Stages] = [stages(run.metrics) for run in runs]
+        risen = [s for s in found if np.isfinite([s.value, s.key, s.query]).all()]
+        separation = estimate([s.separation for s in risen]) if len(risen) == len(found) else None
+        holds[name] = separation is not None and separation.low > 1
+        t50 = [float(np.mean([getattr(s, part) for s in found])) for part in ("value", "key", "query")]
+        rows.append([name, *(f"{t:.0f}" for t in t50), "-" if separation is None else str(separation), "yes" if holds[name] else "no"])
+        numbers[name] = {"t50_value": t50[0], "t50_key": t50[1], "t50_query": t50[2], "separation": None if separation is None else separation.__dict__}
+        if not config:
+            config = runs[0].config.as_dict()
+            middle = min(t50[1:])
+            bands = [(0, t50[0], "stage 1: value"), (middle, STEPS, "stage 2: key and query")]
+        for part, series in curves.items():
+            series += [curve(name, run, part) for run in runs]
+    panels: list[Any] = [
+        Lines(f"||W_{part[0].upper()}||_F", series, "step", "Frobenius norm", bands=bands if part == "value" else []) for part, series in curves.items()
+    ]
+    first = next(iter(SETTINGS))
+    not_showing = [name for name, ok in holds.items() if not ok]
+    reason = f"the figure's setting: separation {rows[0][4]}" + (
+        f"; settings that do not show it: {', '.join(not_showing)}" if not_showing else "; every setting tried shows it"
+    )
+    table = TableData("Half-way points and stage separation", ["setting", "t50 value", "t50 key", "t50 query", "separation (95%)", "two stages"], rows)
+    figure = Figure(
+        "figure4", "Norms of key, query and value", "Three panels of Frobenius norms against steps: value rises first, key and query later.", panels, columns=1
+    )
+    return Outcome(
+        "value levels by step ~400, key and query leave zero at 350 to 600",
+        "near zero the gradients of key and query are of second order",
+        f"t50: value {rows[0][1]}, key {rows[0][2]}, query {rows[0][3]}",
+        "reproduced" if holds[first] else "not reproduced",
+        reason,
+        [figure],
+        [table],
+        numbers,
+        config,
+    )
+
+
+EXPERIMENT = Experiment(
+    "figure4",
+    "From near-zero weights the value matrix levels off first; key and query move later (two stages).",
+    "Stage separation = t50(key, query) / t50(value), t50 the first step at which a norm has made half of its rise from start to plateau; its 95% interval "
+    "over seeds lies above 1 in the setting that has the figure's shape. Settings that do not show it are named.",
+    figure4,
+    25,
+)

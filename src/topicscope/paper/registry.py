@@ -1,0 +1,27 @@
+"""All experiments, in the paper's order, and the verdicts that the reference runs came to."""
+
+from __future__ import annotations
+
+import importlib
+
+from topicscope.errors import InputError, nearest
+from topicscope.paper.experiment import Experiment
+
+ORDER = (
+    "figure1", "figure2", "figure4", "figure6", "figure7", "figure8", "figure9", "figure10",
+    "table3", "table4", "theorem1", "theorem2", "theorem3", "theorem5", "losses", "robustness",
+)  # fmt: skip
+
+EXPERIMENTS: dict[str, Experiment] = {name: importlib.import_module(f"topicscope.paper.{name}").EXPERIMENT for name in ORDER}
+"""One module each; its file is found by its id."""
+
+NOT_IN_REFERENCE = frozenset({"table4"})
+"""Claims that the reference runs did not reproduce either; all others have to come out 'reproduced'."""
+
+
+def chosen(ids: list[str] | None) -> list[Experiment]:
+    """The experiments asked for, in order; all where none is named."""
+    for name in ids or []:
+        if name not in EXPERIMENTS:
+            raise InputError(f"no experiment {name!r}; {nearest(name, EXPERIMENTS)} ('topicscope list' shows all)")
+    return [EXPERIMENTS[name] for name in ORDER if not ids or name in ids]

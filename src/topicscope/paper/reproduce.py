@@ -1,0 +1,134 @@
+"""Run experiments side by side, one process a core, and keep each outcome as soon as it is there.
+
+An outcome is a file of its own, named by what it depends on; run again, and only what is missing is computed.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from topicscope import runs
+from topicscope.paper.experiment import Context, Experiment
+from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Points, Series, TableData
+from topicscope.paper.registry import EXPERIMENTS
+
+FORMAT = 1
+"""Of the outcome files; another one is computed anew."""
+
+Started = Callable[[str], None]
+Finished = Callable[[str, Outcome, float], None]
+
+
+def outcome_path(folder: Path, experiment: str) -> Path:
+    return folder / "outcomes" / f"{experiment}.json"
+
+
+def run_one(experiment: str, context: Context, folder: str) -> float:
+    """In a worker: run and write. Returns the seconds that it took."""
+    began = time.perf_counter()
+    outcome = EXPERIMENTS[experiment].run(context)
+    seconds = round(time.perf_counter() - began, 2)
+    path = outcome_path(Path(folder), experiment)
+    runs.write(path, json.dumps({"format": FORMAT, "context": asdict(context), "seconds": seconds, "outcome": asdict(outcome)}).encode())
+    return seconds
+
+
+def load(folder: Path, experiment: str, context: Context | None = None) -> tuple[Outcome, float] | None:
+    """A stored outcome, if it is whole and of this context."""
+    try:
+        stored = json.loads(outcome_path(folder, experiment).read_text(encoding="utf-8"))
+        if stored["format"] != FORMAT or (context is not None and stored["context"] != asdict(context)):
+            return None
+        return outcome_from(stored["outcome"]), stored["seconds"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def outcome_from(data: dict[str, Any]) -> Outcome:
+    figures = [Figure(**{**figure, "panels": [panel_from(panel) for panel in figure["panels"]]}) for figure in data["figures"]]
+    return Outcome(**{**data, "figures": figures, "tables": [TableData(**table) for table in data["tables"]]})
+
+
+def panel_from(data: dict[str, Any]) -> Heat | Lines | Points:
+    kinds = {"heat": Heat, "lines": Lines, "points": Points}
+    if "series" in data:
+        data = data | {"series": [Series(**series) for series in data["series"]]}
+    return kinds[data["kind"]](**data)
+
+
+def reproduce(
+    experiments: list[Experiment], context: Context, folder: Path, *, workers: int = 2, started: Started | None = None, finished: Finished | None = None
+) -> dict[str, tuple[Outcome, float]]:
+    """Outcomes of all experiments; those already stored are not run again."""
+    (folder / "outcomes").mkdir(parents=True, exist_ok=True)
+    found: dict[str, tuple[Outcome, float]] = {}
+
+    def take(experiment: str) -> None:
+        stored = load(folder, experiment, context)
+        assert stored is not None
+        found[experiment] = stored
+        if finished is not None:
+            finished(experiment, *stored)
+
+    missing = []
+    for e in experiments:
+        if load(folder, e.id, context) is None:
+            missing.append(e)
+        else:
+            take(e.id)
+    missing.sort(key=lambda e: -e.seconds)  # the longest first, so that no core waits at the end
+    if workers <= 1 or len(missing) <= 1:
+        for e in missing:
+            if started is not None:
+                started(e.id)
+            run_one(e.id, context, str(folder))
+            take(e.id)
+        return found
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    try:
+        queue, running = list(missing), dict[Future[float], str]()
+        while queue or running:
+            while queue and len(running) < workers:
+                e = queue.pop(0)
+                running[pool.submit(run_one, e.id, context, str(folder))] = e.id
+                if started is not None:
+                    started(e.id)
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                name = running.pop(future)
+                future.result()  # an error in a worker is an error here
+                take(name)
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return found
+
+
+def results_of(outcomes: dict[str, tuple[Outcome, float]], context: Context) -> dict[str, Any]:
+    """results.json."""
+    results = [
+        {
+            "id": name,
+            "claim": EXPERIMENTS[name].claim,
+            "paper": outcome.paper,
+            "theory": outcome.theory,
+            "measured": outcome.measured,
+            "verdict": outcome.verdict,
+            "reason": outcome.reason,
+            "seconds": seconds,
+            "rule": EXPERIMENTS[name].rule,
+            "numbers": outcome.numbers,
+        }
+        for name, (outcome, seconds) in ((name, outcomes[name]) for name in EXPERIMENTS if name in outcomes)
+    ]
+    return {"scale": context.scale, "seed": context.seed, "results": results}

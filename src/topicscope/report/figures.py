@@ -1,0 +1,284 @@
+"""The reproduction's figures as files: pictures (PNG and SVG) and the numbers behind them (CSV).
+
+draw_figure(figure, Path("out/fig-1")); write_csv(figure, Path("out/fig-1"))
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from topicscope.paper.outcome import Figure, Heat, Lines, Panel, Points, Series
+from topicscope.report.run_figure import COLOURS, STYLE, save
+from topicscope.runs import write
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
+DASHES = ("-", "--", ":", "-.")
+GREY = "#808080"  # levels and bands: seen on white and on black
+PANEL_WIDTH, PANEL_HEIGHT, LINE = 3.7, 3.2, 0.2  # inches; LINE: of text
+TITLE_LETTERS, LABEL_LETTERS, LEGEND_LETTERS = 32, 28, 32  # where lines of text end
+MOST_TICKS = 10
+LABEL_BOX = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
+LEVEL_DASHES = ((5, 2), (1.5, 1.5), (6, 2, 1.5, 2), (9, 3))
+
+# Small panels and large letters: a figure of two columns is still read at half its width.
+LARGE: Any = STYLE | {"font.size": 12, "axes.titlesize": 12, "axes.labelsize": 12, "xtick.labelsize": 10.5, "ytick.labelsize": 10.5, "legend.fontsize": 10.5}
+
+
+@dataclass(frozen=True)
+class Pen:
+    """How the curves of one group are drawn, the same in all panels of a figure."""
+
+    colour: str
+    dash: int  # index into DASHES
+
+
+def draw_figure(figure: Figure, folder: Path) -> list[Path]:
+    """Write NAME.png and NAME.svg into the folder; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = max(1, min(figure.columns, len(figure.panels)))
+    rows = max(1, math.ceil(len(figure.panels) / columns))
+    with mpl.rc_context(LARGE):
+        heights = [max(map(_height, figure.panels[row * columns : (row + 1) * columns]), default=PANEL_HEIGHT) for row in range(rows)]
+        title = _wrapped(figure.title, 34 * columns)
+        width = PANEL_WIDTH * columns if columns > 1 else 1.4 * PANEL_WIDTH
+        canvas = Canvas(figsize=(width, sum(heights) + LINE * (title.count("\n") + 2)))
+        canvas.suptitle(title, fontsize=13)
+        grid = canvas.subplots(rows, columns, squeeze=False, height_ratios=heights)
+        pens_of = pens(figure)
+        for axes, panel in zip(grid.flat, figure.panels, strict=False):
+            _draw_panel(axes, panel, pens_of)
+        for axes in grid.flat[len(figure.panels) :]:
+            axes.set_axis_off()
+        return save(canvas, folder, figure.name)
+
+
+def write_csv(figure: Figure, folder: Path) -> list[Path]:
+    """Write NAME-1.csv, ...: one long table per panel; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number, panel in enumerate(figure.panels, start=1):
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows(_csv_rows(panel))
+        path = folder / f"{figure.name}-{number}.csv"
+        write(path, stream.getvalue().encode())
+        paths.append(path)
+    return paths
+
+
+def pens(figure: Figure) -> dict[str, Pen]:
+    """A pen for each group (or curve without one). Parts of the model keep the colours that they have in a run's picture."""
+    keys = dict.fromkeys(pen_key(series) for panel in figure.panels if not isinstance(panel, Heat) for series in panel.series)
+    taken = {COLOURS[key] for key in keys if key in COLOURS}
+    free = [colour for colour in PALETTE if colour not in taken] or list(PALETTE)
+    others = [key for key in keys if key not in COLOURS]
+    chosen = {key: Pen(free[i % len(free)], i // len(free) % len(DASHES)) for i, key in enumerate(others)}
+    return chosen | {key: Pen(COLOURS[key], 0) for key in keys if key in COLOURS}
+
+
+def pen_key(series: Series) -> str:
+    return series.name if series.group is None else series.group
+
+
+def topic_ticks(heat: Heat, length: int) -> tuple[list[float], list[str]] | None:
+    """The middles of the topics' blocks and their numbers; None where the axis is not one of words ([MASK], then topic by topic)."""
+    topics, v = heat.topics, heat.words_per_topic
+    if topics is None or v is None or length != topics * v + 1:
+        return None
+    shown = range(0, topics, math.ceil(topics / MOST_TICKS))
+    return [1 + v * t + (v - 1) / 2 for t in shown], [f"{t + 1}" for t in shown]
+
+
+def placed_marks(heat: Heat) -> list[tuple[float, float, str]]:
+    """The marks; one outside the map is moved to its edge, and its label says so."""
+    xs, ys = positions(heat.x, len(heat.z[0])), positions(heat.y, len(heat.z))
+    placed = []
+    for x, y, label in heat.marks:
+        inside = float(np.clip(x, min(xs), max(xs))), float(np.clip(y, min(ys), max(ys)))
+        placed.append((*inside, label if inside == (x, y) else f"{label} (off the edge)"))
+    return placed
+
+
+def placed_bands(lines: Lines) -> list[tuple[float, float, str]]:
+    """The bands; an end that the axis cannot show (infinite, or not positive on a log axis) moves to the end of the data."""
+    xs = [x for series in lines.series for x in series.x if math.isfinite(x) and (x > 0 or not lines.log_x)]
+    if not xs:
+        return []
+
+    def shown(x: float, end: float) -> float:
+        return x if math.isfinite(x) and (x > 0 or not lines.log_x) else end
+
+    return [(shown(low, min(xs)), shown(high, max(xs)), label) for low, high, label in lines.bands]
+
+
+def positions(given: list[float] | None, length: int) -> list[float]:
+    return [float(i) for i in range(length)] if given is None else given
+
+
+def dodge(index: int, count: int) -> float:
+    """How far points of one category stand beside its tick, so that their intervals do not cover each other."""
+    return (index - (count - 1) / 2) * min(0.18, 0.7 / max(count, 1))
+
+
+def _csv_rows(panel: Panel) -> Iterable[list[Any]]:
+    if isinstance(panel, Heat):
+        yield ["x", "y", "value"]
+        for y, row in zip(panel.y or range(len(panel.z)), panel.z, strict=True):
+            for x, value in zip(panel.x or range(len(row)), row, strict=True):
+                yield [x, y, value]
+        return
+    yield ["series", "x", "y", "low", "high"]
+    for series in panel.series:
+        blank = [""] * len(series.x)
+        xs: list[Any] = [panel.categories[round(x)] for x in series.x] if isinstance(panel, Points) else list(series.x)
+        for x, y, low, high in zip(xs, series.y, series.low or blank, series.high or blank, strict=True):
+            yield [series.name, x, y, low, high]
+
+
+def _draw_panel(axes: Axes, panel: Panel, pens_of: dict[str, Pen]) -> None:
+    axes.set_title(_wrapped(panel.title, TITLE_LETTERS))
+    if isinstance(panel, Heat):
+        _draw_heat(axes, panel)
+    elif isinstance(panel, Lines):
+        _draw_lines(axes, panel, pens_of)
+    else:
+        _draw_points(axes, panel, pens_of)
+
+
+def _draw_heat(axes: Axes, heat: Heat) -> None:
+    z = np.array(heat.z, dtype=float)
+    image: Any
+    if heat.x is None and heat.y is None and not heat.log:
+        image = axes.imshow(z, cmap="cividis", interpolation="nearest", vmin=heat.low, vmax=heat.high, aspect="equal" if z.shape[0] == z.shape[1] else "auto")
+    else:
+        xs, ys = positions(heat.x, z.shape[1]), positions(heat.y, z.shape[0])
+        image = axes.pcolormesh(xs, ys, z, cmap="cividis", shading="nearest", vmin=heat.low, vmax=heat.high, rasterized=True)
+        if heat.log:
+            axes.set(xscale="log", yscale="log")
+            axes.minorticks_off()
+        if heat.y is None:  # rows of a matrix: the first on top
+            axes.invert_yaxis()
+    for axis, given, length in ((axes.xaxis, heat.x, z.shape[1]), (axes.yaxis, heat.y, z.shape[0])):
+        if (ticks := topic_ticks(heat, length)) is not None:
+            axis.set_ticks(*ticks)
+        elif given is None and not heat.log:
+            axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
+    axes.set(xlabel=_wrapped(heat.x_label, LABEL_LETTERS), ylabel=_wrapped(heat.y_label, LABEL_LETTERS), xlim=axes.get_xlim(), ylim=axes.get_ylim())
+    axes.grid(visible=False)
+    _draw_marks(axes, heat)
+    bar: Any = axes.figure.colorbar(image, ax=axes)
+    bar.outline.set_visible(False)
+
+
+def _draw_marks(axes: Axes, heat: Heat) -> None:
+    for x, y, label in placed_marks(heat):
+        axes.plot(x, y, marker="*", markersize=12, color="#D55E00", markeredgecolor="white", linestyle="none", clip_on=False)
+        right = axes.transData.transform((x, y))[0] > axes.transAxes.transform((0.5, 0.5))[0]  # towards the middle, to stay inside
+        axes.annotate(
+            _plain(label),
+            (x, y),
+            (-9 if right else 9, 0),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            va="center",
+            bbox=LABEL_BOX,
+            fontsize=10,
+        )
+
+
+def _draw_lines(axes: Axes, lines: Lines, pens_of: dict[str, Pen]) -> None:
+    for series in lines.series:
+        pen = pens_of[pen_key(series)]
+        axes.plot(series.x, series.y, color=pen.colour, linestyle=DASHES[pen.dash], linewidth=1.6, marker="o" if series.markers else None, markersize=4)
+        if series.low is not None and series.high is not None:
+            axes.fill_between(series.x, series.low, series.high, color=pen.colour, alpha=0.2, linewidth=0)
+    if lines.log_x:
+        axes.set_xscale("log")
+    if lines.log_y:
+        axes.set_yscale("log")
+    for i, (low, high, label) in enumerate(placed_bands(lines)):
+        axes.axvspan(low, high, color=GREY, alpha=0.13 + 0.1 * (i % 2), linewidth=0)
+        middle = math.sqrt(low * high) if lines.log_x else (low + high) / 2
+        axes.text(middle, 0.97 - 0.1 * (i % 2), _plain(label), transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=10, bbox=LABEL_BOX)
+    axes.set(xlabel=_wrapped(lines.x_label, LABEL_LETTERS), ylabel=_wrapped(lines.y_label, LABEL_LETTERS))
+    _draw_levels(axes, lines.levels)
+    _legend(axes, lines, pens_of)
+
+
+def _draw_points(axes: Axes, points: Points, pens_of: dict[str, Pen]) -> None:
+    for i, series in enumerate(points.series):
+        x, y = np.array(series.x, dtype=float) + dodge(i, len(points.series)), np.array(series.y, dtype=float)
+        error = None
+        if series.low is not None and series.high is not None:
+            error = np.maximum(0, [y - np.array(series.low), np.array(series.high) - y])
+        axes.errorbar(x, y, yerr=error, fmt="o", markersize=5, capsize=3, linewidth=1.6, color=pens_of[pen_key(series)].colour)
+    axes.set_xticks(range(len(points.categories)), [_wrapped(category, 14) for category in points.categories])
+    if len(points.categories) * max(map(len, points.categories), default=0) > 36:
+        axes.tick_params(axis="x", rotation=35)
+    axes.set(ylabel=_wrapped(points.y_label, LABEL_LETTERS), xlim=(-0.5, len(points.categories) - 0.5))
+    _draw_levels(axes, points.levels)
+    _legend(axes, points, pens_of)
+
+
+def _draw_levels(axes: Axes, levels: list[tuple[float, str]]) -> None:
+    for i, (level, _) in enumerate(levels):
+        axes.axhline(level, color=GREY, linestyle=(0, LEVEL_DASHES[i % len(LEVEL_DASHES)]), linewidth=1.4)
+
+
+def _legend(axes: Axes, panel: Lines | Points, pens_of: dict[str, Pen]) -> None:
+    """One entry a group, one a level; under the axes, where it covers nothing."""
+    handles: list[Any] = []
+    for key in _groups(panel):
+        how: Any = {"marker": "o", "linestyle": "none"} if isinstance(panel, Points) else {"linestyle": DASHES[pens_of[key].dash]}
+        handles.append(mpl.lines.Line2D([], [], color=pens_of[key].colour, linewidth=1.8, **how))
+    handles += [mpl.lines.Line2D([], [], color=GREY, linestyle=(0, LEVEL_DASHES[i % len(LEVEL_DASHES)]), linewidth=1.4) for i in range(len(panel.levels))]
+    labels = _legend_labels(panel)
+    if labels:
+        box: Any = axes.xaxis.get_tightbbox()  # in inches below the axes, since the layout is still to change their size
+        below = (axes.bbox.y0 - box.y0) / axes.figure.dpi + 0.1
+        place = axes.transAxes + mpl.transforms.ScaledTranslation(0, -below, axes.figure.dpi_scale_trans)
+        axes.legend(
+            handles, labels, ncols=_legend_columns(labels), columnspacing=1, loc="upper left", bbox_to_anchor=(-0.02, 0), bbox_transform=place, borderaxespad=0
+        )
+
+
+def _legend_labels(panel: Lines | Points) -> list[str]:
+    """None where there is nothing to tell apart."""
+    names = [*_groups(panel), *(label for _, label in panel.levels)]
+    return [_wrapped(name, LEGEND_LETTERS) for name in names] if len(names) > 1 else []
+
+
+def _groups(panel: Lines | Points) -> list[str]:
+    return list(dict.fromkeys(pen_key(series) for series in panel.series))
+
+
+def _legend_columns(labels: list[str]) -> int:
+    return 1 if max(map(len, labels)) > 16 else 2
+
+
+def _height(panel: Panel) -> float:
+    """Inches: long titles and legends do not make the axes smaller."""
+    lines = _wrapped(panel.title, TITLE_LETTERS).count("\n")
+    if not isinstance(panel, Heat) and (labels := _legend_labels(panel)):
+        lines += math.ceil(sum(label.count("\n") + 1 for label in labels) / _legend_columns(labels))
+    return PANEL_HEIGHT + LINE * lines
+
+
+def _plain(text: str) -> str:
+    """Text as it is: a dollar sign does not start a formula."""
+    return text.replace("$", r"\$")
+
+
+def _wrapped(text: str, width: int) -> str:
+    return textwrap.fill(_plain(text), width)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topicscope.measure import attention_means, estimate, half_rise, stages
+
+
+@given(seed=st.integers(0, 999), topics=st.integers(2, 4), v=st.integers(1, 3), length=st.integers(2, 12))
+def test_attention_means_equal_a_loop_over_positions(seed: int, topics: int, v: int, length: int) -> None:
+    rng = np.random.default_rng(seed)
+    topic = -(-np.arange(topics * v + 1) // v)
+    scores = 2 * rng.standard_normal((len(topic), len(topic)))
+    documents = rng.integers(1, len(topic), size=(5, length))
+    groups: dict[str, list[float]] = {"word": [], "topic": [], "other": []}
+    for document in documents:
+        for j in document:  # query
+            weights = np.exp(scores[j, document])
+            weights /= weights.sum()
+            for i, weight in zip(document, weights, strict=True):
+                groups["word" if i == j else "topic" if topic[i] == topic[j] else "other"].append(weight)
+    if not all(groups.values()):
+        return
+    counts = np.array([np.bincount(document, minlength=len(topic)) for document in documents], dtype=float)
+    found = attention_means(scores, topic, counts)
+    assert tuple(found) == pytest.approx([np.mean(group) for group in groups.values()], rel=1e-9)
+    assert found.alpha == pytest.approx(np.mean(groups["topic"]) / np.mean(groups["other"]))
+
+
+def test_half_rise_of_known_curves() -> None:
+    assert half_rise(np.concatenate([np.zeros(40), np.ones(60)])) == 40
+    assert half_rise(np.linspace(1, 3, 101)) == pytest.approx(47.5, abs=1)  # the plateau is the mean of the last tenth
+    assert math.isnan(half_rise(np.ones(50)))
+    late = np.concatenate([np.zeros(60), np.ones(40)])
+    early = np.concatenate([np.zeros(20), np.ones(80)])
+    assert stages({"norm_value": early, "norm_key": late, "norm_query": late}).separation == 3
+
+
+def test_intervals_are_students() -> None:
+    found = estimate([1.0, 2.0, 3.0])
+    assert (found.mean, found.low) == pytest.approx((2.0, 2 - 4.303 / math.sqrt(3)))
+    assert estimate([1.0]).low == -math.inf
+    many = np.random.default_rng(0).standard_normal((4000, 12)) + 1
+    covered = np.mean([estimate(row.tolist()).low < 1 < estimate(row.tolist()).high for row in many])
+    assert covered == pytest.approx(0.95, abs=0.012)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli import topicscope
+from topicscope import InputError
+from topicscope.paper.experiment import Context
+from topicscope.paper.registry import EXPERIMENTS, ORDER, chosen
+from topicscope.paper.reproduce import load, outcome_path, reproduce
+
+FAST = ["figure7", "figure8"]
+
+
+def test_every_id_has_its_file_claim_and_rule() -> None:
+    assert list(EXPERIMENTS) == list(ORDER)
+    for name, experiment in EXPERIMENTS.items():
+        assert experiment.id == name
+        assert len(experiment.claim) > 20
+        assert len(experiment.rule) > 20
+    assert [e.id for e in chosen(["theorem2", "figure7"])] == ["figure7", "theorem2"]
+    with pytest.raises(InputError, match="did you mean 'figure7'"):
+        chosen(["figur7"])
+
+
+def test_finished_outcomes_are_kept_and_damaged_ones_made_again(tmp_path: Path) -> None:
+    context = Context("quick", 0)
+    first = reproduce(chosen(FAST), context, tmp_path, workers=1)
+    stamps = {name: outcome_path(tmp_path, name).stat().st_mtime_ns for name in FAST}
+    outcome_path(tmp_path, "figure8").write_text('{"format": 1, "outcome"')
+    again = reproduce(chosen(FAST), context, tmp_path, workers=1)
+    assert outcome_path(tmp_path, "figure7").stat().st_mtime_ns == stamps["figure7"]
+    assert outcome_path(tmp_path, "figure8").stat().st_mtime_ns != stamps["figure8"]
+    for name in FAST:
+        assert asdict(first[name][0]) == asdict(again[name][0])
+    assert load(tmp_path, "figure7", Context("quick", 1)) is None  # another seed is another outcome
+
+
+def test_outcomes_survive_the_file(tmp_path: Path) -> None:
+    found = EXPERIMENTS["figure7"].run(Context())
+    stored = reproduce(chosen(["figure7"]), Context(), tmp_path, workers=1)["figure7"][0]
+    assert json.loads(json.dumps(asdict(found))) == json.loads(json.dumps(asdict(stored)))
+    assert found.verdict == "reproduced"
+
+
+def test_theorem1_is_reproduced() -> None:
+    outcome = EXPERIMENTS["theorem1"].run(Context("quick", 3))
+    assert outcome.verdict == "reproduced"
+    assert max(outcome.numbers["violation_over_c3"]) < 0.01
+
+
+def test_the_command(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = topicscope("reproduce", *FAST, "--out", str(out), "--json")
+    printed = json.loads(result.stdout)
+    assert printed == json.loads((out / "results.json").read_text())
+    for entry in printed["results"]:
+        assert {"id", "claim", "paper", "theory", "measured", "verdict", "reason", "seconds"} <= set(entry)
+        assert entry["verdict"] == "reproduced"
+    assert (out / "report.html").stat().st_size < 15e6
+    assert {"figure7.png", "figure7.svg", "figure7-1.csv"} <= {path.name for path in (out / "figures").iterdir()}
+    again = json.loads(topicscope("reproduce", *FAST, "--out", str(out), "--json").stdout)
+    assert again == printed
+    assert "no experiment 'figure99'" in topicscope("reproduce", "figure99", code=2).stderr
+    assert len(json.loads(topicscope("list", "--json").stdout)) == len(ORDER)
+
+
+def test_killed_in_the_middle_and_run_again(tmp_path: Path) -> None:
+    """kill -9 while theorem1 is at work: figure7 is not computed again, and the results are those of an undisturbed run."""
+    ids, out = ["figure7", "theorem1"], tmp_path / "cut"
+    command = [sys.executable, "-m", "topicscope", "reproduce", *ids, "--workers", "1", "--json"]
+    process = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    while not outcome_path(out, "theorem1").exists() and not outcome_path(out, "figure7").exists() and process.poll() is None:
+        pass
+    process.kill()
+    process.wait()
+    kept = [path.name for path in (out / "outcomes").iterdir() if path.suffix == ".json"]
+    stamps = {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept}
+    resumed = json.loads(subprocess.run([*command, "--out", str(out)], capture_output=True, check=True).stdout)
+    assert {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept} == stamps
+    whole = json.loads(subprocess.run([*command, "--out", str(tmp_path / "whole")], capture_output=True, check=True).stdout)
+    for a, b in zip(resumed["results"], whole["results"], strict=True):
+        assert {**a, "seconds": 0} == {**b, "seconds": 0}

@@ -1,0 +1,245 @@
+"""The page, as a browser shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plotly.offline import get_plotlyjs
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.report import samples
+from topicscope.paper.outcome import Heat
+from topicscope.report.page import anchors, panel_spec, write_page
+
+CHROMIUM, DRIVER = "/usr/bin/chromium", shutil.which("chromedriver")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--window-size=1200,900",
+)  # fmt: skip
+needs_browser = pytest.mark.skipif(not (Path(CHROMIUM).exists() and DRIVER), reason="needs /usr/bin/chromium and chromedriver")
+TITLE = f"The reproduction {samples.EVIL}"
+PLOTS = sum(len(figure.panels) for figure in samples.figures())
+MOST_BYTES = 15_000_000
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_page(path, TITLE, f"First.\n\nSecond: {samples.EVIL}", samples.sections())
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    try:
+        driver.get(page.as_uri())
+        WebDriverWait(driver, 30).until(lambda _: drawn(driver) == PLOTS)
+        yield driver
+    finally:
+        driver.quit()
+
+
+def script(browser: webdriver.Chrome, code: str, *arguments: Any) -> Any:
+    return browser.execute_script(code, *arguments)
+
+
+def drawn(browser: webdriver.Chrome) -> int:
+    """How many plots are there without any scrolling."""
+    return int(script(browser, "return [...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('svg.main-svg, canvas')).length"))
+
+
+def resize(browser: webdriver.Chrome, width: int, height: int) -> None:
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}  # a window cannot be as narrow as a phone
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def outside_plotly(page: Path) -> str:
+    text = page.read_text(encoding="utf-8")
+    library = get_plotlyjs()
+    assert text.count(library) == 1
+    return text.replace(library, "")
+
+
+def test_file_is_whole_small_and_the_same_twice(page: Path, tmp_path: Path) -> None:
+    assert page.stat().st_size < MOST_BYTES
+    write_page(tmp_path / "again.html", TITLE, f"First.\n\nSecond: {samples.EVIL}", samples.sections())
+    assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
+    assert [path.name for path in page.parent.iterdir()] == ["report.html"]
+
+
+def test_nothing_is_fetched(page: Path) -> None:
+    rest = outside_plotly(page)
+    assert not re.search(r"<link|<script[^>]*\ssrc|<img|<iframe|@import|url\(|https?:", rest)
+    assert "default-src 'none'" in rest
+
+
+def test_text_is_escaped(page: Path) -> None:
+    rest = outside_plotly(page)
+    assert "<script>window" not in rest
+    assert "&lt;script&gt;window" in rest
+    assert r"\u003c/script" in rest or r"\u0026lt;/script" in rest
+    assert rest.count("</script>") == PLOTS + 2
+
+
+def test_ids_are_unique_and_fit_for_links() -> None:
+    made = anchors(["figure 4", "figure-4", "<b>", "δ", "figure 4"])
+    assert len(set(made)) == 5
+    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) for name in made)
+
+
+def test_numbers_are_rounded_and_gaps_are_null() -> None:
+    spec = panel_spec(Heat("", [[0.12345678901, float("nan")], [float("inf"), 1e-9]]), {})
+    assert spec["data"][0]["z"] == [[0.123457, None], [None, 1e-9]]
+    json.dumps(spec, allow_nan=False)
+
+
+def test_seventy_large_heat_maps_would_fit() -> None:
+    """Panels of 10 topics of 10 words with numbers that are long to write, beside plotly itself."""
+    side = 101
+    heat = Heat("", [[-0.0123456789 / (1 + i + j) for j in range(side)] for i in range(side)], topics=10, words_per_topic=10)
+    panel = len(json.dumps(panel_spec(heat, {}), separators=(",", ":")))
+    assert 70 * panel + len(get_plotlyjs().encode()) < MOST_BYTES
+
+
+@needs_browser
+def test_every_figure_is_drawn_without_errors(browser: webdriver.Chrome) -> None:
+    assert drawn(browser) == PLOTS
+    assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []  # type: ignore[no-untyped-call]
+    assert script(browser, "return [...document.querySelectorAll('.plot')].every(plot => plot.clientWidth > 150 && plot.clientHeight > 150)")
+
+
+@needs_browser
+def test_injected_text_is_shown_and_not_run(browser: webdriver.Chrome) -> None:
+    assert script(browser, "return window.hacked === undefined")
+    assert browser.title == TITLE
+    assert script(browser, "return document.querySelector('h1').textContent") == TITLE
+    assert script(browser, "return document.querySelectorAll('main b').length") == 0
+    shown = script(browser, "return [...document.querySelectorAll('.lines .legendtext')].map(text => text.textContent).join('|')")
+    assert "<script>window.hacked=1</script>" in shown
+    assert "<b>$x$</b> %{y}" in shown
+
+
+@needs_browser
+def test_contents_lead_to_sections(browser: webdriver.Chrome) -> None:
+    links = script(browser, "return [...document.querySelectorAll('nav a, .verdicts a')].map(link => link.getAttribute('href'))")
+    assert len(links) == 1 + 2 * len(samples.sections())
+    assert all(script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links)
+    ids = script(browser, "return [...document.querySelectorAll('main [id], header [id]')].map(element => element.id).filter(id => !id.includes('js-plotly'))")
+    named = [name for name in ids if name.startswith("claim-")]
+    assert len(named) == len(set(named))
+
+
+@needs_browser
+def test_verdicts_come_first_in_words(browser: webdriver.Chrome) -> None:
+    rows = script(browser, "return [...document.querySelectorAll('.verdicts tbody tr')].map(row => [...row.cells].map(cell => cell.textContent.trim()))")
+    assert rows[0] == [
+        "figure-2", "The value matrix has blocks of the topics.", "blocks in all four panels", "0.1081", "0.1079 ± 0.0003", "✓ reproduced", "63",
+    ]  # fmt: skip
+    assert [row[5] for row in rows] == ["✓ reproduced", "✗ not reproduced", "– skipped"]  # noqa: RUF001
+    assert script(browser, "return document.querySelector('main > section').id") == "verdicts"
+
+
+@needs_browser
+def test_every_figure_has_its_words(browser: webdriver.Chrome) -> None:
+    figures = [figure for section in samples.sections() for figure in section.figures]
+    assert script(browser, "return [...document.querySelectorAll('.panels')].map(panels => panels.getAttribute('aria-label'))") == [f.alt for f in figures]
+    assert script(browser, "return [...document.querySelectorAll('figcaption')].map(caption => caption.textContent)") == [f.alt for f in figures]
+    labels = script(browser, "return [...document.querySelectorAll('.plot')].map(plot => plot.getAttribute('aria-label'))")
+    assert labels == [f"{panel.title}. {f.alt}" for f in figures for panel in f.panels]
+    assert script(browser, "return document.documentElement.lang") == "en"
+    assert script(browser, "return [...document.querySelectorAll('th')].every(cell => ['row', 'col'].includes(cell.scope))")
+
+
+def hover(browser: webdriver.Chrome, plot: str, right: float, down: float) -> str:
+    """What is shown at a place of a plot, given in parts of its width and height."""
+    script(browser, "document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", plot)
+    area = browser.find_element("css selector", f"{plot} .nsewdrag")
+    size = area.rect
+    ActionChains(browser).move_to_element_with_offset(area, round((right - 0.5) * size["width"]), round((down - 0.5) * size["height"])).perform()
+    look = "return [...document.querySelectorAll(`${arguments[0]} .hoverlayer .hovertext`)].map(label => label.textContent).join('|')"
+    return str(WebDriverWait(browser, 5).until(lambda _: script(browser, look, plot)))
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("row", "column", "expected"),
+    [(2, 11, "word 2 (topic 1) × word 11 (topic 4): "), (9, 7, "word 9 (topic 3) × word 7 (topic 3): "), (0, 3, "[MASK] × word 3 (topic 1): ")],  # noqa: RUF001
+)
+def test_a_heat_map_names_words_topics_and_value(browser: webdriver.Chrome, row: int, column: int, expected: str) -> None:
+    shown = hover(browser, "#claim-figure-2-figure-1 .panel:nth-child(1) .plot", (column + 0.5) / samples.SIZE, (row + 0.5) / samples.SIZE)
+    assert shown == f"{expected}{samples.value(row, column):.3g}"
+
+
+@needs_browser
+def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None:
+    curve = "#claim-figure-4-figure-1 .panel:nth-child(1) .plot"
+    x_axis, y_axis = script(
+        browser, "const full = document.querySelector(arguments[0])._fullLayout; return [full.xaxis.range.slice(), full.yaxis.range.slice()]", curve
+    )
+    place = (200 - x_axis[0]) / (x_axis[1] - x_axis[0]), 1 - (0 - y_axis[0]) / (y_axis[1] - y_axis[0])
+    assert re.fullmatch(r"(key|query), seed \dstep: \d+0\.?\d*e?-?\d*", hover(browser, curve, *place))
+    points = "#claim-figure-4-figure-2 .plot"
+    y_axis = script(browser, "return document.querySelector(arguments[0])._fullLayout.yaxis.range.slice()", points)
+    shown = hover(browser, points, (1 - 0.18 + 0.5) / 3, 1 - (0.12 - y_axis[0]) / (y_axis[1] - y_axis[0]))
+    assert shown == "same topicAdam & friends0.12 (0.1 to 0.15)"
+
+
+@needs_browser
+def test_the_theme_can_be_switched(browser: webdriver.Chrome) -> None:
+    look = (
+        "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
+        " getComputedStyle(document.querySelector('.plot .cbaxis text')).fill, getComputedStyle(document.querySelector('.plot .xtick text')).fill]"
+    )
+    light = script(browser, look)
+    button = browser.find_element("id", "theme")
+    button.click()
+    dark = script(browser, look)
+    button.click()
+    assert script(browser, look) == light
+    assert light[0] == "rgb(255, 255, 255)"
+    assert all(before != after for before, after in zip(light, dark, strict=True))
+    assert light[1:] == [light[1]] * 3
+    assert dark[1:] == [dark[1]] * 3
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 1200])
+def test_the_body_does_not_scroll_sideways(browser: webdriver.Chrome, width: int) -> None:
+    resize(browser, width, 900)
+    fits = "return Math.max(...[...document.querySelectorAll('.plot .main-svg')].map(svg => svg.getBoundingClientRect().right)) <= innerWidth"
+    try:
+        WebDriverWait(browser, 10).until(lambda _: script(browser, fits))
+        assert script(browser, "return innerWidth") == width
+        assert script(browser, "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - document.documentElement.clientWidth") == 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@needs_browser
+def test_it_prints_light(browser: webdriver.Chrome) -> None:
+    script(browser, "document.documentElement.dataset.theme = 'dark'")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        look = "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('button')).display]"
+        assert script(browser, look) == ["rgb(255, 255, 255)", "none"]
+        printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+        assert len(printed["data"]) > 50_000
+        assert script(browser, "return document.querySelectorAll('svg.main-svg[viewBox]').length") == 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        script(browser, "delete document.documentElement.dataset.theme")
