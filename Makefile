@@ -16,8 +16,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 reproduce: $(READY)
-	$(BIN)/topicscope train --out runs/demo --force
-	$(BIN)/topicscope report runs/demo
+	$(BIN)/topicscope reproduce
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
