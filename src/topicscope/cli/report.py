@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
-def command(folder: Annotated[Path, typer.Argument(help="A run folder that 'topicscope train --out' wrote.")]) -> int:
-    """Draw a finished run: loss and floors, norms, block means, the matrix; figure.png and figure.svg in its folder.
+def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicscope train --out' or 'topicscope reproduce --out' wrote.")]) -> int:
+    """Draw a finished run (figure.png, figure.svg and a page), or rebuild the page of a reproduction from its outcomes.
 
     Example: [bold]topicscope report runs/demo[/bold]
     """
-    from topicscope.report import draw_run
     from topicscope.runs import read_run
 
-    for path in draw_run(read_run(folder), folder):
+    if (folder / "outcomes").is_dir():
+        rebuild(folder)
+        typer.echo(f"written: {folder / 'report.html'}")
+        return 0
+    from topicscope.paper.train_run import describe_run
+    from topicscope.report import draw_run
+    from topicscope.report.page import Section, write_page
+
+    run = read_run(folder)
+    for path in draw_run(run, folder):
         typer.echo(f"written: {path}")
+    outcome = describe_run(run)
+    section = Section(
+        "run", "One training run.", "-", outcome.paper, outcome.theory, outcome.measured, outcome.verdict, outcome.reason, 0.0,
+        f"topicscope train --config {folder / 'config.yaml'}", outcome.config, outcome.figures, outcome.tables,
+    )  # fmt: skip
+    write_page(folder / "report.html", f"topicscope: {folder.name}", "A training run: loss, norms, stages, matrices, attention.", [section])
+    typer.echo(f"written: {folder / 'report.html'}")
     return 0
+
+
+def rebuild(folder: Path) -> None:
+    from topicscope.cli.reproduce import write_report
+    from topicscope.errors import InputError
+    from topicscope.paper.registry import EXPERIMENTS
+    from topicscope.paper.reproduce import load
+
+    try:
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InputError(f"{folder} holds no finished reproduction (results.json); run 'topicscope reproduce --out {folder}' to finish it") from None
+    stored = {name: load(folder, name) for name in EXPERIMENTS}
+    outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}
+    results["results"] = [result for result in results["results"] if result["id"] in outcomes]
+    write_report(folder, results, outcomes)

@@ -37,9 +37,9 @@ def reproduce(
     """
     from topicscope import runs
     from topicscope.paper.experiment import Context
-    from topicscope.paper.registry import NOT_IN_REFERENCE, chosen
+    from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE, chosen
+    from topicscope.paper.reproduce import load, results_of
     from topicscope.paper.reproduce import reproduce as run_all
-    from topicscope.paper.reproduce import results_of
 
     experiments, context = chosen(ids), Context(scale, seed)
     runs.check(out, resume=True, force=False)
@@ -60,8 +60,11 @@ def reproduce(
             experiments, context, out, workers=workers or os.cpu_count() or 1, started=lambda name: bar.start_task(tasks[name]), finished=finished
         )
     results = results_of(outcomes, context)
-    runs.write_json(out / "results.json", results)
-    write_report(out, results, outcomes)
+    # the folder's page and results.json hold all that is finished there, also by earlier calls
+    everything = {name: stored for name in EXPERIMENTS if (stored := load(out, name, context)) is not None}
+    whole_results = results_of(everything, context)
+    runs.write_json(out / "results.json", whole_results)
+    write_report(out, whole_results, everything)
     if as_json:
         print(json.dumps(results, allow_nan=False))
     else:

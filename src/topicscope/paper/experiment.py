@@ -118,6 +118,7 @@ def four_panels(
         "Means of the entries: same topic / different topic / diagonal", ["panel", "paper", "measured", "contrast (95%)", "contrast / spread", "blocks"], rows
     )
     figure = Figure(name, what, f"Four heat maps of {what}, words ordered by topic; blocks on the diagonal are topics.", panels)
-    measured_text = "; ".join(f"{row[0]}: {row[2]}" for row in rows)
-    paper_text = "; ".join(f"{row[0]}: {row[1]}" for row in rows)
+    order = "same minus different topic, in order: "
+    measured_text = order + ", ".join(f"{numbers[row[0]]['contrast']['mean']:.3g}" for row in rows)
+    paper_text = order + ", ".join(f"{means[0] - means[1]:.3g}" for means in paper_means)
     return Outcome(paper_text, "blocks: same topic above different topic", measured_text, verdict, good, [figure], [table], numbers, config)  # type: ignore[arg-type]

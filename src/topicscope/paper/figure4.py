@@ -24,15 +24,18 @@ SETTINGS: dict[str, dict[str, Any]] = {
 STEPS = 1000
 
 
-def curve(name: str, run: Run, part: str) -> Series:
+def curve(name: str, run: Run, part: str, *, share: bool = False) -> Series:
     norm = run.metrics[f"norm_{part}"]
+    if share:
+        norm = norm / norm[-1]
     pick = np.arange(0.0, len(norm), 5)
-    return Series(f"{name}, seed {run.config.seed % 1000}", pick.tolist(), np.round(norm[::5], 5).tolist(), group=name)
+    return Series(name, pick.tolist(), np.round(norm[::5], 5).tolist(), group=name)
 
 
 def figure4(context: Context) -> Outcome:
     rows, numbers = [], {}
-    curves: dict[str, list[Series]] = {"key": [], "query": [], "value": []}
+    raw: list[Any] = []
+    shares: dict[str, list[Series]] = {"key": [], "value": []}
     config: dict[str, Any] = {}
     bands: list[tuple[float, float, str]] = []
     holds: dict[str, bool] = {}
@@ -49,27 +52,36 @@ def figure4(context: Context) -> Outcome:
             config = runs[0].config.as_dict()
             middle = min(t50[1:])
             bands = [(0, t50[0], "stage 1: value"), (middle, STEPS, "stage 2: key and query")]
-        for part, series in curves.items():
-            series += [curve(name, run, part) for run in runs]
-    panels: list[Any] = [
-        Lines(f"||W_{part[0].upper()}||_F", series, "step", "Frobenius norm", bands=bands if part == "value" else []) for part, series in curves.items()
-    ]
+            raw = [
+                Lines(f"||W_{part[0].upper()}||_F", [curve(f"seed {run.config.seed % 1000}", run, part) for run in runs], "step", "Frobenius norm", bands=bands)
+                for part in ("key", "query", "value")
+            ]
+        for part, series in shares.items():
+            series.append(curve(name, runs[0], part, share=True))
+    other: list[Any] = [Lines(f"||W_{part[0].upper()}||_F, share of its end", series, "step", "share of the final norm") for part, series in shares.items()]
     first = next(iter(SETTINGS))
     not_showing = [name for name, ok in holds.items() if not ok]
     reason = f"the figure's setting: separation {rows[0][4]}" + (
         f"; settings that do not show it: {', '.join(not_showing)}" if not_showing else "; every setting tried shows it"
     )
     table = TableData("Half-way points and stage separation", ["setting", "t50 value", "t50 key", "t50 query", "separation (95%)", "two stages"], rows)
-    figure = Figure(
-        "figure4", "Norms of key, query and value", "Three panels of Frobenius norms against steps: value rises first, key and query later.", panels, columns=1
-    )
+    figures = [
+        Figure(
+            "figure4",
+            "Norms in the setting that has the figure's shape",
+            "Norms of key, query and value against steps: value rises first, key and query later.",
+            raw,
+            columns=3,
+        ),
+        Figure("figure4-settings", "Other settings, one seed each", "Norms of key and value as shares of their end, for five settings.", other),
+    ]
     return Outcome(
         "value levels by step ~400, key and query leave zero at 350 to 600",
         "near zero the gradients of key and query are of second order",
         f"t50: value {rows[0][1]}, key {rows[0][2]}, query {rows[0][3]}",
         "reproduced" if holds[first] else "not reproduced",
         reason,
-        [figure],
+        figures,
         [table],
         numbers,
         config,

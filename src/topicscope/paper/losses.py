@@ -58,7 +58,7 @@ def losses(context: Context) -> Outcome:
     return Outcome(
         "'only slightly more' (no number)",
         "-",
-        "; ".join(f"{r[0]}, {r[1]}: {r[2]}" for r in rows),
+        "; ".join(f"{r[1]} {numbers[f'{r[0]}, {r[1]}']['dev_loss']:.4g}" for r in rows),
         "reproduced" if ok else "not reproduced",
         "training a part alone loses "
         + ", ".join(f"{r[5]} ({r[0]}, {r[1]})" for r in rows if r[1] != "everything")

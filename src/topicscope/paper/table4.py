@@ -59,7 +59,7 @@ def table4(context: Context) -> Outcome:
     return Outcome(
         "same word .092 > different topic .0026 > same topic .0018, in 7 of 10 cross-entropy runs",
         "Theorem 5: beta large, alpha a small fraction of it",
-        "; ".join(f"{row[0]}: {row[2]} / {row[3]} / {row[4]} ({row[5]})" for row in rows),
+        "diagonal runs: " + ", ".join(f"{row[5]} ({row[0]})" for row in rows),
         verdict,
         reason,
         figures,

@@ -1,0 +1,115 @@
+"""A single training run as figures: loss, norms with their stages, matrices, and the attention map of some documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from topicscope.measure import stages
+from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Series, TableData
+from topicscope.runs import StoredRun
+from topicscope.training import build_config
+from topicscope.training.data import RunData
+
+DOCUMENTS, POSITIONS = 2, 40
+"""Documents whose attention is drawn, and how many of their positions."""
+
+
+def describe_run(run: StoredRun) -> Outcome:
+    figures = [
+        Figure("run-curves", "Loss and norms", "Loss with floors, and Frobenius norms of the trained parts, against steps.", [loss_panel(run), norm_panel(run)])
+    ]
+    panels = matrix_panels(run)
+    if panels:
+        figures.append(Figure("run-matrices", "Matrices at the end", "Heat maps of the trained matrices over words, ordered by topic.", panels))
+    maps = attention_maps(run)
+    if maps:
+        figures.append(Figure("run-attention", "Attention of some documents", "Heat maps of attention between positions: query in rows, key in columns.", maps))
+    results = run.results
+    rows = [[key, f"{value:.6g}" if isinstance(value, float) else str(value)] for key, value in results.items() if not isinstance(value, dict)]
+    measured = f"dev loss {results.get('dev_loss', float('nan')):.5g}"
+    return Outcome(
+        "-",
+        "-",
+        measured,
+        "skipped",
+        f"no claim: a run of its own, status {results['status']}",
+        figures,
+        [TableData("Results", ["figure", "value"], rows)],
+        {},
+        run.config,
+    )
+
+
+def thinned(run: StoredRun, name: str) -> tuple[list[float], list[float]]:
+    """At most some 500 points, and only where the figure is there."""
+    values, steps = run.metrics[name], run.metrics["step"]
+    there = np.flatnonzero(np.isfinite(values))
+    there = there[:: max(1, len(there) // 500)]
+    return steps[there].tolist(), values[there].tolist()
+
+
+def loss_panel(run: StoredRun) -> Lines:
+    series = [Series("training", *thinned(run, "loss")), Series("dev", *thinned(run, "dev_loss"), markers=True)]
+    levels = [(floor["loss"], name.replace("_", " ")) for name, floor in run.results.get("floors", {}).items()]
+    return Lines("loss", series, "step", "loss", levels=levels)
+
+
+def norm_panel(run: StoredRun) -> Lines:
+    parts = [name.removeprefix("norm_") for name in run.metrics if name.startswith("norm_") and not name.endswith("_bias")]
+    bands: list[tuple[float, float, str]] = []
+    if {"key", "query", "value"} <= set(parts):
+        found = stages(run.metrics)
+        if np.isfinite([found.value, found.key, found.query]).all() and found.separation > 1:
+            bands = [(0.0, found.value, "stage 1"), (min(found.key, found.query), float(run.metrics["step"][-1]), "stage 2")]
+    return Lines("Frobenius norms", [Series(part, *thinned(run, f"norm_{part}")) for part in parts], "step", "norm", bands=bands)
+
+
+def matrix_panels(run: StoredRun) -> list[Any]:
+    model, weights = run.config["topic_model"], run.weights
+    sizes = {"topics": model["topics"], "words_per_topic": model["words_per_topic"]}
+    matrices: dict[str, np.ndarray] = {}
+    one_hot = run.config["model"]["embedding"] == "one-hot"
+    if not one_hot:
+        matrices["W_E'W_E"] = weights["embedding"].T @ weights["embedding"]
+    elif "value" in weights:
+        matrices["W_V"] = weights["head"] @ weights["value"] if "head" in weights else weights["value"]
+    if "key" in weights and "query" in weights:
+        matrices["attention scores (query word in rows)"] = scores(run)
+    return [Heat(name, np.round(matrix.astype(float), 5).tolist(), **sizes) for name, matrix in matrices.items() if len(matrix) <= 401]
+
+
+def scores(run: StoredRun) -> np.ndarray:
+    """Scores between words, query word in rows."""
+    key, query = run.weights["key"].astype(float), run.weights["query"].astype(float)
+    if "embedding" in run.weights:
+        key, query = key @ run.weights["embedding"], query @ run.weights["embedding"]
+    if "key_bias" in run.weights:
+        key = key + run.weights["key_bias"][:, None]
+    if "query_bias" in run.weights:
+        query = query + run.weights["query_bias"][:, None]
+    return query.T @ key / np.sqrt(len(key))
+
+
+def attention_maps(run: StoredRun) -> list[Any]:
+    """Unmasked dev documents, positions ordered by word so that topics stand together."""
+    if "key" not in run.weights or "query" not in run.weights:
+        return []
+    words = RunData(build_config(run.config)).dev.words
+    if words is None:
+        return []
+    table, maps = scores(run), []
+    for number, document in enumerate(words[:DOCUMENTS], start=1):
+        shown = np.sort(document[document > 0])[:POSITIONS]
+        logits = table[np.ix_(shown, shown)]
+        weight = np.exp(logits - logits.max(1, keepdims=True))
+        maps.append(
+            Heat(
+                f"dev document {number}, {len(shown)} positions ordered by word",
+                np.round(weight / weight.sum(1, keepdims=True), 5).tolist(),
+                "key position",
+                "query position",
+            )
+        )
+    return maps
