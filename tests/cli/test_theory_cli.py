@@ -68,11 +68,19 @@ def test_verify_contract() -> None:
         (["landscape", "--value-matrix", "round"], "--value-matrix"),
         (["theorem2", "--topics", "0"], "topics = 0"),
         (["theorem2", "--matrix", "nowhere.npy"], "cannot read a matrix from nowhere.npy"),
+        (["theorem2", "--matrix", "{tmp}/nan.npy"], "not finite"),
+        (["theorem2", "--matrix", "{tmp}/complex.npy"], "no array of real numbers"),
+        (["theorem1", "--embedding", "{tmp}/empty.npy"], "cannot read a matrix"),
+        (["theorem1", "--embedding", "{tmp}/rowless.npy"], "expected a matrix with rows and columns"),
         (["theorem4"], "No such command 'theorem4'"),
     ],
 )
-def test_bad_input_gets_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:
-    result = topicscope("theory", *arguments, code=2)
+def test_bad_input_gets_one_line_and_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
+    np.save(tmp_path / "nan.npy", np.full((101, 101), np.nan))
+    np.save(tmp_path / "complex.npy", np.full((101, 101), 1j))
+    np.save(tmp_path / "rowless.npy", np.zeros((0, 101)))
+    (tmp_path / "empty.npy").write_bytes(b"")
+    result = topicscope("theory", *(argument.replace("{tmp}", str(tmp_path)) for argument in arguments), code=2)
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert result.stdout == ""

@@ -55,7 +55,7 @@ def attention_lines(report: dict[str, Any]) -> list[Any]:
     table.add_row("best attention", f"{low['alpha']:.4g}", f"{low['beta']:.4g}", f"{low['gamma']:.4g}", f"{low['loss']:.6f}")
     lines: list[Any] = [table]
     if report["edge"]:
-        lines.append(f"The minimum is at the edge: {report['edge']}.")
+        lines.append(f"Where the minimum lies: {report['edge']}.")
     if report["only_gamma"]:
         lines.append("Only gamma matters here (Remark 5): every pair with the same gamma has the same loss; alpha = beta is shown.")
     b, where = report["bounds"], "inside" if report["inside_bounds"] else "OUTSIDE"
@@ -88,7 +88,10 @@ def theorem3(
     p_mask: PMask = 0.15,
     p_correct: PCorrect = 0.1,
     p_random: PRandom = 0.1,
-    convention: Annotated[Literal["exact", "paper"], typer.Option(help="How [MASK] is attended; see the manual of landscape.")] = "exact",
+    convention: Annotated[
+        Literal["exact", "paper"],
+        typer.Option(help="exact: MASK is a word of its own topic. paper: words share all attention, positions showing MASK are left out."),
+    ] = "exact",
     as_json: AsJson = False,
 ) -> int:
     """The best attention when W_V is frozen at Theorem 2's blocks: minimiser, bounds, and whether they hold it.
@@ -112,7 +115,10 @@ def theorem5(
     p_mask: PMask = 0.15,
     p_correct: PCorrect = 0.1,
     p_random: PRandom = 0.1,
-    convention: Annotated[Literal["exact", "paper"], typer.Option(help="How [MASK] is attended; see the manual of landscape.")] = "exact",
+    convention: Annotated[
+        Literal["exact", "paper"],
+        typer.Option(help="exact: MASK is a word of its own topic. paper: words share all attention, positions showing MASK are left out."),
+    ] = "exact",
     as_json: AsJson = False,
 ) -> int:
     """The best attention when W_V is frozen at the diagonal optimum: minimiser, bounds, and whether they hold it.
@@ -161,7 +167,7 @@ def landscape(
     grid = grid_of(s, value_matrix, convention, cap=capped)
     alpha, beta, loss = grid.minimum
     report["grid_minimum"] = {"alpha": alpha, "beta": beta, "gamma": s.gamma(alpha, beta), "loss": loss}
-    lines = [heat_map(-grid.loss[::-1], "loss, low is bright; beta from 1e-4 to the right, alpha from 1e-4 upwards"), *attention_lines(report)]
+    lines = [heat_map(-grid.loss[::-1], "loss, the fuller a cell the lower; beta from 1e-4 to the right, alpha from 1e-4 upwards"), *attention_lines(report)]
     if out is not None:
         from topicscope.report import draw_landscape
 

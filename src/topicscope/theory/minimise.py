@@ -24,7 +24,10 @@ STARTS = 4
 
 @dataclass(frozen=True)
 class Optimum:
-    """The minimiser. `edge` names what runs to 0 or infinity; `only_gamma`: alpha and beta are one of many pairs with this gamma."""
+    """The minimiser. `edge` names what runs to 0 or infinity, or in which direction the loss is flat.
+
+    `only_gamma`: alpha and beta are one of many pairs with this gamma.
+    """
 
     alpha: float
     beta: float
@@ -81,8 +84,13 @@ def best_attention(setting: Setting, kind: ValueMatrix, convention: Convention =
                 edges.append(words)
                 log = there
                 break
-    loss = value(log)[0]
+    flat = value(np.zeros(2))[0] <= best[0] + 1e-13
+    if flat:  # attention does not matter: say so instead of naming one of many points
+        edges, log = ["flat: no attention is better than uniform"], np.zeros(2)
+    elif not edges and all(value(log + shift)[0] <= best[0] + 1e-13 for shift in (-1.0, 1.0)):
+        edges = ["only alpha / beta matters"]
     alpha, beta = (0.0 if x == low else math.exp(x) for x in log)
+    loss = loss_at(complex(alpha), complex(beta)).real
     return Optimum(alpha, beta, setting.gamma(alpha, beta), loss, ", ".join(edges) or None, only_gamma)
 
 

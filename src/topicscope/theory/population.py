@@ -27,6 +27,7 @@ def population_loss(
     if bias is not None:
         matrix = matrix + bias[:, None]
     topics, v, tau = s.T, s.v, s.tau
+    alpha = 1.0 if v == 1 else alpha  # no other word in the topic: a large alpha would only cancel, and cost digits
     words, columns = topics * v, matrix[:, 1:]
     w0 = matrix[:, 0]
     by_topic = columns.reshape(len(matrix), topics, v).sum(2)

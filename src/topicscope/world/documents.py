@@ -213,15 +213,27 @@ def read_matrix(path: str, name: str) -> Float[np.ndarray, "rows columns"]:
     """A matrix from a .npy or .csv file; nothing in the file is executed."""
     try:
         if path.endswith(".npy"):
-            return np.asarray(np.load(path, allow_pickle=False), dtype=float)
+            array = np.load(path, allow_pickle=False)
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
+                raise ValueError("it holds no array of real numbers")
+            return finite(array.astype(float), f"{name}: {path}")
         rows = [[float(cell) for cell in line.split(",")] for line in Path(path).read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{name}: cannot read a matrix from {path}: {error}; expected a .npy or .csv file of numbers") from None
-    return as_matrix(rows, f"{name}: {path}")
+    return finite(as_matrix(rows, f"{name}: {path}"), f"{name}: {path}")
+
+
+def finite(matrix: Float[np.ndarray, "rows columns"], name: str) -> Float[np.ndarray, "rows columns"]:
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise InputError(f"{name}: has shape {matrix.shape}; expected a matrix with rows and columns")
+    if not np.isfinite(matrix).all() or np.abs(matrix).max() > 1e100:
+        raise InputError(f"{name}: holds numbers that are not finite, or beyond 1e100")
+    return matrix
 
 
 def as_matrix(rows: Any, name: str) -> Float[np.ndarray, "rows columns"]:
     """Rows of equal length as an array."""
     if not rows or len({len(row) for row in rows}) != 1:
-        raise InputError(f"{name}: expected rows of equal length, at least one; found {len(rows)} rows of {sorted({len(row) for row in rows})} numbers")
+        lengths = sorted({len(row) for row in rows})
+        raise InputError(f"{name}: expected rows of equal length, at least one; found {f'rows of {lengths} numbers' if rows else 'none'}")
     return np.array(rows, dtype=float)
