@@ -18,8 +18,8 @@ from topicscope.threads import one_thread
 SMALLEST, LARGEST = 1e-9, 1e12
 """Range of alpha and beta that is searched."""
 
-STARTS = 4
-"""How many of the grid's local minima are followed up, the lowest first."""
+STARTS = 8
+"""How many of the grid's local minima are followed up, the lowest first; of a plateau only one."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,29 @@ def best_attention(setting: Setting, kind: ValueMatrix, convention: Convention =
     grid = attention_loss(setting, entries, axis[:, None], axis, convention, cap=cap)
     if only_gamma:
         grid = np.where(np.eye(97, dtype=bool), grid, np.inf)
+
+    def descend(start: np.ndarray) -> tuple[float, np.ndarray]:
+        found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=[(low, high)] * 2, options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12})
+        return min(((value(point)[0], point) for point in (start, found.x)), key=lambda pair: pair[0])
+
+    def look_along(point: np.ndarray) -> np.ndarray:
+        """The lowest point on the two lines through `point` along the axes: a plateau has no slope, but may have a dip beside it."""
+        line = np.linspace(low, high, 1001)
+        candidates = [np.stack([line, np.full_like(line, point[1])]), np.stack([np.full_like(line, point[0]), line])]
+        alphas, betas = np.exp(np.concatenate(candidates, axis=1))
+        losses = attention_loss(setting, entries, alphas, alphas if only_gamma else betas, convention, cap=cap)
+        return np.log([alphas[np.argmin(losses)], betas[np.argmin(losses)]])
+
     best: tuple[float, np.ndarray] | None = None
     for flat in local_minima(grid)[:STARTS]:
-        start = np.log([axis[flat // 97], axis[flat % 97]])
-        found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=[(low, high)] * 2, options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12})
-        for point in (start, found.x):
-            loss = value(point)[0]
-            if best is None or loss < best[0]:
-                best = (loss, point)
+        here = descend(np.log([axis[flat // 97], axis[flat % 97]]))
+        best = here if best is None or here[0] < best[0] else best
+    for _ in range(3):
+        assert best is not None
+        again = descend(look_along(best[1]))
+        if not again[0] < best[0] - 1e-14:
+            break
+        best = again
     assert best is not None
     edges = []
     log = best[1].copy()
@@ -99,4 +114,7 @@ def local_minima(grid: Float[np.ndarray, "n n"]) -> list[int]:
     padded = np.pad(grid, 1, constant_values=np.inf)
     near = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).min((2, 3))
     flat = np.flatnonzero(grid <= near)
-    return [int(i) for i in flat[np.argsort(grid.ravel()[flat])]]
+    levels: dict[float, int] = {}  # cells of one height are one plateau
+    for i in flat[np.argsort(grid.ravel()[flat], kind="stable")]:
+        levels.setdefault(round(float(grid.ravel()[i]), 8), int(i))
+    return list(levels.values())
