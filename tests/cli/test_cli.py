@@ -63,7 +63,7 @@ def test_force_replaces_all_runs_and_resume_knows_how_many(tmp_path: Path) -> No
         (out / "run-001" / name).unlink()
     topicscope("train", "--resume", "--out", str(out))
     assert (out / "run-001" / "results.json").read_bytes() == before
-    assert "both given" not in topicscope("show", str(out)).stdout
+    assert [run["results"]["seed"] for run in json.loads(topicscope("show", str(out), "--json").stdout)] == [0, 1, 2]
     assert "leave the other options out" in topicscope("train", "--resume", "--force", "--out", str(out), code=2).stderr
 
 
@@ -76,7 +76,7 @@ def test_a_data_file_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> 
 def test_a_data_file_of_any_length_and_no_floors_for_it(tmp_path: Path) -> None:
     (tmp_path / "d").write_text("0 1 2 END\n3 4 5 END\n")
     flags = ["--set", f"data.train_file={tmp_path / 'd'}", "--set", f"data.dev_file={tmp_path / 'd'}", "--steps", "5", "--batch-size", "2", "--device", "cpu"]
-    assert "floors" not in json.loads(topicscope("train", *flags, "--json").stdout).get("floors", {})
+    assert json.loads(topicscope("train", *flags, "--json").stdout)["floors"] == {}
 
 
 def test_probabilities_at_their_ends_are_silent() -> None:

@@ -68,9 +68,9 @@ def loss_of(s: Setting, matrix: Matrix, bias: Float[np.ndarray, " V"] | None = N
     return float(population_loss(s, torch.from_numpy(matrix), alpha, beta, None if bias is None else torch.from_numpy(bias)))
 
 
-def symmetry_is_enumeration(s: Setting, alpha: float = 2.5, beta: float = 0.7, seed: int = 0) -> Certificate:
+def symmetry_is_enumeration(s: Setting, alpha: float = 2.5, beta: float = 0.7, seed: int = 0, scale: float = 1.0) -> Certificate:
     w = torch.from_numpy(np.random.default_rng(seed).standard_normal((s.topic_model.vocabulary,) * 2))
-    found, exact = float(population_loss(s, w, alpha, beta)), float(enumerated_loss(s, w, alpha, beta))
+    found, exact = float(population_loss(s, w, scale * alpha, beta)), float(enumerated_loss(s, w, alpha, beta))
     error = abs(found - exact) / (1 + float(w.square().sum()))  # relative to what is added up
     return Certificate("population loss by symmetry equals enumeration of all documents", describe(s) | {"alpha": alpha, "beta": beta}, error, EXACT)
 
@@ -119,9 +119,9 @@ def family_is_flat(s: Setting, seed: int = 0, disturb: float = 1.0) -> Certifica
     return Certificate("every member of Lemma 1's family has the loss 1 - 1/(tau v)", describe(s), float(np.abs(np.array(losses) - exact).max()), EXACT)
 
 
-def outside_costs_more(s: Setting, seed: int = 0, size: float = 1e-3) -> Certificate:
+def outside_costs_more(s: Setting, seed: int = 0, size: float = 1e-3, scale: float = 1.0) -> Certificate:
     """A step out of the family raises the loss: by at least the least curvature in that direction, found from the gradient."""
-    rng, exact = np.random.default_rng(seed), lemma1.family_loss(s.topic_model, s.tau)
+    rng, exact = np.random.default_rng(seed), scale * lemma1.family_loss(s.topic_model, s.tau)
     least = np.inf
     for _ in range(20):
         inside = lemma1.random_member(s.topic_model, s.masking, rng)
@@ -151,7 +151,7 @@ def ridge_converges(s: Setting, optimum: Theorem2 | None = None) -> Certificate:
     return Certificate("ridge solutions converge to Theorem 2 as lambda -> 0, in proportion to lambda", describe(s), abs(exponent - 1), 0.01, s.tau < s.T, note)
 
 
-def theorem1_family(s: Setting, seed: int = 0, bias_scale: float = 1.0) -> list[Certificate]:
+def theorem1_family(s: Setting, seed: int = 0, bias_scale: float = 1.0, embedding_scale: float = 1.0) -> list[Certificate]:
     """Theorem 1 likewise: flat family with the fixed bias, gradient zero, realisable."""
     rng, bias = np.random.default_rng(seed), bias_scale * theorem1.prediction_bias(s.topic_model, s.masking)
     members = [theorem1.identity_member(s.topic_model, s.masking), *(theorem1.random_member(s.topic_model, s.masking, rng) for _ in range(5))]
@@ -159,7 +159,7 @@ def theorem1_family(s: Setting, seed: int = 0, bias_scale: float = 1.0) -> list[
     flat = max(abs(loss_of(s, gram, bias) - exact) for gram in members)
     scale = np.abs(gradient(s, np.zeros_like(members[0]), bias)).max()
     slope = max(float(np.abs(gradient(s, gram, bias)).max() / scale) for gram in members)
-    fit = max(theorem1.fit_embedding(theorem1.embedding_of(gram), s.topic_model, s.masking).violation for gram in members)
+    fit = max(theorem1.fit_embedding(embedding_scale * theorem1.embedding_of(gram), s.topic_model, s.masking).violation for gram in members)
     return [
         Certificate("every embedding of Theorem 1's family, with its bias, has the loss 1 - 1/(tau v)", describe(s), flat, EXACT),
         Certificate("the population gradient by W_E'W_E vanishes on Theorem 1's family", describe(s), slope, EXACT),
