@@ -23,9 +23,16 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """The same bytes every time, on a GPU too, where sums would otherwise be taken in whatever order threads arrive."""
+    """The same bytes every time, on a GPU too, where sums would otherwise be taken in whatever order threads arrive.
+
+    On one CPU thread sums are taken in one order anyway, and the switch would import the compiler (1.5 s) for nothing.
+    """
+    if not torch.cuda.is_available():
+        with one_thread():
+            yield
+        return
     before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(mode=torch.cuda.is_available())
+    torch.use_deterministic_algorithms(True)
     try:
         with one_thread():
             yield

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from topicscope import DocumentPrior, Masking, TopicModel
 from topicscope.world import MASK
+from topicscope.world.masking import bernoulli
 
 MODEL = TopicModel(4, 5)
 
@@ -24,6 +25,13 @@ def test_frequencies_are_those_of_section_3_2() -> None:
     # a replacement is uniform over all words, the true one included, and does not depend on it
     other = shown[(shown != MASK) & (shown != true)]
     assert np.bincount(other, minlength=21)[1:] / len(other) == pytest.approx(1 / 20, abs=0.005)
+
+
+@pytest.mark.parametrize("p", [0.001, 1 / 256, 0.15, 0.5, 0.9985])
+def test_a_byte_and_a_tie_break_give_the_probability_exactly(p: float) -> None:
+    n = 4_000_003
+    share = bernoulli(p, n, np.random.default_rng(3)).mean()
+    assert share == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / n))
 
 
 @given(p=st.floats(0.001, 1), seed=st.integers(0, 10_000))
