@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cli.test_cli import topicscope
-from topicscope import InputError
+from topicscope import InputError, Run, build_config
+from topicscope.paper.block_figures import four_panels
 from topicscope.paper.experiment import Context
 from topicscope.paper.registry import EXPERIMENTS, ORDER, chosen
 from topicscope.paper.reproduce import load, outcome_path, reproduce
@@ -70,19 +76,51 @@ def test_the_command(tmp_path: Path) -> None:
     assert len(json.loads(topicscope("list", "--json").stdout)) == len(ORDER)
 
 
-def test_killed_in_the_middle_and_run_again(tmp_path: Path) -> None:
-    """kill -9 while theorem1 is at work: figure7 is not computed again, and the results are those of an undisturbed run."""
-    ids, out = ["figure7", "theorem1"], tmp_path / "cut"
-    command = [sys.executable, "-m", "topicscope", "reproduce", *ids, "--workers", "1", "--json"]
-    process = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    while not outcome_path(out, "theorem1").exists() and not outcome_path(out, "figure7").exists() and process.poll() is None:
-        pass
-    process.kill()
-    process.wait()
+@pytest.mark.parametrize(("sent", "workers", "code"), [(signal.SIGKILL, "1", -signal.SIGKILL), (signal.SIGINT, "2", 130)])
+def test_stopped_in_the_middle_and_run_again(tmp_path: Path, sent: signal.Signals, workers: str, code: int) -> None:
+    """kill -9, or Ctrl-C, while others are at work: what is finished is not computed again, and the results are those of an undisturbed run."""
+    ids, out = ["figure7", "figure8", "theorem1"], tmp_path / "cut"
+    command = [sys.executable, "-m", "topicscope", "reproduce", *ids, "--workers", workers, "--json"]
+    process = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, text=True)
+    while not list(out.glob("outcomes/*.json")) and process.poll() is None:
+        time.sleep(0.01)
+    os.killpg(process.pid, sent)  # as a terminal does: the workers get it too
+    _, complaint = process.communicate()
+    assert process.returncode == code
+    if sent == signal.SIGINT:
+        assert "Traceback" not in complaint
+        assert complaint.rstrip().splitlines()[-1].startswith("topicscope: interrupted; what was finished is kept")
     kept = [path.name for path in (out / "outcomes").iterdir() if path.suffix == ".json"]
+    assert 0 < len(kept) < len(ids)
     stamps = {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept}
     resumed = json.loads(subprocess.run([*command, "--out", str(out)], capture_output=True, check=True).stdout)
     assert {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept} == stamps
     whole = json.loads(subprocess.run([*command, "--out", str(tmp_path / "whole")], capture_output=True, check=True).stdout)
     for a, b in zip(resumed["results"], whole["results"], strict=True):
         assert {**a, "seconds": 0} == {**b, "seconds": 0}
+
+
+def stub_run(same: float, different: float, diagonal: float, start: float) -> Run:
+    config = build_config({"topic_model": {"topics": 2, "words_per_topic": 2}, "model": {"embedding": "trained"}})
+    results = {"gram": {"same": same, "different": different, "diagonal": diagonal}}
+    noise = np.random.default_rng(0).normal(size=(5, 5))
+    return Run(config, "done", results, {"gram_diagonal": np.array([start])}, {"embedding": noise})
+
+
+@pytest.mark.parametrize(
+    ("same", "different", "diagonal", "start", "pattern"),
+    [
+        (0.2, 0.0, 0.3, 0.04, "blocks"),
+        (0.0, 0.0, 1.0, 0.04, "diagonal"),
+        (0.0, 0.0, 0.041, 0.04, "neither"),  # the diagonal of small random embeddings is no result
+        (0.0, 0.0, 0.0, 0.04, "neither"),
+        (-0.2, 0.0, -0.1, 0.04, "neither"),
+    ],
+)
+def test_patterns_of_a_gram_matrix(same: float, different: float, diagonal: float, start: float, pattern: str) -> None:
+    runs = [stub_run(same + shift, different, diagonal + shift, start) for shift in (-1e-4, 0, 1e-4)]
+    outcome = four_panels("figure1", "", "gram", [runs] * 4, [(0, 0, 0)] * 4)
+    assert [row[-1] for row in outcome.tables[0].rows] == [pattern] * 4
+    assert outcome.verdict == ("not reproduced" if pattern == "neither" else "reproduced")
+    runs[1] = dataclasses.replace(runs[1], status="diverged")
+    assert four_panels("figure1", "", "gram", [runs] * 4, [(0, 0, 0)] * 4).verdict == "not reproduced"

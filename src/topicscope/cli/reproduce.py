@@ -70,7 +70,7 @@ def reproduce(
     else:
         print_verdicts(results["results"])
         typer.echo(f"page: {out / 'report.html'}")
-    lost = [r["id"] for r in results["results"] if r["verdict"] == "not reproduced" and r["id"] not in NOT_IN_REFERENCE]
+    lost = [r["id"] for r in results["results"] if r["verdict"] == "not reproduced" and r["id"] not in NOT_IN_REFERENCE[scale]]
     if lost:
         console.print(f"not reproduced, though the reference runs were: {', '.join(lost)}", style="red")
     return 1 if lost else 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from topicscope.paper.attention_rows import DIAGONAL_RULE, is_diagonal
-from topicscope.paper.experiment import Context, Experiment, heat, train_many
+from topicscope.paper.block_figures import heat
+from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.outcome import Figure, Outcome
 from topicscope.theory import Setting
 

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from topicscope.measure import estimate
-from topicscope.paper.experiment import Context, heat, train_many
+from topicscope.paper.block_figures import heat
+from topicscope.paper.experiment import Context, train_many
 from topicscope.paper.outcome import Figure, Outcome
 from topicscope.theory import Setting, best_attention, theorem3, theorem5
 from topicscope.training import Run

@@ -62,7 +62,13 @@ def losses(context: Context) -> Outcome:
         "reproduced" if ok else "not reproduced",
         "training a part alone loses "
         + ", ".join(f"{r[5]} ({r[0]}, {r[1]})" for r in rows if r[1] != "everything")
-        + " of what training everything gains over the uniform prediction",
+        + " of what training everything gains over the uniform prediction"
+        + "".join(
+            f"; with the {loss} loss, training everything goes below what topics alone allow ({blind:.4g}): it comes to copy the shown word, which uniform "
+            "attention cannot"
+            for loss, found, _, blind in series
+            if found["everything"].high < blind
+        ),
         [Figure("losses", "What training a part alone costs", "Dev losses of three kinds of training with floors.", panels)],
         [TableData("Dev losses", columns, rows)],
         numbers,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -91,7 +92,8 @@ def reproduce(
             run_one(e.id, context, str(folder))
             take(e.id)
         return found
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    # Ctrl-C reaches the workers too, and is not theirs to answer
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
     try:
         queue, running = list(missing), dict[Future[float], str]()
         while queue or running:

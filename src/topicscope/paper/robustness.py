@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from topicscope.paper.experiment import Context, Experiment, contrast, spread, train_many
+from topicscope.paper.block_figures import contrast, spread
+from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.outcome import Figure, Outcome, Points, Series, TableData
 
 VARIATIONS: dict[str, dict[str, Any]] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from topicscope.measure import estimate
-from topicscope.paper.experiment import Context, Experiment, heat, train_many
+from topicscope.paper.block_figures import heat
+from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.infinite import INFINITE, verdict
 from topicscope.paper.outcome import Figure, Outcome
 from topicscope.theory import Setting, fit_embedding

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 
 from topicscope.measure import estimate
-from topicscope.paper.experiment import Context, Experiment, heat, train_many
+from topicscope.paper.block_figures import heat
+from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.infinite import INFINITE, verdict
 from topicscope.paper.outcome import Figure, Lines, Outcome, Series, TableData
 from topicscope.theory import Setting
