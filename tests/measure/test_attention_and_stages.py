@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicscope.measure import attention_means, estimate, half_rise, stages
+from topicscope.measure import attention_means, estimate, risen, stage_bands, stages
 
 
 @given(seed=st.integers(0, 999), topics=st.integers(2, 4), v=st.integers(1, 3), length=st.integers(2, 12))
@@ -31,10 +31,10 @@ def test_attention_means_equal_a_loop_over_positions(seed: int, topics: int, v: 
     assert found.alpha == pytest.approx(np.mean(groups["topic"]) / np.mean(groups["other"]))
 
 
-def test_half_rise_of_known_curves() -> None:
-    assert half_rise(np.concatenate([np.zeros(40), np.ones(60)])) == 40
-    assert half_rise(np.linspace(1, 3, 101)) == pytest.approx(47.5, abs=1)  # the plateau is the mean of the last tenth
-    assert math.isnan(half_rise(np.ones(50)))
+def test_risen_of_known_curves() -> None:
+    assert risen(np.concatenate([np.zeros(40), np.ones(60)])) == 40
+    assert risen(np.linspace(1, 3, 101)) == pytest.approx(47.5, abs=1)  # the plateau is the mean of the last tenth
+    assert math.isnan(risen(np.ones(50)))
     late = np.concatenate([np.zeros(60), np.ones(40)])
     early = np.concatenate([np.zeros(20), np.ones(80)])
     assert stages({"norm_value": early, "norm_key": late, "norm_query": late}).separation == 3
@@ -47,3 +47,12 @@ def test_intervals_are_students() -> None:
     many = np.random.default_rng(0).standard_normal((4000, 12)) + 1
     covered = np.mean([estimate(row.tolist()).low < 1 < estimate(row.tolist()).high for row in many])
     assert covered == pytest.approx(0.95, abs=0.012)
+
+
+def test_the_second_stage_begins_when_key_or_query_has_made_a_tenth_of_its_rise() -> None:
+    ramp = np.concatenate([np.zeros(100), np.linspace(0, 1, 101), np.ones(99)])
+    early = np.concatenate([np.linspace(0, 1, 21), np.ones(279)])
+    metrics = {"norm_key": ramp, "norm_query": np.roll(ramp, 30) * (np.arange(300) >= 30), "norm_value": early}
+    assert stage_bands(metrics) == [(0.0, 110.0, "stage 1: value"), (110.0, 299.0, "stage 2: key and query")]
+    assert stage_bands(metrics | {"norm_value": ramp, "norm_key": early}) == []  # the other way round
+    assert stage_bands(metrics | {"norm_key": np.ones(300), "norm_query": np.ones(300)}) == []  # key and query stay where they are

@@ -3,7 +3,7 @@
 from topicscope.measure.attention import AttentionMeans, attention_means
 from topicscope.measure.dynamics import ROTATION_SPAN, rotation
 from topicscope.measure.relations import BlockMeans, gram_block_means, matrix_block_means, relation_masks
-from topicscope.measure.stages import Stages, half_rise, stages
+from topicscope.measure.stages import Stages, risen, stage_bands, stages
 from topicscope.measure.statistics import Estimate, estimate
 
 __all__ = [
@@ -15,9 +15,10 @@ __all__ = [
     "attention_means",
     "estimate",
     "gram_block_means",
-    "half_rise",
     "matrix_block_means",
     "relation_masks",
+    "risen",
     "rotation",
+    "stage_bands",
     "stages",
 ]

@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Float
 
 
-def half_rise(norm: Float[np.ndarray, " S"]) -> float:
-    """t50: the first step at which the norm has made half of its rise from start to plateau (the mean of its last tenth)."""
+def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
+    """The first step at which the norm has made a share of its rise from start to plateau (the mean of its last tenth); t50 is half of it."""
     plateau = float(norm[-max(1, len(norm) // 10) :].mean())
     start = float(norm[0])
     if not plateau > start * 1.05:  # it has not risen
         return float("nan")
-    return float(np.argmax(norm >= start + (plateau - start) / 2))
+    return float(np.argmax(norm >= start + share * (plateau - start)))
 
 
 @dataclass(frozen=True)
@@ -32,4 +32,13 @@ class Stages:
 
 
 def stages(metrics: dict[str, Float[np.ndarray, " S"]]) -> Stages:
-    return Stages(*(half_rise(metrics[f"norm_{part}"]) for part in ("value", "key", "query")))
+    return Stages(*(risen(metrics[f"norm_{part}"]) for part in ("value", "key", "query")))
+
+
+def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
+    """From, to and name of the two stages, where there are two: the second starts when key or query has made a tenth of its rise."""
+    found = stages(metrics)
+    if not found.separation > 1:
+        return []
+    begins = min(risen(metrics[f"norm_{part}"], 0.1) for part in ("key", "query"))
+    return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from topicscope.measure import stages
+from topicscope.measure import stage_bands
 from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Series, TableData
 from topicscope.runs import StoredRun
 from topicscope.training import build_config
@@ -60,9 +60,7 @@ def norm_panel(run: StoredRun) -> Lines:
     parts = [name.removeprefix("norm_") for name in run.metrics if name.startswith("norm_") and not name.endswith("_bias")]
     bands: list[tuple[float, float, str]] = []
     if {"key", "query", "value"} <= set(parts):
-        found = stages(run.metrics)
-        if np.isfinite([found.value, found.key, found.query]).all() and found.separation > 1:
-            bands = [(0.0, found.value, "stage 1"), (min(found.key, found.query), float(run.metrics["step"][-1]), "stage 2")]
+        bands = stage_bands(run.metrics)
     return Lines("Frobenius norms", [Series(part, *thinned(run, f"norm_{part}")) for part in parts], "step", "norm", bands=bands)
 
 

@@ -26,6 +26,7 @@ from topicscope.runs import write
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
 DASHES = ("-", "--", ":", "-.")
 GREY = "#808080"  # levels and bands: seen on white and on black
+BAND_ALPHAS = (0.13, 0.28)
 PANEL_WIDTH, PANEL_HEIGHT, LINE = 3.7, 3.2, 0.2  # inches; LINE: of text
 TITLE_LETTERS, LABEL_LETTERS, LEGEND_LETTERS = 32, 28, 32  # where lines of text end
 MOST_TICKS = 10
@@ -49,16 +50,25 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     columns = max(1, min(figure.columns, len(figure.panels)))
     rows = max(1, math.ceil(len(figure.panels) / columns))
+    shared = _shared_legend(figure)
     with mpl.rc_context(LARGE):
-        heights = [max(map(_height, figure.panels[row * columns : (row + 1) * columns]), default=PANEL_HEIGHT) for row in range(rows)]
+        heights = [
+            max((_height(panel, legend=not shared) for panel in figure.panels[row * columns : (row + 1) * columns]), default=PANEL_HEIGHT)
+            for row in range(rows)
+        ]
+        below = math.ceil(len(_legend_labels(figure.panels[0])) / _shared_columns(_legend_labels(figure.panels[0]), columns)) if shared else 0  # type: ignore[arg-type]
         title = _wrapped(figure.title, 34 * columns)
         width = PANEL_WIDTH * columns if columns > 1 else 1.4 * PANEL_WIDTH
-        canvas = Canvas(figsize=(width, sum(heights) + LINE * (title.count("\n") + 2)))
+        canvas = Canvas(figsize=(width, sum(heights) + LINE * (title.count("\n") + 2 + below)))
         canvas.suptitle(title, fontsize=13)
         grid = canvas.subplots(rows, columns, squeeze=False, height_ratios=heights)
         pens_of = pens(figure)
         for axes, panel in zip(grid.flat, figure.panels, strict=False):
-            _draw_panel(axes, panel, pens_of)
+            _draw_panel(axes, panel, pens_of, legend=not shared)
+        if shared:
+            first: Any = figure.panels[0]
+            labels = _legend_labels(first)
+            canvas.legend(_handles(first, pens_of), labels, ncols=_shared_columns(labels, columns), loc="outside lower center", columnspacing=1)
         for axes in grid.flat[len(figure.panels) :]:
             axes.set_axis_off()
         return save(canvas, folder, figure.name)
@@ -146,14 +156,17 @@ def _csv_rows(panel: Panel) -> Iterable[list[Any]]:
             yield [series.name, x, y, low, high]
 
 
-def _draw_panel(axes: Axes, panel: Panel, pens_of: dict[str, Pen]) -> None:
+def _draw_panel(axes: Axes, panel: Panel, pens_of: dict[str, Pen], *, legend: bool) -> None:
     axes.set_title(_wrapped(panel.title, TITLE_LETTERS))
     if isinstance(panel, Heat):
         _draw_heat(axes, panel)
-    elif isinstance(panel, Lines):
+        return
+    if isinstance(panel, Lines):
         _draw_lines(axes, panel, pens_of)
     else:
         _draw_points(axes, panel, pens_of)
+    if legend:
+        _legend(axes, panel, pens_of)
 
 
 def _draw_heat(axes: Axes, heat: Heat) -> None:
@@ -207,13 +220,10 @@ def _draw_lines(axes: Axes, lines: Lines, pens_of: dict[str, Pen]) -> None:
         axes.set_xscale("log")
     if lines.log_y:
         axes.set_yscale("log")
-    for i, (low, high, label) in enumerate(placed_bands(lines)):
-        axes.axvspan(low, high, color=GREY, alpha=0.13 + 0.1 * (i % 2), linewidth=0)
-        middle = math.sqrt(low * high) if lines.log_x else (low + high) / 2
-        axes.text(middle, 0.97 - 0.1 * (i % 2), _plain(label), transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=10, bbox=LABEL_BOX)
+    for i, (low, high, _) in enumerate(placed_bands(lines)):
+        axes.axvspan(low, high, color=GREY, alpha=BAND_ALPHAS[i % 2], linewidth=0)
     axes.set(xlabel=_wrapped(lines.x_label, LABEL_LETTERS), ylabel=_wrapped(lines.y_label, LABEL_LETTERS))
     _draw_levels(axes, lines.levels)
-    _legend(axes, lines, pens_of)
 
 
 def _draw_points(axes: Axes, points: Points, pens_of: dict[str, Pen]) -> None:
@@ -228,7 +238,6 @@ def _draw_points(axes: Axes, points: Points, pens_of: dict[str, Pen]) -> None:
         axes.tick_params(axis="x", rotation=35)
     axes.set(ylabel=_wrapped(points.y_label, LABEL_LETTERS), xlim=(-0.5, len(points.categories) - 0.5))
     _draw_levels(axes, points.levels)
-    _legend(axes, points, pens_of)
 
 
 def _draw_levels(axes: Axes, levels: list[tuple[float, str]]) -> None:
@@ -237,26 +246,47 @@ def _draw_levels(axes: Axes, levels: list[tuple[float, str]]) -> None:
 
 
 def _legend(axes: Axes, panel: Lines | Points, pens_of: dict[str, Pen]) -> None:
-    """One entry a group, one a level; under the axes, where it covers nothing."""
-    handles: list[Any] = []
-    for key in _groups(panel):
-        how: Any = {"marker": "o", "linestyle": "none"} if isinstance(panel, Points) else {"linestyle": DASHES[pens_of[key].dash]}
-        handles.append(mpl.lines.Line2D([], [], color=pens_of[key].colour, linewidth=1.8, **how))
-    handles += [mpl.lines.Line2D([], [], color=GREY, linestyle=(0, LEVEL_DASHES[i % len(LEVEL_DASHES)]), linewidth=1.4) for i in range(len(panel.levels))]
+    """Under the axes, where it covers nothing."""
     labels = _legend_labels(panel)
     if labels:
         box: Any = axes.xaxis.get_tightbbox()  # in inches below the axes, since the layout is still to change their size
         below = (axes.bbox.y0 - box.y0) / axes.figure.dpi + 0.1
         place = axes.transAxes + mpl.transforms.ScaledTranslation(0, -below, axes.figure.dpi_scale_trans)
         axes.legend(
-            handles, labels, ncols=_legend_columns(labels), columnspacing=1, loc="upper left", bbox_to_anchor=(-0.02, 0), bbox_transform=place, borderaxespad=0
-        )
+            _handles(panel, pens_of), labels, ncols=_legend_columns(labels), columnspacing=1,
+            loc="upper left", bbox_to_anchor=(-0.02, 0), bbox_transform=place, borderaxespad=0,
+        )  # fmt: skip
+
+
+def _handles(panel: Lines | Points, pens_of: dict[str, Pen]) -> list[Any]:
+    """One a group, one a level, one a band."""
+    handles: list[Any] = []
+    for key in _groups(panel):
+        how: Any = {"marker": "o", "linestyle": "none"} if isinstance(panel, Points) else {"linestyle": DASHES[pens_of[key].dash]}
+        handles.append(mpl.lines.Line2D([], [], color=pens_of[key].colour, linewidth=1.8, **how))
+    handles += [mpl.lines.Line2D([], [], color=GREY, linestyle=(0, LEVEL_DASHES[i % len(LEVEL_DASHES)]), linewidth=1.4) for i in range(len(panel.levels))]
+    return handles + [mpl.patches.Patch(color=GREY, alpha=BAND_ALPHAS[i % 2], linewidth=0) for i, _ in enumerate(_bands(panel))]
 
 
 def _legend_labels(panel: Lines | Points) -> list[str]:
     """None where there is nothing to tell apart."""
-    names = [*_groups(panel), *(label for _, label in panel.levels)]
+    names = [*_groups(panel), *(label for _, label in panel.levels), *(label for _, _, label in _bands(panel))]
     return [_wrapped(name, LEGEND_LETTERS) for name in names] if len(names) > 1 else []
+
+
+def _bands(panel: Lines | Points) -> list[tuple[float, float, str]]:
+    return placed_bands(panel) if isinstance(panel, Lines) else []
+
+
+def _shared_legend(figure: Figure) -> bool:
+    """Whether one legend under the whole figure says what one under each panel would."""
+    panels = [panel for panel in figure.panels if not isinstance(panel, Heat)]
+    legends = {tuple(_legend_labels(panel)) for panel in panels}
+    return len(panels) == len(figure.panels) > 1 and len({type(panel) for panel in panels}) == 1 and len(legends) == 1 and legends != {()}
+
+
+def _shared_columns(labels: list[str], columns: int) -> int:
+    return max(1, min(len(labels), columns * _legend_columns(labels)))
 
 
 def _groups(panel: Lines | Points) -> list[str]:
@@ -267,10 +297,10 @@ def _legend_columns(labels: list[str]) -> int:
     return 1 if max(map(len, labels)) > 16 else 2
 
 
-def _height(panel: Panel) -> float:
+def _height(panel: Panel, *, legend: bool) -> float:
     """Inches: long titles and legends do not make the axes smaller."""
     lines = _wrapped(panel.title, TITLE_LETTERS).count("\n")
-    if not isinstance(panel, Heat) and (labels := _legend_labels(panel)):
+    if legend and not isinstance(panel, Heat) and (labels := _legend_labels(panel)):
         lines += math.ceil(sum(label.count("\n") + 1 for label in labels) / _legend_columns(labels))
     return PANEL_HEIGHT + LINE * lines
 

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from topicscope.paper.outcome import Figure, Heat, Lines, Panel, Points, Series, TableData, Verdict
-from topicscope.report.figures import GREY, MOST_TICKS, Pen, dodge, pen_key, pens, placed_bands, placed_marks, positions, topic_ticks
+from topicscope.report.figures import BAND_ALPHAS, GREY, MOST_TICKS, Pen, dodge, pen_key, pens, placed_bands, placed_marks, positions, topic_ticks
 from topicscope.runs import write
 
 DIGITS = 6
@@ -83,7 +83,7 @@ def panel_spec(panel: Panel, pens_of: dict[str, Pen]) -> Spec:
     if isinstance(panel, Heat):
         return _heat_spec(panel)
     spec = _lines_spec(panel, pens_of) if isinstance(panel, Lines) else _points_spec(panel, pens_of)
-    entries = sum(bool(trace.get("showlegend")) for trace in spec["data"]) + len(panel.levels)
+    entries = sum(bool(part.get("showlegend")) for part in [*spec["data"], *spec["layout"]["shapes"]])
     spec["layout"]["showlegend"] = entries > 1
     spec["data"] += _room(panel)
     spec["height"] = PLOT_HEIGHT + LEGEND_ROW * math.ceil(entries / 2)
@@ -194,10 +194,10 @@ def _hover(series: Series, where: str) -> Spec:
 
 
 def _band(index: int, low: float, high: float, label: str) -> Spec:
-    text = "<br>" * (index % 2) + _text(label)  # neighbours' labels in two rows, so that narrow bands do not mix them up
+    """Named in the legend: a narrow band has no room for its name."""
     return {
         "type": "rect", "xref": "x", "yref": "paper", "x0": low, "x1": high, "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0},
-        "fillcolor": _see_through(GREY, 0.13 + 0.1 * (index % 2)), "label": {"text": text, "textposition": "top center", "font": {"size": 12}},
+        "fillcolor": _see_through(GREY, BAND_ALPHAS[index % 2]), "name": _lines(label, 44), "showlegend": True,
     }  # fmt: skip
 
 
