@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.browser import complaints, needs_browser, opened, script
 from tests.cli.test_cli import topicscope
 from topicscope import InputError, Run, build_config
 from topicscope.paper.block_figures import four_panels
 from topicscope.paper.experiment import Context
+from topicscope.paper.outcome import Outcome
 from topicscope.paper.registry import EXPERIMENTS, ORDER, chosen
 from topicscope.paper.reproduce import load, outcome_path, reproduce
 
@@ -74,6 +76,30 @@ def test_the_command(tmp_path: Path) -> None:
     assert again == printed
     assert "no experiment 'figure99'" in topicscope("reproduce", "figure99", code=2).stderr
     assert len(json.loads(topicscope("list", "--json").stdout)) == len(ORDER)
+
+
+@needs_browser
+def test_the_page_of_real_outcomes(tmp_path: Path) -> None:
+    """Every figure of the command's own page is drawn, its contents lead somewhere, both themes work, and the console stays silent."""
+    ids, out = ["figure7", "figure8", "theorem1"], tmp_path / "out"
+    topicscope("reproduce", *ids, "--out", str(out))
+    panels = sum(len(figure.panels) for name in ids for figure in stored_outcome(out, name).figures)
+    with opened(out / "report.html", tmp_path / "browser", panels) as browser:
+        links = script(browser, "return [...document.querySelectorAll('nav a')].map(link => link.getAttribute('href'))")
+        assert links == ["#verdicts", *(f"#claim-{name}" for name in ids)]
+        assert all(script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links)
+        shades = []
+        for theme in ("light", "dark"):
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+            shades.append(script(browser, "return getComputedStyle(document.body).backgroundColor"))
+        assert shades[0] != shades[1]
+        assert complaints(browser) == []
+
+
+def stored_outcome(folder: Path, name: str) -> Outcome:
+    found = load(folder, name)
+    assert found is not None
+    return found[0]
 
 
 @pytest.mark.parametrize(("sent", "workers", "code"), [(signal.SIGKILL, "1", -signal.SIGKILL), (signal.SIGINT, "2", 130)])

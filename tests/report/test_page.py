@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from plotly.offline import get_plotlyjs
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.support.wait import WebDriverWait
 
+from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.report import samples
 from topicscope.paper.outcome import Heat
 from topicscope.report.page import anchors, panel_spec, write_page
 
-CHROMIUM, DRIVER = "/usr/bin/chromium", shutil.which("chromedriver")
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--window-size=1200,900",
-)  # fmt: skip
-needs_browser = pytest.mark.skipif(not (Path(CHROMIUM).exists() and DRIVER), reason="needs /usr/bin/chromium and chromedriver")
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())
 MOST_BYTES = 15_000_000
@@ -40,27 +32,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    try:
-        driver.get(page.as_uri())
-        WebDriverWait(driver, 30).until(lambda _: drawn(driver) == PLOTS)
+    with opened(page, tmp_path_factory.mktemp("browser"), PLOTS) as driver:
         yield driver
-    finally:
-        driver.quit()
-
-
-def script(browser: webdriver.Chrome, code: str, *arguments: Any) -> Any:
-    return browser.execute_script(code, *arguments)
-
-
-def drawn(browser: webdriver.Chrome) -> int:
-    """How many plots are there without any scrolling."""
-    return int(script(browser, "return [...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('svg.main-svg, canvas')).length"))
 
 
 def resize(browser: webdriver.Chrome, width: int, height: int) -> None:
@@ -119,7 +92,7 @@ def test_seventy_large_heat_maps_would_fit() -> None:
 @needs_browser
 def test_every_figure_is_drawn_without_errors(browser: webdriver.Chrome) -> None:
     assert drawn(browser) == PLOTS
-    assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []  # type: ignore[no-untyped-call]
+    assert complaints(browser) == []
     assert script(browser, "return [...document.querySelectorAll('.plot')].every(plot => plot.clientWidth > 150 && plot.clientHeight > 150)")
 
 

@@ -233,9 +233,9 @@ def _draw_points(axes: Axes, points: Points, pens_of: dict[str, Pen]) -> None:
         if series.low is not None and series.high is not None:
             error = np.maximum(0, [y - np.array(series.low), np.array(series.high) - y])
         axes.errorbar(x, y, yerr=error, fmt="o", markersize=5, capsize=3, linewidth=1.6, color=pens_of[pen_key(series)].colour)
-    axes.set_xticks(range(len(points.categories)), [_wrapped(category, 14) for category in points.categories])
-    if len(points.categories) * max(map(len, points.categories), default=0) > 36:
-        axes.tick_params(axis="x", rotation=35)
+    crowded = len(points.categories) * max(map(len, points.categories), default=0) > 36
+    turned: Any = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    axes.set_xticks(range(len(points.categories)), [_wrapped(category, 14) for category in points.categories], **turned)
     axes.set(ylabel=_wrapped(points.y_label, LABEL_LETTERS), xlim=(-0.5, len(points.categories) - 0.5))
     _draw_levels(axes, points.levels)
 

@@ -1,0 +1,52 @@
+"""Pages as a headless browser shows them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.wait import WebDriverWait
+
+CHROMIUM, DRIVER = "/usr/bin/chromium", shutil.which("chromedriver")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--window-size=1200,900",
+)  # fmt: skip
+needs_browser = pytest.mark.skipif(not (Path(CHROMIUM).exists() and DRIVER), reason="needs /usr/bin/chromium and chromedriver")
+
+
+@contextmanager
+def opened(page: Path, profile: Path, plots: int) -> Iterator[webdriver.Chrome]:
+    """A browser with the page open and so many plots drawn."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    try:
+        driver.get(page.as_uri())
+        WebDriverWait(driver, 30).until(lambda _: drawn(driver) == plots)
+        yield driver
+    finally:
+        driver.quit()
+
+
+def script(browser: webdriver.Chrome, code: str, *arguments: Any) -> Any:
+    return browser.execute_script(code, *arguments)
+
+
+def drawn(browser: webdriver.Chrome) -> int:
+    """How many plots are there without any scrolling."""
+    return int(script(browser, "return [...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('svg.main-svg, canvas')).length"))
+
+
+def complaints(browser: webdriver.Chrome) -> list[Any]:
+    """Errors and warnings in the console since the last call."""
+    return [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]  # type: ignore[no-untyped-call]
