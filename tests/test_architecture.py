@@ -15,10 +15,11 @@ ALLOWED = {
     "theory": {"world"},
     "model": {"world", "theory"},
     "training": {"world", "theory", "model", "measure"},
-    "paper": {"world", "theory", "model", "measure", "training"},
+    "language": {"measure"},
+    "paper": {"world", "theory", "model", "measure", "training", "language"},
     "report": {"paper"},
-    "bench": {"training", "model"},
-    "cli": {"world", "training", "theory", "paper", "report", "bench"},
+    "bench": {"training", "model", "measure", "language"},
+    "cli": {"world", "training", "theory", "language", "paper", "report", "bench"},
 }
 EVERYONE = {"errors", "runs", "threads"}
 

@@ -9,18 +9,19 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.browser import complaints, needs_browser, opened, script
 from tests.cli.test_cli import topicscope
-from topicscope import InputError, Run, build_config
+from topicscope import InputError, Run, build_config, runs
 from topicscope.paper.block_figures import four_panels
 from topicscope.paper.experiment import Context
 from topicscope.paper.outcome import Outcome
 from topicscope.paper.registry import EXPERIMENTS, ORDER, chosen
-from topicscope.paper.reproduce import load, outcome_path, reproduce
+from topicscope.paper.reproduce import finite, load, outcome_path, reproduce
 
 FAST = ["figure7", "figure8"]
 
@@ -78,6 +79,36 @@ def test_the_command(tmp_path: Path) -> None:
     assert len(json.loads(topicscope("list", "--json").stdout)) == len(ORDER)
 
 
+def test_a_folder_is_one_reproductions(tmp_path: Path) -> None:
+    out, foreign, run = tmp_path / "out", tmp_path / "foreign", tmp_path / "run"
+    topicscope("reproduce", "figure8", "--out", str(out))
+    assert "holds a reproduction of scale quick, seed 0" in topicscope("reproduce", "figure8", "--seed", "1", "--out", str(out), code=2).stderr
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("mine")
+    assert "holds something else" in topicscope("reproduce", "figure8", "--out", str(foreign), code=2).stderr
+    assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
+    topicscope("train", "--steps", "1", "--set", "data.documents=50", "--set", "data.dev_documents=50", "--out", str(run))
+    kept = {path.name: path.read_bytes() for path in run.iterdir()}
+    topicscope("reproduce", "figure8", "--out", str(run), code=2)
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == kept
+    with runs.lock(out):
+        assert "another process is writing" in topicscope("reproduce", "figure8", "--out", str(out), code=2).stderr
+
+
+@pytest.mark.parametrize("damage", [{"verdict": "maybe"}, {"figures": 3}, {"figures": [{"panels": [{"kind": "pie"}]}]}, {"tables": None}])
+def test_a_damaged_outcome_is_none(tmp_path: Path, damage: dict[str, Any]) -> None:
+    reproduce(chosen(["figure8"]), Context(), tmp_path, workers=1)
+    path = outcome_path(tmp_path, "figure8")
+    stored = json.loads(path.read_text())
+    stored["outcome"] |= damage
+    path.write_text(json.dumps(stored))
+    assert load(tmp_path, "figure8", Context()) is None
+
+
+def test_numbers_that_are_none_become_null() -> None:
+    assert finite({"a": [float("nan"), 1.5], "b": {"c": float("inf")}, "d": "x"}) == {"a": [None, 1.5], "b": {"c": None}, "d": "x"}
+
+
 @needs_browser
 def test_the_page_of_real_outcomes(tmp_path: Path) -> None:
     """Every figure of the command's own page is drawn, its contents lead somewhere, both themes work, and the console stays silent."""
@@ -97,7 +128,7 @@ def test_the_page_of_real_outcomes(tmp_path: Path) -> None:
 
 
 def stored_outcome(folder: Path, name: str) -> Outcome:
-    found = load(folder, name)
+    found = load(folder, name, Context())
     assert found is not None
     return found[0]
 

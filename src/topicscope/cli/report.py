@@ -40,14 +40,18 @@ def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicsco
 def rebuild(folder: Path) -> None:
     from topicscope.cli.reproduce import write_report
     from topicscope.errors import InputError
+    from topicscope.paper.experiment import Context
     from topicscope.paper.registry import EXPERIMENTS
     from topicscope.paper.reproduce import load
 
     try:
         results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        assert {"scale", "seed"} <= set(results)
+        assert isinstance(results["results"], list)
+    except (OSError, ValueError, AssertionError, KeyError, TypeError):
         raise InputError(f"{folder} holds no finished reproduction (results.json); run 'topicscope reproduce --out {folder}' to finish it") from None
-    stored = {name: load(folder, name) for name in EXPERIMENTS}
+    context = Context(results["scale"], results["seed"])
+    stored = {name: load(folder, name, context) for name in EXPERIMENTS}
     outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}
     results["results"] = [result for result in results["results"] if result["id"] in outcomes]
     write_report(folder, results, outcomes)

@@ -14,6 +14,7 @@ from rich.table import Column, Table
 from topicscope.cli import consoles
 
 if TYPE_CHECKING:
+    from topicscope.paper.experiment import Context, Experiment
     from topicscope.paper.outcome import Outcome
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
@@ -23,9 +24,10 @@ def reproduce(
     ids: Annotated[list[str] | None, typer.Argument(help="What to reproduce, for example figure2 theorem2 (default: everything).")] = None,
     scale: Annotated[Literal["quick", "full"], typer.Option(help="quick: minutes. full: the paper's sizes and more seeds.")] = "quick",
     seed: Annotated[int, typer.Option(help="Moves every random draw.", min=0)] = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for results, figures and the page; finished parts found there are kept.")] = Path(
-        "runs/reproduce"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for results, figures and the page; finished parts found there are kept. Default: runs/reproduce..."),
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes (default: one a core).", min=1)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
@@ -37,13 +39,22 @@ def reproduce(
     """
     from topicscope import runs
     from topicscope.paper.experiment import Context
-    from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE, chosen
+    from topicscope.paper.registry import chosen
+    from topicscope.paper.reproduce import claim
+
+    experiments, context = chosen(ids), Context(scale, seed)
+    out = out or Path("runs") / ("reproduce" + (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else ""))
+    claim(out, context)
+    with runs.lock(out):
+        return _reproduce(experiments, context, out, workers or os.cpu_count() or 1, as_json)
+
+
+def _reproduce(experiments: list[Experiment], context: Context, out: Path, workers: int, as_json: bool) -> int:
+    from topicscope import runs
+    from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE
     from topicscope.paper.reproduce import load, results_of
     from topicscope.paper.reproduce import reproduce as run_all
 
-    experiments, context = chosen(ids), Context(scale, seed)
-    runs.check(out, resume=True, force=False)
-    runs.prepare(out)
     console = consoles.progress()
     expected = sum(e.seconds for e in experiments)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
@@ -56,9 +67,7 @@ def reproduce(
             bar.advance(whole, next(e.seconds for e in experiments if e.id == name))
             console.print(f"{name}: [{COLOURS[outcome.verdict]}]{outcome.verdict}[/] ({seconds:.0f} s)", highlight=False)
 
-        outcomes = run_all(
-            experiments, context, out, workers=workers or os.cpu_count() or 1, started=lambda name: bar.start_task(tasks[name]), finished=finished
-        )
+        outcomes = run_all(experiments, context, out, workers=workers, started=lambda name: bar.start_task(tasks[name]), finished=finished)
     results = results_of(outcomes, context)
     # the folder's page and results.json hold all that is finished there, also by earlier calls
     everything = {name: stored for name in EXPERIMENTS if (stored := load(out, name, context)) is not None}
@@ -70,7 +79,7 @@ def reproduce(
     else:
         print_verdicts(results["results"])
         typer.echo(f"page: {out / 'report.html'}")
-    lost = [r["id"] for r in results["results"] if r["verdict"] == "not reproduced" and r["id"] not in NOT_IN_REFERENCE[scale]]
+    lost = [r["id"] for r in results["results"] if r["verdict"] == "not reproduced" and r["id"] not in NOT_IN_REFERENCE[context.scale]]
     if lost:
         console.print(f"not reproduced, though the reference runs were: {', '.join(lost)}", style="red")
     return 1 if lost else 0
@@ -89,12 +98,12 @@ def write_report(out: Path, results: dict[str, Any], outcomes: dict[str, tuple[O
         for figure in outcome.figures:
             draw_figure(figure, folder)
             write_csv(figure, folder)
-        command = f"topicscope reproduce {result['id']} --scale {results['scale']} --seed {results['seed']}"
+        command = f"topicscope reproduce {result['id']} --scale {results['scale']} --seed {results['seed']} --out {out}"
         shown = {key: result[key] for key in ("id", "claim", "rule", "paper", "theory", "measured", "verdict", "reason", "seconds")}
         sections.append(Section(**shown, command=command, config=outcome.config, figures=outcome.figures, tables=outcome.tables))
     intro = (
         "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured. "
-        f"Scale {results['scale']}, seed {results['seed']}. Verdict rules were fixed before the runs and stand in each section."
+        f"Scale {results['scale']}, seed {results['seed']}. The rule that decides a verdict is part of the code and stands in its section."
     )
     write_page(out / "report.html", "topicscope: the paper, re-measured", intro, sections)
 

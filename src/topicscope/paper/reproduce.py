@@ -6,6 +6,7 @@ An outcome is a file of its own, named by what it depends on; run again, and onl
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import signal
 import time
@@ -13,18 +14,47 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from topicscope import runs
+from topicscope.errors import InputError
 from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Points, Series, TableData
+from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Points, Series, TableData, Verdict
 from topicscope.paper.registry import EXPERIMENTS
 
 FORMAT = 1
 """Of the outcome files; another one is computed anew."""
 
+CONTEXT = "reproduction.json"
+"""Scale and seed of a folder: it holds the outcomes of one of each."""
+
 Started = Callable[[str], None]
 Finished = Callable[[str, Outcome, float], None]
+
+
+def claim(folder: Path, context: Context) -> None:
+    """Make the folder this reproduction's, or say why it is not to be had."""
+    mine = {"scale": context.scale, "seed": context.seed}
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out {folder} is a file; give a folder that is new, empty, or a reproduction's")
+    if folder.is_dir() and any(path.name != ".lock" for path in folder.iterdir()):
+        if (found := stored_context(folder)) is None:
+            raise InputError(f"--out {folder} holds something else (no {CONTEXT}); choose a folder that is new, empty, or a reproduction's")
+        if found != mine:
+            raise InputError(
+                f"{folder} holds a reproduction of scale {found['scale']}, seed {found['seed']}, not of {context.scale}, {context.seed}; choose another --out"
+            )
+        return
+    runs.prepare(folder)
+    runs.write_json(folder / CONTEXT, mine)
+
+
+def stored_context(folder: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((folder / CONTEXT).read_text(encoding="utf-8"))
+        return {"scale": str(found["scale"]), "seed": int(found["seed"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def outcome_path(folder: Path, experiment: str) -> Path:
@@ -41,18 +71,20 @@ def run_one(experiment: str, context: Context, folder: str) -> float:
     return seconds
 
 
-def load(folder: Path, experiment: str, context: Context | None = None) -> tuple[Outcome, float] | None:
+def load(folder: Path, experiment: str, context: Context) -> tuple[Outcome, float] | None:
     """A stored outcome, if it is whole and of this context."""
     try:
         stored = json.loads(outcome_path(folder, experiment).read_text(encoding="utf-8"))
-        if stored["format"] != FORMAT or (context is not None and stored["context"] != asdict(context)):
+        if stored["format"] != FORMAT or stored["context"] != asdict(context):
             return None
-        return outcome_from(stored["outcome"]), stored["seconds"]
-    except (OSError, ValueError, KeyError, TypeError):
+        return outcome_from(stored["outcome"]), float(stored["seconds"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def outcome_from(data: dict[str, Any]) -> Outcome:
+    if data["verdict"] not in get_args(Verdict):
+        raise ValueError(f"no verdict: {data['verdict']}")
     figures = [Figure(**{**figure, "panels": [panel_from(panel) for panel in figure["panels"]]}) for figure in data["figures"]]
     return Outcome(**{**data, "figures": figures, "tables": [TableData(**table) for table in data["tables"]]})
 
@@ -116,6 +148,15 @@ def reproduce(
     return found
 
 
+def finite(value: Any) -> Any:
+    """Numbers that JSON can hold: None for those that are none."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def results_of(outcomes: dict[str, tuple[Outcome, float]], context: Context) -> dict[str, Any]:
     """results.json."""
     results = [
@@ -129,7 +170,7 @@ def results_of(outcomes: dict[str, tuple[Outcome, float]], context: Context) -> 
             "reason": outcome.reason,
             "seconds": seconds,
             "rule": EXPERIMENTS[name].rule,
-            "numbers": outcome.numbers,
+            "numbers": finite(outcome.numbers),
         }
         for name, (outcome, seconds) in ((name, outcomes[name]) for name in EXPERIMENTS if name in outcomes)
     ]

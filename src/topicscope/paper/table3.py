@@ -8,6 +8,7 @@ import numpy as np
 
 from topicscope.measure import estimate
 from topicscope.paper.attention_rows import bars, dev_attention, row_of
+from topicscope.paper.block_figures import contrast
 from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.outcome import Figure, Outcome, TableData
 from topicscope.theory import Setting, theorem3
@@ -30,18 +31,29 @@ def table3(context: Context) -> Outcome:
         )
         config = config or runs[0].config.as_dict()
         found = [dev_attention(run) for run in runs]
-        label = f"{'Adam' if method == 'adam' else 'SGD'} {lr:g}"
+        label = f"Adam {lr:g}" if method == "adam" else f"SGD {lr:g} (x {SGD_FACTOR})"
         cells, means = row_of(label, paper, found)
         difference = estimate([m.same_topic - m.different_topic for m in found])
         s = Setting.of(10, 10, 3)
         low, high = theorem3.bounds(s)
         gammas = [s.gamma(m.alpha, m.beta) for m in found]
-        good.append(difference.above_zero)
+        blocks = contrast(runs, "value")
+        good.append(difference.above_zero and blocks.above_zero)
         rows.append(
-            [*cells, f"{np.mean([m.alpha for m in found]):.3g}, {np.mean([m.beta for m in found]):.3g}, {np.mean(gammas):.3g}", "yes" if good[-1] else "no"]
+            [
+                *cells,
+                f"{np.mean([m.alpha for m in found]):.3g}, {np.mean([m.beta for m in found]):.3g}, {np.mean(gammas):.3g}",
+                str(blocks),
+                "yes" if good[-1] else "no",
+            ]
         )
         numbers[label] = {
             "means": [m.mean for m in means],
+            "same_topic": [m.same_topic for m in found],
+            "different_topic": [m.different_topic for m in found],
+            "difference": difference.__dict__,
+            "contrast of W_V": blocks.__dict__,
+            "rate": rate,
             "alpha": [m.alpha for m in found],
             "beta": [m.beta for m in found],
             "gamma": gammas,
@@ -49,8 +61,20 @@ def table3(context: Context) -> Outcome:
         }
         labels.append(label)
         all_means.append(means)
-    columns = ["optimiser and rate", "paper (same word / topic / different)", "same word", "same topic", "different topic", "alpha, beta, gamma", "topic above"]
-    reason = f"same-topic attention is above different-topic attention, 95% interval over seeds, in {sum(good)} of {len(good)} rows"
+    columns = [
+        "optimiser and rate",
+        "paper (same word / topic / different)",
+        "same word",
+        "same topic",
+        "different topic",
+        "alpha, beta, gamma",
+        "W_V contrast",
+        "holds",
+    ]
+    reason = (
+        f"same-topic attention is above different-topic attention, 95% interval over seeds, and W_V block-wise, in {sum(good)} of {len(good)} rows. "
+        f"SGD rows run at {SGD_FACTOR} times the paper's rate: at a hundred times attention is still uniform after these steps"
+    )
     figure = Figure(
         "table3",
         "Attention by relation, block-wise W_V",
@@ -74,7 +98,8 @@ def table3(context: Context) -> Outcome:
 EXPERIMENT = Experiment(
     "table3",
     "With block-wise W_V, words attend other words of their topic more than words of other topics.",
-    "Mean attention by relation over unmasked dev documents, at least 3 seeds: same-topic minus different-topic has a 95% interval above zero in every row.",
+    "Mean attention by relation over unmasked dev documents, at least 3 seeds: same-topic minus different-topic has a 95% interval above zero in every row, "
+    "and so has the contrast of W_V. How the same word is attended is reported, not judged: the paper's rows differ in it too.",
     table3,
     40,
 )

@@ -99,13 +99,14 @@ def attention_maps(run: StoredRun) -> list[Any]:
         return []
     table, maps = scores(run), []
     for number, document in enumerate(words[:DOCUMENTS], start=1):
-        shown = np.sort(document[document > 0])[:POSITIONS]
-        logits = table[np.ix_(shown, shown)]
+        present = np.sort(document[document > 0])
+        logits = table[np.ix_(present, present)]
         weight = np.exp(logits - logits.max(1, keepdims=True))
+        shown = np.unique(np.linspace(0, len(present) - 1, POSITIONS).astype(int))  # spread over the whole document
         maps.append(
             Heat(
-                f"dev document {number}, {len(shown)} positions ordered by word",
-                np.round(weight / weight.sum(1, keepdims=True), 5).tolist(),
+                f"dev document {number}, {len(shown)} of {len(present)} positions, ordered by word",
+                np.round(weight / weight.sum(1, keepdims=True), 5)[np.ix_(shown, shown)].tolist(),
                 "key position",
                 "query position",
             )

@@ -1,0 +1,107 @@
+"""Which tokens are whole words: asked of the tokenizer itself, not looked up by its name.
+
+A token that decodes to letters starts a word if text with a space before it gives back that very token; it continues a word if it is
+glued to what stands before it. A position shows a whole word if its token is a word and the next one does not continue it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from topicscope.errors import InputError
+
+BEFORE = "a"
+"""What stands before a token when the tokenizer is asked how it is written."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The whole words of a tokenizer. `index[token]` is the word's number, or -1."""
+
+    tokenizer: Any
+    size: int  # V, of the tokenizer
+    token: Int[np.ndarray, " W"]  # of each word
+    words: tuple[str, ...]
+    continues: Bool[np.ndarray, " V"]  # tokens that go on with the word before them
+
+    @cached_property
+    def index(self) -> Int[np.ndarray, " V"]:
+        index = np.full(self.size, -1, dtype=np.int64)
+        index[self.token] = np.arange(len(self.token))
+        return index
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.words)}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of the tokens, one by one: topics fitted with another tokenizer are told by it."""
+        tokens = self.tokenizer.convert_ids_to_tokens(list(range(self.size)))
+        return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()[:16]
+
+    def words_at(self, tokens: Int[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
+        """The number of the word at each position; -1 where there is none, or only a piece of one."""
+        words = self.index[tokens]
+        if len(tokens) > 1:
+            words[:-1][self.continues[tokens[1:]]] = -1
+        return words
+
+
+def whole_words(tokenizer: Any, stop_words: Iterable[str] = ()) -> Vocabulary:
+    """All tokens that are words of at least two letters, without special tokens and stop words."""
+    size = len(tokenizer)
+    special = set(tokenizer.all_special_ids)
+    before = tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
+    decode = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
+    start = tokenizer.decode(before, **decode)
+    written = tokenizer.batch_decode([[*before, i] for i in range(size)], **decode)
+    pieces = [text[len(start) :] if text.startswith(start) else "" for text in written]
+    continues = np.array([bool(piece) and piece[0].isalnum() and i not in special for i, piece in enumerate(pieces)])
+    stopped = {word.lower() for word in stop_words}
+    candidates = [(i, piece[1:]) for i, piece in enumerate(pieces) if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and i not in special]
+    candidates = [(i, word) for i, word in candidates if word.lower() not in stopped]
+    if not candidates:
+        raise InputError("this tokenizer has no token that is a whole word; topics of words need one that has")
+    back = tokenizer([f"{BEFORE} {word}" for _, word in candidates], add_special_tokens=False)["input_ids"]
+    kept = [(i, word) for (i, word), tokens in zip(candidates, back, strict=True) if tokens == [*before, i]]
+    if not kept:
+        raise InputError("this tokenizer has no token that is a whole word; topics of words need one that has")
+    return Vocabulary(tokenizer, size, np.array([i for i, _ in kept]), tuple(word for _, word in kept), continues)
+
+
+def read_stop_words(name: str | Path) -> frozenset[str]:
+    """'english', 'none', or a file with a word a line."""
+    if str(name) == "none":
+        return frozenset()
+    if str(name) == "english":
+        text = (resources.files("topicscope.language") / "data" / "stop-words-english.txt").read_text(encoding="utf-8")
+    else:
+        try:
+            text = Path(name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InputError(f"--stop-words {name}: expected 'english', 'none' or a text file with a word a line") from None
+    return frozenset(text.split())
+
+
+def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
+    """Token numbers of each text, without special tokens, however long."""
+    import transformers
+
+    before = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity(transformers.logging.ERROR)  # 'longer than the model can take': windows are cut later
+    try:
+        encoded = tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False)["input_ids"]
+    finally:
+        transformers.logging.set_verbosity(before)
+    return [np.asarray(tokens, dtype=np.int64) for tokens in encoded]

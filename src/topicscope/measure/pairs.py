@@ -1,0 +1,161 @@
+"""Means over all pairs of words by relation, exactly, from sums of vectors: no loop over pairs, no matrix of words by words.
+
+A word counts once in each of its topics. Same topic: pairs of different words inside a topic. Different topic: a word of one topic and
+one of another, unless the two words share some topic. Where every word has one topic this is the plain 'same' and 'different'.
+With S_k the sum of topic k's vectors, the pairs inside it sum to |S_k|^2 - sum_i |u_i|^2 and those between k and l to S_k . S_l; what
+words with several topics add to that by sharing is taken off again, pair by pair, and those pairs are few.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from scipy import sparse
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Which words are in which topics, as a list of (word, topic) in order of topic."""
+
+    word: Int[np.ndarray, " I"]
+    topic: Int[np.ndarray, " I"]
+    words: int
+    topics: int
+
+    @property
+    def sizes(self) -> Int[np.ndarray, " K"]:
+        return np.bincount(self.topic, minlength=self.topics)
+
+    @property
+    def topics_of_word(self) -> Int[np.ndarray, " W"]:
+        return np.bincount(self.word, minlength=self.words)
+
+    def matrix(self) -> sparse.csr_array:
+        return sparse.csr_array((np.ones(len(self.word)), (self.word, self.topic)), shape=(self.words, self.topics))
+
+    def shared(self) -> tuple[Int[np.ndarray, " P"], Int[np.ndarray, " P"]]:
+        """Ordered pairs (a word with itself included) that share a topic though one of them has another topic too."""
+        members = self.matrix()
+        several = np.flatnonzero(self.topics_of_word > 1)
+        rows = (members[several] @ members.T).tocoo()
+        left, right = several[rows.row], rows.col
+        once = ~np.isin(right, several)  # seen from one side only
+        return np.concatenate([left, right[once]]), np.concatenate([right, left[once]])
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """Sums and numbers of pairs inside each topic and between every two (ordered pairs; zero between a topic and itself).
+
+    The last axis are strata: by how frequent the two words are, or just one.
+    """
+
+    same: Float[np.ndarray, "K S"]
+    same_pairs: Float[np.ndarray, "K S"]
+    between: Float[np.ndarray, "K K S"]
+    between_pairs: Float[np.ndarray, "K K S"]
+
+    def means(self, weight: Float[np.ndarray, "*R K"] | None = None, *, matched: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Same-topic and different-topic mean, where each topic counts `weight` times (a bootstrap draws those).
+
+        `matched`: different-topic pairs weigh so that their frequencies are those of the same-topic pairs; strata without either are left out.
+        """
+        w = np.ones(len(self.same)) if weight is None else weight
+        same, same_pairs = w @ self.same, w @ self.same_pairs  # ... S
+        between, between_pairs = (np.einsum("...k,...l,kls->...s", w, w, x, optimize=True) for x in (self.between, self.between_pairs))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if not matched:
+                return same.sum(-1) / same_pairs.sum(-1), between.sum(-1) / between_pairs.sum(-1)
+            usable = np.where((between_pairs > 0.5) & (same_pairs > 0.5), same_pairs, 0.0)
+            share = usable / usable.sum(-1, keepdims=True)
+            left = np.where(usable > 0, same / np.where(same_pairs > 0, same_pairs, 1), 0)
+            right = np.where(usable > 0, between / np.where(between_pairs > 0, between_pairs, 1), 0)
+            return (share * left).sum(-1), (share * right).sum(-1)
+
+    def topic_means(self) -> Float[np.ndarray, " K"]:
+        """The same-topic mean of each topic; NaN where it has one word only."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.same.sum(-1) / self.same_pairs.sum(-1)
+
+    def topic_between(self) -> Float[np.ndarray, "K K"]:
+        """Mean between every two topics: which are near each other, and which far."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.between.sum(-1) / self.between_pairs.sum(-1)
+
+
+def pair_sums(vectors: Float[np.ndarray, "W d"], membership: Membership, bins: Int[np.ndarray, " W"] | None = None) -> PairSums:
+    """Of dot products; give vectors of length 1 for cosines. `bins` parts the words; a stratum is the bins of a pair's two words."""
+    u = np.asarray(vectors, dtype=np.float64)
+    bins = np.zeros(len(u), dtype=np.int64) if bins is None else bins
+    topics, count = membership.topics, int(bins.max(initial=0)) + 1
+    # sums over the words of a topic that are in a bin
+    cells = sparse.csr_array(
+        (np.ones(len(membership.word)), (membership.word, membership.topic * count + bins[membership.word])), shape=(membership.words, topics * count)
+    )
+    sums, norms, sizes = cells.T @ u, cells.T @ (u**2).sum(1), np.bincount(cells.indices, minlength=topics * count).astype(float)
+    whole, pairs = sums @ sums.T, np.outer(sizes, sizes)
+    left, right = membership.shared()
+    shared = [np.zeros_like(whole), np.zeros_like(pairs)]
+    if len(left):
+        for dots, target in zip((np.einsum("pd,pd->p", u[left], u[right]), np.ones(len(left))), shared, strict=True):
+            share = sparse.csr_array((dots, (left, right)), shape=(membership.words, membership.words))
+            target += (cells.T @ share @ cells).toarray()
+
+    def inside(matrix: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Between the cells of one topic, without a word's pair with itself."""
+        blocks = np.einsum("kbkc->kbc", matrix.reshape(topics, count, topics, count)).copy()
+        blocks[:, np.arange(count), np.arange(count)] -= own.reshape(topics, count)
+        return blocks.reshape(topics, -1)
+
+    def outside(matrix: np.ndarray) -> np.ndarray:
+        blocks = matrix.reshape(topics, count, topics, count).transpose(0, 2, 1, 3).reshape(topics, topics, -1).copy()
+        blocks[np.arange(topics), np.arange(topics)] = 0
+        return blocks
+
+    return PairSums(inside(whole, norms), inside(pairs, sizes), outside(whole - shared[0]), outside(pairs - shared[1]))
+
+
+def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np.ndarray, " W"]:
+    """Words in `count` bins of about the same size, by frequency; equally frequent words are in the same bin."""
+    edges = np.quantile(frequency, np.linspace(0, 1, count + 1)[1:-1])
+    return np.searchsorted(np.unique(edges), frequency, side="left")
+
+
+def shuffled_means(vectors: Float[np.ndarray, "W d"], membership: Membership, shuffles: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Same-topic and different-topic mean when topics are handed to words at random, `shuffles` times (the sizes and overlaps stay)."""
+    rng = np.random.default_rng([seed, 0x5AFF])
+    u = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
+    norms = (u.double() ** 2).sum(1)
+    sizes = membership.sizes
+    offsets = torch.from_numpy(np.concatenate([[0], np.cumsum(sizes)[:-1]]))
+    word, per_word = torch.from_numpy(membership.word), torch.from_numpy(membership.topics_of_word)
+    left, right = (torch.from_numpy(side) for side in membership.shared())
+    members = membership.matrix()
+    # how often a shared pair would be counted as one between two different topics
+    spread = members @ (np.ones((membership.topics, 1)))
+    common = np.asarray((members[left.numpy()] * members[right.numpy()]).sum(1)).ravel() if len(left) else np.zeros(0)
+    extra = torch.from_numpy(spread[left.numpy(), 0] * spread[right.numpy(), 0] - common)
+    used = extra > 0
+    left, right, extra = left[used], right[used], extra[used]
+    pairs = membership.sizes.astype(float)
+    same_pairs = float((pairs * (pairs - 1)).sum())
+    between_pairs = float(pairs.sum() ** 2 - (pairs**2).sum() - float(extra.sum()))
+    same, different = np.empty(shuffles), np.empty(shuffles)
+    for i in range(shuffles):
+        order = torch.from_numpy(rng.permutation(membership.words))
+        sums = torch.nn.functional.embedding_bag(order[word], u, offsets, mode="sum").double()
+        inside = float((sums**2).sum())
+        lengths = float((norms[order] * per_word).sum())
+        whole = sums.sum(0)
+        shared = float((_dots(u, order[left], order[right]) * extra).sum()) if len(left) else 0.0
+        same[i] = (inside - lengths) / same_pairs
+        different[i] = (float(whole @ whole) - inside - shared) / between_pairs
+    return same, different
+
+
+def _dots(u: Float[Tensor, "W d"], left: Int[Tensor, " P"], right: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
+    return (u[left] * u[right]).sum(1).double()
