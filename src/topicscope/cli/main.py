@@ -50,14 +50,15 @@ def fail(message: str, code: int = 2) -> int:
 
 def main() -> None:
     try:
-        from topicscope.cli import bench, report, reproduce, show, theory_options, train
+        from topicscope.cli import bench, probe, report, reproduce, show, theory_options, topics, train
         from topicscope.cli import theory as _theory  # noqa: F401  (registers its commands)
         from topicscope.cli import theory_attention as _attention  # noqa: F401
 
         app.command(name="reproduce")(reproduce.reproduce)
         app.command(name="list")(reproduce.list_)
-        for command in (train.command, show.command, report.command, bench.command):
+        for command in (train.command, topics.command, probe.command, show.command, report.command, bench.command):
             app.command(name=command.__module__.rsplit(".", 1)[1])(command)
+        app.command(name="words")(probe.words)
         app.add_typer(theory_options.app, name="theory")
         code = app(standalone_mode=False)
     except InputError as error:

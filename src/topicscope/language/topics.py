@@ -16,10 +16,13 @@ from jaxtyping import Float, Int
 
 from topicscope import runs
 from topicscope.errors import InputError
+from topicscope.language.cooccurrence import top_pairs
 from topicscope.language.corpora import needed
 from topicscope.language.vocabulary import Vocabulary, encode
 
 FORMAT = 1
+PAIRS = 5000
+"""Co-occurring pairs that are kept."""
 TOP = 10
 """Words of a topic whose coherence is measured."""
 
@@ -37,6 +40,7 @@ class Topics:
     frequency: Float[np.ndarray, " W"]  # occurrences in the corpus
     document_topics: Float[np.ndarray, "D K"]
     document_lengths: Int[np.ndarray, " D"]
+    cooccurring: Int[np.ndarray, "P 2"]  # pairs of words that stand together most often, the commonest first
     vocabulary_size: int  # V, of the tokenizer
     fingerprint: str
     about: dict[str, Any] = field(default_factory=dict)  # backend, seed, iterations, log_likelihood, coherence
@@ -69,8 +73,9 @@ class Topics:
             head = json.loads((folder / "topics.json").read_text(encoding="utf-8"))
             if head["format"] != FORMAT:
                 raise InputError(f"{folder} holds topics of format {head['format']}, expected {FORMAT}; {advice}")
-            arrays: list[Any] = [runs.read_tensors(folder / "topics.safetensors", advice)[name] for name in ARRAYS]
-            return cls(tuple(head["words"]), *arrays, head["vocabulary_size"], head["fingerprint"], head["about"])
+            arrays: Any = runs.read_tensors(folder / "topics.safetensors", advice)
+            rest: Any = {key: head[key] for key in ("vocabulary_size", "fingerprint", "about")}
+            return cls(words=tuple(head["words"]), **{name: arrays[name] for name in ARRAYS}, **rest)
         except InputError:
             raise
         except FileNotFoundError:
@@ -84,7 +89,7 @@ class Topics:
         return prepare(self.probability, self.document_topics, self.document_lengths, list(self.words), self.frequency, n_jobs=1)
 
 
-ARRAYS = ("token", "probability", "frequency", "document_topics", "document_lengths")
+ARRAYS = ("token", "probability", "frequency", "document_topics", "document_lengths", "cooccurring")
 
 
 def best(values: Float[np.ndarray, " W"], count: int) -> Int[np.ndarray, " n"]:
@@ -108,7 +113,7 @@ def fit_topics(
     topics: int = 100,
     *,
     backend: str = "tomotopy",
-    iterations: int = 300,
+    iterations: int = 150,
     min_documents: int = 5,
     seed: int = 0,
     progress: Progress | None = None,
@@ -137,8 +142,10 @@ def fit_topics(
     about = {"backend": backend, "topics": topics, "iterations": iterations, "seed": seed, "min_documents": min_documents, "documents": len(documents)}
     about |= {"tokens": int(lengths.sum()), "log_likelihood": trace}
     about["coherence"] = coherence(documents, [best(row, TOP) for row in probability])
-    words = tuple(vocabulary.words[i] for i in used)
-    return Topics(words, vocabulary.token[used], probability, frequency, mixture.astype(np.float32), lengths, vocabulary.size, vocabulary.fingerprint, about)
+    return Topics(
+        tuple(vocabulary.words[i] for i in used), vocabulary.token[used], probability, frequency, mixture.astype(np.float32), lengths,
+        top_pairs(documents, len(used), PAIRS)[0], vocabulary.size, vocabulary.fingerprint, about,
+    )  # fmt: skip
 
 
 Fit = tuple[Float[np.ndarray, "K W"], Float[np.ndarray, "D K"], list[float]]

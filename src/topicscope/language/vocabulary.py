@@ -99,7 +99,7 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     import transformers
 
     before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity(transformers.logging.ERROR)  # 'longer than the model can take': windows are cut later
+    transformers.logging.set_verbosity(40)  # 'longer than the model can take': windows are cut later
     try:
         encoded = tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False)["input_ids"]
     finally:

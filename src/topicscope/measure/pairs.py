@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from scipy import sparse
-from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class PairSums:
         """
         w = np.ones(len(self.same)) if weight is None else weight
         same, same_pairs = w @ self.same, w @ self.same_pairs  # ... S
-        between, between_pairs = (np.einsum("...k,...l,kls->...s", w, w, x, optimize=True) for x in (self.between, self.between_pairs))
+        between, between_pairs = (_both_weighted(w, x) for x in (self.between, self.between_pairs))
         with np.errstate(invalid="ignore", divide="ignore"):
             if not matched:
                 return same.sum(-1) / same_pairs.sum(-1), between.sum(-1) / between_pairs.sum(-1)
@@ -85,6 +84,11 @@ class PairSums:
         """Mean between every two topics: which are near each other, and which far."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.between.sum(-1) / self.between_pairs.sum(-1)
+
+
+def _both_weighted(w: Float[np.ndarray, "*R K"], table: Float[np.ndarray, "K K S"]) -> Float[np.ndarray, "*R S"]:
+    topics, _, strata = table.shape
+    return np.einsum("...k,...ks->...s", w, (w @ table.reshape(topics, -1)).reshape(*w.shape[:-1], topics, strata))
 
 
 def pair_sums(vectors: Float[np.ndarray, "W d"], membership: Membership, bins: Int[np.ndarray, " W"] | None = None) -> PairSums:
@@ -139,8 +143,11 @@ def shuffled_means(vectors: Float[np.ndarray, "W d"], membership: Membership, sh
     spread = members @ (np.ones((membership.topics, 1)))
     common = np.asarray((members[left.numpy()] * members[right.numpy()]).sum(1)).ravel() if len(left) else np.zeros(0)
     extra = torch.from_numpy(spread[left.numpy(), 0] * spread[right.numpy(), 0] - common)
-    used = extra > 0
+    used = torch.nonzero(extra > 0)[:, 0]
+    used = used[torch.argsort(left[used], stable=True)]  # the partners of a word side by side
     left, right, extra = left[used], right[used], extra[used]
+    firsts, sizes_of = torch.unique_consecutive(left, return_counts=True)
+    starts, weights = torch.cumsum(sizes_of, 0) - sizes_of, extra.float()
     pairs = membership.sizes.astype(float)
     same_pairs = float((pairs * (pairs - 1)).sum())
     between_pairs = float(pairs.sum() ** 2 - (pairs**2).sum() - float(extra.sum()))
@@ -151,11 +158,10 @@ def shuffled_means(vectors: Float[np.ndarray, "W d"], membership: Membership, sh
         inside = float((sums**2).sum())
         lengths = float((norms[order] * per_word).sum())
         whole = sums.sum(0)
-        shared = float((_dots(u, order[left], order[right]) * extra).sum()) if len(left) else 0.0
+        shared = 0.0
+        if len(left):
+            partners = torch.nn.functional.embedding_bag(order[right], u, starts, mode="sum", per_sample_weights=weights)
+            shared = float((partners * u[order[firsts]]).sum(dtype=torch.float64))
         same[i] = (inside - lengths) / same_pairs
         different[i] = (float(whole @ whole) - inside - shared) / between_pairs
     return same, different
-
-
-def _dots(u: Float[Tensor, "W d"], left: Int[Tensor, " P"], right: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
-    return (u[left] * u[right]).sum(1).double()

@@ -24,6 +24,7 @@ class Heat:
     low: float | None = None  # ends of the colour scale; None: from the data
     high: float | None = None
     marks: list[tuple[float, float, str]] = field(default_factory=list)  # x, y, label
+    labels: list[str] | None = None  # of rows and columns alike, where they are words with names
     kind: Literal["heat"] = "heat"
 
 

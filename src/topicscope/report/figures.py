@@ -102,7 +102,12 @@ def pen_key(series: Series) -> str:
 
 
 def topic_ticks(heat: Heat, length: int) -> tuple[list[float], list[str]] | None:
-    """The middles of the topics' blocks and their numbers; None where the axis is not one of words ([MASK], then topic by topic)."""
+    """The middles of the topics' blocks and their numbers, or the names of rows and columns; None where the axis is of neither kind.
+
+    An axis of words has [MASK], then topic by topic.
+    """
+    if heat.labels is not None:
+        return [float(i) for i in range(length)], heat.labels
     topics, v = heat.topics, heat.words_per_topic
     if topics is None or v is None or length != topics * v + 1:
         return None
@@ -185,6 +190,8 @@ def _draw_heat(axes: Axes, heat: Heat) -> None:
     for axis, given, length in ((axes.xaxis, heat.x, z.shape[1]), (axes.yaxis, heat.y, z.shape[0])):
         if (ticks := topic_ticks(heat, length)) is not None:
             axis.set_ticks(*ticks)
+            if heat.labels is not None and axis is axes.xaxis:
+                axis.set_ticks(ticks[0], ticks[1], rotation=45, ha="right", rotation_mode="anchor")
         elif given is None and not heat.log:
             axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
     axes.set(xlabel=_wrapped(heat.x_label, LABEL_LETTERS), ylabel=_wrapped(heat.y_label, LABEL_LETTERS), xlim=axes.get_xlim(), ylim=axes.get_ylim())

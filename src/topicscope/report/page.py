@@ -116,7 +116,10 @@ def _heat_spec(heat: Heat) -> Spec:
     spec: Spec = {"data": [trace, *_mark_traces(heat)], "layout": _layout(x_axis, y_axis) | {"showlegend": False}}
     spec["layout"]["margin"]["r"] = 8
     words = [name for name, ticks, _ in ends if ticks is not None]
-    if words:
+    if heat.labels is not None:
+        trace |= {"customdata": [[[row, column] for column in map(_text, heat.labels)] for row in map(_text, heat.labels)]}
+        trace["hovertemplate"] = "%{customdata[0]} × %{customdata[1]}: %{z:.3~g}<extra></extra>"  # noqa: RUF001
+    elif words:
         trace["hovertemplate"] = "%{text}: %{z:.3~g}<extra></extra>"
         spec["words"] = {"perTopic": heat.words_per_topic, "axes": words}
     return spec

@@ -1,0 +1,217 @@
+"""`topicscope probe`: does a model encode topics? `topicscope words`: the cosine map of some words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from topicscope.cli import consoles
+from topicscope.cli.topics import FieldOption, SplitOption, StopOption, bar, check_out, open_corpus
+
+if TYPE_CHECKING:
+    from topicscope.language import Probe
+    from topicscope.paper.outcome import TableData
+
+
+def command(
+    models: Annotated[list[str], typer.Argument(help="Model folders or hub ids.")],
+    corpus: Annotated[list[str], typer.Option("--corpus", help="Files, patterns, folders or hf:NAME; may be repeated.")],
+    threshold: Annotated[list[float] | None, typer.Option(help="theta: words of a topic as a share of the vocabulary; may be repeated.")] = None,
+    topics_per_word: Annotated[str, typer.Option(help="one (Table 1), many (Table 5) or both.")] = "one",
+    topics: Annotated[Path | None, typer.Option(help="Fitted topics (folder of 'topicscope topics'), or a CSV/JSON file of words and topics.")] = None,
+    number: Annotated[int, typer.Option(help="Topics to fit where none are given.", min=2)] = 100,
+    iterations: Annotated[int, typer.Option(help="Sweeps of that fit.", min=1)] = 150,
+    max_documents: Annotated[int, typer.Option(help="Documents that topics are fitted to, sampled.", min=1)] = 2500,
+    documents: Annotated[int, typer.Option(help="Documents of the attention pass, sampled.", min=1)] = 250,
+    windows: Annotated[int, typer.Option(help="Pieces of the model's length taken of each document.", min=1)] = 2,
+    embedding: Annotated[str, typer.Option(help="matrix (word embeddings) or layer (with position, type and norm).")] = "matrix",
+    text_field: FieldOption = "text",
+    split_text: SplitOption = "auto",
+    stop_words: StopOption = "english",
+    bootstrap: Annotated[int, typer.Option(help="Resamples of the intervals.", min=2)] = 1000,
+    shuffles: Annotated[int, typer.Option(help="Shuffles of topics among words (a tenth of them for attention); 0: none.", min=0)] = 1000,
+    matched: Annotated[bool, typer.Option(help="Compare pairs of the same word frequencies too.")] = True,
+    random: Annotated[bool, typer.Option(help="Probe the same architecture with fresh weights too.")] = True,
+    cooccurrence: Annotated[bool, typer.Option(help="Compare with the top co-occurring pairs (Table 2).")] = True,
+    seed: Annotated[int, typer.Option(help="Of every random draw.", min=0)] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for results, CSV, topics and a page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
+) -> int:
+    """Does a model encode topics, in which layer and head, and is it more than chance, frequency or co-occurrence?
+
+    Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
+    """
+    from topicscope.errors import InputError
+    from topicscope.language import THRESHOLDS, Probe, Settings, load_model, probe_model, read_stop_words, whole_words
+
+    if topics_per_word not in ("one", "many", "both"):
+        raise InputError(f"--topics-per-word {topics_per_word}: expected one, many or both")
+    if embedding not in ("matrix", "layer"):
+        raise InputError(f"--embedding {embedding}: expected matrix or layer")
+    check_out(out, "results.json")
+    settings = Settings(
+        tuple(threshold or THRESHOLDS), ("one", "many") if topics_per_word == "both" else (topics_per_word,), embedding,  # type: ignore[arg-type]
+        bootstrap, shuffles, shuffles // 10, matched, random, cooccurrence, windows, seed=seed,
+    )  # fmt: skip
+    source = open_corpus(corpus, text_field, split_text)
+    stops = read_stop_words(stop_words)
+    loaded = [load_model(model, resolved(device)) for model in models]  # all of them before the long work starts
+    texts = source.sample(documents, seed + 1)
+    found, fitted = Probe(), dict[str, Any]()
+    for model in loaded:
+        vocabulary = whole_words(model.tokenizer, stops)
+        mine = given(topics) if topics is not None else fitted.get(vocabulary.fingerprint)
+        if mine is None:
+            mine = fitted[vocabulary.fingerprint] = fit(source, vocabulary, number, iterations, max_documents, seed, out, len(fitted))
+        with bar(model.name) as progress:
+            found.extend(probe_model(model, vocabulary, texts, mine, settings, lambda what, done, total: progress(done, total, "", what)))
+    if out is not None:
+        write(out, found, models, corpus)
+    if as_json:
+        print(json.dumps(found.as_dict(), allow_nan=False))
+    else:
+        show(found)
+        typer.echo(f"corpus: {source.summary()}" + (f"; page: {out / 'report.html'}" if out else "; --out DIR writes a page, CSV and JSON"))
+    return 0
+
+
+def resolved(device: str) -> str:
+    import torch
+
+    from topicscope.errors import InputError
+
+    if device not in ("auto", "cpu", "cuda"):
+        raise InputError(f"--device {device}: expected auto, cpu or cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda, but PyTorch finds no usable GPU here; choose cpu or auto")
+    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def given(path: Path) -> Any:
+    from topicscope.errors import InputError
+    from topicscope.language import Topics
+
+    if not path.exists():
+        raise InputError(f"--topics {path} is not there; expected a folder of 'topicscope topics' or a CSV/JSON file of words and topics")
+    return Topics.load(path) if path.is_dir() else path
+
+
+def fit(source: Any, vocabulary: Any, number: int, iterations: int, max_documents: int, seed: int, out: Path | None, count: int) -> Any:
+    from topicscope.language import fit_topics
+    from topicscope.threads import one_thread
+
+    with one_thread(), bar("fitting topics") as progress:
+        texts = source.sample(max_documents, seed)
+        note = lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}")  # noqa: E731
+        found = fit_topics(texts, vocabulary, number, iterations=iterations, seed=seed, progress=note)
+    if out is not None:
+        found.save(out / f"topics-{count + 1}")
+    return found
+
+
+def show(found: Probe) -> None:
+    from topicscope.paper.probing import cooccurrence_table, head_table, ratio_table
+
+    for table in (
+        ratio_table(found.rows),
+        *([head_table(found.heads, 5)] if found.heads else []),
+        *([cooccurrence_table(found.cooccurrence)] if found.cooccurrence else []),
+    ):
+        print_table(table)
+
+
+def print_table(data: TableData) -> None:
+    table = Table(*data.columns, title=data.title, title_justify="left")
+    for row in data.rows:
+        table.add_row(*row)
+    consoles.results().print(table, markup=False)
+
+
+def write(out: Path, found: Probe, models: list[str], corpus: list[str]) -> None:
+    """results.json, tables as CSV, figures, and the page."""
+    from topicscope import runs
+    from topicscope.paper import probing
+    from topicscope.report.figures import draw_figure, write_csv
+    from topicscope.report.page import Section, write_page
+
+    runs.prepare(out)
+    tables = {"ratios": probing.ratio_table(found.rows), "effects": probing.difference_table(found.rows)}
+    if found.heads:
+        tables["heads"] = probing.head_table(found.heads, len(found.heads))
+    if found.topics:
+        tables["topics"] = probing.topic_table(found.topics)
+    if found.cooccurrence:
+        tables["cooccurrence"] = probing.cooccurrence_table(found.cooccurrence)
+    for name, table in tables.items():
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([table.columns, *table.rows])
+        runs.write(out / f"{name}.csv", stream.getvalue().encode())
+    figures = {"ratios": [probing.ratio_figure(found.rows)] if found.rows[0]["threshold"] is not None else [], "heads": probing.head_figures(found.heads)}
+    figures["topics"] = probing.topic_figures(found.topics)
+    (out / "figures").mkdir(exist_ok=True)
+    for figure in (figure for group in figures.values() for figure in group):
+        draw_figure(figure, out / "figures")
+        write_csv(figure, out / "figures")
+    said = f"topicscope probe {' '.join(models)} --corpus {' '.join(corpus)}"
+    sections = []
+    claims = {
+        "ratios": "Same-topic words are nearer and attend each other more.", "effects": "Is it more than chance, or word frequency?",
+        "heads": "Which heads carry topics?", "topics": "Which topics are tight, and which near each other?",
+        "cooccurrence": "Topics against co-occurrence (Table 2).",
+    }  # fmt: skip
+    for name, table in tables.items():
+        short = probing.head_table(found.heads) if name == "heads" else table
+        sections.append(Section(name, claims[name], "-", "-", "-", "-", "skipped", "measured, not judged", 0.0, said, {}, figures.get(name, []), [short]))
+    runs.write_json(out / "results.json", found.as_dict())
+    write_page(out / "report.html", "topicscope probe", f"Models: {', '.join(map(probing.short, models))}. Text: {', '.join(corpus)}.", sections)
+
+
+def words(
+    model: Annotated[str, typer.Argument(help="Model folder or hub id.")],
+    words: Annotated[list[str], typer.Argument(help="Words; a / starts the next group.")],
+    embedding: Annotated[str, typer.Option(help="matrix or layer.")] = "matrix",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the picture and its numbers.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
+) -> int:
+    """Draw the cosines between words (Figure 3). Words that are not one token are averaged over their pieces, and marked.
+
+    Example: [bold]topicscope words bert-base-uncased frog toad lizard / mozart beethoven schubert / algebra arithmetic calculus[/bold]
+    """
+    from topicscope.errors import InputError
+    from topicscope.language import load_model, word_map
+    from topicscope.paper.probing import word_figure
+    from topicscope.report.figures import draw_figure, write_csv
+
+    if embedding not in ("matrix", "layer"):
+        raise InputError(f"--embedding {embedding}: expected matrix or layer")
+    groups: list[list[str]] = [[]]
+    for word in words:
+        groups.append([]) if word == "/" else groups[-1].append(word)
+    found = word_map(load_model(model), [group for group in groups if group], layer=embedding == "layer")
+    same, different = found.means()
+    if out is not None:
+        figure = word_figure(found, model)
+        draw_figure(figure, out)
+        write_csv(figure, out)
+    if as_json:
+        payload = {"words": found.words, "groups": found.groups, "pieces": found.pieces, "cosine": found.cosine.tolist()}
+        print(json.dumps(payload | {"same_group": none_if_nan(same), "different_group": none_if_nan(different)}))
+        return 0
+    table = Table("", *found.labels)
+    for label, row in zip(found.labels, found.cosine, strict=True):
+        table.add_row(label, *(f"{value:.2f}" for value in row))
+    consoles.results().print(table, markup=False)
+    typer.echo(f"mean cosine inside groups {same:.3f}, between groups {different:.3f}" + (f"; written: {out / 'figure3.png'}" if out else ""))
+    return 0
+
+
+def none_if_nan(value: float) -> float | None:
+    return None if math.isnan(value) else value

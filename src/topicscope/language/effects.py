@@ -1,0 +1,129 @@
+"""Same topic against different topic: both means, difference and ratio, with what chance, shuffled topics and equal frequencies make of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.language.attention import PartTally
+from topicscope.language.relations import DIFFERENT, SAME_TOPIC, SAME_WORD
+from topicscope.measure.pairs import PairSums
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The difference once different-topic pairs have the word frequencies of the same-topic pairs."""
+
+    same: float
+    different: float
+    difference: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """`interval` (bootstrap) and `null_interval` (shuffled topics) are of the difference, 95%. A ratio over what may be zero is None."""
+
+    same: float
+    different: float
+    difference: float
+    ratio: float | None
+    interval: Interval | None
+    ratio_interval: Interval | None = None
+    null_interval: Interval | None = None
+    p_value: float | None = None  # share of shuffles that do as well, the real one included
+    matched: Matched | None = None
+    same_word: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def interval(values: Float[np.ndarray, " R"]) -> Interval | None:
+    """The middle 95%; None where there is nothing to resample."""
+    values = values[np.isfinite(values)]
+    return (float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))) if len(values) > 1 else None
+
+
+def effect(
+    same: float,
+    different: float,
+    boot: tuple[np.ndarray, np.ndarray],
+    null: tuple[np.ndarray, np.ndarray] | None = None,
+    matched: tuple[float, float, np.ndarray] | None = None,
+    same_word: float | None = None,
+) -> Effect | None:
+    """None where there is no pair of the one kind or the other."""
+    if not (np.isfinite(same) and np.isfinite(different)):
+        return None
+    denominator = interval(boot[1])
+    defined = denominator is not None and (denominator[0] > 0 or denominator[1] < 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratios = boot[0] / boot[1]
+    null_interval = p_value = None
+    if null is not None and len(null[0]):
+        shuffled = null[0] - null[1]
+        null_interval = interval(shuffled)
+        p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
+    equal = None if matched is None else Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
+    return Effect(
+        same, different, same - different, same / different if defined else None, interval(boot[0] - boot[1]), interval(ratios) if defined else None,
+        null_interval, p_value, equal, same_word,
+    )  # fmt: skip
+
+
+def embedding_effect(sums: PairSums, resamples: int, seed: int, null: tuple[np.ndarray, np.ndarray] | None, *, matched: bool) -> Effect | None:
+    """Bootstrap over topics."""
+    topics = len(sums.same)
+    times = np.random.default_rng([seed, 0xE3B]).multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
+    same, different = (float(mean) for mean in sums.means())
+    plain = PairSums(*(x.sum(-1, keepdims=True) for x in (sums.same, sums.same_pairs, sums.between, sums.between_pairs)))
+    equal = None
+    if matched:
+        left, right = (float(mean) for mean in sums.means(matched=True))
+        resampled = sums.means(times, matched=True)
+        equal = (left, right, resampled[0] - resampled[1])
+    return effect(same, different, plain.means(times), null, equal)
+
+
+def attention_effect(tally: PartTally, head: int | None = None, *, matched: bool = False) -> Effect | None:
+    """Bootstrap over documents. Of one head, or of the mean over all heads."""
+    strata = tally.relation.strata
+
+    def by_relation(table: Any) -> np.ndarray:
+        array = table.cpu().numpy()
+        return array.reshape(*array.shape[:-1], tally.relation.relations, strata).sum(-1)
+
+    pairs, boot_pairs = by_relation(tally.pairs), by_relation(tally.boot_pairs)
+    sums, boot = tally.sums.cpu().numpy().reshape(tally.relation.relations, strata, -1).sum(1), tally.boot_sums.cpu().numpy()
+    sums, boot = (sums.mean(1), boot.mean(2)) if head is None else (sums[:, head], boot[:, :, head])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means, resampled = sums / pairs, boot / boot_pairs
+        null = None
+        if head is None and len(tally.null_sums):
+            same, number = tally.null_sums.cpu().numpy(), tally.null_pairs.cpu().numpy()
+            null = same / number, (float(tally.other_sums) - same) / (float(tally.other_pairs) - number)
+        equal = matched_attention(tally) if matched and head is None else None
+    own = float(means[SAME_WORD]) if np.isfinite(means[SAME_WORD]) else None
+    return effect(float(means[SAME_TOPIC]), float(means[DIFFERENT]), (resampled[:, SAME_TOPIC], resampled[:, DIFFERENT]), null, equal, own)
+
+
+def matched_attention(tally: PartTally) -> tuple[float, float, np.ndarray]:
+    """Strata of word frequencies weigh as they do among the same-topic pairs."""
+    shape = (-1, tally.relation.relations, tally.relation.strata)
+
+    def means(sums: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sums, pairs = sums.reshape(shape), pairs.reshape(shape)
+        usable = np.where((pairs[:, SAME_TOPIC] > 0.5) & (pairs[:, DIFFERENT] > 0.5), pairs[:, SAME_TOPIC], 0.0)
+        share = usable / usable.sum(-1, keepdims=True)
+        each = np.where(usable[:, None] > 0, sums / np.where(pairs > 0, pairs, 1), 0)
+        return (share * each[:, SAME_TOPIC]).sum(-1), (share * each[:, DIFFERENT]).sum(-1)
+
+    whole = means(tally.sums.mean(1).cpu().numpy(), tally.pairs.cpu().numpy())
+    resampled = means(tally.boot_strata.cpu().numpy(), tally.boot_pairs.cpu().numpy())
+    return float(whole[0][0]), float(whole[1][0]), resampled[0] - resampled[1]
