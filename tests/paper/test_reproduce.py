@@ -41,7 +41,7 @@ def test_finished_outcomes_are_kept_and_damaged_ones_made_again(tmp_path: Path) 
     context = Context("quick", 0)
     first = reproduce(chosen(FAST), context, tmp_path, workers=1)
     stamps = {name: outcome_path(tmp_path, name).stat().st_mtime_ns for name in FAST}
-    outcome_path(tmp_path, "figure8").write_text('{"format": 1, "outcome"')
+    outcome_path(tmp_path, "figure8").write_text('{"format": 2, "outcome"')
     again = reproduce(chosen(FAST), context, tmp_path, workers=1)
     assert outcome_path(tmp_path, "figure7").stat().st_mtime_ns == stamps["figure7"]
     assert outcome_path(tmp_path, "figure8").stat().st_mtime_ns != stamps["figure8"]

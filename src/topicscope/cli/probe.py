@@ -209,6 +209,8 @@ def words(
     for label, row in zip(found.labels, found.cosine, strict=True):
         table.add_row(label, *(f"{value:.2f}" for value in row))
     consoles.results().print(table, markup=False)
+    if max(found.pieces) > 1:
+        typer.echo("* not one token: the mean of its pieces")
     typer.echo(f"mean cosine inside groups {same:.3f}, between groups {different:.3f}" + (f"; written: {out / 'figure3.png'}" if out else ""))
     return 0
 

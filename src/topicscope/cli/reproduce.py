@@ -28,10 +28,14 @@ def reproduce(
         Path | None,
         typer.Option("--out", "-o", help="Folder for results, figures and the page; finished parts found there are kept. Default: runs/reproduce..."),
     ] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", help="For table1, table2, table5, figure3: model folder or hub id; may be repeated.")] = None,
+    corpus: Annotated[
+        list[str] | None, typer.Option("--corpus", help="For table1, table2, table5: text, as 'topicscope probe' takes it; may be repeated.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes (default: one a core).", min=1)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
-    """Re-measure the synthetic half of the paper: each claim with the paper's number, the theory's, ours, and a verdict.
+    """Re-measure the paper: each claim with the paper's number, the theory's, ours, and a verdict.
 
     Writes report.html, results.json and every figure as PNG, SVG and CSV. Interrupted, it goes on where it was.
 
@@ -42,7 +46,7 @@ def reproduce(
     from topicscope.paper.registry import chosen
     from topicscope.paper.reproduce import claim
 
-    experiments, context = chosen(ids), Context(scale, seed)
+    experiments, context = chosen(ids), Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
     out = out or Path("runs") / ("reproduce" + (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else ""))
     claim(out, context)
     with runs.lock(out):

@@ -11,10 +11,12 @@ import bz2
 import csv
 import glob
 import gzip
+import importlib
 import io
 import json
 import lzma
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -247,9 +249,9 @@ def reservoir(items: Iterable[tuple[int, str]], count: int, rng: np.random.Gener
 
 def needed(module: str, package: str, purpose: str) -> Any:
     """An optional library, or a line that says how to get it."""
-    import importlib
-
     try:
-        return importlib.import_module(module)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a library's remarks on its own insides
+            return importlib.import_module(module)
     except ImportError:
         raise InputError(f"{package} is needed {purpose}; install it with: pip install {package}") from None

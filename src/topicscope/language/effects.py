@@ -27,7 +27,7 @@ class Matched:
 
 @dataclass(frozen=True)
 class Effect:
-    """`interval` (bootstrap) and `null_interval` (shuffled topics) are of the difference, 95%. A ratio over what may be zero is None."""
+    """`interval` (bootstrap) and `null_interval` (shuffled topics) are of the difference, 95%. A ratio is None ('undefined') over what may be zero."""
 
     same: float
     different: float
@@ -62,7 +62,7 @@ def effect(
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
     denominator = interval(boot[1])
-    defined = denominator is not None and (denominator[0] > 0 or denominator[1] < 0)
+    defined = denominator is not None and denominator[0] > 0  # over what may be zero, or is negative, a ratio says nothing
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = boot[0] / boot[1]
     null_interval = p_value = None

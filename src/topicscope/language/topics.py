@@ -115,10 +115,11 @@ def fit_topics(
     backend: str = "tomotopy",
     iterations: int = 150,
     min_documents: int = 5,
+    restarts: int = 1,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Topics:
-    """LDA on the whole words of the texts. Words in fewer than `min_documents` of them are left out."""
+    """LDA on the whole words of the texts. Words in fewer than `min_documents` of them are left out; of `restarts` the likeliest fit is kept."""
     if backend not in BACKENDS:
         raise InputError(f"no topic backend {backend!r}; known: {', '.join(BACKENDS)}")
     documents = word_documents(texts, vocabulary)
@@ -134,7 +135,8 @@ def fit_topics(
         raise InputError(f"{len(documents)} documents with words of the tokenizer are fewer than {topics} topics; give more text or ask for fewer --topics")
     if len(used) < topics:
         raise InputError(f"{len(used)} words that occur in at least {min_documents} documents are fewer than {topics} topics; give more text")
-    probability, mixture, trace = BACKENDS[backend](documents, len(used), topics, iterations, seed, progress)
+    fits = [BACKENDS[backend](documents, len(used), topics, iterations, seed + 1000 * i, progress) for i in range(restarts)]
+    probability, mixture, trace = max(fits, key=lambda fit: fit[2][-1])
     order = np.argsort(-mixture.sum(0), kind="stable")  # the most common topic first
     probability, mixture = probability[order], mixture[:, order]
     lengths = np.array([len(document) for document in documents])

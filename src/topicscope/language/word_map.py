@@ -24,8 +24,8 @@ class WordMap:
 
     @property
     def labels(self) -> list[str]:
-        """Words that are not one token are marked."""
-        return [word if count == 1 else f"{word} ({count} pieces)" for word, count in zip(self.words, self.pieces, strict=True)]
+        """Words that are not one token, and so a mean of pieces, have a star."""
+        return [word if count == 1 else f"{word}*" for word, count in zip(self.words, self.pieces, strict=True)]
 
     def means(self) -> tuple[float, float]:
         """Mean cosine of two different words of a group, and of two groups; NaN where there are none."""

@@ -68,7 +68,7 @@ class PairSums:
         between, between_pairs = (_both_weighted(w, x) for x in (self.between, self.between_pairs))
         with np.errstate(invalid="ignore", divide="ignore"):
             if not matched:
-                return same.sum(-1) / same_pairs.sum(-1), between.sum(-1) / between_pairs.sum(-1)
+                return _mean(same.sum(-1), same_pairs.sum(-1)), _mean(between.sum(-1), between_pairs.sum(-1))
             usable = np.where((between_pairs > 0.5) & (same_pairs > 0.5), same_pairs, 0.0)
             share = usable / usable.sum(-1, keepdims=True)
             left = np.where(usable > 0, same / np.where(same_pairs > 0, same_pairs, 1), 0)
@@ -77,13 +77,16 @@ class PairSums:
 
     def topic_means(self) -> Float[np.ndarray, " K"]:
         """The same-topic mean of each topic; NaN where it has one word only."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.same.sum(-1) / self.same_pairs.sum(-1)
+        return _mean(self.same.sum(-1), self.same_pairs.sum(-1))
 
     def topic_between(self) -> Float[np.ndarray, "K K"]:
         """Mean between every two topics: which are near each other, and which far."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.between.sum(-1) / self.between_pairs.sum(-1)
+        return _mean(self.between.sum(-1), self.between_pairs.sum(-1))
+
+
+def _mean(total: Float[np.ndarray, "*R"], pairs: Float[np.ndarray, "*R"]) -> Float[np.ndarray, "*R"]:
+    """NaN where there are no pairs: what is left of the sum is rounding."""
+    return np.where(pairs > 0.5, total / np.where(pairs > 0.5, pairs, 1), np.nan)
 
 
 def _both_weighted(w: Float[np.ndarray, "*R K"], table: Float[np.ndarray, "K K S"]) -> Float[np.ndarray, "*R S"]:

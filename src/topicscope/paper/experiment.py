@@ -18,6 +18,8 @@ class Context:
 
     scale: ScaleName = "quick"
     seed: int = 0
+    models: tuple[str, ...] = ()  # for the language half: folders or hub ids
+    corpus: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -37,6 +39,12 @@ class Experiment:
     rule: str
     run: Callable[[Context], Outcome]
     seconds: int  # roughly, quick scale, one core
+    needs_models: bool = False  # whether it is about the user's models and text
+
+    def key(self, context: Context) -> dict[str, Any]:
+        """What an outcome depends on."""
+        whole = {"scale": context.scale, "seed": context.seed}
+        return whole | {"models": list(context.models), "corpus": list(context.corpus)} if self.needs_models else whole
 
 
 def train_many(context: Context, settings: dict[str, Any], count: int | None = None) -> list[Run]:

@@ -22,7 +22,7 @@ from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Points, Series, TableData, Verdict
 from topicscope.paper.registry import EXPERIMENTS
 
-FORMAT = 1
+FORMAT = 2
 """Of the outcome files; another one is computed anew."""
 
 CONTEXT = "reproduction.json"
@@ -67,7 +67,7 @@ def run_one(experiment: str, context: Context, folder: str) -> float:
     outcome = EXPERIMENTS[experiment].run(context)
     seconds = round(time.perf_counter() - began, 2)
     path = outcome_path(Path(folder), experiment)
-    runs.write(path, json.dumps({"format": FORMAT, "context": asdict(context), "seconds": seconds, "outcome": asdict(outcome)}).encode())
+    runs.write(path, json.dumps({"format": FORMAT, "context": EXPERIMENTS[experiment].key(context), "seconds": seconds, "outcome": asdict(outcome)}).encode())
     return seconds
 
 
@@ -75,7 +75,7 @@ def load(folder: Path, experiment: str, context: Context) -> tuple[Outcome, floa
     """A stored outcome, if it is whole and of this context."""
     try:
         stored = json.loads(outcome_path(folder, experiment).read_text(encoding="utf-8"))
-        if stored["format"] != FORMAT or stored["context"] != asdict(context):
+        if stored["format"] != FORMAT or stored["context"] != EXPERIMENTS[experiment].key(context):
             return None
         return outcome_from(stored["outcome"]), float(stored["seconds"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -1,0 +1,181 @@
+"""Tallies of attention against a double loop over positions, for every kind of model and tokenizer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.language import tiny
+from topicscope.language import Assignment, Vocabulary, whole_words
+from topicscope.language.attention import special_tokens, tally_attention, windows
+from topicscope.language.effects import attention_effect
+from topicscope.language.models import LoadedModel, checked
+from topicscope.language.relations import PairRelation, TopicRelation
+from topicscope.measure.pairs import Membership, frequency_bins
+
+Group = tuple[str, int, int]
+
+
+def assignment(vocabulary: Vocabulary, *, several: bool) -> Assignment:
+    """Four topics; with `several`, some words are in two. One topic has one word only."""
+    words = [word for word in tiny.WORDS if word in vocabulary.number][:19]
+    names = ("kitchen", "sea", "music", "law")
+    listed = {(names.index(tiny.TOPICS[word]), i) for i, word in enumerate(words)}
+    if several:
+        listed |= {(k, i) for k, i in [(1, 0), (2, 1), (3, 1), (0, 12)] if i < len(words)}
+    topic, word = (np.array(side) for side in zip(*sorted(listed), strict=True))
+    token = np.array([vocabulary.token[vocabulary.number[w]] for w in words])
+    frequency = np.arange(1.0, len(words) + 1)
+    return Assignment(token, tuple(words), frequency, Membership(word, topic, len(words), 4), None, "many" if several else "one", names)
+
+
+def loaded_model(kind: str, tokenizer: Any) -> LoadedModel:
+    return checked(kind, tiny.model(kind, len(tokenizer)), tokenizer)
+
+
+def by_loop(loaded: LoadedModel, vocabulary: Vocabulary, a: Assignment, length: int) -> dict[Group, np.ndarray]:
+    """Sums and numbers of pairs, by part, relation and stratum: text by text, no batches, no padding, position by position."""
+    topics = [set(a.membership.topic[a.membership.word == w].tolist()) for w in range(len(a.words))]
+    number = {int(token): i for i, token in enumerate(a.token)}
+    bins = frequency_bins(a.frequency)
+    before, after = special_tokens(loaded.tokenizer)
+    room = length - len(before) - len(after)
+    found: dict[Group, np.ndarray] = {}
+    for text in tiny.TEXTS:
+        tokens = np.array(loaded.tokenizer(text, add_special_tokens=False)["input_ids"], dtype=int)
+        words = vocabulary.words_at(tokens)
+        for start in range(0, len(tokens), room):
+            ids = [*before, *tokens[start : start + room].tolist(), *after]
+            word_of = [-1] * len(before) + [
+                number.get(int(t), -1) if w >= 0 else -1 for t, w in zip(tokens[start : start + room], words[start : start + room], strict=True)
+            ]
+            word_of += [-1] * len(after)
+            inputs: dict[str, Any] = {"input_ids": torch.tensor([ids]), "output_attentions": True}
+            if loaded.model.config.is_encoder_decoder:
+                inputs["decoder_input_ids"] = torch.tensor([[loaded.model.config.decoder_start_token_id, *ids[:-1]]])
+                with torch.no_grad():
+                    out = loaded.model(**inputs)
+                later = [-1, *word_of[:-1]]
+                parts = [("encoder", out.encoder_attentions, word_of, word_of, False), ("decoder", out.decoder_attentions, later, later, True)]
+                parts.append(("cross", out.cross_attentions, later, word_of, False))
+            else:
+                with torch.no_grad():
+                    out = loaded.model(**inputs)
+                causal = loaded.name == "decoder"
+                parts = [("decoder" if causal else "encoder", out.attentions, word_of, word_of, causal)]
+            for name, layers, queries, keys, causal in parts:
+                weights = torch.cat([layer[0] for layer in layers]).numpy()
+                for q, i in enumerate(queries):
+                    for k, j in enumerate(keys):
+                        own = q - 1 == k if name == "cross" else q == k
+                        if i < 0 or j < 0 or own or (causal and k > q):
+                            continue
+                        relation = 0 if i == j else 1 if topics[i] & topics[j] else 2
+                        available = q + 1 if causal else len(ids)
+                        group = (name, relation, int(bins[i] * (bins.max() + 1) + bins[j]))
+                        sums = found.setdefault(group, np.zeros(weights.shape[0] + 1))
+                        sums[:-1] += weights[:, q, k] * available / 100
+                        sums[-1] += 1
+    return found
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("tokens", tiny.KINDS)
+@pytest.mark.parametrize("kind", tiny.MODELS)
+def test_tallies_are_those_of_the_double_loop(kind: str, tokens: str, several: bool) -> None:
+    tokenizer = tiny.tokenizer(tokens)
+    loaded, vocabulary = loaded_model(kind, tokenizer), whole_words(tokenizer, ["the"])
+    a = assignment(vocabulary, several=several)
+    relation = TopicRelation(a, len(tokenizer), shuffles=3, seed=5)
+    length = 20
+    tallies = tally_attention(loaded, windows(loaded, vocabulary, tiny.TEXTS, None, length), [relation], bootstrap=7)
+    expected = by_loop(loaded, vocabulary, a, length)
+    assert len(expected) > 10
+    for part, (heads, (tally,)) in tallies.items():
+        sums, pairs = tally.sums.numpy(), tally.pairs.numpy()
+        listed = {(relation_, stratum): value for (name, relation_, stratum), value in expected.items() if name == part}
+        for group in range(len(sums)):
+            value = listed.get(divmod(group, relation.strata), np.zeros(sum(heads) + 1))
+            assert pairs[group] == value[-1]
+            np.testing.assert_allclose(sums[group], value[:-1], rtol=1e-10, atol=1e-12)
+
+
+def test_shuffled_topics_and_strata() -> None:
+    """The null is the tally of an assignment whose words have changed places; different words stay different words."""
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    for several in (False, True):
+        a = assignment(vocabulary, several=several)
+        pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None))
+        (tally,) = tally_attention(loaded, pieces, [TopicRelation(a, len(tokenizer), 2, 9)], bootstrap=0)["encoder"][1]
+        orders = np.random.default_rng([9, 0xA77E])
+        for i in range(2):
+            order = orders.permutation(len(a.words))
+            # word w takes the topics of word order[w]
+            listed = sorted((k, w) for w in range(len(a.words)) for k in a.membership.topic[a.membership.word == order[w]].tolist())
+            topic, word = (np.array(side) for side in zip(*listed, strict=True))
+            moved = Assignment(a.token, a.words, a.frequency, Membership(word, topic, len(a.words), 4), None, a.topics_per_word, a.names)
+            (other,) = tally_attention(loaded, pieces, [TopicRelation(moved, len(tokenizer))], bootstrap=0)["encoder"][1]
+            sums = other.sums.mean(1).view(3, -1).sum(1)
+            assert float(tally.null_sums[i]) == pytest.approx(float(sums[1]), rel=1e-10)
+            assert float(tally.null_pairs[i]) == float(other.pairs.view(3, -1)[1].sum())
+            assert float(tally.other_sums) == pytest.approx(float(sums[1:].sum()), rel=1e-10)
+
+
+def test_the_bootstrap_counts_documents_as_often_as_drawn() -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
+    pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None, 16))
+    (tally,) = tally_attention(loaded, pieces, [relation], bootstrap=4, seed=3)["encoder"][1]
+    alone = [tally_attention(loaded, [p for p in pieces if p.document == d], [relation], bootstrap=0) for d in range(len(tiny.TEXTS))]
+    for r in range(4):
+        times = [np.random.default_rng([3, 0xB007, d]).poisson(1, 4)[r] for d in range(len(tiny.TEXTS))]
+        tallies = [(n, one["encoder"][1][0]) for n, one in zip(times, alone, strict=True) if one]
+        np.testing.assert_allclose(tally.boot_pairs[r].numpy(), sum(n * one.pairs.numpy() for n, one in tallies))
+        expected = sum(n * one.sums.numpy().reshape(3, relation.strata, -1).sum(1) for n, one in tallies)
+        np.testing.assert_allclose(tally.boot_sums[r].numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_uniform_attention_averages_one_hundredth() -> None:
+    """Debiased, every text averages .01: exactly so for every pair where attention is uniform, causal or not."""
+    for kind in tiny.MODELS:
+        tokenizer = tiny.tokenizer("bpe")
+        model = tiny.model(kind, len(tokenizer))
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if any(part in name for part in ("query", "key", "q_proj", "k_proj", "c_attn")):
+                    parameter.zero_()
+        loaded, vocabulary = checked(kind, model, tokenizer), whole_words(tokenizer)
+        relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
+        for _, (tally,) in tally_attention(loaded, windows(loaded, vocabulary, tiny.TEXTS, None, 24), [relation], bootstrap=3).values():
+            found = attention_effect(tally, matched=True)
+            assert found is not None
+            assert found.matched is not None
+            assert (found.same, found.different, found.matched.difference) == pytest.approx((0.01, 0.01, 0.0), abs=1e-12)
+
+
+def test_listed_pairs_are_tallied_alone() -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    token = np.array([vocabulary.token[vocabulary.number[word]] for word in ("bread", "butter", "judge", "court")])
+    pairs = PairRelation(token, np.array([[0, 1], [2, 3]]), len(tokenizer))
+    (tally,) = tally_attention(loaded, windows(loaded, vocabulary, ["bread butter judge", "court judge court", "bread court"], None), [pairs], bootstrap=0)[
+        "encoder"
+    ][1]
+    assert tally.pairs.tolist() == [2 + 4]
+
+
+def test_windows_cut_to_the_models_length() -> None:
+    tokenizer = tiny.tokenizer("wordpiece", 12)
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    assert loaded.window == 12
+    long = " ".join(tiny.WORDS)
+    pieces = list(windows(loaded, vocabulary, [long, "", "boat"], None))
+    assert max(len(piece.tokens) for piece in pieces) == 12
+    assert sum(len(piece.tokens) - 2 for piece in pieces) == len(tokenizer(long + " boat", add_special_tokens=False)["input_ids"])
+    assert [piece.document for piece in pieces][-1] == 2
+    assert len(list(windows(loaded, vocabulary, [long], 1))) == 1

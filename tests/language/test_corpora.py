@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import zstandard
+from pyarrow import parquet
+
+from topicscope import InputError
+from topicscope.language import Corpus
+from topicscope.language.corpora import reservoir
+
+TEXTS = ["first text", "second, with a comma", "third \u00e9\u4e2d"]
+
+
+def jsonl() -> bytes:
+    return "".join(json.dumps({"id": i, "text": text}) + "\n" for i, text in enumerate(TEXTS)).encode()
+
+
+def table() -> bytes:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, ["id", "text"])
+    writer.writeheader()
+    writer.writerows({"id": i, "text": text} for i, text in enumerate(TEXTS))
+    return stream.getvalue().encode()
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": lambda data: zstandard.ZstdCompressor().compress(data),
+}  # fmt: skip
+MAKERS: dict[str, Callable[[], bytes]] = {".jsonl": jsonl, ".csv": table, ".txt": lambda: "\n".join(TEXTS).encode()}
+
+
+@pytest.mark.parametrize("packing", PACKERS)
+@pytest.mark.parametrize("kind", MAKERS)
+def test_every_kind_packed_every_way(tmp_path: Path, kind: str, packing: str) -> None:
+    path = tmp_path / f"a{kind}{packing}"
+    path.write_bytes(PACKERS[packing](MAKERS[kind]()))
+    assert [text.strip() for text in Corpus([path])] == TEXTS
+    if packing != ".zst":  # its blocks are large: a cut may leave nothing
+        path.write_bytes(PACKERS[packing](MAKERS[kind]() * 400)[:-7])
+        assert len(list(Corpus([path]))) > 300, "what was whole is kept"
+
+
+def test_parquet_folders_and_patterns(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"id": [1, 2, 3], "text": TEXTS}), tmp_path / "a.parquet")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "b.txt").write_text("one\ntwo\n")
+    (tmp_path / "image.png").write_bytes(b"x")
+    assert list(Corpus([tmp_path / "a.parquet"])) == TEXTS
+    assert len(list(Corpus([tmp_path]))) == 5
+    assert len(list(Corpus([str(tmp_path / "**" / "*.txt")]))) == 2
+    with pytest.raises(InputError, match="has no field 'body'; it has 'id', 'text'"):
+        list(Corpus([tmp_path / "a.parquet"], "body"))
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 nonsense")
+    with pytest.raises(InputError, match="no Parquet file"):
+        list(Corpus([tmp_path / "bad.parquet"]))
+
+
+def test_broken_lines_and_encodings_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "fine"}\n{"text": \n[1, 2]\n{"text": 7}\n{"text": ""}\n{"text": "caf\xe9"}\n"bare"\n\n')
+    corpus = Corpus([path])
+    assert list(corpus) == ["fine", "caf\ufffd", "bare"]
+    assert corpus.counts == Counter({"documents": 3, "broken lines": 3, "empty": 2, "lines with bad encoding": 1})
+    assert corpus.summary() == "3 documents, 2 empty, 3 broken lines, 1 lines with bad encoding"
+
+
+def test_plain_text_is_split_as_it_looks(tmp_path: Path) -> None:
+    wiki = tmp_path / "wiki.raw"
+    wiki.write_text(" \n = First = \n \n text one \n \n = = Section = = \n \n more \n \n = Second = \n \n text two \n")
+    texts = list(Corpus([wiki]))
+    assert len(texts) == 2
+    assert "Section" in texts[0]
+    assert "text two" in texts[1]
+    paragraphs = tmp_path / "p.txt"
+    paragraphs.write_text("a\nb\n\nc\n")
+    assert [text.split() for text in Corpus([paragraphs])] == [["a", "b"], ["c"]]
+    assert [text.split() for text in Corpus([paragraphs], split="line")] == [["a"], ["b"], ["c"]]
+    assert [text.split() for text in Corpus([paragraphs], split="file")] == [["a", "b", "c"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("a.jsonl", '{"body": "x", "title": "y"}\n', "has no field 'text'; it has 'body', 'title'"),
+        ("a.csv", "body,title\nx,y\n", "has no field 'text'; it has 'body', 'title'"),
+        ("a.pdf", "x", "kind of file not known"),
+        ("a.txt", " \n\n", "has no text"),
+    ],
+)
+def test_complaints(tmp_path: Path, name: str, content: str, complaint: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=complaint):
+        Corpus([tmp_path / name]).sample(None)
+
+
+def test_no_such_corpus(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such corpus"):
+        Corpus([tmp_path / "nothing*.txt"])
+    with pytest.raises(InputError, match="has no text files"):
+        Corpus([tmp_path])
+
+
+def test_samples_are_uniform_seeded_and_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join(f"text {i}" for i in range(50)))
+    corpus = Corpus([path])
+    once = corpus.sample(10, 3)
+    assert once == corpus.sample(10, 3)
+    assert once != corpus.sample(10, 4)
+    numbers = [int(text.split()[1]) for text in once]
+    assert numbers == sorted(numbers)
+    rng = np.random.default_rng(0)
+    times = Counter(i for _ in range(4000) for i, _ in reservoir(((i, "") for i in range(20)), 5, rng))
+    assert all(abs(times[i] / 4000 - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 4000) for i in range(20))
+
+
+def test_the_hub_is_asked_for_what_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    fake = types.ModuleType("datasets")
+
+    def load_dataset(path: str, config: str | None, split: str, streaming: bool) -> list[dict[str, str]]:
+        asked.append((path, config, split, streaming))
+        return [{"text": "from the hub"}]
+
+    fake.load_dataset = load_dataset  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "datasets", fake)
+    assert list(Corpus(["hf:owner/name/config:test"])) == ["from the hub"]
+    list(Corpus(["hf:name"]))
+    assert asked == [("owner/name", "config", "test", True), ("name", None, "train", True)]

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.language import tiny
+from topicscope import InputError
+from topicscope.language import BACKENDS, Topics, assign, fit_topics, given_topics, whole_words
+from topicscope.language.cooccurrence import STRETCH, top_pairs
+
+
+def texts(count: int = 200, seed: int = 0) -> list[str]:
+    """Documents of one or two of the four topics."""
+    rng = np.random.default_rng(seed)
+    words = np.array(tiny.WORDS).reshape(4, 6)
+    return [" ".join(rng.choice(words[rng.choice(4, 1 + (rng.random() < 0.2))].ravel(), 30)) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Topics:
+    return fit_topics(texts(), whole_words(tiny.tokenizer("wordpiece")), 4, iterations=60, restarts=6)
+
+
+def test_the_topics_are_found(fitted: Topics) -> None:
+    found = {frozenset(fitted.top_words(k, 6)) for k in range(4)}
+    assert found == {frozenset(tiny.WORDS[6 * k : 6 * k + 6]) for k in range(4)}
+    np.testing.assert_allclose(fitted.probability.sum(1), 1, rtol=1e-5)
+    assert fitted.frequency.sum() == 200 * 30 == fitted.document_lengths.sum()
+    assert len(fitted.about["coherence"]) == 4
+    assert fitted.about["log_likelihood"][-1] > fitted.about["log_likelihood"][0]
+
+
+def test_the_same_seed_gives_the_same_bytes_and_the_folder_gives_them_back(fitted: Topics, tmp_path: Path) -> None:
+    again = fit_topics(texts(), whole_words(tiny.tokenizer("wordpiece")), 4, iterations=60, restarts=6)
+    fitted.save(tmp_path / "a")
+    again.save(tmp_path / "b")
+    for name in ("topics.json", "topics.safetensors"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    read = Topics.load(tmp_path / "a")
+    for field in dataclasses.fields(Topics):
+        np.testing.assert_array_equal(getattr(read, field.name), getattr(fitted, field.name))
+
+
+@pytest.mark.parametrize("damage", ["no folder", "cut json", "cut arrays", "other format"])
+def test_damaged_folders_are_refused(fitted: Topics, tmp_path: Path, damage: str) -> None:
+    fitted.save(tmp_path)
+    head, arrays = tmp_path / "topics.json", tmp_path / "topics.safetensors"
+    if damage == "no folder":
+        head.unlink()
+    elif damage == "cut json":
+        head.write_text(head.read_text()[:100])
+    elif damage == "cut arrays":
+        arrays.write_bytes(arrays.read_bytes()[:-50])
+    else:
+        head.write_text(json.dumps(json.loads(head.read_text()) | {"format": 99}))
+    with pytest.raises(InputError, match="topicscope topics"):
+        Topics.load(tmp_path)
+
+
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "tomotopy"])
+def test_other_backends_give_the_same_kind_of_result(backend: str) -> None:
+    pytest.importorskip({"sklearn": "sklearn", "gensim": "gensim"}[backend])
+    vocabulary = whole_words(tiny.tokenizer("wordpiece"))
+    one, two = (fit_topics(texts(), vocabulary, 4, backend=backend, iterations=60, seed=1) for _ in range(2))
+    assert np.array_equal(one.probability, two.probability)
+    np.testing.assert_allclose(one.probability.sum(1), 1, rtol=1e-5)
+    assert one.document_topics.shape == (200, 4)
+    pure = [max(len(set(one.top_words(k, 6)) & set(tiny.WORDS[6 * j : 6 * j + 6])) for j in range(4)) for k in range(4)]
+    assert sum(pure) >= 18
+
+
+def test_complaints() -> None:
+    vocabulary = whole_words(tiny.tokenizer("wordpiece"))
+    with pytest.raises(InputError, match="3 documents with words of the tokenizer are fewer than 4 topics"):
+        fit_topics([*texts(3), "", "!!!"], vocabulary, 4, min_documents=1)
+    with pytest.raises(InputError, match="no topic backend 'lda2vec'"):
+        fit_topics(texts(), vocabulary, 4, backend="lda2vec")
+
+
+def test_topics_of_another_tokenizer_are_refused(fitted: Topics) -> None:
+    fitted.check(whole_words(tiny.tokenizer("wordpiece")))
+    with pytest.raises(InputError, match="another tokenizer"):
+        fitted.check(whole_words(tiny.tokenizer("bpe")))
+
+
+def test_pyldavis(fitted: Topics) -> None:
+    pytest.importorskip("pyLDAvis")
+    prepared = fitted.to_pyldavis()
+    assert len(prepared.topic_coordinates) == 4
+
+
+def test_assignment_takes_the_likeliest_words(fitted: Topics) -> None:
+    size = fitted.vocabulary_size
+    one = assign(fitted, 6.5 / size)
+    assert one.membership.sizes.tolist() == [6, 6, 6, 6]
+    for k in range(4):
+        mine = {one.words[w] for w in one.membership.word[one.membership.topic == k]}
+        assert mine == set(fitted.top_words(k, 6))
+    many = assign(fitted, 10.5 / size, "many")
+    assert many.membership.sizes.tolist() == [10] * 4
+    single = assign(fitted, 10.5 / size, "one")
+    assert (single.membership.topics_of_word == 1).all()
+    for w, k in zip(single.membership.word, single.membership.topic, strict=True):  # a word stays where it is likeliest
+        number = fitted.words.index(single.words[w])
+        listed = [j for j in range(4) if number in np.argsort(-fitted.probability[j], kind="stable")[:10]]
+        assert k == max(listed, key=lambda j: fitted.probability[j, number])
+    with pytest.raises(InputError, match="keeps no word"):
+        assign(fitted, 0.5 / size)
+    with pytest.raises(InputError, match="keeps all 24 words"):
+        assign(fitted, 0.9)
+
+
+def test_topics_given_in_a_file(tmp_path: Path) -> None:
+    vocabulary = whole_words(tiny.tokenizer("wordpiece"))
+    rows = [("bread", "food"), ("butter", "food"), ("boat", "sea"), ("bread", "sea"), ("zzz", "food")]
+    (tmp_path / "a.csv").write_text("word,topic\n" + "".join(f"{w},{t}\n" for w, t in rows))
+    (tmp_path / "a.json").write_text(json.dumps({"food": ["bread", "butter", "zzz"], "sea": ["boat", "bread"]}))
+    for name in ("a.csv", "a.json"):
+        found = given_topics(tmp_path / name, vocabulary)
+        assert found.topics_per_word == "many"
+        assert {(found.words[w], found.names[k]) for w, k in zip(found.membership.word, found.membership.topic, strict=True)} == set(rows[:4])
+    (tmp_path / "b.json").write_text(json.dumps({"bread": "food", "boat": "sea"}))
+    assert given_topics(tmp_path / "b.json", vocabulary).topics_per_word == "one"
+    for name, content, complaint in [
+        ("c.csv", "a,b\nx,y\n", "columns word and topic"),
+        ("d.csv", "word,topic\nbread,x\n", "fewer than two topics"),
+        ("e.json", "[", "no JSON"),
+    ]:
+        (tmp_path / name).write_text(content)
+        with pytest.raises(InputError, match=complaint):
+            given_topics(tmp_path / name, vocabulary)
+
+
+@given(seed=st.integers(0, 10**6), count=st.integers(1, 12))
+def test_top_pairs_are_those_of_a_count_by_hand(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    documents = [rng.integers(0, 6, rng.integers(1, 130)) for _ in range(4)]
+    expected: dict[tuple[int, int], int] = {}
+    for document in documents:
+        for start in range(0, len(document), STRETCH):
+            there = sorted(set(document[start : start + STRETCH].tolist()))
+            for i in there:
+                for j in there:
+                    if i < j:
+                        expected[i, j] = expected.get((i, j), 0) + 1
+    best = sorted(expected.items(), key=lambda item: (-item[1], item[0]))[:count]
+    pairs, counts = top_pairs(documents, 6, count)
+    assert [(tuple(pair), n) for pair, n in zip(pairs.tolist(), counts.tolist(), strict=True)] == best
