@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.language import tiny
+from topicscope import InputError
+from topicscope.language import load_model, word_map, word_vectors
+from topicscope.language.models import checked, is_causal
+
+
+def folder(tmp_path: Path, kind: str = "encoder", tokens: str = "wordpiece") -> Path:
+    tokenizer = tiny.tokenizer(tokens)
+    tiny.model(kind, len(tokenizer)).float().save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("kind", tiny.MODELS)
+def test_models_load_from_folders_with_eager_attention(tmp_path: Path, kind: str) -> None:
+    loaded = load_model(folder(tmp_path, kind))
+    assert loaded.model.config._attn_implementation == "eager"
+    assert not loaded.model.training
+    assert is_causal(loaded.model.config) == (kind == "decoder")
+    assert loaded.window == 40
+    fresh, again, other = loaded.random(1), loaded.random(1), loaded.random(2)
+    weights = [model.model.get_input_embeddings().weight for model in (loaded, fresh, again, other)]
+    assert torch.equal(weights[1], weights[2])
+    assert not torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[1], weights[3])
+    assert fresh.variant == "random"
+
+
+def test_a_random_model_leaves_the_callers_dice_alone(tmp_path: Path) -> None:
+    loaded = load_model(folder(tmp_path))
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    loaded.random(9)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_complaints(tmp_path: Path) -> None:
+    model = folder(tmp_path)
+    with pytest.raises(InputError, match="no such model"):
+        load_model(tmp_path / "nothing here")
+    (tmp_path / "file.txt").write_text("x")
+    with pytest.raises(InputError, match="is a file"):
+        load_model(tmp_path / "file.txt")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no config.json"):
+        load_model(tmp_path / "empty")
+    weights = model / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="damaged or cut off"):
+        load_model(model)
+    weights.unlink()
+    with pytest.raises(InputError, match="no weights"):
+        load_model(model)
+    torch.save({}, model / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"pytorch_model\.bin only, a format that can run code"):
+        load_model(model)
+    weights.write_bytes(whole)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config | {"model_type": "no-such-type"}))
+    with pytest.raises(InputError, match="not to be loaded as a model|no tokenizer"):
+        load_model(model)
+
+
+def test_code_in_a_model_folder_is_not_run(tmp_path: Path) -> None:
+    model = folder(tmp_path)
+    config = json.loads((model / "config.json").read_text())
+    config |= {"model_type": "strange", "auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}}
+    (model / "config.json").write_text(json.dumps(config))
+    (model / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    with pytest.raises(InputError):
+        load_model(model)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_model_without_attention_is_refused() -> None:
+    class Plain(torch.nn.Module):
+        """An embedding with nothing after it."""
+
+        def __init__(self, size: int) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(size, 4)
+            self.config = tiny.model("encoder", size).config
+            self.device = torch.device("cpu")
+
+        def get_input_embeddings(self) -> torch.nn.Embedding:
+            return self.table
+
+        def forward(self, input_ids: torch.Tensor, **_: Any) -> Any:
+            return type("Out", (), {"attentions": None})()
+
+    tokenizer = tiny.tokenizer("wordpiece")
+    with pytest.raises(InputError, match="returns no attention weights"):
+        checked("plain", Plain(len(tokenizer)), tokenizer)
+
+
+def test_positions_after_the_padding_index_are_fewer(tmp_path: Path) -> None:
+    import transformers
+
+    tokenizer = tiny.tokenizer("bpe", 10**9)
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, max_position_embeddings=30, pad_token_id=1
+    )
+    build: Any = transformers.AutoModel.from_config
+    loaded = checked("roberta", build(config, attn_implementation="sdpa"), tokenizer)
+    assert loaded.window == 28  # positions 2, ..., 29
+    assert loaded.model.config._attn_implementation == "eager"
+    full = torch.full((1, loaded.window), 7)
+    loaded.model(input_ids=full)  # fits
+
+
+@pytest.mark.parametrize("kind", tiny.MODELS)
+def test_word_vectors_are_rows_of_the_matrix_or_what_the_layer_makes_of_them(kind: str) -> None:
+    tokenizer = tiny.tokenizer("bpe")
+    loaded = checked(kind, tiny.model(kind, len(tokenizer)), tokenizer)
+    token = np.array([5, 9, 30])
+    table = loaded.model.get_input_embeddings().weight.detach().numpy()
+    assert np.array_equal(word_vectors(loaded, token), table[token])
+    layer = word_vectors(loaded, token, layer=True)
+    assert layer.shape == (3, 16)
+    assert not np.allclose(layer, table[token])
+    if kind == "encoder":
+        embeddings = loaded.model.embeddings
+        by_hand = embeddings.LayerNorm(embeddings.word_embeddings.weight[token] + embeddings.position_embeddings.weight[0] + embeddings.token_type_embeddings.weight[0])
+        np.testing.assert_allclose(layer, by_hand.detach().numpy(), rtol=1e-10)
+
+
+def test_word_map_averages_pieces_and_marks_them() -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded = checked("encoder", tiny.model("encoder", len(tokenizer)), tokenizer)
+    found = word_map(loaded, [["bread", "butter"], ["judgeboat"]])
+    assert found.pieces[:2] == (1, 1)
+    assert found.pieces[2] > 1
+    assert found.labels == ["bread", "butter", "judgeboat*"]
+    pieces = tokenizer("judgeboat", add_special_tokens=False)["input_ids"]
+    table = loaded.model.get_input_embeddings().weight.detach().numpy()
+    mean, bread = table[pieces].mean(0), table[tokenizer.convert_tokens_to_ids("bread")]
+    assert found.cosine[0, 2] == pytest.approx(mean @ bread / np.linalg.norm(mean) / np.linalg.norm(bread), rel=1e-10)
+    same, different = found.means()
+    assert same == pytest.approx(found.cosine[0, 1])
+    assert different == pytest.approx(found.cosine[:2, 2].mean())
+    with pytest.raises(InputError, match="does not know"):
+        word_map(loaded, [["bread"], ["\u4e2d"]])
+    with pytest.raises(InputError, match="at least two words"):
+        word_map(loaded, [["bread"]])
+
+
+def test_folders_are_copied_nowhere(tmp_path: Path) -> None:
+    """Loading writes nothing beside the model."""
+    model = folder(tmp_path)
+    before = sorted(path.name for path in model.iterdir())
+    shutil.copytree(model, tmp_path / "copy")
+    load_model(tmp_path / "copy")
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == before

