@@ -54,7 +54,7 @@ def test_complaints(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a file"):
         load_model(tmp_path / "file.txt")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="no config.json"):
+    with pytest.raises(InputError, match="no config"):
         load_model(tmp_path / "empty")
     weights = model / "model.safetensors"
     whole = weights.read_bytes()
@@ -70,7 +70,7 @@ def test_complaints(tmp_path: Path) -> None:
     weights.write_bytes(whole)
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps(config | {"model_type": "no-such-type"}))
-    with pytest.raises(InputError, match="not to be loaded as a model|no tokenizer"):
+    with pytest.raises(InputError, match=r"not to be loaded as a model|no tokenizer"):
         load_model(model)
 
 
@@ -133,7 +133,9 @@ def test_word_vectors_are_rows_of_the_matrix_or_what_the_layer_makes_of_them(kin
     assert not np.allclose(layer, table[token])
     if kind == "encoder":
         embeddings = loaded.model.embeddings
-        by_hand = embeddings.LayerNorm(embeddings.word_embeddings.weight[token] + embeddings.position_embeddings.weight[0] + embeddings.token_type_embeddings.weight[0])
+        by_hand = embeddings.LayerNorm(
+            embeddings.word_embeddings.weight[token] + embeddings.position_embeddings.weight[0] + embeddings.token_type_embeddings.weight[0]
+        )
         np.testing.assert_allclose(layer, by_hand.detach().numpy(), rtol=1e-10)
 
 

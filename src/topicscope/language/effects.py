@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -70,25 +71,33 @@ def effect(
         shuffled = null[0] - null[1]
         null_interval = interval(shuffled)
         p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
-    equal = None if matched is None else Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
+    equal = None if matched is None or not np.isfinite(matched[:2]).all() else Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
     return Effect(
         same, different, same - different, same / different if defined else None, interval(boot[0] - boot[1]), interval(ratios) if defined else None,
         null_interval, p_value, equal, same_word,
     )  # fmt: skip
 
 
-def embedding_effect(sums: PairSums, resamples: int, seed: int, null: tuple[np.ndarray, np.ndarray] | None, *, matched: bool) -> Effect | None:
-    """Bootstrap over topics."""
-    topics = len(sums.same)
-    times = np.random.default_rng([seed, 0xE3B]).multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
-    same, different = (float(mean) for mean in sums.means())
-    plain = PairSums(*(x.sum(-1, keepdims=True) for x in (sums.same, sums.same_pairs, sums.between, sums.between_pairs)))
+def embedding_effect(models: Sequence[PairSums], resamples: int, seed: int, null: tuple[np.ndarray, np.ndarray] | None, *, matched: bool) -> Effect | None:
+    """Bootstrap over topics; where there are several models (fresh initialisations), their mean, and bootstrap over them too."""
+    topics, rng = len(models[0].same), np.random.default_rng([seed, 0xE3B])
+    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
+    drawn = rng.multinomial(len(models), np.full(len(models), 1 / len(models)), resamples) / len(models)  # R x models
+
+    def means(*, matched: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Same and different: the figure itself, then its resamples."""
+        used = models if matched else [m.pooled() for m in models]
+        whole = np.mean([m.means(matched=matched) for m in used], 0)  # 2
+        each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
+        resampled = np.einsum("rm,mkr->kr", drawn, each)
+        return whole, resampled
+
+    (same, different), boot = means(matched=False)
     equal = None
     if matched:
-        left, right = (float(mean) for mean in sums.means(matched=True))
-        resampled = sums.means(times, matched=True)
-        equal = (left, right, resampled[0] - resampled[1])
-    return effect(same, different, plain.means(times), null, equal)
+        (left, right), resampled = means(matched=True)
+        equal = (float(left), float(right), resampled[0] - resampled[1])
+    return effect(float(same), float(different), (boot[0], boot[1]), null, equal)
 
 
 def attention_effect(tally: PartTally, head: int | None = None, *, matched: bool = False) -> Effect | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ class LoadedModel:
         import transformers
 
         state = torch.get_rng_state()
-        torch.manual_seed(seed)
+        torch.manual_seed(zlib.crc32(f"{seed} {Path(self.name).name}".encode()))  # models of the same shape are not to share their chance
         try:
             with _quiet():
                 build: Any = transformers.AutoModel.from_config

@@ -173,12 +173,13 @@ def embedding_row(loaded: LoadedModel, assignment: Assignment, settings: Setting
     row: dict[str, Any] = {}
     sums: dict[str, PairSums] = {}
     for suffix, vectors in (("", raws), ("_centred", [raw - raw.mean(0) for raw in raws])):
-        # side by side and scaled, the vectors of several models have the mean of their dot products
         for name, parts in (("cosine", [unit(v) for v in vectors]), ("dot", vectors)):
+            # side by side and scaled, the vectors of several models have the mean of their dot products
             u = np.concatenate(parts, 1) / np.sqrt(len(parts))
-            null = shuffled_means(u, assignment.membership, settings.shuffles, settings.seed) if settings.shuffles else None
-            sums[name + suffix] = pair_sums(u, assignment.membership, bins)
-            row[name + suffix] = _dict(embedding_effect(sums[name + suffix], settings.bootstrap, settings.seed, null, matched=settings.matched))
+            null = shuffled_means(u, assignment.membership, settings.shuffles // len(parts), settings.seed) if settings.shuffles else None
+            each = [pair_sums(part, assignment.membership, bins) for part in parts]
+            sums[name + suffix] = each[0]
+            row[name + suffix] = _dict(embedding_effect(each, settings.bootstrap, settings.seed, null, matched=settings.matched))
     return row, sums
 
 

@@ -75,6 +75,10 @@ class PairSums:
             right = np.where(usable > 0, between / np.where(between_pairs > 0, between_pairs, 1), 0)
             return (share * left).sum(-1), (share * right).sum(-1)
 
+    def pooled(self) -> PairSums:
+        """All strata together."""
+        return PairSums(*(x.sum(-1, keepdims=True) for x in (self.same, self.same_pairs, self.between, self.between_pairs)))
+
     def topic_means(self) -> Float[np.ndarray, " K"]:
         """The same-topic mean of each topic; NaN where it has one word only."""
         return _mean(self.same.sum(-1), self.same_pairs.sum(-1))
