@@ -27,7 +27,7 @@ def command(
     topics_per_word: Annotated[str, typer.Option(help="one (Table 1), many (Table 5) or both.")] = "one",
     topics: Annotated[Path | None, typer.Option(help="Fitted topics (folder of 'topicscope topics'), or a CSV/JSON file of words and topics.")] = None,
     number: Annotated[int, typer.Option(help="Topics to fit where none are given.", min=2)] = 100,
-    iterations: Annotated[int, typer.Option(help="Sweeps of that fit.", min=1)] = 150,
+    iterations: Annotated[int, typer.Option(help="Sweeps of that fit.", min=1)] = 120,
     max_documents: Annotated[int, typer.Option(help="Documents that topics are fitted to, sampled.", min=1)] = 2500,
     documents: Annotated[int, typer.Option(help="Documents of the attention pass, sampled.", min=1)] = 250,
     windows: Annotated[int, typer.Option(help="Pieces of the model's length taken of each document.", min=1)] = 2,

@@ -28,7 +28,7 @@ def command(
     tokenizer: Annotated[str, typer.Option("--tokenizer", help="Model whose tokenizer is used: folder or hub id.")],
     topics: Annotated[int, typer.Option(help="Number of topics.", min=2)] = 100,
     backend: Annotated[str, typer.Option(help="tomotopy, sklearn or gensim.")] = "tomotopy",
-    iterations: Annotated[int, typer.Option(help="Gibbs sweeps (other backends: ten for a pass).", min=1)] = 150,
+    iterations: Annotated[int, typer.Option(help="Gibbs sweeps (other backends: ten for a pass).", min=1)] = 120,
     text_field: FieldOption = "text",
     split_text: SplitOption = "auto",
     max_documents: Annotated[int | None, typer.Option(help="A random sample of so many documents.", min=1)] = 2500,

@@ -5,6 +5,7 @@ loaded = load_model("bert-mini-wiki"); loaded.model, loaded.tokenizer, loaded.wi
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 import zlib
@@ -84,6 +85,8 @@ def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
         if type(error).__name__ != "SafetensorError":
             raise
         raise InputError(f"{name}: its weights file is damaged or cut off ({_first_line(error)})") from None
+    if device == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # has to stand before the first product
     return checked(str(name), model.to(device).eval(), tokenizer)
 
 

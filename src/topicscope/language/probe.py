@@ -23,7 +23,7 @@ from topicscope.language.relations import PairRelation, Relation, TopicRelation
 from topicscope.language.topics import Topics, word_documents
 from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words
 from topicscope.measure.pairs import PairSums, frequency_bins, pair_sums, shuffled_means
-from topicscope.threads import one_thread
+from topicscope.threads import repeatable
 
 THRESHOLDS = (0.0005, 0.001, 0.002)
 RANDOM_MODELS = 5
@@ -94,7 +94,7 @@ def probe_model(
 ) -> Probe:
     """The trained model, and the same architecture with fresh weights beside it."""
     assignments = assignments_of(topics, vocabulary, texts, settings)
-    with one_thread():
+    with repeatable():
         pieces = list(windows(loaded, vocabulary, texts, settings.windows, settings.window_length))
         if not any(len(piece.places) for piece in pieces):
             raise InputError("the texts hold no whole words of this model's vocabulary")

@@ -113,7 +113,7 @@ def fit_topics(
     topics: int = 100,
     *,
     backend: str = "tomotopy",
-    iterations: int = 150,
+    iterations: int = 120,
     min_documents: int = 5,
     restarts: int = 1,
     seed: int = 0,

@@ -1,0 +1,148 @@
+"""The language half's speed: the attention pass against a bare forward pass, embedding statistics, topic fitting. Made-up text and weights."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from topicscope.bench.sandbox import Row, Say, matrix_rate, seconds
+from topicscope.language.assignment import Assignment
+from topicscope.language.attention import CHUNK, Window, batches, chunks, padded, tally_attention
+from topicscope.language.cooccurrence import top_pairs
+from topicscope.language.effects import embedding_effect
+from topicscope.language.models import LoadedModel, attention_of
+from topicscope.language.probe import THRESHOLDS, unit
+from topicscope.language.relations import TopicRelation
+from topicscope.language.topics import PAIRS, best, coherence, fit_tomotopy
+from topicscope.measure.pairs import Membership, frequency_bins, pair_sums, shuffled_means
+from topicscope.threads import one_thread
+
+TOPICS, LENGTH, WHOLE_WORDS = 100, 256, 65
+
+
+def bench_language(device: str = "cpu", *, quick: bool = False, say: Say = lambda _: None) -> list[Row]:
+    with one_thread():
+        say("attention pass")
+        rows = attention_rows(device, 24 if quick else 96, 1 if quick else 5)
+        say("embedding statistics")
+        rows.append(embedding_row(50 if quick else 1000))
+        say("topic fitting")
+        rows.append(topics_row(100 if quick else 2500, 10 if quick else 120))
+    return rows
+
+
+def assignment(vocabulary: int, threshold: float, rng: np.random.Generator) -> Assignment:
+    """The `threshold * V` words of each topic, no word in two."""
+    count = int(threshold * vocabulary)
+    token = rng.permutation(vocabulary)[: TOPICS * count]
+    membership = Membership(np.arange(len(token)), np.repeat(np.arange(TOPICS), count), len(token), TOPICS)
+    return Assignment(token, ("",) * len(token), rng.pareto(1, len(token)), membership, threshold, "one", ("",) * TOPICS)
+
+
+def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
+    """A small BERT (4 layers, 4 heads, 256), windows of 256 tokens of which a quarter are whole words; three thresholds, 100 shuffles."""
+    import transformers
+
+    vocabulary, rng = 16_000, np.random.default_rng(0)
+    config = transformers.BertConfig(vocab_size=vocabulary, hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024)
+    build: Any = transformers.AutoModel.from_config
+    model = build(config, attn_implementation="eager").to(device).eval()
+    loaded = LoadedModel("bench", model, SimpleNamespace(pad_token_id=0), LENGTH)
+    nested = assignment(vocabulary, THRESHOLDS[-1], rng)  # the words of a smaller threshold are among those of a larger one
+    relations = [TopicRelation(first_words(nested, int(t * vocabulary)), vocabulary, 100, device=torch.device(device)) for t in THRESHOLDS]
+
+    def window(document: int) -> Window:
+        tokens, places = rng.integers(0, vocabulary, LENGTH), np.sort(rng.choice(LENGTH, WHOLE_WORDS, replace=False))
+        tokens[places] = np.where(rng.random(WHOLE_WORDS) < 0.6, rng.choice(nested.token, WHOLE_WORDS), tokens[places])
+        return Window(document, tokens, places)
+
+    pieces = [window(i // 2) for i in range(count)]
+
+    def bare() -> None:
+        for chunk in chunks(pieces, CHUNK):
+            for batch in batches(chunk):
+                attention_of(loaded, *padded(batch, loaded))
+
+    def ours() -> None:
+        tally_attention(loaded, pieces, relations)
+
+    ours()
+    times = [(seconds(bare, device), seconds(ours, device)) for _ in range(rounds)]
+    plain, mine = (statistics.median(side) / count for side in zip(*times, strict=True))
+    row = Row("attention pass, a window of 256 tokens", "s a window", mine, {"bare forward pass": plain}, aim="at most 1.15 of the forward pass")
+    row.floor, row.floor_is = plain, "the forward pass"
+    row.over_floor = mine / plain
+    row.met = mine <= 1.15 * plain
+    tally_attention(loaded, (window(i // 2) for i in range(64)), relations)  # two full batches
+    before = peak_memory()
+    tally_attention(loaded, (window(i // 2) for i in range(256)), relations)
+    grown = peak_memory() - before
+    memory = Row("more memory for four times the documents", "GB", max(grown, 0.0), aim="none (under .05)", met=grown < 0.05)
+    return [row, memory]
+
+
+def first_words(nested: Assignment, count: int) -> Assignment:
+    """The first `count` words of each topic."""
+    each = len(nested.token) // TOPICS
+    kept = np.concatenate([np.arange(k * each, k * each + count) for k in range(TOPICS)])
+    membership = Membership(np.arange(len(kept)), np.repeat(np.arange(TOPICS), count), len(kept), TOPICS)
+    return Assignment(nested.token[kept], ("",) * len(kept), nested.frequency[kept], membership, None, "one", nested.names)
+
+
+def peak_memory() -> float:
+    """GB, of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+
+
+def embedding_row(shuffles: int) -> Row:
+    """Cosine and dot product of 30,522 x 768 at three thresholds: exact means, bootstrap, matched frequencies, shuffled topics."""
+    rng = np.random.default_rng(1)
+    table = rng.normal(size=(30_522, 768)).astype(np.float32)
+    assignments = [assignment(len(table), threshold, rng) for threshold in THRESHOLDS]
+
+    def ours() -> None:
+        for a in assignments:
+            raw = table[a.token].astype(float)
+            for u in (unit(raw), raw):
+                null = shuffled_means(u, a.membership, shuffles, 0)
+                embedding_effect([pair_sums(u, a.membership, frequency_bins(a.frequency))], 1000, 0, null, matched=True)
+
+    def plain() -> None:
+        """One evaluation for the largest threshold with a matrix of words by words."""
+        a = assignments[-1]
+        u = torch.from_numpy(unit(table[a.token].astype(float))).float()
+        same = torch.from_numpy(a.membership.topic[:, None] == a.membership.topic)
+        gram = u @ u.T
+        (gram[same].sum(), gram[~same].sum())
+
+    each = sum(len(a.token) ** 2 for a in assignments) / len(assignments[-1].token) ** 2
+    mine, matrix = seconds(ours), seconds(plain) * each * 2 * (1 + shuffles)
+    flops = 2 * 2 * shuffles * sum(len(a.token) for a in assignments) * table.shape[1] / 2
+    row = Row(f"embedding statistics, 30,522 x 768, three thresholds, {shuffles:,} shuffles", "CPU s", mine, {"word-by-word matrices (one measured)": matrix})
+    row.floor, row.floor_is = flops / matrix_rate("cpu"), f"{flops / 1e9:.0f} G additions at the matrix rate"
+    row.over_floor = mine / row.floor
+    row.aim, row.met = "under 10 CPU s", mine < 10
+    return row
+
+
+def topics_row(documents: int, iterations: int) -> Row:
+    """100 topics on as many words as 2,500 articles have, drawn from 100 topics; tokenising (some 25 s) not counted."""
+    rng, words = np.random.default_rng(2), 9000
+    law = 1 / np.arange(1, words + 1)
+    shares = rng.dirichlet(np.full(TOPICS, 0.05), documents)
+    orders = np.stack([rng.permutation(words) for _ in range(TOPICS)])
+    texts = [orders[rng.choice(TOPICS, 960, p=share), rng.choice(words, 960, p=law / law.sum())] for share in shares]
+
+    def ours() -> None:
+        probability, _, _ = fit_tomotopy(texts, words, TOPICS, iterations, 0, None)
+        coherence(texts, [best(row, 10) for row in probability])
+        top_pairs(texts, words, PAIRS)
+
+    mine = seconds(ours)
+    return Row(f"fitting 100 topics to {documents:,} articles, {iterations} sweeps", "CPU s", mine, aim="under 90 CPU s", met=mine < 90)
