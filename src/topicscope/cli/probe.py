@@ -118,7 +118,7 @@ def fit(source: Any, vocabulary: Any, number: int, iterations: int, max_document
 
 
 def show(found: Probe) -> None:
-    from topicscope.paper.probing import cooccurrence_table, head_table, ratio_table
+    from topicscope.paper.probing import answers, cooccurrence_table, head_table, ratio_table
 
     for table in (
         ratio_table(found.rows),
@@ -126,6 +126,8 @@ def show(found: Probe) -> None:
         *([cooccurrence_table(found.cooccurrence)] if found.cooccurrence else []),
     ):
         print_table(table)
+    for line in answers(found.rows, found.heads):
+        typer.echo(line)
 
 
 def print_table(data: TableData) -> None:
@@ -163,15 +165,25 @@ def write(out: Path, found: Probe, models: list[str], corpus: list[str]) -> None
     said = f"topicscope probe {' '.join(models)} --corpus {' '.join(corpus)}"
     sections = []
     claims = {
-        "ratios": "Same-topic words are nearer and attend each other more.", "effects": "Is it more than chance, or word frequency?",
+        "ratios": "Are words of a topic nearer, and do they attend each other more?", "effects": "Is it more than chance, or word frequency?",
         "heads": "Which heads carry topics?", "topics": "Which topics are tight, and which near each other?",
         "cooccurrence": "Topics against co-occurrence (Table 2).",
     }  # fmt: skip
+    notes = {
+        "ratios": "Same-topic mean over different-topic mean; 'undefined' over a mean that may be zero. Attention is that of the encoder where there is one.",
+        "effects": "Difference: same-topic mean less different-topic mean. 95%: bootstrap over topics (embeddings) or documents (attention). "
+        "Shuffled topics: the middle 95% of the difference when topics are handed to words at random; p: how often that does as well. Matched frequencies: the difference when the "
+        "different-topic pairs have the word frequencies of the same-topic pairs. Random weights: the mean of five fresh models for embeddings, one for attention.",
+        "heads": "Attention is debiased (weight x positions that can be attended / 100): without any preference every head has .01. Counted from 0.",
+        "topics": "The tightest and the loosest topics, and the topics nearest to and farthest from them.",
+        "cooccurrence": "As many pairs as a topic has, those that stand in the same fifty words of text most often.",
+    }
     for name, table in tables.items():
         short = probing.head_table(found.heads) if name == "heads" else table
-        sections.append(Section(name, claims[name], "-", "-", "-", "-", "skipped", "measured, not judged", 0.0, said, {}, figures.get(name, []), [short]))
+        sections.append(Section(name, claims[name], "-", "-", "-", "-", "skipped", notes[name], 0.0, said, {}, figures.get(name, []), [short], judged=False))
     runs.write_json(out / "results.json", found.as_dict())
-    write_page(out / "report.html", "topicscope probe", f"Models: {', '.join(map(probing.short, models))}. Text: {', '.join(corpus)}.", sections)
+    intro = [f"Models: {', '.join(map(probing.short, models))}. Text: {', '.join(corpus)}.", *probing.answers(found.rows, found.heads)]
+    write_page(out / "report.html", "topicscope probe", "\n\n".join(intro), sections)
 
 
 def words(

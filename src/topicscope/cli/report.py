@@ -30,7 +30,7 @@ def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicsco
     outcome = describe_run(run)
     section = Section(
         "run", "One training run.", "-", outcome.paper, outcome.theory, outcome.measured, outcome.verdict, outcome.reason, 0.0,
-        f"topicscope train --config {folder / 'config.yaml'}", outcome.config, outcome.figures, outcome.tables,
+        f"topicscope train --config {folder / 'config.yaml'}", outcome.config, outcome.figures, outcome.tables, False,
     )  # fmt: skip
     write_page(folder / "report.html", f"topicscope: {folder.name}", "A training run: loss, norms, stages, matrices, attention.", [section])
     typer.echo(f"written: {folder / 'report.html'}")

@@ -47,14 +47,15 @@ def ratio_outcome(context: Context, name: str, kind: str, judged: tuple[str, ...
         if r[m] is None or r[m]["interval"] is None or r[m]["interval"][0] <= 0
     ]
     falls = all(
-        ratios == sorted(ratios, reverse=True)
+        ratios[0] > ratios[-1]
         for model in context.models
         for ratios in [[r["attention"]["ratio"] for r in trained if r["model"] == model and r["attention"] is not None]]
     )
     none = all(r["attention"] is not None and abs(r["attention"]["ratio"] - 1) < 0.01 for r in fresh)
     ok = not weak and falls and none
     reason = ("every effect has an interval above zero" if not weak else f"no effect: {', '.join(weak)}") + "; the attention ratio "
-    reason += f"{'falls' if falls else 'does not fall'} as the threshold grows; random models {'show none' if none else 'show an effect'} in attention"
+    reason += f"{'falls' if falls else 'does not fall'} from the smallest threshold to the largest; "
+    reason += f"random models {'show none' if none else 'show an effect'} in attention"
     return Outcome(
         "; ".join(f"{probing.short(m)}: {probing.family(m, kind)}" for m in context.models),
         "-",

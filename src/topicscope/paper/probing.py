@@ -30,13 +30,13 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def span(ends: Any) -> str:
-    return "-" if ends is None else f"[{ends[0]:.3g}, {ends[1]:.3g}]"
+    return "-" if ends is None else f"[{ends[0]:.4g}, {ends[1]:.4g}]"
 
 
 def ratio(effect: dict[str, Any] | None) -> str:
     if effect is None:
         return "-"
-    return "undefined" if effect["ratio"] is None else f"{effect['ratio']:.3g} {span(effect['ratio_interval'])}"
+    return "undefined" if effect["ratio"] is None else f"{effect['ratio']:.4g} {span(effect['ratio_interval'])}"
 
 
 def family(model: str, kind: str) -> str:
@@ -100,10 +100,37 @@ def ratio_figure(rows: list[dict[str, Any]]) -> Figure:
             if mine and (key[1] == "trained" or m == "attention"):
                 ends = [r[m]["ratio_interval"] or (r[m]["ratio"],) * 2 for r in mine]
                 name = short(key[0]) + ("" if key[1] == "trained" else ", random weights")
+                group = None if key[1] == "trained" else "random weights, all models"
                 xs, ys = [r["threshold"] for r in mine], [r[m]["ratio"] for r in mine]
-                series.append(Series(name, xs, ys, [e[0] for e in ends], [e[1] for e in ends], markers=True))
+                series.append(Series(name, xs, ys, [e[0] for e in ends], [e[1] for e in ends], group, markers=True))
         panels.append(Lines(m, series, "threshold", "same / different", log_x=True, levels=[(1.0, "no effect")]))
     return Figure("probe-ratios", "Same topic over different topic", "Ratios of cosine, dot product and attention against the threshold.", panels, columns=3)
+
+
+def answers(rows: list[dict[str, Any]], heads: list[dict[str, Any]]) -> list[str]:
+    """A sentence a model: what it shows at the first threshold, and whether that survives the controls that were on."""
+    said = []
+    for model in dict.fromkeys(r["model"] for r in rows):
+        row = next(r for r in rows if r["model"] == model and r["variant"] == "trained")
+        parts = []
+        for name, m in (("embeddings", "cosine"), ("attention", "attention")):
+            e = row[m]
+            if e is None or e["interval"] is None:
+                parts.append(f"{name}: too few pairs")
+                continue
+            checks = [("above zero", e["interval"][0] > 0)]
+            if e["p_value"] is not None:
+                checks.append(("beyond shuffled topics", e["p_value"] <= 0.05))
+            if e["matched"] is not None and e["matched"]["interval"] is not None:
+                checks.append(("at equal frequencies", e["matched"]["interval"][0] > 0))
+            good, bad = ([text for text, ok in checks if ok is wanted] for wanted in (True, False))
+            verdict = "yes" if not bad else "no" if not good or not checks[0][1] else "unsure"
+            parts.append(f"{name}: {verdict} ({', '.join(good + [f'not {text}' for text in bad])})")
+        mine = [h for h in heads if h["model"] == model and h["ratio"] is not None and h["threshold"] == row["threshold"]]
+        best = max(mine, key=lambda h: h["ratio"], default=None)
+        where = "" if best is None else f"; strongest head: {best['part']} layer {best['layer']}, head {best['head']} (ratio {ratio(best)})"
+        said.append(f"{short(model)} encodes topics? {'; '.join(parts)}{where}.")
+    return said
 
 
 def head_figures(heads: list[dict[str, Any]]) -> list[Figure]:
@@ -131,7 +158,7 @@ def head_table(heads: list[dict[str, Any]], count: int = 10) -> TableData:
     return TableData("Heads that attend to their topic most", ["model", "part", "layer", "head", "ratio (95%)", "same", "different"], rows)
 
 
-def topic_figures(topics: list[dict[str, Any]], count: int = 12) -> list[Figure]:
+def topic_figures(topics: list[dict[str, Any]], count: int = 8) -> list[Figure]:
     """Mean cosine inside the tightest and the loosest topics of each model."""
     figures: list[Figure] = []
     for model in dict.fromkeys(t["model"] for t in topics):

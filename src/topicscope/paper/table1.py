@@ -15,7 +15,7 @@ EXPERIMENT = Experiment(
     "table1",
     "Words of a topic have nearer embeddings, and attend each other more, in real language models (one topic a word).",
     "For every model and threshold cosine, dot product and attention have a 95% interval of the difference above zero; "
-    "the attention ratio falls as the threshold grows; random models have an attention ratio within .01 of 1.",
+    "the attention ratio falls from the smallest threshold to the largest; random models have an attention ratio within .01 of 1.",
     table1,
     1,
     needs_models=True,

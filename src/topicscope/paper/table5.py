@@ -15,7 +15,7 @@ EXPERIMENT = Experiment(
     "table5",
     "The same with words in several topics: attention still shows it.",
     "For every model and threshold attention has a 95% interval of the difference above zero; "
-    "the attention ratio falls as the threshold grows; random models have an attention ratio within .01 of 1.",
+    "the attention ratio falls from the smallest threshold to the largest; random models have an attention ratio within .01 of 1.",
     table5,
     1,
     needs_models=True,

@@ -28,6 +28,7 @@ DASHES = ("-", "--", ":", "-.")
 GREY = "#808080"  # levels and bands: seen on white and on black
 BAND_ALPHAS = (0.13, 0.28)
 PANEL_WIDTH, PANEL_HEIGHT, LINE = 3.7, 3.2, 0.2  # inches; LINE: of text
+CATEGORY_WIDTH = 0.48
 TITLE_LETTERS, LABEL_LETTERS, LEGEND_LETTERS = 32, 28, 32  # where lines of text end
 MOST_TICKS = 10
 LABEL_BOX = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
@@ -58,7 +59,7 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
         ]
         below = math.ceil(len(_legend_labels(figure.panels[0])) / _shared_columns(_legend_labels(figure.panels[0]), columns)) if shared else 0  # type: ignore[arg-type]
         title = _wrapped(figure.title, 34 * columns)
-        width = PANEL_WIDTH * columns if columns > 1 else 1.4 * PANEL_WIDTH
+        width = PANEL_WIDTH * columns if columns > 1 else max(1.4 * PANEL_WIDTH, CATEGORY_WIDTH * most_categories(figure))
         canvas = Canvas(figsize=(width, sum(heights) + LINE * (title.count("\n") + 2 + below)))
         canvas.suptitle(title, fontsize=13)
         grid = canvas.subplots(rows, columns, squeeze=False, height_ratios=heights)
@@ -72,6 +73,10 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
         for axes in grid.flat[len(figure.panels) :]:
             axes.set_axis_off()
         return save(canvas, folder, figure.name)
+
+
+def most_categories(figure: Figure) -> int:
+    return max((len(panel.categories) for panel in figure.panels if isinstance(panel, Points)), default=0)
 
 
 def write_csv(figure: Figure, folder: Path) -> list[Path]:
@@ -242,7 +247,7 @@ def _draw_points(axes: Axes, points: Points, pens_of: dict[str, Pen]) -> None:
         axes.errorbar(x, y, yerr=error, fmt="o", markersize=5, capsize=3, linewidth=1.6, color=pens_of[pen_key(series)].colour)
     crowded = len(points.categories) * max(map(len, points.categories), default=0) > 36
     turned: Any = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    axes.set_xticks(range(len(points.categories)), [_wrapped(category, 14) for category in points.categories], **turned)
+    axes.set_xticks(range(len(points.categories)), [_wrapped(category, 24 if crowded else 14) for category in points.categories], **turned)
     axes.set(ylabel=_wrapped(points.y_label, LABEL_LETTERS), xlim=(-0.5, len(points.categories) - 0.5))
     _draw_levels(axes, points.levels)
 

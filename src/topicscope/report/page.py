@@ -48,6 +48,7 @@ class Section:
     config: dict[str, Any] = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
     tables: list[TableData] = field(default_factory=list)
+    judged: bool = True  # False: measured, with no claim to compare with
 
 
 def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> None:
@@ -60,6 +61,7 @@ def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> N
         paragraphs=[paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()],
         sections=list(zip(anchors([section.id for section in sections]), sections, strict=True)),
         summary=", ".join(f"{counts[verdict]} {verdict}" for verdict in ("reproduced", "not reproduced", "skipped") if counts[verdict]),
+        judged=any(section.judged for section in sections),
         plotly=Markup(get_plotlyjs()),
     )
     write(path, page.encode())
