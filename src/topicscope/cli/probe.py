@@ -172,8 +172,9 @@ def write(out: Path, found: Probe, models: list[str], corpus: list[str]) -> None
     notes = {
         "ratios": "Same-topic mean over different-topic mean; 'undefined' over a mean that may be zero. Attention is that of the encoder where there is one.",
         "effects": "Difference: same-topic mean less different-topic mean. 95%: bootstrap over topics (embeddings) or documents (attention). "
-        "Shuffled topics: the middle 95% of the difference when topics are handed to words at random; p: how often that does as well. Matched frequencies: the difference when the "
-        "different-topic pairs have the word frequencies of the same-topic pairs. Random weights: the mean of five fresh models for embeddings, one for attention.",
+        "Shuffled topics: the middle 95% of the difference when topics are handed to words at random; p: how often that does as well. "
+        "Matched frequencies: the difference when the different-topic pairs have the word frequencies of the same-topic pairs. "
+        "Random weights: the mean of five fresh models for embeddings, one for attention.",
         "heads": "Attention is debiased (weight x positions that can be attended / 100): without any preference every head has .01. Counted from 0.",
         "topics": "The tightest and the loosest topics, and the topics nearest to and farthest from them.",
         "cooccurrence": "As many pairs as a topic has, those that stand in the same fifty words of text most often.",
