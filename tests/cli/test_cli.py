@@ -156,3 +156,20 @@ def test_bench_prints_rows_with_floors() -> None:
     for row in report["rows"]:
         assert row["ours"] >= 0
         assert row["floor"] is None or row["over_floor"] > 0
+
+
+COMMANDS = ("train", "reproduce", "list", "topics", "probe", "words", "show", "report", "bench", "theory theorem1", "theory theorem2", "theory theorem3",
+            "theory theorem5", "theory landscape", "theory verify")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    shown = topicscope(*command.split(), "--help").stdout
+    assert "Example: topicscope" in " ".join(shown.split())
+
+
+def test_the_list_of_commands_is_quick_to_come() -> None:
+    """Help does not wait for PyTorch."""
+    lines = ["import sys", "sys.argv = ['topicscope', '--help']", "from topicscope.cli.main import main", "try: main()", "except SystemExit: pass"]
+    code = "\n".join([*lines, "assert 'torch' not in sys.modules"])
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from importlib import util
@@ -107,9 +108,23 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
         assert {"same", "different", "difference", "ratio", "interval", "null_interval"} <= set(row[measure])
     assert {"model", "layer", "head", "ratio"} <= set(found["heads"][0])
     assert found == json.loads((out / "results.json").read_text())
-    assert {"report.html", "ratios.csv", "effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "figures", "topics-1"} <= {p.name for p in out.iterdir()}
+    assert {"report.html", "probe.json", "effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "figures", "topics-1"} <= {p.name for p in out.iterdir()}
     again = topicscope("probe", str(model), "--corpus", str(corpus), *common, "--topics", str(out / "topics-1"), "--json")
     assert json.loads(again.stdout) == found
+    with (out / "effects.csv").open() as stream:
+        first = next(csv.DictReader(stream))
+    assert float(first["same"]) == row["cosine"]["same"]
+    assert float(first["interval_high"]) == row["cosine"]["interval"][1]
+    page = (out / "report.html").read_bytes()
+    topicscope("report", str(out))
+    assert (out / "report.html").read_bytes() == page
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    for name in ("results.json", "topics.json", "words.json"):
+        (foreign / name).write_text("mine")
+    assert "holds something else" in topicscope("probe", str(model), "--corpus", str(corpus), "--out", str(foreign), code=2).stderr
+    assert "holds something else" in topicscope("topics", str(corpus), "--tokenizer", str(model), "--out", str(foreign), code=2).stderr
+    assert "holds something else" in topicscope("words", str(model), "bread", "butter", "--out", str(foreign), code=2).stderr
     shown = topicscope("probe", str(model), "--corpus", str(corpus), *common, "--topics", str(out / "topics-1")).stdout
     assert "attention ratio" in shown
     listed = json.loads(topicscope("topics", str(corpus), "--tokenizer", str(model), "--topics", "4", "--iterations", "20", "--json").stdout)
@@ -152,9 +167,12 @@ def test_the_page(tmp_path: Path) -> None:
         (["{here}", "--corpus", "{corpus}"], "no config.json"),
         (["{model}", "--corpus", "{empty}"], "has no text"),
         (["{model}", "--corpus", "{corpus}", "--text-field", "body"], "it has 'text', 'title'"),
-        (["{model}", "--corpus", "{corpus}"], "120 documents with words of the tokenizer are fewer than 200 topics"),
+        (["{model}", "--corpus", "{corpus}"], "120 documents with words that 5 documents share are fewer than 200 topics"),
         (["{model}", "--corpus", "{corpus}", "--topics", "{topics}", "--threshold", "0.000001"], "keeps no word"),
         (["{model}", "--corpus", "{corpus}", "--topics", "{topics}", "--threshold", "0.9"], "keeps all"),
+        (["{model}", "--corpus", "{corpus}", "--topics", "{topics}", "--threshold", "nan"], "not between 0 and 1"),
+        (["{model}", "--corpus", "{corpus}", "--topics", "{single}"], "one of at least two words"),
+        (["{model}", "--corpus", "{corpus}", "--topics", "{mixed}"], "throughout"),
         (["{other}", "--corpus", "{corpus}", "--topics", "{topics}"], "another tokenizer"),
         (["{model}", "--corpus", "{corpus}", "--topics", "{here}/nowhere"], "is not there"),
         (["{model}", "--corpus", "{corpus}", "--embedding", "x"], "expected matrix or layer"),
@@ -183,7 +201,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     corpus = make_corpus(here)
     (here / "empty.txt").write_text("\n")
     fit_topics(texts(60), whole_words(load_model(model).tokenizer), 4, iterations=5).save(here / "topics")
+    (here / "single.csv").write_text("word,topic\nbread,a\nboat,b\nJudge,c\n")
+    (here / "mixed.json").write_text('{"a": ["bread", "boat"], "b": "judge"}')
     paths: dict[str, Any] = {"model": model, "other": other, "corpus": corpus, "empty": here / "empty.txt", "topics": here / "topics", "here": here}
+    paths |= {"single": here / "single.csv", "mixed": here / "mixed.json"}
     return {name: str(path) for name, path in paths.items()} | {"missing": str(here / "no model")}
 
 

@@ -77,7 +77,7 @@ def test_other_backends_give_the_same_kind_of_result(backend: str) -> None:
 
 def test_complaints() -> None:
     vocabulary = whole_words(tiny.tokenizer("wordpiece"))
-    with pytest.raises(InputError, match="3 documents with words of the tokenizer are fewer than 4 topics"):
+    with pytest.raises(InputError, match="3 documents with words that 1 documents share are fewer than 4 topics"):
         fit_topics([*texts(3), "", "!!!"], vocabulary, 4, min_documents=1)
     with pytest.raises(InputError, match="no topic backend 'lda2vec'"):
         fit_topics(texts(), vocabulary, 4, backend="lda2vec")
@@ -125,11 +125,11 @@ def test_topics_given_in_a_file(tmp_path: Path) -> None:
         found = given_topics(tmp_path / name, vocabulary)
         assert found.topics_per_word == "many"
         assert {(found.words[w], found.names[k]) for w, k in zip(found.membership.word, found.membership.topic, strict=True)} == set(rows[:4])
-    (tmp_path / "b.json").write_text(json.dumps({"bread": "food", "boat": "sea"}))
+    (tmp_path / "b.json").write_text(json.dumps({"bread": "food", "butter": "food", "boat": "sea"}))
     assert given_topics(tmp_path / "b.json", vocabulary).topics_per_word == "one"
     for name, content, complaint in [
         ("c.csv", "a,b\nx,y\n", "columns word and topic"),
-        ("d.csv", "word,topic\nbread,x\n", "fewer than two topics"),
+        ("d.csv", "word,topic\nbread,x\n", "two topics are needed"),
         ("e.json", "[", "no JSON"),
     ]:
         (tmp_path / name).write_text(content)

@@ -75,7 +75,7 @@ def main() -> None:
     except OSError as error:
         code = fail(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}", 1)
     if code == INTERRUPTED:
-        fail("interrupted; what was finished is kept (run the same command again to go on; 'train' wants --resume for it)", INTERRUPTED)
+        fail("interrupted; 'reproduce' goes on when run again, 'train' with --resume; other commands start anew", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import math
+import shlex
+import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +17,9 @@ from rich.table import Table
 
 from topicscope.cli import consoles
 from topicscope.cli.topics import FieldOption, SplitOption, StopOption, bar, check_out, open_corpus
+
+ABOUT = "probe.json"
+"""What was asked, of what: beside the results."""
 
 if TYPE_CHECKING:
     from topicscope.language import Probe
@@ -56,7 +62,7 @@ def command(
         raise InputError(f"--topics-per-word {topics_per_word}: expected one, many or both")
     if embedding not in ("matrix", "layer"):
         raise InputError(f"--embedding {embedding}: expected matrix or layer")
-    check_out(out, "results.json")
+    check_out(out, ABOUT)
     settings = Settings(
         tuple(threshold or THRESHOLDS), ("one", "many") if topics_per_word == "both" else (topics_per_word,), embedding,  # type: ignore[arg-type]
         bootstrap, shuffles, shuffles // 10, matched, random, cooccurrence, windows, seed=seed,
@@ -68,13 +74,16 @@ def command(
     found, fitted = Probe(), dict[str, Any]()
     for model in loaded:
         vocabulary = whole_words(model.tokenizer, stops)
-        mine = given(topics) if topics is not None else fitted.get(vocabulary.fingerprint)
+        mine = given(topics, vocabulary, texts) if topics is not None else fitted.get(vocabulary.fingerprint)
         if mine is None:
             mine = fitted[vocabulary.fingerprint] = fit(source, vocabulary, number, iterations, max_documents, seed, out, len(fitted))
         with bar(model.name) as progress:
+            if remark := getattr(mine, "remark", ""):
+                consoles.progress().print(f"{model.name}: {remark}", markup=False, highlight=False)
             found.extend(probe_model(model, vocabulary, texts, mine, settings, lambda what, done, total: progress(done, total, "", what)))
     if out is not None:
-        write(out, found, models, corpus)
+        about = {"made_by": "topicscope", "models": models, "corpus": corpus, "found_there": source.summary(), "settings": asdict(settings)}
+        write(out, found, about | {"stop_words": stop_words, "documents": len(texts), "command": shlex.join(["topicscope", *sys.argv[1:]])})
     if as_json:
         print(json.dumps(found.as_dict(), allow_nan=False))
     else:
@@ -95,13 +104,14 @@ def resolved(device: str) -> str:
     return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
 
 
-def given(path: Path) -> Any:
+def given(path: Path, vocabulary: Any, texts: list[str]) -> Any:
     from topicscope.errors import InputError
     from topicscope.language import Topics
+    from topicscope.language.probe import read_given
 
     if not path.exists():
         raise InputError(f"--topics {path} is not there; expected a folder of 'topicscope topics' or a CSV/JSON file of words and topics")
-    return Topics.load(path) if path.is_dir() else path
+    return Topics.load(path) if path.is_dir() else read_given(path, vocabulary, texts)
 
 
 def fit(source: Any, vocabulary: Any, number: int, iterations: int, max_documents: int, seed: int, out: Path | None, count: int) -> Any:
@@ -137,14 +147,16 @@ def print_table(data: TableData) -> None:
     consoles.results().print(table, markup=False)
 
 
-def write(out: Path, found: Probe, models: list[str], corpus: list[str]) -> None:
-    """results.json, tables as CSV, figures, and the page."""
+def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
+    """results.json, its numbers as CSV, figures, and the page."""
     from topicscope import runs
     from topicscope.paper import probing
     from topicscope.report.figures import draw_figure, write_csv
     from topicscope.report.page import Section, write_page
 
     runs.prepare(out)
+    runs.write_json(out / ABOUT, about | {"environment": runs.environment()})
+    models, corpus = about["models"], about["corpus"]
     tables = {"ratios": probing.ratio_table(found.rows), "effects": probing.difference_table(found.rows)}
     if found.heads:
         tables["heads"] = probing.head_table(found.heads, len(found.heads))
@@ -152,9 +164,11 @@ def write(out: Path, found: Probe, models: list[str], corpus: list[str]) -> None
         tables["topics"] = probing.topic_table(found.topics)
     if found.cooccurrence:
         tables["cooccurrence"] = probing.cooccurrence_table(found.cooccurrence)
-    for name, table in tables.items():
+    for name, records in probing.records(found.as_dict()).items():
         stream = io.StringIO()
-        csv.writer(stream, lineterminator="\n").writerows([table.columns, *table.rows])
+        writer = csv.DictWriter(stream, list(dict.fromkeys(key for record in records for key in record)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
         runs.write(out / f"{name}.csv", stream.getvalue().encode())
     figures = {"ratios": [probing.ratio_figure(found.rows)] if found.rows[0]["threshold"] is not None else [], "heads": probing.head_figures(found.heads)}
     figures["topics"] = probing.topic_figures(found.topics)
@@ -162,7 +176,7 @@ def write(out: Path, found: Probe, models: list[str], corpus: list[str]) -> None
     for figure in (figure for group in figures.values() for figure in group):
         draw_figure(figure, out / "figures")
         write_csv(figure, out / "figures")
-    said = f"topicscope probe {' '.join(models)} --corpus {' '.join(corpus)}"
+    said = about["command"]
     sections = []
     claims = {
         "ratios": "Are words of a topic nearer, and do they attend each other more?", "effects": "Is it more than chance, or word frequency?",
@@ -187,6 +201,19 @@ def write(out: Path, found: Probe, models: list[str], corpus: list[str]) -> None
     write_page(out / "report.html", "topicscope probe", "\n\n".join(intro), sections)
 
 
+def rebuild(folder: Path) -> None:
+    """The page again, from what is stored."""
+    from topicscope.errors import InputError
+    from topicscope.language import Probe
+
+    try:
+        found = Probe(**json.loads((folder / "results.json").read_text(encoding="utf-8")))
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        write(folder, found, {key: about[key] for key in about if key != "environment"})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder} holds no whole probe ({type(error).__name__}: {error}); run 'topicscope probe --out {folder}' again") from None
+
+
 def words(
     model: Annotated[str, typer.Argument(help="Model folder or hub id.")],
     words: Annotated[list[str], typer.Argument(help="Words; a / starts the next group.")],
@@ -198,6 +225,7 @@ def words(
 
     Example: [bold]topicscope words bert-base-uncased frog toad lizard / mozart beethoven schubert / algebra arithmetic calculus[/bold]
     """
+    from topicscope import runs
     from topicscope.errors import InputError
     from topicscope.language import load_model, word_map
     from topicscope.paper.probing import word_figure
@@ -205,18 +233,21 @@ def words(
 
     if embedding not in ("matrix", "layer"):
         raise InputError(f"--embedding {embedding}: expected matrix or layer")
+    check_out(out, "words.json")
     groups: list[list[str]] = [[]]
     for word in words:
         groups.append([]) if word == "/" else groups[-1].append(word)
     found = word_map(load_model(model), [group for group in groups if group], layer=embedding == "layer")
     same, different = found.means()
+    payload = {"words": found.words, "groups": found.groups, "pieces": found.pieces, "cosine": found.cosine.tolist()}
+    payload |= {"same_group": none_if_nan(same), "different_group": none_if_nan(different)}
     if out is not None:
         figure = word_figure(found, model)
         draw_figure(figure, out)
         write_csv(figure, out)
+        runs.write_json(out / "words.json", {"made_by": "topicscope"} | payload)
     if as_json:
-        payload = {"words": found.words, "groups": found.groups, "pieces": found.pieces, "cosine": found.cosine.tolist()}
-        print(json.dumps(payload | {"same_group": none_if_nan(same), "different_group": none_if_nan(different)}))
+        print(json.dumps(payload))
         return 0
     table = Table("", *found.labels)
     for label, row in zip(found.labels, found.cosine, strict=True):
@@ -224,7 +255,8 @@ def words(
     consoles.results().print(table, markup=False)
     if max(found.pieces) > 1:
         typer.echo("* not one token: the mean of its pieces")
-    typer.echo(f"mean cosine inside groups {same:.3f}, between groups {different:.3f}" + (f"; written: {out / 'figure3.png'}" if out else ""))
+    shown = ["-" if math.isnan(mean) else f"{mean:.3f}" for mean in (same, different)]
+    typer.echo(f"mean cosine inside groups {shown[0]}, between groups {shown[1]}" + (f"; written: {out / 'figure3.png'}" if out else ""))
     return 0
 
 

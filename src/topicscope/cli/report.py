@@ -9,13 +9,19 @@ from typing import Annotated
 import typer
 
 
-def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicscope train --out' or 'topicscope reproduce --out' wrote.")]) -> int:
+def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicscope train', 'reproduce' or 'probe' wrote.")]) -> int:
     """Draw a finished run (figure.png, figure.svg and a page), or rebuild the page of a reproduction from its outcomes.
 
     Example: [bold]topicscope report runs/demo[/bold]
     """
     from topicscope.runs import read_run
 
+    if (folder / "probe.json").is_file():
+        from topicscope.cli.probe import rebuild as rebuild_probe
+
+        rebuild_probe(folder)
+        typer.echo(f"written: {folder / 'report.html'}")
+        return 0
     if (folder / "outcomes").is_dir():
         rebuild(folder)
         typer.echo(f"written: {folder / 'report.html'}")

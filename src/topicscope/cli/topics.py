@@ -17,7 +17,7 @@ from topicscope.cli import consoles
 if TYPE_CHECKING:
     from topicscope.language import Topics
 
-CorpusOption = Annotated[list[str], typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME[/CONFIG][:SPLIT].")]
+CorpusOption = Annotated[list[str], typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME/CONFIG:SPLIT.")]
 FieldOption = Annotated[str, typer.Option(help="Field of JSON lines, CSV and Parquet that holds the text.")]
 SplitOption = Annotated[str, typer.Option(help="What a document of a plain text file is: line, paragraph, file, or auto.")]
 StopOption = Annotated[str, typer.Option(help="english, none, or a file with a word a line.")]
@@ -71,7 +71,13 @@ def check_out(out: Path | None, own: str) -> None:
     """A folder of the same kind may be replaced; anything else is left alone."""
     from topicscope.errors import InputError
 
-    if out is not None and out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / own).exists())):
+    if out is None or not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    try:
+        mine = json.loads((out / own).read_text(encoding="utf-8"))["made_by"] == "topicscope"
+    except (OSError, ValueError, KeyError, TypeError):
+        mine = False
+    if not mine:
         raise InputError(f"--out {out} holds something else; choose a folder that is new or empty")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -30,10 +31,13 @@ class Assignment:
     threshold: float | None
     topics_per_word: TopicsPerWord
     names: tuple[str, ...]  # of the topics
+    remark: str = ""  # what of the given topics could not be used
 
 
 def assign(topics: Topics, threshold: float, topics_per_word: TopicsPerWord = "one", names: tuple[str, ...] | None = None) -> Assignment:
     """The `threshold * V` most likely words of each topic. With 'one', a word in several lists stays where it is likeliest."""
+    if not 0 < threshold < 1:
+        raise InputError(f"threshold {threshold} is not between 0 and 1; it is the share of the vocabulary that each topic keeps, for example 0.001")
     count = int(threshold * topics.vocabulary_size)
     if count < 1:
         raise InputError(f"threshold {threshold:g} keeps no word (threshold * V = {threshold * topics.vocabulary_size:.2g}); choose a larger one")
@@ -59,8 +63,13 @@ def given_topics(path: str | Path, vocabulary: Vocabulary, frequency: dict[int, 
     if not pairs:
         raise InputError(f"{path} names no words; expected lines 'word,topic' under such a header, or JSON {{word: topic}}")
     known = [(vocabulary.number[word], topic) for word, topic in dict.fromkeys(pairs) if word in vocabulary.number]
-    if len({topic for _, topic in known}) < 2:
-        raise InputError(f"{path}: of its {len(pairs)} words those that are one token of this model, and no stop words, are in fewer than two topics")
+    unknown = [word for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]
+    some = ", ".join(repr(word) for word in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+    if len({topic for _, topic in known}) < 2 or max(Counter(topic for _, topic in known).values()) < 2:
+        raise InputError(
+            f"{path}: too few of its {len(pairs)} words are one token of this model and no stop word (not used: {some or 'none'}; is the case right?): "
+            "two topics are needed, and one of at least two words"
+        )
     names = tuple(dict.fromkeys(topic for _, topic in known))
     numbers = np.unique([word for word, _ in known])
     place = {int(number): i for i, number in enumerate(numbers)}
@@ -70,7 +79,8 @@ def given_topics(path: str | Path, vocabulary: Vocabulary, frequency: dict[int, 
     counts = np.array([(frequency or {}).get(int(token), 1.0) for token in tokens])
     several: TopicsPerWord = "many" if len(listed) > len(numbers) else "one"
     words = tuple(vocabulary.words[i] for i in numbers)
-    return Assignment(tokens, words, counts, Membership(word, topic, len(numbers), len(names)), None, several, names)
+    left_out = f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}" if unknown else ""
+    return Assignment(tokens, words, counts, Membership(word, topic, len(numbers), len(names)), None, several, names, left_out)
 
 
 def _read_pairs(path: Path) -> list[tuple[str, str]]:
@@ -85,8 +95,10 @@ def _read_pairs(path: Path) -> list[tuple[str, str]]:
             raise InputError(f"{path} is no JSON ({error})") from None
         if not isinstance(data, dict) or not data:
             raise InputError(f"{path}: expected {{word: topic}} or {{topic: [words]}}")
-        if all(isinstance(value, list) for value in data.values()):
-            return [(str(word), str(topic)) for topic, words in data.items() for word in words]
+        if all(isinstance(value, list) and all(isinstance(word, str) for word in value) for value in data.values()):
+            return [(word, str(topic)) for topic, words in data.items() for word in words]
+        if not all(isinstance(value, str | int) for value in data.values()):
+            raise InputError(f"{path}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout")
         return [(str(word), str(topic)) for word, topic in data.items()]
     rows = list(csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
     if rows and not {"word", "topic"} <= set(rows[0]):

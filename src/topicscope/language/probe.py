@@ -112,9 +112,14 @@ def assignments_of(topics: Topics | Assignment | str | Path, vocabulary: Vocabul
     if isinstance(topics, Topics):
         topics.check(vocabulary)
         return [assign(topics, threshold, kind) for kind in settings.topics_per_word for threshold in settings.thresholds]
+    return [read_given(topics, vocabulary, texts)]
+
+
+def read_given(path: str | Path, vocabulary: Vocabulary, texts: Sequence[str]) -> Assignment:
+    """A word-to-topic file, with the words' frequencies in the texts."""
     words = np.concatenate([np.empty(0, dtype=np.int64), *word_documents(texts, vocabulary)])
     frequency = np.bincount(words, minlength=len(vocabulary.words))
-    return [given_topics(topics, vocabulary, dict(zip(vocabulary.token.tolist(), frequency.tolist(), strict=True)))]
+    return given_topics(path, vocabulary, dict(zip(vocabulary.token.tolist(), frequency.tolist(), strict=True)))
 
 
 def pair_relations(topics: Any, assignments: list[Assignment], loaded: LoadedModel, settings: Settings) -> dict[int, PairRelation]:
@@ -150,6 +155,7 @@ def _probe_variant(
         about = {
             "model": loaded.name, "variant": loaded.variant, "threshold": assignment.threshold, "topics_per_word": assignment.topics_per_word,
             "words": len(assignment.words), "topics": int((assignment.membership.sizes > 0).sum()), "embedding": settings.embedding,
+            "window": min(settings.window_length or loaded.window, loaded.window),
         }  # fmt: skip
         row, sums = embedding_row(loaded, assignment, settings)
         main = next(iter(parts))  # the encoder's, or the only one

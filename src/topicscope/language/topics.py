@@ -60,7 +60,14 @@ class Topics:
         folder.mkdir(parents=True, exist_ok=True)
         arrays = {name: getattr(self, name) for name in ARRAYS}
         runs.write_tensors(folder / "topics.safetensors", arrays)
-        head = {"format": FORMAT, "vocabulary_size": self.vocabulary_size, "fingerprint": self.fingerprint, "about": self.about, "words": self.words}
+        head = {
+            "made_by": "topicscope",
+            "format": FORMAT,
+            "vocabulary_size": self.vocabulary_size,
+            "fingerprint": self.fingerprint,
+            "about": self.about,
+            "words": self.words,
+        }
         runs.write(
             folder / "topics.json", (json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
         )  # last: with it the folder is whole
@@ -132,7 +139,10 @@ def fit_topics(
     documents = [words[words >= 0] for document in documents for words in [place[document]]]
     documents = [document for document in documents if len(document)]
     if len(documents) < topics:
-        raise InputError(f"{len(documents)} documents with words of the tokenizer are fewer than {topics} topics; give more text or ask for fewer --topics")
+        raise InputError(
+            f"{len(documents)} documents with words that {min_documents} documents share are fewer than {topics} topics; "
+            "give more documents or ask for fewer topics"
+        )
     if len(used) < topics:
         raise InputError(f"{len(used)} words that occur in at least {min_documents} documents are fewer than {topics} topics; give more text")
     fits = [BACKENDS[backend](documents, len(used), topics, iterations, seed + 1000 * i, progress) for i in range(restarts)]

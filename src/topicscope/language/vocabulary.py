@@ -58,8 +58,8 @@ class Vocabulary:
         return words
 
 
-def whole_words(tokenizer: Any, stop_words: Iterable[str] = ()) -> Vocabulary:
-    """All tokens that are words of at least two letters, without special tokens and stop words."""
+def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Vocabulary:
+    """All tokens that are words of at least two letters, without special tokens and stop words (default: the English ones)."""
     size = len(tokenizer)
     special = set(tokenizer.all_special_ids)
     before = tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
@@ -68,7 +68,7 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] = ()) -> Vocabulary:
     written = tokenizer.batch_decode([[*before, i] for i in range(size)], **decode)
     pieces = [text[len(start) :] if text.startswith(start) else "" for text in written]
     continues = np.array([bool(piece) and piece[0].isalnum() and i not in special for i, piece in enumerate(pieces)])
-    stopped = {word.lower() for word in stop_words}
+    stopped = {word.lower() for word in (read_stop_words("english") if stop_words is None else stop_words)}
     candidates = [(i, piece[1:]) for i, piece in enumerate(pieces) if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and i not in special]
     candidates = [(i, word) for i, word in candidates if word.lower() not in stopped]
     if not candidates:

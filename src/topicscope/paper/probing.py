@@ -52,6 +52,31 @@ def short(model: str) -> str:
     return model.rstrip("/").rsplit("/", 1)[-1]
 
 
+def records(found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The numbers of a probe as flat tables: effects (a line a figure), heads, topics, co-occurrence."""
+    about = ("model", "variant", "threshold", "topics_per_word", "words", "topics", "embedding", "window")
+    effects = [
+        {key: row[key] for key in about} | {"measure": measure} | flat(row[measure])
+        for row in found["rows"] for measure in (*MEASURES, "cosine_centred", "dot_centred") if row[measure] is not None
+    ]  # fmt: skip
+    tables = {"effects": effects, **{name: [flat(record) for record in found[name]] for name in ("heads", "topics", "cooccurrence")}}
+    return {name: table for name, table in tables.items() if table}
+
+
+def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Intervals as two columns, what is inside as columns of its own."""
+    found: dict[str, Any] = {}
+    for key, value in record.items():
+        name = prefix + key
+        if isinstance(value, dict):
+            found |= flat(value, f"{name}_")
+        elif isinstance(value, list | tuple):
+            found |= {f"{name}_low": value[0], f"{name}_high": value[1]}
+        else:
+            found[name] = value
+    return found
+
+
 def ratio_table(rows: list[dict[str, Any]]) -> TableData:
     """Table 1: ratios with intervals."""
     columns = ["model", "weights", "threshold", "topics a word", "words", "cosine ratio", "dot ratio", "attention ratio"]
