@@ -92,9 +92,9 @@ class PartTally:
         if isinstance(relation, TopicRelation) and relation.shuffles:
             same, other = relation.shuffled(query, key, allowed)
             mean = flat.mean(0)
-            same = same.flatten(1).to(mean.dtype)
-            self.null_sums += (same @ mean).double()
-            self.null_pairs += same.sum(1).double()
+            same = same.flatten(1)
+            self.null_sums += (same.to(mean.dtype) @ mean).double()
+            self.null_pairs += same.sum(1)
             self.other_sums += mean[other.flatten()].sum().double()
             self.other_pairs += other.sum().double()
         return sums, pairs

@@ -50,7 +50,8 @@ class TopicRelation:
         else:
             topic = np.empty(words, dtype=np.int64)
             topic[members.word] = members.topic
-            self.topic = torch.as_tensor(topic[orders], device=self.device)  # (1 + shuffles) x W: the topics as they are, then shuffled
+            narrow = torch.int16 if members.topics < 2**15 else torch.int32  # compared by the million
+            self.topic = torch.as_tensor(topic[orders], device=self.device).to(narrow)  # (1 + shuffles) x W: the topics as they are, then shuffled
         self.several = several
 
     def codes(self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]) -> Int[Tensor, "Q K"]:
