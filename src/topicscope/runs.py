@@ -135,6 +135,20 @@ def append_lines(path: Path, lines: Iterable[str]) -> None:
         stream.writelines(lines)
 
 
+def metric_lines(names: tuple[str, ...], table: np.ndarray, start: int, dev: dict[int, float], digits: int) -> Iterator[str]:
+    """One JSON object a step; figures that a step does not have are left out."""
+    templates: dict[bytes, tuple[str, np.ndarray]] = {}
+    finite = np.isfinite(table)
+    for i, row in enumerate(table):
+        key = finite[i].tobytes()
+        if key not in templates:
+            here = np.flatnonzero(finite[i])
+            templates[key] = ('{"step": %d' + "".join(f', "{names[j]}": %.{digits}g' for j in here), here)
+        template, here = templates[key]
+        line = template % (start + i, *row[here].tolist())
+        yield line + (f', "dev_loss": {dev[start + i]:.{digits}g}' if start + i in dev else "") + "}\n"
+
+
 def truncate_metrics(path: Path, step: int, end: int | None = None) -> None:
     """Drop the lines of `step` and later, and a last line that was cut off. `end`: lines of a model that ended before."""
     if not path.exists():

@@ -50,13 +50,13 @@ def fail(message: str, code: int = 2) -> int:
 
 def main() -> None:
     try:
-        from topicscope.cli import bench, probe, report, reproduce, show, theory_options, topics, train
+        from topicscope.cli import bench, pretrain, probe, report, reproduce, show, theory_options, topics, train
         from topicscope.cli import theory as _theory  # noqa: F401  (registers its commands)
         from topicscope.cli import theory_attention as _attention  # noqa: F401
 
         app.command(name="reproduce")(reproduce.reproduce)
         app.command(name="list")(reproduce.list_)
-        for command in (train.command, topics.command, probe.command, show.command, report.command, bench.command):
+        for command in (train.command, topics.command, probe.command, pretrain.command, show.command, report.command, bench.command):
             app.command(name=command.__module__.rsplit(".", 1)[1])(command)
         app.command(name="words")(probe.words)
         app.add_typer(theory_options.app, name="theory")
@@ -75,7 +75,7 @@ def main() -> None:
     except OSError as error:
         code = fail(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}", 1)
     if code == INTERRUPTED:
-        fail("interrupted; 'reproduce' goes on when run again, 'train' with --resume; other commands start anew", INTERRUPTED)
+        fail("interrupted; 'reproduce' goes on when run again, 'train' and 'pretrain' with --resume; other commands start anew", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 
-def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicscope train', 'reproduce' or 'probe' wrote.")]) -> int:
+def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicscope train', 'reproduce', 'probe' or 'pretrain' wrote.")]) -> int:
     """Draw a finished run (figure.png, figure.svg and a page), or rebuild the page of a reproduction from its outcomes.
 
     Example: [bold]topicscope report runs/demo[/bold]
@@ -20,6 +20,12 @@ def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicsco
         from topicscope.cli.probe import rebuild as rebuild_probe
 
         rebuild_probe(folder)
+        typer.echo(f"written: {folder / 'report.html'}")
+        return 0
+    if (folder / "tokenizer").is_dir() or (folder / "run-000" / "tokenizer").is_dir():
+        from topicscope.cli.pretrain import rebuild as rebuild_pretrain
+
+        rebuild_pretrain(folder)
         typer.echo(f"written: {folder / 'report.html'}")
         return 0
     if (folder / "outcomes").is_dir():

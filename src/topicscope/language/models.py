@@ -46,7 +46,7 @@ class LoadedModel:
         state = torch.get_rng_state()
         torch.manual_seed(zlib.crc32(f"{seed} {Path(self.name).name}".encode()))  # models of the same shape are not to share their chance
         try:
-            with _quiet():
+            with quiet():
                 build: Any = transformers.AutoModel.from_config
                 fresh = build(self.model.config, attn_implementation="eager", trust_remote_code=False)
         finally:
@@ -60,7 +60,7 @@ def load_tokenizer(name: str | Path) -> Any:
 
     place, local = _place(name)
     try:
-        with _quiet():
+        with quiet():
             return transformers.AutoTokenizer.from_pretrained(place, local_files_only=local, trust_remote_code=False)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{name}: no tokenizer is to be had there ({_first_line(error)})") from None
@@ -75,7 +75,7 @@ def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
         _check_folder(Path(place))
     tokenizer = load_tokenizer(name)
     try:
-        with _quiet():
+        with quiet():
             model = transformers.AutoModel.from_pretrained(
                 place, local_files_only=local, trust_remote_code=False, use_safetensors=True, attn_implementation="eager", dtype=torch.float32
             )
@@ -205,7 +205,7 @@ def _check_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the library's remarks on missing heads and progress bars of its own."""
     import transformers
 

@@ -30,6 +30,11 @@ class Stages:
         """t50(key and query, the earlier of them) / t50(value): above 1 the value matrix is first."""
         return min(self.key, self.query) / max(self.value, 1.0)
 
+    def as_dict(self) -> dict[str, float | None]:
+        """None where a norm has not risen."""
+        found = {"t50_value": self.value, "t50_key": self.key, "t50_query": self.query, "separation": self.separation}
+        return {name: value if np.isfinite(value) else None for name, value in found.items()}
+
 
 def stages(metrics: dict[str, Float[np.ndarray, " S"]]) -> Stages:
     return Stages(*(risen(metrics[f"norm_{part}"]) for part in ("value", "key", "query")))

@@ -10,7 +10,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from topicscope.world.topics import STRICT
+from topicscope.settings import STRICT
 
 Rate = Annotated[float, Field(ge=0)]
 Loss = Literal["cross-entropy", "squared", "squared-mean"]

@@ -13,10 +13,10 @@ from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
 from topicscope.errors import InputError
+from topicscope.settings import STRICT
 from topicscope.theory import diagonal_value_matrix, prediction_bias, theorem2
 from topicscope.world import Masking, TopicModel
 from topicscope.world.documents import as_matrix, read_matrix
-from topicscope.world.topics import STRICT
 
 PARTS = ("embedding", "key", "query", "value", "head", "key_bias", "query_bias", "value_bias", "prediction_bias")
 """W_E, W_K, W_Q, W_V, W_pred (where it is not tied to W_E), b_K, b_Q, b_V, b_pred."""

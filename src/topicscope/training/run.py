@@ -22,13 +22,13 @@ from jaxtyping import Float
 from topicscope import runs
 from topicscope.errors import InputError
 from topicscope.measure import matrix_block_means, relation_masks
+from topicscope.settings import load_settings
 from topicscope.threads import repeatable
 from topicscope.training import checkpoint
-from topicscope.training.config import RunConfig, load_settings
+from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
 from topicscope.training.ensemble import Ensemble, Member, check_alike, resolve_device
 from topicscope.training.floors import floors
-from topicscope.training.track import metric_lines
 
 TOGETHER = 8
 """Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache. On a GPU all run together."""
@@ -145,7 +145,7 @@ def _train_together(
                 here = table[:count, :, e]
                 tables[e].append(here)
                 if home is not None:
-                    runs.append_lines(home / runs.METRICS, metric_lines(ensemble.tracker.names, here, start, member.dev, DIGITS[member.config.dtype]))
+                    runs.append_lines(home / runs.METRICS, runs.metric_lines(ensemble.tracker.names, here, start, member.dev, DIGITS[member.config.dtype]))
         if progress is not None and len(table) > 1:
             progress(len(table) * len(configs), total, float(np.nan_to_num(table[-1, 0]).mean()))
 

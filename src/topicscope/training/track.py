@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -83,17 +82,3 @@ class Tracker:
         self.row, self.active = 0, []
         self.table.fill_(math.nan)
         return table
-
-
-def metric_lines(names: tuple[str, ...], table: Float[np.ndarray, "S M"], start: int, dev: dict[int, float], digits: int) -> Iterator[str]:
-    """One JSON object a step; figures that a step does not have are left out."""
-    templates: dict[bytes, tuple[str, np.ndarray]] = {}
-    finite = np.isfinite(table)
-    for i, row in enumerate(table):
-        key = finite[i].tobytes()
-        if key not in templates:
-            here = np.flatnonzero(finite[i])
-            templates[key] = ('{"step": %d' + "".join(f', "{names[j]}": %.{digits}g' for j in here), here)
-        template, here = templates[key]
-        line = template % (start + i, *row[here].tolist())
-        yield line + (f', "dev_loss": {dev[start + i]:.{digits}g}' if start + i in dev else "") + "}\n"

@@ -21,7 +21,8 @@ from pydantic import Field, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from topicscope.errors import InputError
-from topicscope.world.topics import STRICT, TopicModel
+from topicscope.settings import STRICT
+from topicscope.world.topics import TopicModel
 
 PADDING = -1
 """Fills `Documents.words` behind the end of a document."""

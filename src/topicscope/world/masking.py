@@ -15,8 +15,9 @@ from jaxtyping import Bool, Int
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from topicscope.settings import STRICT
 from topicscope.world.documents import Documents
-from topicscope.world.topics import MASK, STRICT
+from topicscope.world.topics import MASK
 
 Share = Annotated[float, Field(ge=0, le=1)]
 

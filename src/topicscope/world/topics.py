@@ -10,11 +10,10 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import ConfigDict, PositiveInt, model_validator
+from pydantic import PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
-"""Every configuration class of the project refuses keys that it does not know."""
+from topicscope.settings import STRICT
 
 MASK = 0
 """The word that stands for a hidden one."""

@@ -1,0 +1,178 @@
+"""A pretraining run as data: a small transformer, a corpus, masked language modelling. Every field can be given in a YAML file or by `--set`.
+
+>>> PretrainConfig(text=Text(["articles.txt"])).model.init_scale_of("key", 0)
+0.001
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pydantic
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic.dataclasses import dataclass
+
+from topicscope.errors import InputError, validated
+from topicscope.settings import STRICT
+
+VERSION: Literal[1] = 1
+Probability = Annotated[float, Field(ge=0, le=1)]
+Decay = Annotated[float, Field(ge=0, lt=1)]
+Part = Literal["key", "query", "value"]
+Scale = Literal["usual"] | NonNegativeFloat
+"""Standard deviation of a start, or what the library does."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Text:
+    """What is read: as `topicscope.language.Corpus` takes it."""
+
+    corpus: list[str]
+    text_field: str = "text"
+    split: Literal["auto", "line", "paragraph", "file"] = "auto"
+
+
+@dataclass(frozen=True, config=STRICT)
+class TokenizerSettings:
+    """`existing` (folder or hub id), or one of a kind trained on the first `documents` of the corpus."""
+
+    existing: str | None = None
+    train: Literal["wordpiece", "bpe", "unigram"] = "wordpiece"
+    vocab_size: PositiveInt = 8000
+    documents: PositiveInt = 10_000
+
+
+@dataclass(frozen=True, config=STRICT)
+class Shape:
+    """The transformer. `init_scale` is that of W_K, W_Q, W_V: one for all, a list (one a layer), or either of these for key, query and value each."""
+
+    architecture: Literal["bert", "roberta", "albert", "electra", "bart"] = "bert"
+    layers: PositiveInt = 4
+    heads: PositiveInt = 4
+    dim: PositiveInt = 128
+    feedforward: PositiveInt | None = None  # None: 4 x dim, the library's ratio
+    init_scale: Scale | list[Scale] | dict[Part, Scale | list[Scale]] = 0.001
+    dropout: Literal["usual"] | Probability = "usual"
+
+    @model_validator(mode="after")
+    def _check(self) -> Shape:
+        if self.dim % self.heads:
+            near = self.heads * max(1, round(self.dim / self.heads))
+            raise ValueError(f"model.dim {self.dim} is not divisible by {self.heads} heads; choose {near}, or another number of heads")
+        given = self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]
+        for scale in given:
+            if isinstance(scale, list) and len(scale) != self.layers:
+                raise ValueError(f"model.init_scale has {len(scale)} scales for {self.layers} layers; give one a layer, or one for all")
+        return self
+
+    def init_scale_of(self, part: Part, layer: int) -> Scale:
+        given = self.init_scale.get(part, "usual") if isinstance(self.init_scale, dict) else self.init_scale
+        return given[layer] if isinstance(given, list) else given
+
+
+@dataclass(frozen=True, config=STRICT)
+class Masking:
+    """Of `p_mask` of the tokens, `p_correct` stay as they are and `p_random` show a random token; the others show the mask token."""
+
+    p_mask: Annotated[float, Field(gt=0, le=1)] = 0.15
+    p_correct: Probability = 0.1
+    p_random: Probability = 0.1
+
+    @model_validator(mode="after")
+    def _check(self) -> Masking:
+        if self.p_correct + self.p_random > 1:
+            raise ValueError(f"masking: p_correct {self.p_correct:g} and p_random {self.p_random:g} add up to more than 1")
+        return self
+
+
+@dataclass(frozen=True, config=STRICT)
+class Optimizer:
+    """AdamW or SGD of torch.optim, warm-up and decay of the rate, clipping of the gradient's norm (None: none)."""
+
+    name: Literal["adamw", "sgd"] = "adamw"
+    lr: PositiveFloat = 0.001
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
+    eps: NonNegativeFloat = 1e-8
+    weight_decay: NonNegativeFloat = 0.01
+    momentum: Decay = 0.0
+    warmup: NonNegativeInt = 0  # steps from 0 to lr
+    decay: Literal["constant", "linear"] = "constant"
+    clip: PositiveFloat | None = 1.0
+
+    def lr_at(self, step: int, steps: int) -> float:
+        """The rate of step `step` (from 0)."""
+        if step < self.warmup:
+            return self.lr * (step + 1) / self.warmup
+        return self.lr * (steps - step) / max(1, steps - self.warmup) if self.decay == "linear" else self.lr
+
+
+@dataclass(frozen=True, config=STRICT)
+class PretrainConfig:
+    """Everything that a run depends on. The same config and the same tokenizer give the same bytes on a CPU."""
+
+    text: Text
+    version: Literal[1] = VERSION
+    seed: NonNegativeInt = 0
+    steps: PositiveInt = 400
+    batch_size: PositiveInt = 32
+    micro_batch: PositiveInt | None = None  # rows of a forward pass; None: half a batch. Processes share the micro-batches of a step
+    length: Annotated[int, Field(ge=8)] = 64  # tokens of a row, special ones included
+    checkpoints: Literal["log", "none"] | list[NonNegativeInt] = "log"  # steps at which the model is kept
+    save_every: PositiveInt | None = 100  # steps between states to resume from; None: never
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    bf16: bool = False
+    tokenizer: TokenizerSettings = TokenizerSettings()
+    model: Shape = Shape()
+    masking: Masking = Masking()
+    optimizer: Optimizer = Optimizer()
+
+    @model_validator(mode="after")
+    def _check(self) -> PretrainConfig:
+        if self.batch_size % self.micro:
+            raise ValueError(f"batch_size {self.batch_size} is no multiple of micro_batch {self.micro}; choose one that is")
+        if isinstance(self.checkpoints, list) and max(self.checkpoints, default=0) > self.steps:
+            raise ValueError(f"checkpoints: step {max(self.checkpoints)} is after the last of {self.steps} steps")
+        if self.bf16 and self.device == "cpu":
+            raise ValueError("bf16 is for GPUs only; leave it out, or choose device cuda")
+        return self
+
+    @property
+    def micro(self) -> int:
+        """Rows of a micro-batch: dropout is drawn for each by itself, so that it does not matter which process runs it."""
+        if self.micro_batch is not None:
+            return self.micro_batch
+        return self.batch_size // 2 if self.batch_size % 2 == 0 else self.batch_size
+
+    @property
+    def checkpoint_steps(self) -> list[int]:
+        if self.checkpoints == "none":
+            return []
+        return log_steps(self.steps) if self.checkpoints == "log" else sorted(set(self.checkpoints))
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(ADAPTER.dump_python(self, mode="json"))
+
+
+ADAPTER = pydantic.TypeAdapter(PretrainConfig)
+
+
+def log_steps(steps: int, count: int = 16) -> list[int]:
+    """0, and about `count` steps evenly spaced on a logarithmic axis, the last one included.
+
+    >>> log_steps(100, 5)
+    [0, 1, 3, 10, 32, 100]
+    """
+    return [0, *np.unique(np.round(np.geomspace(1, steps, count)).astype(int)).tolist()]
+
+
+def build_config(settings: dict[str, Any]) -> PretrainConfig:
+    """A config from nested settings."""
+    version = settings.get("version", VERSION)
+    if version != VERSION:
+        raise InputError(f"config version {version!r}: this topicscope reads version {VERSION}; use the topicscope that wrote it, or write the config anew")
+    if not (settings.get("text") or {}).get("corpus"):
+        raise InputError("no text is given; name files, a folder or hf:NAME with --corpus (text.corpus in a config file)")
+    config = validated(ADAPTER, settings)
+    assert isinstance(config, PretrainConfig)
+    return config

@@ -1,0 +1,141 @@
+"""Rows of tokens from a corpus that is read as it goes: documents in a shuffled order, cut into rows, rows drawn from a shuffled store.
+
+Nothing grows with the corpus. What a step draws depends on the seed and the step alone, so the state is what was read, not a generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from topicscope.errors import InputError
+from topicscope.language.attention import special_tokens
+from topicscope.language.vocabulary import encode
+from topicscope.pretraining.config import Masking
+
+DOCUMENTS, ROWS = 1000, 4096
+"""Documents and rows that are held to be drawn from."""
+
+TOGETHER = 32
+"""Documents tokenised at once."""
+
+ORDER, DRAW, MASK, DROPOUT = 0x0D0C, 0x0DAA, 0x3A5C, 0xD809
+"""Purposes of the random streams."""
+
+
+class Rows:
+    """Rows of `length` tokens, special ones included. Documents follow each other, with the closing special token between them."""
+
+    def __init__(self, corpus: Iterable[str], tokenizer: Any, length: int, seed: int) -> None:
+        self.corpus, self.tokenizer, self.length, self.seed = corpus, tokenizer, length, seed
+        self.before, self.after = special_tokens(tokenizer)
+        self.room = length - len(self.before) - len(self.after)
+        self.epoch = self.drawn = 0  # passes over the corpus, and documents of this one that were read
+        self.rest: Int[np.ndarray, " n"] = np.empty(0, dtype=np.int32)  # tokens that no row has yet
+        self.store: Int[np.ndarray, "R N"] = np.empty((0, length), dtype=np.int32)
+        self._documents: Iterator[str] | None = None
+
+    def take(self, step: int, count: int) -> Int[np.ndarray, "B N"]:
+        """The rows of a step. Their places in the store are filled with the next ones."""
+        if not len(self.store):
+            self._fill(count)
+        places = np.random.default_rng([self.seed, DRAW, step]).choice(len(self.store), count, replace=False)
+        rows = self.store[places].copy()
+        self.store[places] = self._next(count)
+        return rows
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"place": np.array([self.epoch, self.drawn]), "rest": self.rest, "store": self.store}
+
+    def load(self, state: dict[str, np.ndarray]) -> None:
+        self.epoch, self.drawn = (int(x) for x in state["place"])
+        self.rest, self.store = state["rest"].copy(), state["store"].copy()
+        self._documents = islice(self._shuffled(), self.drawn, None)
+
+    def _fill(self, least: int) -> None:
+        """The store: ROWS rows, or the whole corpus where it has fewer."""
+        found: list[np.ndarray] = []
+        have = 0
+        while have < ROWS and self.epoch == 0:
+            rows = self._cut(ROWS - have)
+            found.append(rows)
+            have += len(rows)
+            if have < ROWS:
+                self._read()
+        if have < least:
+            raise InputError(f"the corpus has {have} rows of {self.length} tokens, fewer than a batch of {least}; give more text, or choose a smaller batch")
+        self.store = np.concatenate(found)
+
+    def _next(self, count: int) -> Int[np.ndarray, "B N"]:
+        while len(self.rest) < count * self.room:
+            self._read()
+        return self._cut(count)
+
+    def _cut(self, most: int) -> Int[np.ndarray, "n N"]:
+        """Up to `most` rows of what is left over."""
+        count = min(most, len(self.rest) // self.room)
+        inner = self.rest[: count * self.room].reshape(count, self.room)
+        self.rest = self.rest[count * self.room :]
+        return np.concatenate([np.tile(np.array(self.before, dtype=np.int32), (count, 1)), inner, np.tile(np.array(self.after, dtype=np.int32), (count, 1))], 1)
+
+    def _read(self) -> None:
+        """Some more documents; at the end of the corpus it starts again, in another order."""
+        if self._documents is None:
+            self._documents = self._shuffled()
+        texts = list(islice(self._documents, TOGETHER))
+        if not texts:
+            if self.drawn == 0:
+                raise InputError("the corpus has no text")
+            self.epoch, self.drawn, self._documents = self.epoch + 1, 0, None
+            return
+        self.drawn += len(texts)
+        border = np.array(self.after, dtype=np.int32)
+        self.rest = np.concatenate([self.rest, *(part for tokens in encode(self.tokenizer, texts) for part in (tokens.astype(np.int32), border))])
+
+    def _shuffled(self) -> Iterator[str]:
+        """The documents of this pass: each leaves a store of DOCUMENTS at a random time."""
+        rng = np.random.default_rng([self.seed, ORDER, self.epoch])
+        held: list[str] = []
+        for text in self.corpus:
+            if len(held) < DOCUMENTS:
+                held.append(text)
+                continue
+            place = int(rng.integers(DOCUMENTS))
+            yield held[place]
+            held[place] = text
+        for place in rng.permutation(len(held)):
+            yield held[place]
+
+
+class Masker:
+    """The library's masking, with a stream of its own for every micro-batch: each process can draw the masks of all."""
+
+    def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
+        import transformers
+
+        self.seed = seed
+        self.special = torch.tensor(tokenizer.all_special_ids)
+        build: Any = transformers.DataCollatorForLanguageModeling
+        self.collator = build(
+            tokenizer, mlm=True, mlm_probability=masking.p_mask, mask_replace_prob=1 - masking.p_correct - masking.p_random,
+            random_replace_prob=masking.p_random,
+        )  # fmt: skip
+
+    def __call__(self, rows: Int[np.ndarray, "B N"], step: int, number: int) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
+        """What is shown, the places (of the flattened rows) whose token is to be told, and these tokens."""
+        tokens = torch.from_numpy(rows.astype(np.int64))
+        self.collator.generator = torch.Generator().manual_seed(stream(self.seed, MASK, step, number))
+        shown, labels = self.collator.torch_mask_tokens(tokens, special_tokens_mask=torch.isin(tokens, self.special))
+        places = torch.nonzero(labels.flatten() != -100)[:, 0]
+        return shown, places, labels.flatten()[places]
+
+
+def stream(*words: int) -> int:
+    """A seed for torch, named by numbers."""
+    return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> 1)

@@ -1,0 +1,77 @@
+"""The folder of a run, or of several: config.yaml, tokenizer, metrics.jsonl, checkpoints, model; claimed by one process at a time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from topicscope import runs
+from topicscope.errors import InputError
+from topicscope.language import Corpus, load_tokenizer
+from topicscope.pretraining import checkpoint
+from topicscope.pretraining.config import PretrainConfig, build_config
+from topicscope.pretraining.tokenizer import make_tokenizer
+from topicscope.settings import load_settings
+
+
+@contextmanager
+def claimed(root: Path, homes: list[Path], configs: list[PretrainConfig], *, resume: bool, force: bool) -> Iterator[None]:
+    """The folder, made and locked, with the configs of all its runs; one that holds another run is left alone."""
+    runs.check(root, resume=resume, force=force)
+    for config in configs:
+        if config.text.corpus:
+            Corpus(config.text.corpus, config.text.text_field, config.text.split)  # named files are there before anything is written
+    runs.prepare(root, force=force)
+    with runs.lock(root):
+        for home in [root, *root.glob(runs.MEMBERS)] if force else []:
+            for name in (checkpoint.MODEL, checkpoint.TOKENIZER, checkpoint.CHECKPOINTS):
+                shutil.rmtree(home / name, ignore_errors=True)
+            (home / checkpoint.STATE).unlink(missing_ok=True)
+        if homes != [root]:
+            runs.write_json(root / runs.ENSEMBLE, {"runs": len(homes)})
+        for home, config in zip(homes, configs, strict=True):
+            runs.prepare(home)
+            stored = home / runs.CONFIG
+            if not stored.exists():
+                runs.write_yaml(stored, config.as_dict())
+            elif load_settings(stored) != config.as_dict():
+                raise InputError(f"{home} holds a run with another config; choose another folder, or replace it with --force")
+        yield
+
+
+def members(folder: Path) -> list[Path]:
+    """The folders of a folder's runs: itself, or run-000, run-001, ..."""
+    path = folder / runs.ENSEMBLE
+    if not path.exists():
+        return [folder]
+    try:
+        return [folder / f"run-{i:03d}" for i in range(int(json.loads(path.read_text())["runs"]))]
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is damaged; start the runs anew with --force") from None
+
+
+def resume_configs(folder: Path) -> PretrainConfig | list[PretrainConfig]:
+    """The configs of the runs in a folder, to go on with."""
+    homes = members(folder)
+    for home in homes:
+        if not (home / runs.CONFIG).is_file():
+            raise InputError(f"--resume: {home} holds no run (no {runs.CONFIG}); leave --resume out to start one there")
+    configs = [build_config(load_settings(home / runs.CONFIG)) for home in homes]
+    return configs[0] if homes == [folder] else configs
+
+
+def stored_tokenizer(folder: Path, config: PretrainConfig, corpus: Iterable[str], given: Any, accelerator: Any) -> Any:
+    """Made by the main process, kept in the folder, read from there by all and on resuming."""
+    home = folder / checkpoint.TOKENIZER
+    if accelerator.is_main_process and not home.is_dir():
+        tokenizer = given if given is not None else make_tokenizer(config, corpus)
+        temporary = home.with_name(".tokenizer.tmp")
+        shutil.rmtree(temporary, ignore_errors=True)
+        tokenizer.save_pretrained(temporary)
+        temporary.rename(home)
+    accelerator.wait_for_everyone()
+    return load_tokenizer(home)
