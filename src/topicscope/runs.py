@@ -5,11 +5,13 @@ run = read_run("runs/demo"); run.results["dev_loss"], run.weights["value"], run.
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import io
 import json
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +30,7 @@ from topicscope.errors import InputError
 CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT = (
     "config.yaml", "environment.json", "metrics.jsonl", "results.json", "weights.safetensors", "checkpoint.safetensors",
 )  # fmt: skip
-ENSEMBLE = "ensemble.json"
+ENSEMBLE, SNAPSHOTS = "ensemble.json", "snapshots"
 FILES = (CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT, ENSEMBLE, "figure.png", "figure.svg")
 MEMBERS = "run-[0-9][0-9][0-9]"
 """Folders of an ensemble's runs."""
@@ -62,6 +64,15 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     write(path, buffer.getvalue())
 
 
+def write_csv(path: Path, records: list[dict[str, Any]]) -> None:
+    """A line a record; the columns are all the keys, in the order in which they turn up."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(dict.fromkeys(key for record in records for key in record)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    write(path, stream.getvalue().encode())
+
+
 def read_tensors(path: Path, advice: str) -> dict[str, np.ndarray]:
     try:
         return load_file(path)
@@ -91,6 +102,7 @@ def prepare(folder: Path, *, force: bool = False) -> None:
         for member in [folder, *folder.glob(MEMBERS)]:
             for name in FILES:
                 (member / name).unlink(missing_ok=True)
+            shutil.rmtree(member / SNAPSHOTS, ignore_errors=True)
             if member != folder and not any(member.iterdir()):
                 member.rmdir()
 

@@ -1,10 +1,11 @@
-"""Settings from YAML files and from `key=value` on the command line, not yet checked."""
+"""Settings from YAML files and from `key=value` on the command line, not yet checked; and steps at which models are kept."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from pydantic import ConfigDict
 
@@ -15,7 +16,7 @@ STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=
 
 
 def load_settings(path: str | Path) -> dict[str, Any]:
-    """The nested settings of a YAML file, not yet checked."""
+    """The nested settings of a YAML file, not yet checked; and steps at which models are kept."""
     try:
         settings = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -55,3 +56,12 @@ def _number(value: Any) -> Any:
         except ValueError:
             return value
     return value
+
+
+def log_steps(steps: int, count: int = 16) -> list[int]:
+    """0, and about `count` steps evenly spaced on a logarithmic axis, the last one included.
+
+    >>> log_steps(100, 5)
+    [0, 1, 3, 10, 32, 100]
+    """
+    return [0, *np.unique(np.round(np.geomspace(1, steps, count)).astype(int)).tolist()]

@@ -15,11 +15,11 @@ from topicscope.bench.sandbox import Row, Say, matrix_rate, seconds
 from topicscope.language.assignment import Assignment
 from topicscope.language.attention import CHUNK, Window, batches, chunks, padded, tally_attention
 from topicscope.language.cooccurrence import top_pairs
-from topicscope.language.effects import embedding_effect
 from topicscope.language.models import LoadedModel, attention_of
 from topicscope.language.probe import THRESHOLDS, unit
 from topicscope.language.relations import TopicRelation
 from topicscope.language.topics import PAIRS, best, coherence, fit_tomotopy
+from topicscope.measure.effects import embedding_effect
 from topicscope.measure.pairs import Membership, frequency_bins, pair_sums, shuffled_means
 from topicscope.threads import one_thread
 

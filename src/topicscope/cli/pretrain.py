@@ -14,7 +14,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from topicscope.cli import consoles
-from topicscope.cli.probe import print_table
+from topicscope.cli.topics import print_table
 
 if TYPE_CHECKING:
     from topicscope.paper.dynamics import Curves

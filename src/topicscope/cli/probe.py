@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import shlex
@@ -16,19 +14,23 @@ import typer
 from rich.table import Table
 
 from topicscope.cli import consoles
-from topicscope.cli.topics import FieldOption, SplitOption, StopOption, bar, check_out, open_corpus
+from topicscope.cli.timeline import is_sandbox, timeline_of_models, timeline_of_sandbox
+from topicscope.cli.topics import FieldOption, SplitOption, StopOption, bar, check_out, fit, given, open_corpus, print_table
 
 ABOUT = "probe.json"
 """What was asked, of what: beside the results."""
 
 if TYPE_CHECKING:
     from topicscope.language import Probe
-    from topicscope.paper.outcome import TableData
 
 
 def command(
-    models: Annotated[list[str], typer.Argument(help="Model folders or hub ids.")],
-    corpus: Annotated[list[str], typer.Option("--corpus", help="Files, patterns, folders or hf:NAME; may be repeated.")],
+    models: Annotated[list[str] | None, typer.Argument(help="Model folders or hub ids.")] = None,
+    corpus: Annotated[list[str] | None, typer.Option("--corpus", help="Files, patterns, folders or hf:NAME; may be repeated.")] = None,
+    checkpoints: Annotated[
+        list[str] | None,
+        typer.Option(help="A timeline instead: a folder of 'pretrain' or 'train --snapshots', model folders, or hub ids NAME@step1000; may be repeated."),
+    ] = None,
     threshold: Annotated[list[float] | None, typer.Option(help="theta: words of a topic as a share of the vocabulary; may be repeated.")] = None,
     topics_per_word: Annotated[str, typer.Option(help="one (Table 1), many (Table 5) or both.")] = "one",
     topics: Annotated[Path | None, typer.Option(help="Fitted topics (folder of 'topicscope topics'), or a CSV/JSON file of words and topics.")] = None,
@@ -53,6 +55,8 @@ def command(
 ) -> int:
     """Does a model encode topics, in which layer and head, and is it more than chance, frequency or co-occurrence?
 
+    With --checkpoints: at which step of training does it begin to?
+
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
     from topicscope.errors import InputError
@@ -63,12 +67,23 @@ def command(
     if embedding not in ("matrix", "layer"):
         raise InputError(f"--embedding {embedding}: expected matrix or layer")
     check_out(out, ABOUT)
-    settings = Settings(
-        tuple(threshold or THRESHOLDS), ("one", "many") if topics_per_word == "both" else (topics_per_word,), embedding,  # type: ignore[arg-type]
-        bootstrap, shuffles, shuffles // 10, matched, random, cooccurrence, windows, seed=seed,
-    )  # fmt: skip
+    if checkpoints and (models or (threshold and len(threshold) > 1) or topics_per_word == "both"):
+        raise InputError("--checkpoints takes no models beside it, one --threshold (default 0.002) and one kind of --topics-per-word")
+    if not checkpoints and not models:
+        raise InputError("no model is given; name model folders or hub ids, or --checkpoints DIR for a timeline")
+    kinds: Any = ("one", "many") if topics_per_word == "both" else (topics_per_word,)
+    thetas = tuple(threshold or (THRESHOLDS[-1:] if checkpoints else THRESHOLDS))
+    settings = Settings(thetas, kinds, embedding, bootstrap, shuffles, shuffles // 10, matched, random, cooccurrence, windows, seed=seed)  # type: ignore[arg-type]
+    if checkpoints and is_sandbox(checkpoints):
+        return timeline_of_sandbox(checkpoints[0], settings, out, as_json)
+    if not corpus:
+        raise InputError("no text is given; name files, a folder or hf:NAME with --corpus")
     source = open_corpus(corpus, text_field, split_text)
     stops = read_stop_words(stop_words)
+    if checkpoints:
+        fitting = lambda vocabulary: fit(source, vocabulary, number, iterations, max_documents, seed, out, 0)  # noqa: E731
+        return timeline_of_models(checkpoints, source, stops, topics, fitting, documents, settings, resolved(device), out, as_json)
+    assert models is not None
     loaded = [load_model(model, resolved(device)) for model in models]  # all of them before the long work starts
     texts = source.sample(documents, seed + 1)
     found, fitted = Probe(), dict[str, Any]()
@@ -104,29 +119,6 @@ def resolved(device: str) -> str:
     return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
 
 
-def given(path: Path, vocabulary: Any, texts: list[str]) -> Any:
-    from topicscope.errors import InputError
-    from topicscope.language import Topics
-    from topicscope.language.probe import read_given
-
-    if not path.exists():
-        raise InputError(f"--topics {path} is not there; expected a folder of 'topicscope topics' or a CSV/JSON file of words and topics")
-    return Topics.load(path) if path.is_dir() else read_given(path, vocabulary, texts)
-
-
-def fit(source: Any, vocabulary: Any, number: int, iterations: int, max_documents: int, seed: int, out: Path | None, count: int) -> Any:
-    from topicscope.language import fit_topics
-    from topicscope.threads import one_thread
-
-    with one_thread(), bar("fitting topics") as progress:
-        texts = source.sample(max_documents, seed)
-        note = lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}")  # noqa: E731
-        found = fit_topics(texts, vocabulary, number, iterations=iterations, seed=seed, progress=note)
-    if out is not None:
-        found.save(out / f"topics-{count + 1}")
-    return found
-
-
 def show(found: Probe) -> None:
     from topicscope.paper.probing import answers, cooccurrence_table, head_table, ratio_table
 
@@ -138,13 +130,6 @@ def show(found: Probe) -> None:
         print_table(table)
     for line in answers(found.rows, found.heads):
         typer.echo(line)
-
-
-def print_table(data: TableData) -> None:
-    table = Table(*data.columns, title=data.title, title_justify="left")
-    for row in data.rows:
-        table.add_row(*row)
-    consoles.results().print(table, markup=False)
 
 
 def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
@@ -165,11 +150,7 @@ def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
     if found.cooccurrence:
         tables["cooccurrence"] = probing.cooccurrence_table(found.cooccurrence)
     for name, records in probing.records(found.as_dict()).items():
-        stream = io.StringIO()
-        writer = csv.DictWriter(stream, list(dict.fromkeys(key for record in records for key in record)), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
-        runs.write(out / f"{name}.csv", stream.getvalue().encode())
+        runs.write_csv(out / f"{name}.csv", records)
     figures = {"ratios": [probing.ratio_figure(found.rows)] if found.rows[0]["threshold"] is not None else [], "heads": probing.head_figures(found.heads)}
     figures["topics"] = probing.topic_figures(found.topics)
     (out / "figures").mkdir(exist_ok=True)
@@ -206,6 +187,8 @@ def rebuild(folder: Path) -> None:
     from topicscope.errors import InputError
     from topicscope.language import Probe
 
+    if (folder / "timeline.csv").is_file():
+        raise InputError(f"{folder} holds a timeline, with its page and timeline.csv; to draw it again run 'topicscope probe --checkpoints' again")
     try:
         found = Probe(**json.loads((folder / "results.json").read_text(encoding="utf-8")))
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))

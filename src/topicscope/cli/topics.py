@@ -16,6 +16,7 @@ from topicscope.cli import consoles
 
 if TYPE_CHECKING:
     from topicscope.language import Topics
+    from topicscope.paper.outcome import TableData
 
 CorpusOption = Annotated[list[str], typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME/CONFIG:SPLIT.")]
 FieldOption = Annotated[str, typer.Option(help="Field of JSON lines, CSV and Parquet that holds the text.")]
@@ -109,3 +110,33 @@ def bar(what: str) -> Iterator[Any]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=None, note="")
         yield lambda done, total, note="", name=what: progress.update(task, completed=done, total=total, note=note, description=name)
+
+
+def given(path: Path, vocabulary: Any, texts: list[str]) -> Any:
+    from topicscope.errors import InputError
+    from topicscope.language import Topics
+    from topicscope.language.probe import read_given
+
+    if not path.exists():
+        raise InputError(f"--topics {path} is not there; expected a folder of 'topicscope topics' or a CSV/JSON file of words and topics")
+    return Topics.load(path) if path.is_dir() else read_given(path, vocabulary, texts)
+
+
+def fit(source: Any, vocabulary: Any, number: int, iterations: int, max_documents: int, seed: int, out: Path | None, count: int) -> Any:
+    from topicscope.language import fit_topics
+    from topicscope.threads import one_thread
+
+    with one_thread(), bar("fitting topics") as progress:
+        texts = source.sample(max_documents, seed)
+        note = lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}")  # noqa: E731
+        found = fit_topics(texts, vocabulary, number, iterations=iterations, seed=seed, progress=note)
+    if out is not None:
+        found.save(out / f"topics-{count + 1}")
+    return found
+
+
+def print_table(data: TableData) -> None:
+    table = Table(*data.columns, title=data.title, title_justify="left")
+    for row in data.rows:
+        table.add_row(*row)
+    consoles.results().print(table, markup=False)

@@ -46,6 +46,7 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to write (must be new or empty).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
+    snapshots: Annotated[str | None, typer.Option(help="Keep the weights at some steps, for a timeline: log, or a list such as '[0,10,100]'.")] = None,
     floors: Annotated[bool, typer.Option(help="Compute the floors of the loss at the end.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
@@ -69,13 +70,15 @@ def command(
     if resume:
         if out is None:
             raise InputError("--resume needs --out, the folder of the run to go on with")
-        if config or set_ or given or schedule or runs > 1 or force:
+        if config or set_ or given or snapshots or schedule or runs > 1 or force:
             raise InputError("--resume takes all settings from the folder; leave the other options out (--force starts a run anew)")
         many, runs = ensemble_size(out)
         settings = resume_config(out / "run-000" if many else out)
     else:
         settings = load_settings(config) if config is not None else {}
-        assignments = [f"{key}={json.dumps(flag)}" for key, flag in given.items()] + (set_ or [])
+        assignments = (
+            [f"{key}={json.dumps(flag)}" for key, flag in given.items()] + ([f"snapshots={snapshots}"] if snapshots is not None else []) + (set_ or [])
+        )
         settings = apply_settings(settings, assignments)
         many = runs > 1
     run_config = build_config(absolute(settings), schedule)

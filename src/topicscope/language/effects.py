@@ -1,107 +1,19 @@
-"""Same topic against different topic: both means, difference and ratio, with what chance, shuffled topics and equal frequencies make of them."""
+"""Attention to words of the same topic against attention to others, of one head, of some, or of all."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from topicscope.language.attention import PartTally
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC, SAME_WORD
-from topicscope.measure.pairs import PairSums
-
-Interval = tuple[float, float]
+from topicscope.measure.effects import Effect, effect
 
 
-@dataclass(frozen=True)
-class Matched:
-    """The difference once different-topic pairs have the word frequencies of the same-topic pairs."""
-
-    same: float
-    different: float
-    difference: float
-    interval: Interval | None
-
-
-@dataclass(frozen=True)
-class Effect:
-    """`interval` (bootstrap) and `null_interval` (shuffled topics) are of the difference, 95%. A ratio is None ('undefined') over what may be zero."""
-
-    same: float
-    different: float
-    difference: float
-    ratio: float | None
-    interval: Interval | None
-    ratio_interval: Interval | None = None
-    null_interval: Interval | None = None
-    p_value: float | None = None  # share of shuffles that do as well, the real one included
-    matched: Matched | None = None
-    same_word: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def interval(values: Float[np.ndarray, " R"]) -> Interval | None:
-    """The middle 95%; None where there is nothing to resample."""
-    values = values[np.isfinite(values)]
-    return (float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))) if len(values) > 1 else None
-
-
-def effect(
-    same: float,
-    different: float,
-    boot: tuple[np.ndarray, np.ndarray],
-    null: tuple[np.ndarray, np.ndarray] | None = None,
-    matched: tuple[float, float, np.ndarray] | None = None,
-    same_word: float | None = None,
-) -> Effect | None:
-    """None where there is no pair of the one kind or the other."""
-    if not (np.isfinite(same) and np.isfinite(different)):
-        return None
-    denominator = interval(boot[1])
-    defined = denominator is not None and denominator[0] > 0  # over what may be zero, or is negative, a ratio says nothing
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratios = boot[0] / boot[1]
-    null_interval = p_value = None
-    if null is not None and len(null[0]):
-        shuffled = null[0] - null[1]
-        null_interval = interval(shuffled)
-        p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
-    equal = None if matched is None or not np.isfinite(matched[:2]).all() else Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
-    return Effect(
-        same, different, same - different, same / different if defined else None, interval(boot[0] - boot[1]), interval(ratios) if defined else None,
-        null_interval, p_value, equal, same_word,
-    )  # fmt: skip
-
-
-def embedding_effect(models: Sequence[PairSums], resamples: int, seed: int, null: tuple[np.ndarray, np.ndarray] | None, *, matched: bool) -> Effect | None:
-    """Bootstrap over topics; where there are several models (fresh initialisations), their mean, and bootstrap over them too."""
-    topics, rng = len(models[0].same), np.random.default_rng([seed, 0xE3B])
-    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
-    drawn = rng.multinomial(len(models), np.full(len(models), 1 / len(models)), resamples) / len(models)  # R x models
-
-    def means(*, matched: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Same and different: the figure itself, then its resamples."""
-        used = models if matched else [m.pooled() for m in models]
-        whole = np.mean([m.means(matched=matched) for m in used], 0)  # 2
-        each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
-        resampled = np.einsum("rm,mkr->kr", drawn, each)
-        return whole, resampled
-
-    (same, different), boot = means(matched=False)
-    equal = None
-    if matched:
-        (left, right), resampled = means(matched=True)
-        equal = (float(left), float(right), resampled[0] - resampled[1])
-    return effect(float(same), float(different), (boot[0], boot[1]), null, equal)
-
-
-def attention_effect(tally: PartTally, head: int | None = None, *, matched: bool = False) -> Effect | None:
-    """Bootstrap over documents. Of one head, or of the mean over all heads."""
+def attention_effect(tally: PartTally, heads: Sequence[int] | None = None, *, matched: bool = False) -> Effect | None:
+    """Bootstrap over documents. Of the mean over all heads, or over some of them (then without null and matching)."""
     strata = tally.relation.strata
 
     def by_relation(table: Any) -> np.ndarray:
@@ -110,14 +22,15 @@ def attention_effect(tally: PartTally, head: int | None = None, *, matched: bool
 
     pairs, boot_pairs = by_relation(tally.pairs), by_relation(tally.boot_pairs)
     sums, boot = tally.sums.cpu().numpy().reshape(tally.relation.relations, strata, -1).sum(1), tally.boot_sums.cpu().numpy()
-    sums, boot = (sums.mean(1), boot.mean(2)) if head is None else (sums[:, head], boot[:, :, head])
+    chosen = slice(None) if heads is None else list(heads)
+    sums, boot = sums[:, chosen].mean(1), boot[:, :, chosen].mean(2)
     with np.errstate(invalid="ignore", divide="ignore"):
         means, resampled = sums / pairs, boot / boot_pairs
         null = None
-        if head is None and len(tally.null_sums):
+        if heads is None and len(tally.null_sums):
             same, number = tally.null_sums.cpu().numpy(), tally.null_pairs.cpu().numpy()
             null = same / number, (float(tally.other_sums) - same) / (float(tally.other_pairs) - number)
-        equal = matched_attention(tally) if matched and head is None else None
+        equal = matched_attention(tally) if matched and heads is None else None
     own = float(means[SAME_WORD]) if np.isfinite(means[SAME_WORD]) else None
     return effect(float(means[SAME_TOPIC]), float(means[DIFFERENT]), (resampled[:, SAME_TOPIC], resampled[:, DIFFERENT]), null, equal, own)
 

@@ -17,11 +17,12 @@ from jaxtyping import Float
 from topicscope.errors import InputError
 from topicscope.language.assignment import Assignment, TopicsPerWord, assign, given_topics
 from topicscope.language.attention import PartTally, Window, tally_attention, windows
-from topicscope.language.effects import attention_effect, embedding_effect, interval
+from topicscope.language.effects import attention_effect
 from topicscope.language.models import LoadedModel, checked, word_vectors
 from topicscope.language.relations import PairRelation, Relation, TopicRelation
 from topicscope.language.topics import Topics, word_documents
 from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words
+from topicscope.measure.effects import embedding_effect, interval
 from topicscope.measure.pairs import PairSums, frequency_bins, pair_sums, shuffled_means
 from topicscope.threads import repeatable
 
@@ -199,7 +200,7 @@ def head_rows(parts: dict[str, tuple[list[int], list[PartTally]]], number: int, 
     for part, (heads, tallies) in parts.items():
         places = [(layer, head) for layer, count in enumerate(heads) for head in range(count)]
         for i, (layer, head) in enumerate(places):
-            one = attention_effect(tallies[number], i)
+            one = attention_effect(tallies[number], [i])
             if one is not None:
                 kept = {key: value for key, value in one.as_dict().items() if key not in ("null_interval", "p_value", "matched")}
                 rows.append({key: about[key] for key in ("model", "threshold", "topics_per_word")} | {"part": part, "layer": layer, "head": head} | kept)

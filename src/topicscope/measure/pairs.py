@@ -130,6 +130,20 @@ def pair_sums(vectors: Float[np.ndarray, "W d"], membership: Membership, bins: I
     return PairSums(inside(whole, norms), inside(pairs, sizes), outside(whole - shared[0]), outside(pairs - shared[1]))
 
 
+def matrix_pair_sums(sums: Float[np.ndarray, "V V"], pairs: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"]) -> PairSums:
+    """Of a matrix over words that is given entry by entry, with how often each pair counts. Topics count from 1; words of topic 0 are left out."""
+    members = (topic[:, None] == np.arange(1, topic.max() + 1)).astype(float)  # V x K
+    off = 1 - np.eye(len(topic))
+
+    def tables(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        between = members.T @ matrix @ members
+        np.fill_diagonal(between, 0)
+        return np.einsum("ik,ij,jk->k", members, matrix * off, members, optimize=True)[:, None], between[:, :, None]
+
+    (same, between), (same_pairs, between_pairs) = tables(sums), tables(pairs)
+    return PairSums(same, same_pairs, between, between_pairs)
+
+
 def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np.ndarray, " W"]:
     """Words in `count` bins of about the same size, by frequency; equally frequent words are in the same bin."""
     edges = np.quantile(frequency, np.linspace(0, 1, count + 1)[1:-1])

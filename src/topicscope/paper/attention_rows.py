@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from topicscope.measure import AttentionMeans, attention_means, estimate
 from topicscope.paper.outcome import Points, Series
 from topicscope.training import Run
 from topicscope.training.data import RunData
+from topicscope.training.timeline import word_scores
 from topicscope.world.batches import word_counts
 
 DIAGONAL_RULE = "Diagonal: the mean of the diagonal stands further above the same-topic mean than that does above the different-topic mean."
@@ -19,8 +18,7 @@ def dev_attention(run: Run) -> AttentionMeans:
     """Mean attention by relation over the unmasked dev documents of a one-hot run."""
     words = RunData(run.config).dev.words
     assert words is not None
-    scores = run.weights["query"].astype(float).T @ run.weights["key"].astype(float) / np.sqrt(len(run.weights["key"]))
-    return attention_means(scores, run.config.topic_model.topic_of_word, word_counts(words, run.config.topic_model.vocabulary))
+    return attention_means(word_scores(run.weights), run.config.topic_model.topic_of_word, word_counts(words, run.config.topic_model.vocabulary))
 
 
 def is_diagonal(run: Run) -> bool:

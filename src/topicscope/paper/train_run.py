@@ -11,6 +11,7 @@ from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Series, Table
 from topicscope.runs import StoredRun
 from topicscope.training import build_config
 from topicscope.training.data import RunData
+from topicscope.training.timeline import word_scores
 
 DOCUMENTS, POSITIONS = 2, 40
 """Documents whose attention is drawn, and how many of their positions."""
@@ -74,20 +75,8 @@ def matrix_panels(run: StoredRun) -> list[Any]:
     elif "value" in weights:
         matrices["W_V"] = weights["head"] @ weights["value"] if "head" in weights else weights["value"]
     if "key" in weights and "query" in weights:
-        matrices["attention scores (query word in rows)"] = scores(run)
+        matrices["attention scores (query word in rows)"] = word_scores(run.weights)
     return [Heat(name, np.round(matrix.astype(float), 5).tolist(), **sizes) for name, matrix in matrices.items() if len(matrix) <= 401]
-
-
-def scores(run: StoredRun) -> np.ndarray:
-    """Scores between words, query word in rows."""
-    key, query = run.weights["key"].astype(float), run.weights["query"].astype(float)
-    if "embedding" in run.weights:
-        key, query = key @ run.weights["embedding"], query @ run.weights["embedding"]
-    if "key_bias" in run.weights:
-        key = key + run.weights["key_bias"][:, None]
-    if "query_bias" in run.weights:
-        query = query + run.weights["query_bias"][:, None]
-    return query.T @ key / np.sqrt(len(key))
 
 
 def attention_maps(run: StoredRun) -> list[Any]:
@@ -97,7 +86,7 @@ def attention_maps(run: StoredRun) -> list[Any]:
     words = RunData(build_config(run.config)).dev.words
     if words is None:
         return []
-    table, maps = scores(run), []
+    table, maps = word_scores(run.weights), []
     for number, document in enumerate(words[:DOCUMENTS], start=1):
         present = np.sort(document[document > 0])
         logits = table[np.ix_(present, present)]

@@ -1,20 +1,19 @@
 """A pretraining run as data: a small transformer, a corpus, masked language modelling. Every field can be given in a YAML file or by `--set`.
 
 >>> PretrainConfig(text=Text(["articles.txt"])).model.init_scale_of("key", 0)
-0.001
+0.0001
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import pydantic
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from topicscope.errors import InputError, validated
-from topicscope.settings import STRICT
+from topicscope.settings import STRICT, log_steps
 
 VERSION: Literal[1] = 1
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -52,7 +51,7 @@ class Shape:
     heads: PositiveInt = 4
     dim: PositiveInt = 128
     feedforward: PositiveInt | None = None  # None: 4 x dim, the library's ratio
-    init_scale: Scale | list[Scale] | dict[Part, Scale | list[Scale]] = 0.001
+    init_scale: Scale | list[Scale] | dict[Part, Scale | list[Scale]] = 0.0001
     dropout: Literal["usual"] | Probability = "usual"
 
     @model_validator(mode="after")
@@ -155,15 +154,6 @@ class PretrainConfig:
 
 
 ADAPTER = pydantic.TypeAdapter(PretrainConfig)
-
-
-def log_steps(steps: int, count: int = 16) -> list[int]:
-    """0, and about `count` steps evenly spaced on a logarithmic axis, the last one included.
-
-    >>> log_steps(100, 5)
-    [0, 1, 3, 10, 32, 100]
-    """
-    return [0, *np.unique(np.round(np.geomspace(1, steps, count)).astype(int)).tolist()]
 
 
 def build_config(settings: dict[str, Any]) -> PretrainConfig:

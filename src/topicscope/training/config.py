@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from topicscope.errors import InputError, nearest, validated
 from topicscope.model import PARTS, ModelConfig, Objective
 from topicscope.model.parts import ATTENTION_PARTS
-from topicscope.settings import STRICT
+from topicscope.settings import STRICT, log_steps
 from topicscope.world import DocumentPrior, Masking, TopicModel
 
 Decay = Annotated[float, Field(ge=0, lt=1)]
@@ -124,6 +124,7 @@ class RunConfig:
     evaluate_every: PositiveInt | None = 500  # steps; None: at the start and the end only
     patience: PositiveInt | None = None  # stop after this many evaluations without improvement
     checkpoint_every: PositiveInt | None = 500  # steps; None: never
+    snapshots: Literal["none", "log"] | list[NonNegativeInt] = "none"  # steps at which the weights are kept
     floors: bool = True  # compute the floors of the dev loss at the end
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["float32", "float64"] = "float32"
@@ -161,6 +162,12 @@ class RunConfig:
         if self.steps is not None:
             return self.steps
         return max(1, round((self.epochs or 20) * self.data.documents / self.batch_size))
+
+    @property
+    def snapshot_steps(self) -> list[int]:
+        if self.snapshots == "none":
+            return []
+        return log_steps(self.total_steps) if self.snapshots == "log" else sorted(set(self.snapshots))
 
     def as_dict(self) -> dict[str, Any]:
         return dict(ADAPTER.dump_python(self, mode="json"))

@@ -52,6 +52,8 @@ State = tuple[list[Tensor], dict[str, Tensor]]
 
 Report = Callable[[int, Float[np.ndarray, "S M E"], int], None]
 """Called after every block with the first step, the figures of its steps, and the number of models still running."""
+Keep = Callable[[int, int, dict[str, np.ndarray]], None]
+"""Called with a member's number, the step and its weights."""
 
 
 class Ensemble:
@@ -81,6 +83,8 @@ class Ensemble:
         self.step = 0
         self.first_loss = np.full(len(configs), np.inf)  # of each model: what a loss beyond all measure is measured by
         self.last: list[Tensor] | None = None  # the weights before the last step of the last block
+        self.keep: Keep | None = None  # told of the weights at the steps of a snapshot
+        self._kept_steps = frozenset(config.snapshot_steps)
         self._dev: list[Batch] | None = None
 
     @property
@@ -141,11 +145,17 @@ class Ensemble:
                 self.last = [block.clone() for block in self.weights.blocks]
             if config.evaluate_every is not None and self.step % config.evaluate_every == 0:
                 self.evaluate()
+            self._keep()
             self.one_step(stack(rows, self.dtype).to(self.device))
         table = self.tracker.rows()
         self.retire_diverged(start, table, before, earlier, batches)
         if report is not None:
             report(start, table, len(self.running()))
+
+    def _keep(self) -> None:
+        if self.keep is not None and self.step in self._kept_steps:
+            for e in self.running():
+                self.keep(e, self.step, self.snapshot(e))
 
     def state(self) -> State:
         """Copies of the weights and of what the optimiser remembers."""
@@ -192,6 +202,7 @@ class Ensemble:
     def finish(self, report: Report | None) -> None:
         """The weights after the last step: one more row of figures, and the final dev loss."""
         self.tracker.record(self.step, None, ())
+        self._keep()
         self.evaluate()
         for e in self.running():
             finite = all(bool(torch.isfinite(block[e]).all()) for block in self.weights.blocks) and self.step in self.members[e].dev

@@ -11,7 +11,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
 
@@ -50,6 +50,7 @@ class Run:
     metrics: dict[str, np.ndarray]  # a column a figure, a row a step; NaN where a step has no such figure
     weights: dict[str, np.ndarray]
     folder: Path | None = None
+    snapshots: dict[int, dict[str, np.ndarray]] = field(default_factory=dict)  # weights by step, of runs in memory; others have them in files
 
 
 @overload
@@ -157,6 +158,17 @@ def _train_together(
             checkpoint.save(saved, ensemble)
             state["saved"] = ensemble.step
 
+    kept: list[dict[int, dict[str, np.ndarray]]] = [{} for _ in configs]
+
+    def keep(e: int, step: int, weights: dict[str, np.ndarray]) -> None:
+        home = homes[e]
+        if home is None:
+            kept[e][step] = weights
+        else:
+            (home / runs.SNAPSHOTS).mkdir(exist_ok=True)
+            runs.write_tensors(home / runs.SNAPSHOTS / f"step-{step:06d}.safetensors", weights)
+
+    ensemble.keep = keep
     ensemble.run(report, after_block)
     seconds = {
         "wall_seconds": time.perf_counter() - began[0],
@@ -173,7 +185,7 @@ def _train_together(
             runs.write_tensors(home / runs.WEIGHTS, member.weights)
             runs.write_json(home / runs.ENVIRONMENT, runs.environment(device=str(ensemble.device), **seconds))
             runs.write_json(home / runs.RESULTS, results)
-        result[ensemble.order[e]] = Run(member.config, member.status, results, metrics, member.weights, home)
+        result[ensemble.order[e]] = Run(member.config, member.status, results, metrics, member.weights, home, kept[e])
     if saved is not None:
         saved.unlink(missing_ok=True)
     return [run for run in result if run is not None]
