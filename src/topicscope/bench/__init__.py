@@ -1,6 +1,7 @@
 """Speed, measured against the plain way in the same run."""
 
 from topicscope.bench.language import bench_language
+from topicscope.bench.pretraining import bench_pretraining
 from topicscope.bench.sandbox import Row, bench_sandbox
 
-__all__ = ["Row", "bench_language", "bench_sandbox"]
+__all__ = ["Row", "bench_language", "bench_pretraining", "bench_sandbox"]

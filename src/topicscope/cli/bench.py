@@ -14,7 +14,7 @@ from topicscope.cli import consoles
 
 def command(
     device: Annotated[Literal["cpu", "cuda"], typer.Option(help="cpu or cuda.")] = "cpu",
-    part: Annotated[Literal["all", "sandbox", "language"], typer.Option(help="What to measure.")] = "all",
+    part: Annotated[Literal["all", "sandbox", "language", "pretraining"], typer.Option(help="What to measure.")] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="Few repetitions: to see that it works, not to quote.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
@@ -22,16 +22,15 @@ def command(
 
     Example: [bold]topicscope bench --json > bench.json[/bold]
     """
-    from topicscope.bench import bench_language, bench_sandbox
+    from topicscope.bench import bench_language, bench_pretraining, bench_sandbox
     from topicscope.training.ensemble import resolve_device
 
     resolve_device(device)
     console = consoles.progress()
     with console.status("measuring") as status:
         say = lambda what: status.update(f"measuring: {what}")  # noqa: E731
-        rows = bench_sandbox(device, quick=quick, say=say) if part != "language" else []
-        if part != "sandbox":
-            rows += bench_language(device, quick=quick, say=say)
+        parts = {"sandbox": bench_sandbox, "language": bench_language, "pretraining": bench_pretraining}
+        rows = [row for name, measure in parts.items() if part in ("all", name) for row in measure(device, quick=quick, say=say)]
     if as_json:
         print(json.dumps({"device": device, "quick": quick, "rows": [asdict(row) for row in rows]}))
         return 0

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from topicscope import runs
 from topicscope.pretraining import checkpoint
@@ -70,8 +71,7 @@ class Loop:
                 self.tracker.record(self.step, config.optimizer.lr_at(config.steps - 1, config.steps))
                 self._flush()
                 break
-            loss = self._one_step()
-            self.step += 1
+            loss = self.advance()
             save = config.save_every is not None and self.step % config.save_every == 0
             if self.tracker.row == BLOCK or save or self.step == config.steps:
                 if not self._flush():
@@ -85,7 +85,8 @@ class Loop:
         self.accelerator.wait_for_everyone()
         return self._end(status, first, time.perf_counter() - began)
 
-    def _one_step(self) -> torch.Tensor:
+    def advance(self) -> Float[Tensor, ""]:
+        """One step; its loss (of this process's share, in the scale of the whole)."""
         config, step = self.config, self.step
         lr = config.optimizer.lr_at(step, config.steps)
         for group in self.optimizer.param_groups:
@@ -110,6 +111,7 @@ class Loop:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.optimizer.clip)
         self.optimizer.step()
         self.tracker.loss(loss / total)
+        self.step += 1
         return loss / total * self.accelerator.num_processes
 
     def _start(self, folder: Path) -> None:

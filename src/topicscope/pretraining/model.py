@@ -115,7 +115,7 @@ class MaskedLoss(nn.Module):
 
     def forward(self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]) -> Float[Tensor, ""]:
         logits = head(self.model, self.hidden(shown, places, targets).flatten(0, 1)[places])
-        return nn.functional.cross_entropy(logits.float(), targets, reduction="sum")
+        return nn.functional.cross_entropy(logits.float() if logits.dtype == torch.bfloat16 else logits, targets, reduction="sum")
 
     def hidden(self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]) -> Float[Tensor, "B N d"]:
         """A decoder reads the whole text, one place later, and tells the masked tokens: denoising."""
