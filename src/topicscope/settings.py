@@ -58,7 +58,7 @@ def _number(value: Any) -> Any:
     return value
 
 
-def log_steps(steps: int, count: int = 16) -> list[int]:
+def log_steps(steps: int, count: int = 24) -> list[int]:
     """0, and about `count` steps evenly spaced on a logarithmic axis, the last one included.
 
     >>> log_steps(100, 5)

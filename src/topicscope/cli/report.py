@@ -63,7 +63,7 @@ def rebuild(folder: Path) -> None:
     except (OSError, ValueError, AssertionError, KeyError, TypeError):
         raise InputError(f"{folder} holds no finished reproduction (results.json); run 'topicscope reproduce --out {folder}' to finish it") from None
     context = Context(results["scale"], results["seed"])
-    stored = {name: load(folder, name, context) for name in EXPERIMENTS}
+    stored = {name: load(folder, name, context, inputs=False) for name in EXPERIMENTS}
     outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}
     results["results"] = [result for result in results["results"] if result["id"] in outcomes]
     write_report(folder, results, outcomes)

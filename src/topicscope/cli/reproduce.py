@@ -30,7 +30,7 @@ def reproduce(
     ] = None,
     model: Annotated[list[str] | None, typer.Option("--model", help="For table1, table2, table5, figure3: model folder or hub id; may be repeated.")] = None,
     corpus: Annotated[
-        list[str] | None, typer.Option("--corpus", help="For table1, table2, table5: text, as 'topicscope probe' takes it; may be repeated.")
+        list[str] | None, typer.Option("--corpus", help="For table1, table2, table5, figure5, timeline: text, as 'topicscope probe' takes it; may be repeated.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes (default: one a core).", min=1)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
@@ -74,7 +74,7 @@ def _reproduce(experiments: list[Experiment], context: Context, out: Path, worke
         outcomes = run_all(experiments, context, out, workers=workers, started=lambda name: bar.start_task(tasks[name]), finished=finished)
     results = results_of(outcomes, context)
     # the folder's page and results.json hold all that is finished there, also by earlier calls
-    everything = {name: stored for name in EXPERIMENTS if (stored := load(out, name, context)) is not None}
+    everything = {name: stored for name in EXPERIMENTS if (stored := load(out, name, context, inputs=False)) is not None}
     whole_results = results_of(everything, context)
     runs.write_json(out / "results.json", whole_results)
     write_report(out, whole_results, everything)
@@ -83,7 +83,7 @@ def _reproduce(experiments: list[Experiment], context: Context, out: Path, worke
     else:
         print_verdicts(results["results"])
         typer.echo(f"page: {out / 'report.html'}")
-    judged = [r for r in results["results"] if not EXPERIMENTS[r["id"]].needs_models]  # the user's models are in no reference
+    judged = [r for r in results["results"] if EXPERIMENTS[r["id"]].judged(context)]
     lost = [r["id"] for r in judged if r["verdict"] == "not reproduced" and r["id"] not in NOT_IN_REFERENCE[context.scale]]
     if lost:
         console.print(f"not reproduced, though the reference runs were: {', '.join(lost)}", style="red")

@@ -30,12 +30,22 @@ def attention_effect(tally: PartTally, heads: Sequence[int] | None = None, *, ma
         if heads is None and len(tally.null_sums):
             same, number = tally.null_sums.cpu().numpy(), tally.null_pairs.cpu().numpy()
             null = same / number, (float(tally.other_sums) - same) / (float(tally.other_pairs) - number)
-        equal = matched_attention(tally) if matched and heads is None else None
+        equal = None
+        if matched and heads is None:
+            left, right, (first, second) = matched_attention(tally)
+            equal = (left, right, first - second)
     own = float(means[SAME_WORD]) if np.isfinite(means[SAME_WORD]) else None
     return effect(float(means[SAME_TOPIC]), float(means[DIFFERENT]), (resampled[:, SAME_TOPIC], resampled[:, DIFFERENT]), null, equal, own)
 
 
-def matched_attention(tally: PartTally) -> tuple[float, float, np.ndarray]:
+def matched_attention_effect(tally: PartTally) -> Effect | None:
+    """The same at equal word frequencies alone."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        same, different, boot = matched_attention(tally)
+    return effect(same, different, boot)
+
+
+def matched_attention(tally: PartTally) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
     """Strata of word frequencies weigh as they do among the same-topic pairs."""
     shape = (-1, tally.relation.relations, tally.relation.strata)
 
@@ -48,4 +58,4 @@ def matched_attention(tally: PartTally) -> tuple[float, float, np.ndarray]:
 
     whole = means(tally.sums.mean(1).cpu().numpy(), tally.pairs.cpu().numpy())
     resampled = means(tally.boot_strata.cpu().numpy(), tally.boot_pairs.cpu().numpy())
-    return float(whole[0][0]), float(whole[1][0]), resampled[0] - resampled[1]
+    return float(whole[0][0]), float(whole[1][0]), resampled

@@ -13,13 +13,13 @@ from pathlib import Path
 from topicscope.errors import InputError
 from topicscope.language.assignment import Assignment
 from topicscope.language.attention import tally_attention, windows
-from topicscope.language.effects import attention_effect
+from topicscope.language.effects import attention_effect, matched_attention_effect
 from topicscope.language.models import LoadedModel, load_model, word_vectors
 from topicscope.language.probe import Settings, unit
 from topicscope.language.relations import TopicRelation
 from topicscope.language.vocabulary import Vocabulary, whole_words
-from topicscope.measure.effects import Effect, embedding_effect
-from topicscope.measure.pairs import pair_sums
+from topicscope.measure.effects import Effect, embedding_effect, matched_effect
+from topicscope.measure.pairs import frequency_bins, pair_sums
 from topicscope.threads import repeatable
 
 STEP = re.compile(r"(?:step|checkpoint|global_step|iter)[-_]?(\d+)", re.IGNORECASE)
@@ -80,15 +80,21 @@ def timeline(
 
 def effects_of(loaded: LoadedModel, texts: Sequence[str], assignment: Assignment, vocabulary: Vocabulary, settings: Settings) -> dict[str, Effect | None]:
     raw = word_vectors(loaded, assignment.token, layer=settings.embedding == "layer")
+    bins = frequency_bins(assignment.frequency) if settings.matched else None
     found: dict[str, Effect | None] = {}
     for name, vectors in (("cosine", unit(raw)), ("dot", raw)):
-        found[name] = embedding_effect([pair_sums(vectors, assignment.membership)], settings.bootstrap, settings.seed, None, matched=False)
+        sums = pair_sums(vectors, assignment.membership, bins)
+        found[name] = embedding_effect([sums], settings.bootstrap, settings.seed, None, matched=False)
+        if settings.matched and name == "cosine":
+            found["cosine_matched"] = matched_effect(sums, settings.bootstrap, settings.seed)
     relation = TopicRelation(assignment, len(loaded.tokenizer), 0, settings.seed, device=loaded.device)
     pieces = windows(loaded, vocabulary, texts, settings.windows, settings.window_length)
     parts = tally_attention(loaded, pieces, [relation], bootstrap=settings.bootstrap, seed=settings.seed)
     for part, (heads, tallies) in parts.items():
         prefix = "attention" if part in ("encoder", next(iter(parts))) else f"attention ({part})"
         found[prefix] = attention_effect(tallies[0])
+        if settings.matched and prefix == "attention":
+            found["attention_matched"] = matched_attention_effect(tallies[0])
         start = 0
         for layer, count in enumerate(heads):
             found[f"{prefix}.{layer}"] = attention_effect(tallies[0], range(start, start + count))

@@ -97,3 +97,11 @@ def embedding_effect(models: Sequence[PairSums], resamples: int, seed: int, null
         (left, right), resampled = means(matched=True)
         equal = (float(left), float(right), resampled[0] - resampled[1])
     return effect(float(same), float(different), (boot[0], boot[1]), null, equal)
+
+
+def matched_effect(sums: PairSums, resamples: int, seed: int) -> Effect | None:
+    """The same at equal word frequencies alone, with the resamples that `embedding_effect` draws."""
+    topics, rng = len(sums.same), np.random.default_rng([seed, 0xE3B])
+    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
+    same, different = sums.means(matched=True)
+    return effect(float(same), float(different), sums.means(times, matched=True))

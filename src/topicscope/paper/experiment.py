@@ -40,11 +40,18 @@ class Experiment:
     run: Callable[[Context], Outcome]
     seconds: int  # roughly, quick scale, one core
     needs_models: bool = False  # whether it is about the user's models and text
+    takes_corpus: bool = False  # whether it runs on the user's text where there is one
 
     def key(self, context: Context) -> dict[str, Any]:
         """What an outcome depends on."""
-        whole = {"scale": context.scale, "seed": context.seed}
-        return whole | {"models": list(context.models), "corpus": list(context.corpus)} if self.needs_models else whole
+        whole: dict[str, Any] = {"scale": context.scale, "seed": context.seed}
+        if self.needs_models:
+            whole |= {"models": list(context.models)}
+        return whole | {"corpus": list(context.corpus)} if self.needs_models or self.takes_corpus else whole
+
+    def judged(self, context: Context) -> bool:
+        """Whether the reference runs say what has to come out: of the user's own models and text they know nothing."""
+        return not self.needs_models and not (self.takes_corpus and context.corpus)
 
 
 def train_many(context: Context, settings: dict[str, Any], count: int | None = None) -> list[Run]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -15,38 +13,10 @@ from topicscope.language.assignment import assign
 from topicscope.paper import probing
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.outcome import Figure, Lines, Outcome, Series
+from topicscope.paper.word_texts import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
 from topicscope.threads import one_thread
-from topicscope.world import DocumentPrior, TopicModel
-from topicscope.world.streams import Stream, generator
 
-DOCUMENTS, LENGTH, BATCH = 3000, 48, 48
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-
-def word_lists() -> dict[str, list[str]]:
-    return json.loads((resources.files("topicscope.paper") / "data" / "word-lists.json").read_text(encoding="utf-8"))
-
-
-def sample_texts(lists: dict[str, list[str]], seed: int) -> list[str]:
-    """Documents of the sandbox (Dirichlet .1), written out in words."""
-    words = [word for topic in lists.values() for word in topic]
-    model = TopicModel(len(lists), len(next(iter(lists.values()))))
-    documents = DocumentPrior(length=LENGTH).sample(model, DOCUMENTS, generator(seed, Stream.TRAIN_DOCUMENTS))
-    assert documents.words is not None
-    return [" ".join(words[i - 1] for i in row) for row in documents.words.tolist()]
-
-
-def build_tokenizer(lists: dict[str, list[str]]) -> Any:
-    import transformers
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    vocabulary = {word: i for i, word in enumerate([*SPECIAL, "a", *(word for topic in lists.values() for word in topic)])}
-    built = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    built.normalizer, built.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    built.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
-    build: Any = transformers.PreTrainedTokenizerFast
-    return build(tokenizer_object=built, model_max_length=LENGTH + 2, **names)
+BATCH = 48
 
 
 def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple[Any, list[float]]:

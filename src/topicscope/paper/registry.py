@@ -8,8 +8,8 @@ from topicscope.errors import InputError, nearest
 from topicscope.paper.experiment import Experiment
 
 ORDER = (
-    "figure1", "figure2", "figure3", "figure4", "figure6", "figure7", "figure8", "figure9", "figure10",
-    "table1", "table2", "table3", "table4", "table5", "theorem1", "theorem2", "theorem3", "theorem5", "losses", "robustness", "pipeline",
+    "figure1", "figure2", "figure3", "figure4", "figure5", "figure6", "figure7", "figure8", "figure9", "figure10",
+    "table1", "table2", "table3", "table4", "table5", "theorem1", "theorem2", "theorem3", "theorem5", "losses", "robustness", "pipeline", "timeline",
 )  # fmt: skip
 
 EXPERIMENTS: dict[str, Experiment] = {name: importlib.import_module(f"topicscope.paper.{name}").EXPERIMENT for name in ORDER}

@@ -71,11 +71,12 @@ def run_one(experiment: str, context: Context, folder: str) -> float:
     return seconds
 
 
-def load(folder: Path, experiment: str, context: Context) -> tuple[Outcome, float] | None:
-    """A stored outcome, if it is whole and of this context."""
+def load(folder: Path, experiment: str, context: Context, *, inputs: bool = True) -> tuple[Outcome, float] | None:
+    """A stored outcome, if it is whole and of this context; without `inputs`, whatever models and text it is of."""
     try:
         stored = json.loads(outcome_path(folder, experiment).read_text(encoding="utf-8"))
-        if stored["format"] != FORMAT or stored["context"] != EXPERIMENTS[experiment].key(context):
+        wanted = EXPERIMENTS[experiment].key(context)
+        if stored["format"] != FORMAT or any(stored["context"][key] != wanted[key] for key in (wanted if inputs else ("scale", "seed"))):
             return None
         return outcome_from(stored["outcome"]), float(stored["seconds"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -11,7 +11,15 @@ from topicscope.measure import Effect, appears, half_way, interval
 from topicscope.paper.outcome import Figure, Lines, Series, TableData
 
 Effects = Mapping[str, Mapping[int, Effect | None]]
-TITLES = {"cosine": "embeddings: cosine", "dot": "embeddings: dot product", "embedding": "embedding: cosine", "value": "value matrix", "attention": "attention"}
+TITLES = {
+    "cosine": "embeddings: cosine",
+    "dot": "embeddings: dot product",
+    "embedding": "embedding: cosine",
+    "value": "value matrix",
+    "attention": "attention",
+    "cosine_matched": "embeddings: cosine, equal frequencies",
+    "attention_matched": "attention, equal frequencies",
+}
 
 
 def title(measure: str) -> str:

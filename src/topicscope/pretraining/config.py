@@ -115,7 +115,7 @@ class PretrainConfig:
     seed: NonNegativeInt = 0
     steps: PositiveInt = 400
     batch_size: PositiveInt = 32
-    micro_batch: PositiveInt | None = None  # rows of a forward pass; None: half a batch. Processes share the micro-batches of a step
+    micro_batch: PositiveInt | None = None  # rows of a forward pass; None: half a batch (on GPUs: a process's share)
     length: Annotated[int, Field(ge=8)] = 64  # tokens of a row, special ones included
     checkpoints: Literal["log", "none"] | list[NonNegativeInt] = "log"  # steps at which the model is kept
     save_every: PositiveInt | None = 100  # steps between states to resume from; None: never
@@ -128,20 +128,13 @@ class PretrainConfig:
 
     @model_validator(mode="after")
     def _check(self) -> PretrainConfig:
-        if self.batch_size % self.micro:
-            raise ValueError(f"batch_size {self.batch_size} is no multiple of micro_batch {self.micro}; choose one that is")
+        if self.micro_batch is not None and self.batch_size % self.micro_batch:
+            raise ValueError(f"batch_size {self.batch_size} is no multiple of micro_batch {self.micro_batch}; choose one that is")
         if isinstance(self.checkpoints, list) and max(self.checkpoints, default=0) > self.steps:
             raise ValueError(f"checkpoints: step {max(self.checkpoints)} is after the last of {self.steps} steps")
         if self.bf16 and self.device == "cpu":
             raise ValueError("bf16 is for GPUs only; leave it out, or choose device cuda")
         return self
-
-    @property
-    def micro(self) -> int:
-        """Rows of a micro-batch: dropout is drawn for each by itself, so that it does not matter which process runs it."""
-        if self.micro_batch is not None:
-            return self.micro_batch
-        return self.batch_size // 2 if self.batch_size % 2 == 0 else self.batch_size
 
     @property
     def checkpoint_steps(self) -> list[int]:

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from topicscope import runs
+from topicscope.errors import InputError
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import DROPOUT, Masker, Rows, stream
@@ -50,8 +51,9 @@ class Loop:
         self.tracker = Tracker(attention_layers(self.model))
         self.step = 0
         self.tables: list[Float[np.ndarray, "S M"]] = []
-        count, share = config.batch_size // config.micro, config.batch_size // config.micro // accelerator.num_processes
-        self.numbers = range(count)
+        self.micro = micro_batch(config, accelerator.device.type, accelerator.num_processes)
+        self.numbers = range(config.batch_size // self.micro)
+        share = len(self.numbers) // accelerator.num_processes
         self.mine = range(accelerator.process_index * share, (accelerator.process_index + 1) * share)
         self.loss_of: Any = MaskedLoss(self.model)
 
@@ -92,7 +94,7 @@ class Loop:
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.tracker.record(step, lr)
-        rows = self.rows.take(step, config.batch_size).reshape(len(self.numbers), config.micro, -1)
+        rows = self.rows.take(step, config.batch_size).reshape(len(self.numbers), self.micro, -1)
         batches = [self.masker(rows[number], step, number) for number in self.numbers]
         total = max(1, sum(len(targets) for _, _, targets in batches))
         self.optimizer.zero_grad()
@@ -102,7 +104,7 @@ class Loop:
             batch = [tensor.to(self.accelerator.device, non_blocking=True) for tensor in batches[number]]
             last = number == self.mine[-1]
             with nullcontext() if last else self.accelerator.no_sync(self.loss_of):
-                with self.accelerator.autocast():
+                with torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=config.bf16):
                     part = self.loss_of(*batch)
                 # processes are averaged: with their number this is the mean over all masked places of the step
                 self.accelerator.backward(part * (self.accelerator.num_processes / total))
@@ -160,6 +162,23 @@ class Loop:
         return {"step": np.arange(len(table), dtype=float)} | {name: written[:, i] for i, name in enumerate(self.tracker.names)}
 
 
+def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
+    """Rows of a forward pass. Dropout and masks are drawn for each by itself, so that it does not matter which process runs it.
+
+    Half a batch where the config does not say: one or two processes see the same. A GPU is told one thing at a time, so there it is a process's share.
+    """
+    rows = config.micro_batch
+    if rows is None:
+        parts = processes if device != "cpu" else max(2, processes) if config.batch_size % 2 == 0 else 1
+        rows = config.batch_size // parts if config.batch_size % parts == 0 else config.batch_size
+    if config.batch_size // rows % processes:
+        raise InputError(
+            f"{processes} processes cannot share the {config.batch_size // rows} micro-batches of a step evenly; "
+            f"choose batch_size and micro_batch so that batch_size / micro_batch is a multiple of {processes}"
+        )
+    return rows
+
+
 def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer:
     """Biases and norms do not decay, as is usual."""
     settings = config.optimizer
@@ -168,7 +187,7 @@ def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer
     groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": [p for _, p in named if p.ndim <= 1], "weight_decay": 0.0}]
     if settings.name == "sgd":
         return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
-    return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps)
+    return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True)
 
 
 def summary(config: PretrainConfig, status: str, metrics: dict[str, np.ndarray], model: Any, tokenizer: Any, rows: Rows) -> dict[str, Any]:

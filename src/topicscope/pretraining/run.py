@@ -102,14 +102,11 @@ def accelerated(config: PretrainConfig) -> Any:
         raise InputError("device cuda, but PyTorch finds no usable GPU here; choose cpu or auto")
     if config.bf16 and not torch.cuda.is_available():
         raise InputError("bf16 is for GPUs only, and PyTorch finds none here; leave it out")
-    accelerator = accelerate.Accelerator(cpu=config.device == "cpu" or not torch.cuda.is_available(), mixed_precision="bf16" if config.bf16 else "no")
-    count = config.batch_size // config.micro
-    if count % accelerator.num_processes:
-        raise InputError(
-            f"{accelerator.num_processes} processes cannot share the {count} micro-batches of a step evenly; "
-            f"set micro_batch so that batch_size / micro_batch is a multiple of {accelerator.num_processes}"
-        )
-    return accelerator
+    cpu = config.device == "cpu" or not torch.cuda.is_available()
+    state = accelerate.state.AcceleratorState
+    if state._shared_state and state().num_processes == 1 and (state().device.type == "cpu") != cpu:
+        state._reset_state(reset_partial_state=True)  # the library keeps the first device of a process, and has no other way to let it go
+    return accelerate.Accelerator(cpu=cpu)
 
 
 def seeds(config: PretrainConfig, count: int) -> list[PretrainConfig]:

@@ -31,15 +31,18 @@ def make_tokenizer(config: PretrainConfig, corpus: Iterable[str]) -> Any:
     return tokenizer
 
 
-def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int) -> Any:
-    """`wordpiece` and `unigram` in lower case, `bpe` of bytes. The library trains unigram not quite the same way twice: keep the tokenizer."""
+def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *, exact: bool = True) -> Any:
+    """`wordpiece` and `unigram` in lower case, `bpe` of bytes. The library trains unigram not quite the same way twice: keep the tokenizer.
+
+    `exact`: a corpus that cannot fill the vocabulary is refused.
+    """
     needed("tokenizers", "tokenizers", "to train a tokenizer")
     import transformers
     from tokenizers import processors
 
     built = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](texts, vocab_size)
     found = built.get_vocab_size()
-    if found < vocab_size:
+    if exact and found < vocab_size:
         raise InputError(f"the corpus supports {found} tokens of kind {kind}, fewer than the vocabulary of {vocab_size} asked for; choose at most {found}")
     if found > vocab_size:
         raise InputError(f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {found}; choose a larger one")
