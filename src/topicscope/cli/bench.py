@@ -41,7 +41,7 @@ def command(
         plain = "\n".join(f"{name}: {seconds(value)}" for name, value in row.plain.items())
         faster = "\n".join(f"{value:,.1f}" for value in row.times_faster.values())
         floor = "" if row.floor is None else f"{seconds(row.floor)} ({row.floor_is})"
-        over = "" if row.over_floor is None else f"{row.over_floor:.1f}"
+        over = "" if row.over_floor is None else f"{row.over_floor:.3g}"
         ours = f"{row.ours:.2f} {row.unit}" if row.unit in ("GB", "CPU s") else seconds(row.ours)
         table.add_row(row.name, ours, plain, faster, floor, over, row.aim, {True: "yes", False: "no", None: ""}[row.met])
     consoles.results().print(table)

@@ -22,7 +22,8 @@ from torch import Tensor
 
 from topicscope.errors import InputError
 
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
+HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w.-]+))?")
+"""NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,10 @@ def load_tokenizer(name: str | Path) -> Any:
     """From a model's folder or hub id."""
     import transformers
 
-    place, local = _place(name)
+    place, local, revision = _place(name)
     try:
         with quiet():
-            return transformers.AutoTokenizer.from_pretrained(place, local_files_only=local, trust_remote_code=False)
+            return transformers.AutoTokenizer.from_pretrained(place, revision=revision, local_files_only=local, trust_remote_code=False)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{name}: no tokenizer is to be had there ({_first_line(error)})") from None
 
@@ -70,15 +71,16 @@ def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
     """Weights from safetensors only: a pickle can run code. Eager attention: the fast kinds do not return weights."""
     import transformers
 
-    place, local = _place(name)
+    place, local, revision = _place(name)
     if local:
         _check_folder(Path(place))
     tokenizer = load_tokenizer(name)
     try:
         with quiet():
             model = transformers.AutoModel.from_pretrained(
-                place, local_files_only=local, trust_remote_code=False, use_safetensors=True, attn_implementation="eager", dtype=torch.float32
-            )
+                place, revision=revision, local_files_only=local, trust_remote_code=False, use_safetensors=True, attn_implementation="eager",
+                dtype=torch.float32,
+            )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise InputError(f"{name}: not to be loaded as a model ({_first_line(error)})") from None
     except Exception as error:  # safetensors has an exception of its own, outside all families
@@ -182,16 +184,18 @@ def word_vectors(loaded: LoadedModel, token: Int[np.ndarray, " W"], *, layer: bo
     return torch.cat(found).double().cpu().numpy()
 
 
-def _place(name: str | Path) -> tuple[str, bool]:
-    """Where a model is: a folder, or else the hub if the name can be one of it."""
+def _place(name: str | Path) -> tuple[str, bool, str]:
+    """Where a model is: a folder (of a pretraining run: the model in it), or else the hub if the name can be one of it; and the revision there."""
     path = Path(name)
     if path.exists():
         if not path.is_dir():
             raise InputError(f"{name} is a file; expected a model's folder (config.json, model.safetensors, tokenizer.json) or a hub id")
-        return str(path), True
-    if not HUB_ID.fullmatch(str(name)):
+        inside = path / "model"
+        return str(inside if not (path / "config.json").exists() and (inside / "config.json").exists() else path), True, "main"
+    found = HUB_ID.fullmatch(str(name))
+    if found is None:
         raise InputError(f"no such model: {name} (a folder with config.json and model.safetensors, or a hub id such as bert-base-uncased)")
-    return str(name), False
+    return found["name"], False, found["revision"] or "main"
 
 
 def _check_folder(folder: Path) -> None:

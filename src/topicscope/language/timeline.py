@@ -14,7 +14,7 @@ from topicscope.errors import InputError
 from topicscope.language.assignment import Assignment
 from topicscope.language.attention import tally_attention, windows
 from topicscope.language.effects import attention_effect, matched_attention_effect
-from topicscope.language.models import LoadedModel, load_model, word_vectors
+from topicscope.language.models import HUB_ID, LoadedModel, load_model, word_vectors
 from topicscope.language.probe import Settings, unit
 from topicscope.language.relations import TopicRelation
 from topicscope.language.vocabulary import Vocabulary, whole_words
@@ -36,7 +36,7 @@ def find_checkpoints(names: Sequence[str]) -> list[tuple[int, str]]:
         path = Path(name)
         listed = [p for place in (path, path / "checkpoints") if place.is_dir() for p in place.iterdir()]
         inside = [p for p in listed if STEP.search(p.name) and (p / "config.json").is_file()]
-        if not inside and not path.exists() and "/" not in name and "@" not in name:
+        if not path.exists() and not HUB_ID.fullmatch(name):
             raise InputError(f"no such folder: {name} (checkpoints of 'topicscope pretrain', model folders, or hub ids such as OWNER/NAME@step1000)")
         if path.is_dir() and not inside and not (path / "config.json").is_file():
             raise InputError(f"{name} holds no checkpoints (folders such as step-000100 or checkpoint-500, each with config.json and model.safetensors)")

@@ -11,20 +11,13 @@ from topicscope.measure import Effect, appears, half_way, interval
 from topicscope.paper.outcome import Figure, Lines, Series, TableData
 
 Effects = Mapping[str, Mapping[int, Effect | None]]
-TITLES = {
-    "cosine": "embeddings: cosine",
-    "dot": "embeddings: dot product",
-    "embedding": "embedding: cosine",
-    "value": "value matrix",
-    "attention": "attention",
-    "cosine_matched": "embeddings: cosine, equal frequencies",
-    "attention_matched": "attention, equal frequencies",
-}
+MATCHED = "_matched"
+TITLES = {"cosine": "embeddings: cosine", "dot": "embeddings: dot product", "embedding": "embedding: cosine", "value": "value matrix", "attention": "attention"}
 
 
 def title(measure: str) -> str:
-    name, _, layer = measure.partition(".")
-    return TITLES.get(name, name) + (f", layer {layer}" if layer else "")
+    name, _, layer = measure.removesuffix(MATCHED).partition(".")
+    return TITLES.get(name, name) + (f", layer {layer}" if layer else "") + (", equal frequencies" if measure.endswith(MATCHED) else "")
 
 
 def rows(found: Effects) -> list[dict[str, Any]]:
@@ -96,18 +89,21 @@ def span(ends: Any) -> str:
 
 def timeline_figures(found: Effects, name: str = "timeline") -> list[Figure]:
     """Difference against step with its interval, for each measure; and all of them as shares of their end."""
+    shown: dict[str, list[Series]] = {}
+    for measure, by_step in found.items():
+        main, _, layer = measure.partition(".")
+        if layer:
+            shown.setdefault(f"{TITLES.get(main, main)}, layer by layer", []).append(band(by_step, f"layer {layer}"))
+        else:
+            matched = main.endswith(MATCHED)
+            shown.setdefault(title(main.removesuffix(MATCHED)), []).append(band(by_step, "equal frequencies" if matched else "all pairs"))
+    panels = [Lines(head, series, "step", "same less different", log_x=True, levels=[(0.0, "no effect")]) for head, series in shown.items()]
     shares = []
-    main = [measure for measure in found if "." not in measure]
-    layers = [measure for measure in found if "." in measure]
-    panels = [Lines(title(m), [band(found[m], title(m))], "step", "same less different", log_x=True, levels=[(0.0, "no effect")]) for m in main]
-    if layers:
-        series = [band(found[measure], title(measure)) for measure in layers]
-        panels.append(Lines("attention, layer by layer", series, "step", "same less different", log_x=True, levels=[(0.0, "no effect")]))
-    for measure in main:
+    for measure in found:
         curve = band(found[measure], title(measure))
-        end = curve.y[-1]
-        if found[measure] and end > 0:
-            shares.append(Series(curve.name, curve.x, [y / end for y in curve.y], [y / end for y in curve.low or []], [y / end for y in curve.high or []]))
+        if "." not in measure and not measure.endswith(MATCHED) and curve.y and (end := curve.y[-1]) > 0:
+            y, low, high = ([v / end for v in values or []] for values in (curve.y, curve.low, curve.high))
+            shares.append(Series(curve.name, curve.x, y, low, high, markers=True))
     alt = "Same-topic mean less different-topic mean against training step, with 95% bands."
     figures = [Figure(name, "Topic structure against training step", alt, list(panels))]
     if len(shares) > 1:

@@ -6,6 +6,7 @@ Nothing grows with the corpus. What a step draws depends on the seed and the ste
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -40,6 +41,8 @@ class Rows:
         self.rest: Int[np.ndarray, " n"] = np.empty(0, dtype=np.int32)  # tokens that no row has yet
         self.store: Int[np.ndarray, "R N"] = np.empty((0, length), dtype=np.int32)
         self._documents: Iterator[str] | None = None
+        self._ahead = ThreadPoolExecutor(1)  # reads and tokenises what comes next while a step runs
+        self._coming: Future[list[Int[np.ndarray, " n"]]] | None = None
 
     def take(self, step: int, count: int) -> Int[np.ndarray, "B N"]:
         """The rows of a step. Their places in the store are filled with the next ones."""
@@ -56,7 +59,7 @@ class Rows:
     def load(self, state: dict[str, np.ndarray]) -> None:
         self.epoch, self.drawn = (int(x) for x in state["place"])
         self.rest, self.store = state["rest"].copy(), state["store"].copy()
-        self._documents = islice(self._shuffled(), self.drawn, None)
+        self._documents, self._coming = islice(self._shuffled(), self.drawn, None), None
 
     def _fill(self, least: int) -> None:
         """The store: ROWS rows, or the whole corpus where it has fewer."""
@@ -86,17 +89,23 @@ class Rows:
 
     def _read(self) -> None:
         """Some more documents; at the end of the corpus it starts again, in another order."""
+        found = (self._coming or self._ahead.submit(self._encoded)).result()
+        if not found:
+            if self.drawn == 0:
+                raise InputError("the corpus has no text")
+            self.epoch, self.drawn, self._documents, self._coming = self.epoch + 1, 0, None, None
+            return
+        self.drawn += len(found)
+        self._coming = self._ahead.submit(self._encoded)
+        border = np.array(self.after, dtype=np.int32)
+        self.rest = np.concatenate([self.rest, *(part for tokens in found for part in (tokens, border))])
+
+    def _encoded(self) -> list[Int[np.ndarray, " n"]]:
+        """The next documents; none at the end of a pass."""
         if self._documents is None:
             self._documents = self._shuffled()
         texts = list(islice(self._documents, TOGETHER))
-        if not texts:
-            if self.drawn == 0:
-                raise InputError("the corpus has no text")
-            self.epoch, self.drawn, self._documents = self.epoch + 1, 0, None
-            return
-        self.drawn += len(texts)
-        border = np.array(self.after, dtype=np.int32)
-        self.rest = np.concatenate([self.rest, *(part for tokens in encode(self.tokenizer, texts) for part in (tokens.astype(np.int32), border))])
+        return [tokens.astype(np.int32) for tokens in encode(self.tokenizer, texts)] if texts else []
 
     def _shuffled(self) -> Iterator[str]:
         """The documents of this pass: each leaves a store of DOCUMENTS at a random time."""
