@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import transformers
 
 from tests.cli.test_cli import topicscope
 from tests.language import tiny
@@ -110,17 +111,8 @@ def test_another_tokenizer_is_refused(checkpoints: Path, tmp_path: Path) -> None
 def test_the_command(checkpoints: Path, tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(text for text in tiny.TEXTS if text))
     (tmp_path / "topics.json").write_text(json.dumps(tiny.TOPICS))
-    arguments = [
-        "probe",
-        "--checkpoints",
-        str(checkpoints),
-        "--corpus",
-        str(tmp_path / "texts.txt"),
-        "--topics",
-        str(tmp_path / "topics.json"),
-        "--bootstrap",
-        "40",
-    ]
+    arguments = ["probe", "--checkpoints", str(checkpoints), "--corpus", str(tmp_path / "texts.txt"), "--topics", str(tmp_path / "topics.json")]
+    arguments += ["--bootstrap", "40"]
     done = topicscope(*arguments, "--out", str(tmp_path / "out"), "--json")
     found = json.loads(done.stdout)
     assert next(m for m in found["moments"] if m["measure"] == "cosine")["appears"] == 100
@@ -136,3 +128,19 @@ def test_the_command(checkpoints: Path, tmp_path: Path) -> None:
         refused = topicscope("probe", *extra, code=2)
         assert said in refused.stderr
         assert refused.stderr.count("\n") == 1
+
+
+def test_a_revision_of_the_hub_is_asked_for(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the hub: the revision is a folder here."""
+    asked = []
+    for kind in (transformers.AutoModel, transformers.AutoTokenizer):
+        real = kind.from_pretrained
+
+        def stand_in(name: str, *, revision: str, real: Any = real, **options: Any) -> Any:
+            asked.append((name, revision, options["local_files_only"], options["trust_remote_code"]))
+            return real(checkpoints / f"step-{int(revision.removeprefix('step')):06d}", **options)
+
+        monkeypatch.setattr(kind, "from_pretrained", stand_in)
+    loaded = load_model("owner/name@step100")
+    assert loaded.name == "owner/name@step100"
+    assert asked == [("owner/name", "step100", False, False)] * 2

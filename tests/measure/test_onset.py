@@ -38,9 +38,8 @@ def test_sums_of_a_matrix_over_words_are_those_of_a_double_loop() -> None:
     assert [float(x) for x in sums.means()] == pytest.approx(expected, rel=1e-12)
     # topic 2 twice and topic 3 not at all: its pairs count twice, those between topics as often as both
     weight = np.array([1.0, 2.0, 0.0])
-    doubled = [
-        (m, w * weight[TOPIC[i] - 1]) for i in range(1, 10) for j in range(1, 10) if i != j and TOPIC[i] == TOPIC[j] for m, w in [(matrix[i, j], times[i, j])]
-    ]
+    inside = [(i, j) for i in range(1, 10) for j in range(1, 10) if i != j and TOPIC[i] == TOPIC[j]]
+    doubled = [(matrix[i, j], times[i, j] * weight[TOPIC[i] - 1]) for i, j in inside]
     assert float(sums.means(weight)[0]) == pytest.approx(np.average([m for m, _ in doubled], weights=[w for _, w in doubled]), rel=1e-12)
 
 
