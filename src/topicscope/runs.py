@@ -200,6 +200,8 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
         metrics = read_metrics(folder)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise InputError(f"{folder} is damaged ({' '.join(str(error).split())}); {advice}") from None
+    if not isinstance(config, dict) or "topic_model" not in config:
+        raise InputError(f"{folder} is no run of 'topicscope train'; 'topicscope report {folder}' shows runs of 'pretrain'")
     return StoredRun(folder, config, results, metrics, read_tensors(folder / WEIGHTS, advice))
 
 

@@ -167,7 +167,12 @@ def write(out: Path, found: list[Curves], config: dict[str, Any]) -> None:
         "Separation: the earlier t50 of key and query over that of value. Rotation: (1 - cos) / 2 between W_V now and ten steps before.",
         0.0, f"topicscope pretrain --config {out / 'config.yaml'}", config, figures, [stage_table(found)], judged=False,
     )  # fmt: skip
-    write_page(out / "report.html", "topicscope pretrain", "Masked language modelling from near-zero attention: norms and rotation, layer by layer.", [section])
+    write_page(
+        out / "report.html",
+        "topicscope pretrain",
+        f"Masked language modelling, W_K, W_Q and W_V started at scale {config['model']['init_scale']}: norms and rotation, layer by layer.",
+        [section],
+    )
 
 
 def rebuild(folder: Path) -> None:

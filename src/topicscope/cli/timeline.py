@@ -82,7 +82,7 @@ def finish(found: Effects, about: dict[str, Any], intro: str, out: Path | None, 
             draw_figure(figure, out / "figures")
             write_csv(figure, out / "figures")
         question = "When does topic structure appear?"
-        section = Section("timeline", question, "-", "-", "-", results["answer"], "skipped", NOTE, 0.0, command, about, figures, [table], judged=False)
+        section = Section("timeline", question, "-", "-", "-", "-", "skipped", NOTE, 0.0, command, about, figures, [table], judged=False)
         write_page(out / "report.html", "topicscope: a timeline", f"{intro}\n\n{results['answer']}", [section])
         runs.write_json(out / "results.json", results)
     if as_json:
