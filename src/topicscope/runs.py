@@ -107,6 +107,21 @@ def prepare(folder: Path, *, force: bool = False) -> None:
                 member.rmdir()
 
 
+def claim(folder: Path, config: dict[str, Any]) -> None:
+    """Make a run's folder and write its config there; one that holds a run of another config is left alone."""
+    prepare(folder)
+    stored = folder / CONFIG
+    if not stored.exists():
+        write_yaml(stored, config)
+        return
+    try:
+        same = yaml.safe_load(stored.read_text(encoding="utf-8")) == config
+    except (OSError, ValueError, yaml.YAMLError):
+        same = False
+    if not same:
+        raise InputError(f"{folder} holds a run with another config; choose another folder, or replace it with --force")
+
+
 @contextmanager
 def lock(folder: Path) -> Iterator[None]:
     """One process at a time writes to a run folder."""

@@ -34,12 +34,7 @@ def claimed(root: Path, homes: list[Path], configs: list[PretrainConfig], *, res
         if homes != [root]:
             runs.write_json(root / runs.ENSEMBLE, {"runs": len(homes)})
         for home, config in zip(homes, configs, strict=True):
-            runs.prepare(home)
-            stored = home / runs.CONFIG
-            if not stored.exists():
-                runs.write_yaml(stored, config.as_dict())
-            elif load_settings(stored) != config.as_dict():
-                raise InputError(f"{home} holds a run with another config; choose another folder, or replace it with --force")
+            runs.claim(home, config.as_dict())
         yield
 
 

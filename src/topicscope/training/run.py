@@ -97,23 +97,13 @@ def train(
             folders = [root] if single else [root / f"run-{i:03d}" for i in range(len(configs))]
             for c, folder in zip(configs, folders, strict=True):
                 assert folder is not None
-                _claim_folder(folder, c)
+                runs.claim(folder, c.as_dict())
             if not single:
                 runs.write_json(root / runs.ENSEMBLE, {"runs": len(configs)})
         for start in range(0, len(configs), size):
             part = slice(start, start + size)
             done += _train_together(configs[part], folders[part], resume, with_floors, progress, total)
     return done[0] if single else done
-
-
-def _claim_folder(folder: Path, config: RunConfig) -> None:
-    """Make a member's folder; one that holds a run of another config is left alone."""
-    runs.prepare(folder)
-    stored = folder / runs.CONFIG
-    if not stored.exists():
-        runs.write_yaml(stored, config.as_dict())
-    elif load_settings(stored) != config.as_dict():
-        raise InputError(f"{folder} holds a run with another config; choose another folder, or replace it with --force")
 
 
 def _train_together(
