@@ -40,6 +40,20 @@ def test_an_epoch_has_every_token_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Counter(seen) == Counter(token for tokens in encode(tokenizer, read) for token in [*tokens.tolist(), border])
 
 
+def test_documents_come_in_another_order_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    for held in (1000, 50):  # more than there are, fewer
+        monkeypatch.setattr(data, "DOCUMENTS", held)
+        rows = Rows(small.texts(), small.tokenizer(), small.LENGTH, 0)
+        first, again = list(rows._shuffled()), list(rows._shuffled())
+        rows.epoch = 1
+        second = list(rows._shuffled())
+        assert first == again
+        assert sorted(first) == sorted(second) == sorted(small.texts())
+        assert first != second
+        moved = [abs(i - first.index(text)) for i, text in enumerate(small.texts())]
+        assert np.mean(moved) > min(held, 300) / 6  # far from where they were
+
+
 def test_rows_are_text_between_special_tokens() -> None:
     tokenizer = small.tokenizer()
     rows = Rows(small.texts(), tokenizer, small.LENGTH, 0).take(0, 32)

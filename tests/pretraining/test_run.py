@@ -20,7 +20,9 @@ from tests.cli.test_cli import topicscope
 from tests.pretraining import small
 from topicscope.errors import InputError
 from topicscope.language import load_model
-from topicscope.pretraining import pretrain, seeds
+from topicscope.pretraining import checkpoint, pretrain, seeds
+from topicscope.pretraining.loop import Loop
+from topicscope.pretraining.run import accelerated
 from topicscope.runs import read_metrics
 
 
@@ -115,6 +117,21 @@ def test_killed_and_resumed_is_the_same_bytes(corpus: str, tmp_path: Path) -> No
     whole, killed = (files(tmp_path / name) for name in ("whole", "killed"))
     assert set(whole) == set(killed)
     assert [name for name in whole if whole[name] != killed[name] and name != "report.html"] == []
+
+
+def test_a_state_of_another_config_or_a_damaged_one_is_refused(corpus: str, tmp_path: Path) -> None:
+    config, path = small.config(corpus), tmp_path / "state.safetensors"
+    loop = Loop(config, small.texts(), small.tokenizer(), None, accelerated(config))
+    loop.advance()
+    checkpoint.save(path, 1, config, loop.model, loop.optimizer, loop.tracker, loop.rows)
+    fresh = Loop(config, small.texts(), small.tokenizer(), None, accelerated(config))
+    assert checkpoint.load(path, config, fresh.model, fresh.optimizer, fresh.tracker, fresh.rows) == 1
+    assert all(torch.equal(a, b) for a, b in zip(fresh.model.parameters(), loop.model.parameters(), strict=True))
+    with pytest.raises(InputError, match="another config"):
+        checkpoint.load(path, small.config(corpus, seed=1), fresh.model, fresh.optimizer, fresh.tracker, fresh.rows)
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(InputError, match="damaged or cut off"):
+        checkpoint.load(path, config, fresh.model, fresh.optimizer, fresh.tracker, fresh.rows)
 
 
 def test_models_load_with_the_library_and_can_be_probed(whole: Path) -> None:
