@@ -139,7 +139,7 @@ def lock(folder: Path) -> Iterator[None]:
 
 def environment(**more: Any) -> dict[str, Any]:
     """What the run ran on: everything that may differ between machines and is no part of the result."""
-    packages = ("topicscope", "torch", "numpy", "pydantic", "safetensors")
+    packages = ("topicscope", "torch", "numpy", "pydantic", "safetensors", "transformers", "tokenizers", "accelerate", "tomotopy")
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),

@@ -80,7 +80,7 @@ def test_what_appears_is_found_where_it_was_planted(checkpoints: Path) -> None:
     assert order is not None
     assert order["ratio"] == pytest.approx(10)
     assert order["interval"] == pytest.approx((10, 10))
-    assert "attention is later (half-way steps 10 to 1" in sentence(swapped)
+    assert "attention is later (its half-way step is 10 times" in sentence(swapped)
 
 
 def test_other_names_of_checkpoints(checkpoints: Path, tmp_path: Path) -> None:

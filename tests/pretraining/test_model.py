@@ -136,6 +136,7 @@ def test_rates_warm_up_and_decay() -> None:
         ({"batch_size": 8, "micro_batch": 3}, "no multiple of micro_batch"),
         ({"checkpoints": [61]}, "after the last of 60 steps"),
         ({"bf16": True}, "bf16 is for GPUs only"),
+        ({"optimizer": {"warmup": 61}}, "warmup 61 is longer than the run of 60 steps"),
         ({"masking": {"p_correct": 0.6, "p_random": 0.5}}, "more than 1"),
         ({"model": {"dims": 4}}, "did you mean 'dim'?"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import transformers
 
 from tests.cli.test_cli import topicscope
 from tests.pretraining import small
+from topicscope import build_config, runs, train
 from topicscope.errors import InputError
 from topicscope.language import load_model
 from topicscope.pretraining import checkpoint, pretrain, seeds
@@ -197,10 +199,10 @@ def test_two_processes_give_the_same_loss_curve(whole: Path, corpus: str, tmp_pa
 
 def test_several_runs_share_a_folder_and_a_tokenizer(corpus: str, tmp_path: Path) -> None:
     configs = seeds(small.config(corpus, steps=12, checkpoints="none"), 2)
-    runs = pretrain(configs, tmp_path / "two")
+    both = pretrain(configs, tmp_path / "two")
     alone = pretrain(configs[1])
-    np.testing.assert_array_equal(runs[1].metrics["loss"], alone.metrics["loss"])
-    assert not np.array_equal(runs[0].metrics["loss"], runs[1].metrics["loss"])
+    np.testing.assert_array_equal(both[1].metrics["loss"], alone.metrics["loss"])
+    assert not np.array_equal(both[0].metrics["loss"], both[1].metrics["loss"])
     assert (tmp_path / "two" / "run-001" / "results.json").exists()
 
 
@@ -209,7 +211,73 @@ def test_a_run_that_diverges_says_so(corpus: str, tmp_path: Path) -> None:
     assert run.status == "diverged"
     assert np.isfinite(run.metrics["loss"]).all()
     assert len(run.metrics["loss"]) < 60
+    assert run.results["layers"] == {}  # no stages of a run that has no end
     assert not (tmp_path / "run" / "model").exists()
+    topicscope("report", str(tmp_path / "run"))
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_a_short_run_has_a_page_without_rotation(corpus: str, tmp_path: Path) -> None:
+    arguments = ["--steps", "5", "--layers", "2", "--heads", "2", "--dim", "16", "--length", "24", "--batch-size", "8", "--vocab-size", "120"]
+    done = topicscope("pretrain", "--corpus", corpus, *arguments, "--out", str(tmp_path / "run"), "--json")
+    assert json.loads(done.stdout)["steps"] == 5
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "||W_V||_F (layer 1)" in page
+    assert "rotation of W_V over 10 steps (layer" not in page
+
+
+def test_a_folder_in_use_is_not_touched_by_force(whole: Path, corpus: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(whole, out)
+    before = files(out)
+    with runs.lock(out), pytest.raises(InputError, match="another process is writing"):
+        pretrain(small.config(corpus, seed=9), out, force=True)
+    assert files(out) == before
+    sandbox = build_config({"steps": 5, "data": {"documents": 50, "dev_documents": 10}, "floors": False})
+    train(sandbox, tmp_path / "sandbox")
+    stored = files(tmp_path / "sandbox")
+    with runs.lock(tmp_path / "sandbox"), pytest.raises(InputError, match="another process is writing"):
+        train(sandbox, tmp_path / "sandbox", force=True)
+    assert files(tmp_path / "sandbox") == stored
+
+
+def test_a_text_that_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:
+    path, out = tmp_path / "texts.txt", tmp_path / "run"
+    path.write_text("\n".join(small.texts()))
+
+    def stop(_run: int, done: int, _loss: float, _rate: float) -> None:
+        if done >= 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(small.config(str(path)), out, progress=stop)
+    text = path.read_text()
+    path.write_text(text[:-5] + "xxxxx")  # as long as before
+    with pytest.raises(InputError, match="the text has changed"):
+        pretrain(small.config(str(path)), out, resume=True)
+    path.write_text(text)
+    assert pretrain(small.config(str(path)), out, resume=True, device="cpu").status == "done"
+
+
+def test_a_start_that_fails_leaves_nothing_in_the_way(corpus: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    for wrong in ({"tokenizer": {"vocab_size": 9000}}, {"tokenizer": {"existing": "/no/such/folder"}}, {"batch_size": 6000}):
+        with pytest.raises(InputError):
+            pretrain(small.config(corpus, **wrong), out)
+        assert list(out.iterdir()) == []
+    with pytest.raises(InputError):
+        pretrain(seeds(small.config(corpus, tokenizer={"vocab_size": 9000}), 2), out)
+    assert list(out.iterdir()) == []
+    pretrain(small.config(corpus, steps=3), out)
+
+
+def test_a_corpus_without_text_says_so(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("\n \n")
+    (tmp_path / "junk.txt.gz").write_bytes(b"no such thing")
+    for name in ("empty.txt", "junk.txt.gz"):
+        done = topicscope("pretrain", "--corpus", str(tmp_path / name), code=2)
+        assert "the corpus has no text" in done.stderr
+        assert name in done.stderr
 
 
 def test_the_command_writes_figure_5_and_speaks_json(corpus: str, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ def test_snapshots_are_the_weights_at_those_steps(tmp_path: Path) -> None:
         for name, weights in parts.items():
             np.testing.assert_array_equal(weights, run.snapshots[step][name])
     train(build_config(SETTINGS | {"snapshots": "none"}), tmp_path / "run", force=True)
+    with pytest.raises(InputError, match="step 121 is after the last of 120 steps"):
+        build_config(SETTINGS | {"snapshots": [0, 121]})
     with pytest.raises(InputError, match="has no snapshots; train with --snapshots log"):
         read_snapshots(tmp_path / "run")
 
@@ -88,3 +90,4 @@ def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
     assert header.startswith("measure,step,same,different,difference,ratio,interval_low,interval_high")
     assert "When does topic structure appear?" in (tmp_path / "timeline" / "report.html").read_text()
     assert (tmp_path / "timeline" / "figures" / "timeline.png").exists()
+    assert "topics and texts of its own" in topicscope("probe", "--checkpoints", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr

@@ -80,15 +80,15 @@ def command(
     if resume:
         if out is None:
             raise InputError("--resume needs --out, the folder of the run to go on with")
-        if config or set_ or given or runs > 1 or force:
-            raise InputError("--resume takes all settings from the folder; leave the other options out (--force starts a run anew)")
+        if config or set_ or [flag for flag in given if not flag.startswith("device=")] or runs > 1 or force:
+            raise InputError("--resume takes all settings from the folder; leave the other options (but --device) out (--force starts a run anew)")
         what = resume_configs(out)
     else:
         one = build_config(absolute(apply_settings(load_settings(config) if config is not None else {}, given + (set_ or []))))
         what = seeds(one, runs) if runs > 1 else one
     configs = what if isinstance(what, list) else [what]
     with progress_bar([c.steps for c in configs]) as progress:
-        result = pretrain(what, out, resume=resume, force=force, progress=progress)
+        result = pretrain(what, out, resume=resume, force=force, device=device if resume else None, progress=progress)
     found = result if isinstance(result, list) else [result]
     if not is_main():
         return 0
@@ -145,7 +145,11 @@ def show(found: list[PretrainRun], out: Path | None) -> None:
         tokens, vocabulary = run.results["tokens"], run.results["vocabulary"]
         typer.echo(f"seed {run.config.seed}: {end} after {run.results['steps']} steps ({tokens:,} tokens, a vocabulary of {vocabulary})")
     if out is not None:
-        home = out if len(found) == 1 else out / "run-000"
+        home = found[0].folder
+        assert home is not None
+        text = str(json.loads((home / "environment.json").read_text(encoding="utf-8")).get("text", ""))
+        if "broken" in text or "encoding" in text:
+            typer.echo(f"of the text not all could be read: {text}")
         typer.echo(f"page: {out / 'report.html'}; probe it with: topicscope probe {home / 'model'} --corpus ..., or --checkpoints {home}")
     else:
         typer.echo("--out DIR keeps the model, its checkpoints, metrics and a page")
@@ -180,12 +184,14 @@ def rebuild(folder: Path) -> None:
     from topicscope.errors import InputError
     from topicscope.paper.dynamics import Curves
     from topicscope.pretraining.folder import members
-    from topicscope.runs import read_metrics
+    from topicscope.pretraining.loop import stored_metrics
     from topicscope.settings import load_settings
 
     try:
         homes = members(folder)
+        for home in homes:
+            json.loads((home / "results.json").read_text(encoding="utf-8"))  # finished
         configs = [load_settings(home / "config.yaml") for home in homes]
-        write(folder, [Curves(f"seed {c['seed']}", c["seed"], read_metrics(home)) for c, home in zip(configs, homes, strict=True)], configs[0])
+        write(folder, [Curves(f"seed {c['seed']}", c["seed"], stored_metrics(home)) for c, home in zip(configs, homes, strict=True)], configs[0])
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{folder} holds no finished pretraining run ({type(error).__name__}: {error}); go on with 'topicscope pretrain --resume'") from None

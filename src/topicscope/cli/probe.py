@@ -75,6 +75,8 @@ def command(
     thetas = tuple(threshold or (THRESHOLDS[-1:] if checkpoints else THRESHOLDS))
     settings = Settings(thetas, kinds, embedding, bootstrap, shuffles, shuffles // 10, matched, random, cooccurrence, windows, seed=seed)  # type: ignore[arg-type]
     if checkpoints and is_sandbox(checkpoints):
+        if corpus or topics:
+            raise InputError(f"{checkpoints[0]} is a run of 'topicscope train', which has topics and texts of its own; leave --corpus and --topics out")
         return timeline_of_sandbox(checkpoints[0], settings, out, as_json)
     if not corpus:
         raise InputError("no text is given; name files, a folder or hf:NAME with --corpus")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from topicscope.cli import consoles
 from topicscope.cli.topics import bar, given, print_table
 
 if TYPE_CHECKING:
@@ -35,6 +36,13 @@ def is_sandbox(checkpoints: list[str]) -> bool:
     return bool(of_train)
 
 
+def stopped_early(folder: Path) -> bool:
+    try:
+        return json.loads((folder / "results.json").read_text(encoding="utf-8"))["status"] == "diverged"
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def timeline_of_sandbox(folder: str, settings: Settings, out: Path | None, as_json: bool) -> int:
     from topicscope.training.timeline import read_snapshots, sandbox_effects
 
@@ -52,6 +60,9 @@ def timeline_of_models(
     from topicscope.language.probe import assignments_of
     from topicscope.language.timeline import find_checkpoints, timeline
 
+    for name in names:
+        if stopped_early(Path(name)):
+            consoles.progress().print(f"{name} is a run that diverged: its last checkpoints may be no sound models", markup=False, highlight=False)
     checkpoints = find_checkpoints(names)
     texts = source.sample(documents, settings.seed + 1)
     vocabulary = whole_words(load_tokenizer(checkpoints[0][1]), stops)
@@ -89,6 +100,7 @@ def finish(found: Effects, about: dict[str, Any], intro: str, out: Path | None, 
         print(json.dumps(results, allow_nan=False))
     else:
         print_table(moment_table(found))
+        typer.echo(intro)
         typer.echo(results["answer"])
         typer.echo(f"page: {out / 'report.html'}" if out else "--out DIR writes a page, CSV and JSON")
     return 0

@@ -11,6 +11,7 @@ import bz2
 import csv
 import glob
 import gzip
+import hashlib
 import importlib
 import io
 import json
@@ -35,6 +36,8 @@ PACKED = {".gz", ".xz", ".bz2", ".zst"}
 HUB = "hf:"
 HEADING = re.compile(r"^ = [^=].* = \n?$")
 """An article of WikiText starts with such a line; those of its sections have more signs."""
+HASHED = 2**30
+"""Bytes of a corpus that are still read to tell whether it has changed."""
 PEEK = 200
 """Lines of a text file that decide how it is split."""
 
@@ -73,6 +76,18 @@ class Corpus:
         if not kept:
             raise InputError(f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()})")
         return [text for _, text in sorted(kept)]
+
+    def fingerprint(self) -> str:
+        """Of the files' bytes (of their sizes alone where they are large, of the name on a hub): tells whether a corpus is still the same."""
+        found = hashlib.sha256()
+        sizes = {file: Path(file).stat().st_size for file in self.files if not file.startswith(HUB)}
+        for file in self.files:
+            found.update(f"{sizes[file]} ".encode() if file in sizes else file.encode())
+            if file in sizes and sum(sizes.values()) <= HASHED:
+                with Path(file).open("rb") as stream:
+                    while part := stream.read(2**20):
+                        found.update(part)
+        return found.hexdigest()
 
     def summary(self) -> str:
         return (

@@ -5,6 +5,7 @@ loaded = load_model("bert-mini-wiki"); loaded.model, loaded.tokenizer, loaded.wi
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import warnings
@@ -213,8 +214,10 @@ def quiet() -> Iterator[None]:
     """Without the library's remarks on missing heads and progress bars of its own."""
     import transformers
 
-    before = transformers.logging.get_verbosity()
+    before, hub = transformers.logging.get_verbosity(), logging.getLogger("huggingface_hub")
+    level = hub.level
     transformers.logging.set_verbosity(40)
+    hub.setLevel(logging.ERROR)
     hide: Any = transformers.logging.disable_progress_bar
     hide()
     try:
@@ -223,6 +226,7 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         transformers.logging.set_verbosity(before)
+        hub.setLevel(level)
 
 
 def _first_line(error: BaseException) -> str:

@@ -39,11 +39,14 @@ def find_checkpoints(names: Sequence[str]) -> list[tuple[int, str]]:
         if not path.exists() and not HUB_ID.fullmatch(name):
             raise InputError(f"no such folder: {name} (checkpoints of 'topicscope pretrain', model folders, or hub ids such as OWNER/NAME@step1000)")
         if path.is_dir() and not inside and not (path / "config.json").is_file():
+            if (path / "run-000").is_dir():
+                raise InputError(f"{name} holds several runs; name one of them, for example {path / 'run-000'}")
             raise InputError(f"{name} holds no checkpoints (folders such as step-000100 or checkpoint-500, each with config.json and model.safetensors)")
         for model in [str(p) for p in inside] or [name]:
             match = list(STEP.finditer(model.rsplit("/", 1)[-1]))
             if not match:
-                raise InputError(f"{model}: no step in its name; expected one such as step-100, checkpoint-500 or NAME@step1000")
+                known = "" if Path(model).exists() else "no such folder, and "
+                raise InputError(f"{model}: {known}no step in its name; expected one such as step-100, checkpoint-500 or NAME@step1000")
             found.append((int(match[-1].group(1)), model))
     steps = [step for step, _ in found]
     for step in steps:

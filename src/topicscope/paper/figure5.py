@@ -71,7 +71,7 @@ def outcome_of(curves: list[Curves], config: dict[str, Any], text: str) -> Outco
             if not ok and run.setting.startswith("near"):
                 failed.append(f"{run.setting}, seed {run.seed}, {layer_title(layer)}")
     near = [run for run in curves if run.setting.startswith("near")]
-    said = "; ".join(f"{name}: {sum(holds)} of {len(holds)} layers" for name, holds in counts.items())
+    said = "; ".join(f"{name}: {sum(holds)} of {len(holds)} layers (all runs)" for name, holds in counts.items())
     spread = {part: [starts(run.metrics, layer)[part] for run in near for layer in layer_names(run.metrics)] for part in ("value", "key", "query")}
     ranges = ", ".join(f"{part} {np.nanmin(values):.0f} to {np.nanmax(values):.0f}" for part, values in spread.items())
     numbers = {run.setting + f", seed {run.seed}": {layer: starts(run.metrics, layer) for layer in layer_names(run.metrics)} for run in curves}

@@ -75,7 +75,7 @@ def sentence(found: Effects) -> str:
     if order is not None and order["interval"] is not None:
         low, high = order["interval"]
         which = "attention is later" if low > 1 else "attention is earlier" if high < 1 else "which is first is not decided"
-        parts.append(f"{which} (half-way steps {times(order['ratio'])} to 1, 95% {times(low)} to {times(high)})")
+        parts.append(f"{which} (its half-way step is {times(order['ratio'])} times that of the other, 95% {times(low)} to {times(high)})")
     return "; ".join(parts)
 
 

@@ -30,7 +30,7 @@ def save(path: Path, step: int, config: PretrainConfig, model: Any, optimizer: t
         tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value).cpu().numpy() for name, value in state.items() if value is not None}
     tensors |= {"history": tracker.history.cpu().numpy(), "past_norms": tracker.past_norms}
     tensors |= {f"rows.{name}": array for name, array in rows.state().items()}
-    runs.write_tensors(path, tensors, {"step": str(step), "fingerprint": fingerprint(config)})
+    runs.write_tensors(path, tensors, {"step": str(step), "fingerprint": fingerprint(config), "text": rows.fingerprint})
 
 
 def load(path: Path, config: PretrainConfig, model: Any, optimizer: torch.optim.Optimizer, tracker: Tracker, rows: Rows) -> int:
@@ -40,6 +40,8 @@ def load(path: Path, config: PretrainConfig, model: Any, optimizer: torch.optim.
         note = opened.metadata() or {}
     if note.get("fingerprint") != fingerprint(config):
         raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
+    if note.get("text") != rows.fingerprint:
+        raise InputError(f"the text has changed since {path.parent} was stopped; bring back the text that it began with, or {ADVICE}")
     try:
         with torch.no_grad():
             for name, parameter in model.named_parameters():

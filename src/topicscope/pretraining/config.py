@@ -132,6 +132,8 @@ class PretrainConfig:
             raise ValueError(f"batch_size {self.batch_size} is no multiple of micro_batch {self.micro_batch}; choose one that is")
         if isinstance(self.checkpoints, list) and max(self.checkpoints, default=0) > self.steps:
             raise ValueError(f"checkpoints: step {max(self.checkpoints)} is after the last of {self.steps} steps")
+        if self.optimizer.warmup > self.steps:
+            raise ValueError(f"optimizer.warmup {self.optimizer.warmup} is longer than the run of {self.steps} steps")
         if self.bf16 and self.device == "cpu":
             raise ValueError("bf16 is for GPUs only; leave it out, or choose device cuda")
         return self

@@ -16,6 +16,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from topicscope.errors import InputError
+from topicscope.language import Corpus
 from topicscope.language.attention import special_tokens
 from topicscope.language.vocabulary import encode
 from topicscope.pretraining.config import Masking
@@ -35,6 +36,7 @@ class Rows:
 
     def __init__(self, corpus: Iterable[str], tokenizer: Any, length: int, seed: int) -> None:
         self.corpus, self.tokenizer, self.length, self.seed = corpus, tokenizer, length, seed
+        self.fingerprint = corpus.fingerprint() if isinstance(corpus, Corpus) else "given"
         self.before, self.after = special_tokens(tokenizer)
         self.room = length - len(self.before) - len(self.after)
         self.epoch = self.drawn = 0  # passes over the corpus, and documents of this one that were read

@@ -25,17 +25,36 @@ def claimed(root: Path, homes: list[Path], configs: list[PretrainConfig], *, res
     for config in configs:
         if config.text.corpus:
             Corpus(config.text.corpus, config.text.text_field, config.text.split)  # named files are there before anything is written
-    runs.prepare(root, force=force)
+    runs.prepare(root)
     with runs.lock(root):
+        runs.prepare(root, force=force)
         for home in [root, *root.glob(runs.MEMBERS)] if force else []:
             for name in (checkpoint.MODEL, checkpoint.TOKENIZER, checkpoint.CHECKPOINTS):
                 shutil.rmtree(home / name, ignore_errors=True)
             (home / checkpoint.STATE).unlink(missing_ok=True)
         if homes != [root]:
             runs.write_json(root / runs.ENSEMBLE, {"runs": len(homes)})
+        fresh = [home for home in homes if not (home / runs.CONFIG).exists()]
         for home, config in zip(homes, configs, strict=True):
             runs.claim(home, config.as_dict())
-        yield
+        try:
+            yield
+        except InputError:
+            if fresh == homes and not any((home / runs.METRICS).exists() for home in homes):  # nothing was done: nothing stands in the way of a better try
+                forget(root, homes)
+            raise
+
+
+def forget(root: Path, homes: list[Path]) -> None:
+    """Take away what a start has written."""
+    for home in homes:
+        for name in (checkpoint.TOKENIZER, checkpoint.CHECKPOINTS):
+            shutil.rmtree(home / name, ignore_errors=True)
+        for name in (runs.CONFIG, runs.ENVIRONMENT):
+            (home / name).unlink(missing_ok=True)
+        if home != root:
+            home.rmdir()
+    (root / runs.ENSEMBLE).unlink(missing_ok=True)
 
 
 def members(folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -16,11 +17,12 @@ from torch import Tensor
 
 from topicscope import runs
 from topicscope.errors import InputError
+from topicscope.language import Corpus
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import DROPOUT, Masker, Rows, stream
 from topicscope.pretraining.model import MaskedLoss, attention_layers, build_model
-from topicscope.pretraining.track import BLOCK, Tracker, stages_by_layer
+from topicscope.pretraining.track import BLOCK, Tracker, layer_names, stages_by_layer
 
 DIGITS = 9
 """Digits of the figures in metrics.jsonl: as many as bring a float32 back exactly."""
@@ -142,15 +144,23 @@ class Loop:
 
     def _end(self, status: str, first: int, seconds: float) -> PretrainRun:
         config, folder = self.config, self.folder
-        metrics = runs.read_metrics(folder) if folder is not None else self._metrics()
+        metrics = stored_metrics(folder) if folder is not None else self._metrics()
         model = self.model.eval()
         results = summary(config, status, metrics, model, self.tokenizer, self.rows)
         if folder is not None and self.accelerator.is_main_process:
             if status == "done":
                 checkpoint.keep_model(folder / checkpoint.MODEL, model, self.tokenizer)
             speed = (self.step - first) * config.batch_size * config.length / max(seconds, 1e-9)
-            about = {"device": str(self.accelerator.device), "processes": self.accelerator.num_processes, "wall_seconds": seconds, "tokens_per_second": speed}
-            runs.write_json(folder / runs.ENVIRONMENT, runs.environment(**about, resumed_at=first or None))
+            about: dict[str, Any] = {
+                "device": str(self.accelerator.device),
+                "processes": self.accelerator.num_processes,
+                "wall_seconds": seconds,
+                "tokens_per_second": speed,
+            }
+            if isinstance(self.rows.corpus, Corpus):
+                about["text"] = self.rows.corpus.summary()  # of the last pass
+            started = json.loads((folder / runs.ENVIRONMENT).read_text(encoding="utf-8"))["command"] if first else None
+            runs.write_json(folder / runs.ENVIRONMENT, runs.environment(**about, resumed_at=first or None, started_by=started))
             runs.write_json(folder / runs.RESULTS, results)
             (folder / checkpoint.STATE).unlink(missing_ok=True)
         self.accelerator.wait_for_everyone()
@@ -160,6 +170,14 @@ class Loop:
         table = np.concatenate(self.tables)
         written = np.array([float(f"{x:.{DIGITS}g}") for x in table.ravel()]).reshape(table.shape)  # as metrics.jsonl would have it
         return {"step": np.arange(len(table), dtype=float)} | {name: written[:, i] for i, name in enumerate(self.tracker.names)}
+
+
+def stored_metrics(folder: Path) -> dict[str, np.ndarray]:
+    """What was written; figures that no step had (the rotation of a run of fewer than ten steps) are there as NaN."""
+    metrics = runs.read_metrics(folder) if (folder / runs.METRICS).exists() else {}
+    length = len(metrics.get("step", ()))
+    missing = ["loss", *(f"rotation_{name}" for name in layer_names(metrics))]
+    return metrics | {name: np.full(length, np.nan) for name in missing if name not in metrics}
 
 
 def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
@@ -194,7 +212,7 @@ def summary(config: PretrainConfig, status: str, metrics: dict[str, np.ndarray],
     """results.json: where the run ended, and the stages of every layer. Nothing in it depends on the machine's speed."""
     losses = metrics["loss"][np.isfinite(metrics["loss"])]
     steps = len(losses)
-    layers = {name: found.as_dict() for name, found in stages_by_layer(metrics).items()}
+    layers = {name: found.as_dict() for name, found in stages_by_layer(metrics).items()} if status == "done" else {}
     return {
         "status": status, "seed": config.seed, "steps": steps, "first_loss": float(losses[0]) if steps else None,
         "loss": float(losses[-min(50, steps) :].mean()) if steps else None, "tokens": steps * config.batch_size * config.length, "epochs": rows.epoch,

@@ -21,10 +21,11 @@ from topicscope import runs
 from topicscope.errors import InputError
 from topicscope.language import Corpus, load_tokenizer
 from topicscope.language.corpora import needed
+from topicscope.language.models import quiet
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.folder import claimed, stored_tokenizer
-from topicscope.pretraining.loop import Loop, PretrainRun
+from topicscope.pretraining.loop import Loop, PretrainRun, stored_metrics
 from topicscope.pretraining.tokenizer import make_tokenizer
 from topicscope.threads import one_thread
 
@@ -41,6 +42,7 @@ def pretrain(
     force: bool = ...,
     texts: Iterable[str] | None = ...,
     tokenizer: Any = ...,
+    device: str | None = ...,
     progress: Progress | None = ...,
 ) -> PretrainRun: ...
 @overload
@@ -52,6 +54,7 @@ def pretrain(
     force: bool = ...,
     texts: Iterable[str] | None = ...,
     tokenizer: Any = ...,
+    device: str | None = ...,
     progress: Progress | None = ...,
 ) -> list[PretrainRun]: ...
 def pretrain(
@@ -62,15 +65,16 @@ def pretrain(
     force: bool = False,
     texts: Iterable[str] | None = None,
     tokenizer: Any = None,
+    device: str | None = None,
     progress: Progress | None = None,
 ) -> PretrainRun | list[PretrainRun]:
     """Train one run, or several one after another; with `out`, into a folder (out/run-000, ... where they are several) that `resume` goes on with.
 
-    `texts` and `tokenizer` may be given instead of read and made.
+    `texts` and `tokenizer` may be given instead of read and made; `device` is where to run, whatever the config says.
     """
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
-    accelerator = accelerated(configs[0])
+    accelerator = accelerated(configs[0], device)
     done: list[PretrainRun] = []
     with one_thread(), torch.random.fork_rng(), ExitStack() as held:
         root = None if out is None else Path(out)
@@ -96,13 +100,14 @@ def _pretrain_one(config: PretrainConfig, folder: Path | None, accelerator: Any,
     return Loop(config, corpus, tokenizer, folder, accelerator).run(progress)
 
 
-def accelerated(config: PretrainConfig) -> Any:
+def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
+    device = device or config.device
     accelerate = needed("accelerate", "accelerate", "to pretrain")
-    if config.device == "cuda" and not torch.cuda.is_available():
+    if device == "cuda" and not torch.cuda.is_available():
         raise InputError("device cuda, but PyTorch finds no usable GPU here; choose cpu or auto")
     if config.bf16 and not torch.cuda.is_available():
         raise InputError("bf16 is for GPUs only, and PyTorch finds none here; leave it out")
-    cpu = config.device == "cpu" or not torch.cuda.is_available()
+    cpu = device == "cpu" or not torch.cuda.is_available()
     state = accelerate.state.AcceleratorState
     if state._shared_state and state().num_processes == 1 and (state().device.type == "cpu") != cpu:
         state._reset_state(reset_partial_state=True)  # the library keeps the first device of a process, and has no other way to let it go
@@ -122,5 +127,6 @@ def finished(config: PretrainConfig, folder: Path) -> PretrainRun:
     model = None
     if results["status"] == "done":
         load: Any = transformers.AutoModelForMaskedLM.from_pretrained
-        model = load(folder / checkpoint.MODEL, local_files_only=True, use_safetensors=True)
-    return PretrainRun(config, results["status"], results, runs.read_metrics(folder), model, load_tokenizer(folder / checkpoint.TOKENIZER), folder)
+        with quiet():
+            model = load(folder / checkpoint.MODEL, local_files_only=True, use_safetensors=True)
+    return PretrainRun(config, results["status"], results, stored_metrics(folder), model, load_tokenizer(folder / checkpoint.TOKENIZER), folder)

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from topicscope.errors import InputError
-from topicscope.language import load_tokenizer
+from topicscope.language import Corpus, load_tokenizer
 from topicscope.language.corpora import needed
 from topicscope.pretraining.config import PretrainConfig
 
@@ -23,7 +23,11 @@ def make_tokenizer(config: PretrainConfig, corpus: Iterable[str]) -> Any:
     """The one that the config names, or one trained on the corpus."""
     settings = config.tokenizer
     if settings.existing is None:
-        return train_tokenizer(list(islice(corpus, settings.documents)), settings.train, settings.vocab_size, config.length)
+        texts = list(islice(corpus, settings.documents))
+        if not texts:
+            met = f" ({', '.join(config.text.corpus)}: {corpus.summary()})" if isinstance(corpus, Corpus) else ""
+            raise InputError(f"the corpus has no text{met}; give files with text in them")
+        return train_tokenizer(texts, settings.train, settings.vocab_size, config.length)
     tokenizer = load_tokenizer(settings.existing)
     if tokenizer.mask_token_id is None:
         raise InputError(f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; choose another, or train one")

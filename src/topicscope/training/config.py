@@ -150,6 +150,8 @@ class RunConfig:
         for part in named:
             if part not in trained:
                 raise ValueError(f"part {part!r} is not trained in this model, so neither L2 nor a schedule can name it; trained: {', '.join(trained)}")
+        if isinstance(self.snapshots, list) and max(self.snapshots, default=0) > self.total_steps:
+            raise ValueError(f"snapshots: step {max(self.snapshots)} is after the last of {self.total_steps} steps")
         if self.patience is not None and self.evaluate_every is None:
             raise ValueError("patience counts evaluations on dev; set evaluate_every")
         if (self.data.train_file or self.data.dev_file) and self.documents.length == "infinite":

@@ -92,8 +92,9 @@ def train(
             root = Path(out)
             runs.check(root, resume=resume, force=force)
             RunData(configs[0])  # data files are read before anything is written
-            runs.prepare(root, force=force)
+            runs.prepare(root)
             held.enter_context(runs.lock(root))
+            runs.prepare(root, force=force)
             folders = [root] if single else [root / f"run-{i:03d}" for i in range(len(configs))]
             for c, folder in zip(configs, folders, strict=True):
                 assert folder is not None
