@@ -15,8 +15,9 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.report import samples
-from topicscope.paper.outcome import Heat
-from topicscope.report.page import anchors, panel_spec, write_page
+from topicscope.paper.outcome import Figure, Heat, Lines, Series
+from topicscope.report.figures import pens
+from topicscope.report.page import Section, anchors, panel_spec, shared_keys, write_page
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())
@@ -216,3 +217,20 @@ def test_it_prints_light(browser: webdriver.Chrome) -> None:
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
         script(browser, "delete document.documentElement.dataset.theme")
+
+
+def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> None:
+    def figure(columns: int, odd: bool = False) -> Figure:
+        panels = [Lines(f"p{i}", [Series("a <b>", [0, 1], [0, 1]), Series("c" if not (odd and i) else "d", [0, 1], [1, 0])]) for i in range(4)]
+        return Figure("f", "title", "alt", list(panels), columns)
+
+    assert [name for name, _, _ in shared_keys(figure(4), pens(figure(4)))] == ["a <b>", "c"]
+    assert shared_keys(figure(2), pens(figure(2))) == []  # wide panels have their own
+    assert shared_keys(figure(4, odd=True), pens(figure(4, odd=True))) == []  # not the same curves
+    section = Section("x", "claim", "-", "-", "-", "-", "skipped", "-", 0.0, "command", {}, [figure(4)], [], judged=False)
+    write_page(tmp_path / "page.html", "t", "i", [section])
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('<span class="key"') == 2
+    assert "a &lt;b&gt;</li>" in page
+    assert panel_spec(figure(4).panels[0], pens(figure(4)), legend=False)["layout"]["showlegend"] is False
+    assert panel_spec(figure(4).panels[0], pens(figure(4)))["layout"]["showlegend"] is True

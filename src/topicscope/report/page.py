@@ -25,6 +25,8 @@ from topicscope.runs import write
 
 DIGITS = 6
 PLOT_HEIGHT, LEGEND_ROW = 300, 20
+NARROW = 3
+"""Columns from which on panels are too narrow for legends of their own."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 LEVEL_DASHES = ("dash", "dot", "dashdot", "longdash")
 
@@ -54,7 +56,8 @@ class Section:
 def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> None:
     """Write the page, whole or not at all. Blank lines in `intro` part its paragraphs."""
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"script_json": _script_json, "config": _config, "numeric": numeric_columns, "duration": _duration, "spec": panel_spec, "pens": pens}
+    environment.filters |= {"script_json": _script_json, "config": _config, "numeric": numeric_columns, "duration": _duration}
+    environment.filters |= {"spec": panel_spec, "pens": pens, "keys": shared_keys}
     counts = Counter(section.verdict for section in sections)
     page = environment.get_template("page.html.jinja").render(
         title=title,
@@ -80,15 +83,25 @@ def anchors(names: list[str]) -> list[str]:
     return taken
 
 
-def panel_spec(panel: Panel, pens_of: dict[str, Pen]) -> Spec:
+def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str, str]]:
+    """Name, colour and dashes of the curves, where many narrow panels have the same ones: one legend for all of them leaves room for the curves."""
+    if figure.columns < NARROW or not all(isinstance(panel, Lines) and not panel.levels and not panel.bands for panel in figure.panels):
+        return []
+    groups = [list(dict.fromkeys(pen_key(series) for series in panel.series)) for panel in figure.panels if isinstance(panel, Lines)]
+    if len(groups) < 2 or len(groups[0]) < 2 or any(group != groups[0] for group in groups):
+        return []
+    return [(key, pens_of[key].colour, ("solid", "dashed", "dotted", "dashed")[pens_of[key].dash]) for key in groups[0]]
+
+
+def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) -> Spec:
     """What plotly draws (data, layout), and for words the numbers from which the page makes the hover text: cell by cell it would be megabytes."""
     if isinstance(panel, Heat):
         return _heat_spec(panel)
     spec = _lines_spec(panel, pens_of) if isinstance(panel, Lines) else _points_spec(panel, pens_of)
     entries = sum(bool(part.get("showlegend")) for part in [*spec["data"], *spec["layout"]["shapes"]])
-    spec["layout"]["showlegend"] = entries > 1
+    spec["layout"]["showlegend"] = legend and entries > 1
     spec["data"] += _room(panel)
-    spec["height"] = PLOT_HEIGHT + LEGEND_ROW * math.ceil(entries / 2)
+    spec["height"] = PLOT_HEIGHT + (LEGEND_ROW * math.ceil(entries / 2) if legend else 0)
     return spec
 
 
