@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +59,8 @@ class Loop:
         share = len(self.numbers) // accelerator.num_processes
         self.mine = range(accelerator.process_index * share, (accelerator.process_index + 1) * share)
         self.loss_of: Any = MaskedLoss(self.model)
+        self._ahead = ThreadPoolExecutor(1)
+        self._coming: Future[tuple[list[list[Tensor]], int]] | None = None
 
     def run(self, progress: Callable[[int, float, float], None] | None) -> PretrainRun:
         config, main, began = self.config, self.accelerator.is_main_process, time.perf_counter()
@@ -96,14 +99,15 @@ class Loop:
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.tracker.record(step, lr)
-        rows = self.rows.take(step, config.batch_size).reshape(len(self.numbers), self.micro, -1)
-        batches = [self.masker(rows[number], step, number) for number in self.numbers]
-        total = max(1, sum(len(targets) for _, _, targets in batches))
+        batches, total = self._coming.result() if self._coming is not None else self._prepare(step)
+        # what the next step needs is made while this one runs, unless the state is to be saved as it is between the two
+        saved = config.save_every is not None and (step + 1) % config.save_every == 0
+        self._coming = None if saved or step + 1 == config.steps else self._ahead.submit(self._prepare, step + 1)
         self.optimizer.zero_grad()
         loss = torch.zeros((), device=self.accelerator.device)
-        for number in self.mine:
+        for number, prepared in zip(self.mine, batches, strict=True):
             torch.manual_seed(stream(config.seed, DROPOUT, step, number))
-            batch = [tensor.to(self.accelerator.device, non_blocking=True) for tensor in batches[number]]
+            batch = [tensor.to(self.accelerator.device, non_blocking=True) for tensor in prepared]
             last = number == self.mine[-1]
             with nullcontext() if last else self.accelerator.no_sync(self.loss_of):
                 with torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=config.bf16):
@@ -117,6 +121,14 @@ class Loop:
         self.tracker.loss(loss / total)
         self.step += 1
         return loss / total * self.accelerator.num_processes
+
+    def _prepare(self, step: int) -> tuple[list[list[Tensor]], int]:
+        """Masked rows of a step, micro-batch by micro-batch (those of other processes are only counted), and the number of masked places."""
+        rows = self.rows.take(step, self.config.batch_size).reshape(len(self.numbers), self.micro, -1)
+        masked = [self.masker(rows[number], step, number) for number in self.numbers]
+        pinned = self.accelerator.device.type == "cuda"  # so that a copy to the device does not wait for it
+        batches = [[tensor.pin_memory() if pinned else tensor for tensor in masked[number]] for number in self.mine]
+        return batches, max(1, sum(len(targets) for _, _, targets in masked))
 
     def _start(self, folder: Path) -> None:
         state = folder / checkpoint.STATE
