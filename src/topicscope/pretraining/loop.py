@@ -156,6 +156,8 @@ class Loop:
 
     def _end(self, status: str, first: int, seconds: float) -> PretrainRun:
         config, folder = self.config, self.folder
+        if self._coming is not None:  # of a run that diverged: what it has read is then the same every time
+            self._coming.result()
         metrics = stored_metrics(folder) if folder is not None else self._metrics()
         model = self.model.eval()
         results = summary(config, status, metrics, model, self.tokenizer, self.rows)
