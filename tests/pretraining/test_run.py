@@ -319,3 +319,9 @@ def test_no_corpus_is_one_line(tmp_path: Path) -> None:
         done = topicscope("pretrain", *arguments, code=2)
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_texts_and_a_tokenizer_that_the_caller_has(tmp_path: Path) -> None:
+    run = pretrain(small.config("nowhere.txt", steps=3), tmp_path / "run", texts=small.texts(), tokenizer=small.tokenizer())
+    assert run.status == "done"
+    assert run.tokenizer.get_vocab() == small.tokenizer().get_vocab()

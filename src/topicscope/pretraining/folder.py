@@ -19,11 +19,11 @@ from topicscope.settings import load_settings
 
 
 @contextmanager
-def claimed(root: Path, homes: list[Path], configs: list[PretrainConfig], *, resume: bool, force: bool) -> Iterator[None]:
-    """The folder, made and locked, with the configs of all its runs; one that holds another run is left alone."""
+def claimed(root: Path, homes: list[Path], configs: list[PretrainConfig], *, resume: bool, force: bool, read: bool = True) -> Iterator[None]:
+    """The folder, made and locked, with the configs of all its runs; one that holds another run is left alone. `read`: the text is the config's."""
     runs.check(root, resume=resume, force=force)
     for config in configs:
-        if config.text.corpus:
+        if read:
             Corpus(config.text.corpus, config.text.text_field, config.text.split)  # named files are there before anything is written
     runs.prepare(root)
     with runs.lock(root):
@@ -52,7 +52,7 @@ def forget(root: Path, homes: list[Path]) -> None:
             shutil.rmtree(home / name, ignore_errors=True)
         for name in (runs.CONFIG, runs.ENVIRONMENT):
             (home / name).unlink(missing_ok=True)
-        if home != root:
+        if home != root and not any(home.iterdir()):
             home.rmdir()
     (root / runs.ENSEMBLE).unlink(missing_ok=True)
 

@@ -80,7 +80,7 @@ def pretrain(
         root = None if out is None else Path(out)
         homes = [None] * len(configs) if root is None else [root] if single else [root / f"run-{i:03d}" for i in range(len(configs))]
         if root is not None and accelerator.is_main_process:
-            held.enter_context(claimed(root, [home for home in homes if home is not None], configs, resume=resume, force=force))
+            held.enter_context(claimed(root, [home for home in homes if home is not None], configs, resume=resume, force=force, read=texts is None))
         accelerator.wait_for_everyone()
         for number, (c, home) in enumerate(zip(configs, homes, strict=True)):
             note = None if progress is None else partial(progress, number)
