@@ -42,13 +42,13 @@ def apply_settings(settings: dict[str, Any], assignments: list[str]) -> dict[str
             if not isinstance(node, dict):
                 raise InputError(f"--set {assignment!r}: {section!r} is not a section")
         try:
-            node[last] = _number(yaml.safe_load(text))
+            node[last] = number(yaml.safe_load(text))
         except yaml.YAMLError:
             raise InputError(f"--set {assignment!r}: the value is not YAML; quote it") from None
     return result
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
     """YAML 1.1 reads 1e-3 as text; a user means a number."""
     if isinstance(value, str):
         try:
