@@ -17,6 +17,7 @@ ALLOWED = {
     "training": {"world", "theory", "model", "measure"},
     "language": {"measure"},
     "pretraining": {"measure", "language"},
+    "sweep": {"training", "measure", "language", "pretraining"},
     "paper": {"world", "theory", "model", "measure", "training", "language", "pretraining"},
     "report": {"paper"},
     "bench": {"training", "model", "measure", "language", "pretraining"},

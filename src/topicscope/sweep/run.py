@@ -18,7 +18,7 @@ from topicscope.sweep import engines, points
 from topicscope.sweep.grid import Grid, Point, grid_of
 from topicscope.sweep.tasks import Task, pack
 
-EngineName = Literal["serial", "local", "ray"]
+EngineName = Literal["serial", "local"]
 ABOUT = "sweep.json"
 
 
@@ -40,7 +40,6 @@ def sweep(
     out: str | Path,
     engine: EngineName = "serial",
     *,
-    address: str = "local",
     workers: int | None = None,
     retry_failed: bool = False,
     progress: Callable[[int, int, int], None] | None = None,
@@ -57,7 +56,7 @@ def sweep(
         done, failed = (sum(state == wish and name not in wanted for name, state in states.items()) for wish in ("done", "failed"))
         if progress is not None:
             progress(done, failed, len(grid.points))
-        for task, results in run_on(engine, tasks, str(root / "runs"), address, workers):
+        for task, results in run_on(engine, tasks, str(root / "runs"), workers):
             for point, result in zip(task.points, results, strict=True):
                 if point.name in wanted:
                     points.write(root, point, result)
@@ -67,16 +66,14 @@ def sweep(
     return Sweep(grid, root, [row_of(root, point) for point in grid.points])
 
 
-def run_on(engine: EngineName, tasks: list[Task], scratch: str, address: str, workers: int | None) -> Iterator[engines.Finished]:
+def run_on(engine: EngineName, tasks: list[Task], scratch: str, workers: int | None) -> Iterator[engines.Finished]:
     if not tasks:
         return iter(())
     if engine == "serial":
         return engines.serial(tasks, scratch)
     if engine == "local":
         return engines.local(tasks, scratch, workers)
-    if engine == "ray":
-        return engines.on_ray(tasks, scratch, address, workers)
-    raise InputError(f"engine {engine!r}; expected serial, local or ray")
+    raise InputError(f"engine {engine!r}; expected serial or local")
 
 
 def claim(root: Path, grid: Grid) -> None:
