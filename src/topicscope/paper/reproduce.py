@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
-import signal
 import time
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
@@ -21,6 +19,7 @@ from topicscope.errors import InputError
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Points, Series, TableData, Verdict
 from topicscope.paper.registry import EXPERIMENTS
+from topicscope.threads import worker_pool
 
 FORMAT = 2
 """Of the outcome files; another one is computed anew."""
@@ -125,9 +124,7 @@ def reproduce(
             run_one(e.id, context, str(folder))
             take(e.id)
         return found
-    # Ctrl-C reaches the workers too, and is not theirs to answer
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
-    try:
+    with worker_pool(workers) as pool:
         queue, running = list(missing), dict[Future[float], str]()
         while queue or running:
             while queue and len(running) < workers:
@@ -140,12 +137,6 @@ def reproduce(
                 name = running.pop(future)
                 future.result()  # an error in a worker is an error here
                 take(name)
-    except BaseException:
-        for process in list((pool._processes or {}).values()):
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
     return found
 
 

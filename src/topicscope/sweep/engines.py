@@ -5,16 +5,15 @@ An engine writes nothing: the driver does.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 
 from topicscope.errors import InputError
 from topicscope.sweep.points import Result
 from topicscope.sweep.tasks import Task, compute
+from topicscope.threads import worker_pool
 
 RETRIES = 3
 """Times that a task is tried again after its worker has died."""
@@ -32,26 +31,20 @@ def local(tasks: Sequence[Task], scratch: str, workers: int | None = None) -> It
     count = workers or os.cpu_count() or 1
     queue, deaths = list(reversed(tasks)), dict.fromkeys((task.number for task in tasks), 0)
     while queue:
-        pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
         running: dict[Future[list[Result]], Task] = {}
         try:
-            while queue or running:
-                while queue and len(running) < 2 * count:
-                    task = queue.pop()
-                    running[pool.submit(compute, task, scratch)] = task
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    results = future.result()
-                    yield running.pop(future), results
+            with worker_pool(count) as pool:
+                while queue or running:
+                    while queue and len(running) < 2 * count:
+                        task = queue.pop()
+                        running[pool.submit(compute, task, scratch)] = task
+                    done, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        results = future.result()
+                        yield running.pop(future), results
         except BrokenProcessPool:
             for task in running.values():
                 deaths[task.number] += 1
                 if deaths[task.number] > RETRIES:
                     raise InputError(f"workers die on {len(task.points)} points ({task.points[0].name}, ...), {RETRIES} times over; is memory short?") from None
             queue += reversed(running.values())
-        except BaseException:
-            for process in list((pool._processes or {}).values()):
-                process.terminate()
-            raise
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)

@@ -62,7 +62,7 @@ def read_grid(path: str | Path) -> Grid:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the grid {path}: {getattr(error, 'strerror', None) or error}; give the path of a YAML file") from None
     try:
-        data = yaml.load(text, Loader=_Once)  # a SafeLoader
+        data = _Once(text).get_single_data()
     except yaml.YAMLError as error:
         raise InputError(f"the grid {path} is not YAML: {' '.join(str(error).split())}") from None
     return build_grid(data, str(path))

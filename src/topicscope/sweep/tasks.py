@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import traceback
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from topicscope.errors import InputError
 from topicscope.measure import stages
 from topicscope.pretraining import build_config as build_pretrain
 from topicscope.pretraining import pretrain, stages_by_layer
-from topicscope.sweep import points
 from topicscope.sweep.grid import Grid, Point
 from topicscope.sweep.points import Result
 from topicscope.training import Run, build_config, train
@@ -92,7 +90,7 @@ def train_result(run: Run) -> Result:
 
 
 def phase(status: str, separation: float | None) -> str:
-    """'diverged'; 'never' where key, query or value does not rise; 'two-stage' where key and query are at least TWICE as late as value; else 'at once'."""
+    """'diverged'; 'never' where a norm does not rise; 'two-stage' where key and query are at least TWO_STAGE times as late as value; else 'at once'."""
     if status == "diverged":
         return "diverged"
     if separation is None:
@@ -121,10 +119,3 @@ def thinned(metrics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def finite(measures: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in measures.items()}
-
-
-def count_states(root: Path, all_points: Sequence[Point]) -> dict[str, int]:
-    counts = dict.fromkeys(("done", "failed", "missing", "damaged"), 0)
-    for point in all_points:
-        counts[points.read(root, point)[0]] += 1
-    return counts
