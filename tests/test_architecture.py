@@ -18,12 +18,12 @@ ALLOWED = {
     "language": {"measure"},
     "pretraining": {"measure", "language"},
     "sweep": {"training", "measure", "language", "pretraining"},
-    "paper": {"world", "theory", "model", "measure", "training", "language", "pretraining"},
+    "paper": {"world", "theory", "model", "measure", "training", "language", "pretraining", "sweep"},
     "report": {"paper"},
     "bench": {"training", "model", "measure", "language", "pretraining"},
-    "cli": {"world", "training", "theory", "language", "pretraining", "paper", "report", "bench"},
+    "cli": {"world", "training", "theory", "language", "pretraining", "sweep", "paper", "report", "bench"},
 }
-EVERYONE = {"errors", "runs", "settings", "threads"}
+EVERYONE = {"engines", "errors", "runs", "settings", "threads"}
 
 
 def imported_rooms(path: Path) -> set[str]:

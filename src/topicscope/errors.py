@@ -1,4 +1,4 @@
-"""The one exception that means 'the input is wrong': its message is one line, and the command line exits with 2."""
+"""The exception that means 'the input is wrong' (one line, exit code 2), and the one for machines that fail (one line, exit code 1)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ import pydantic
 
 class InputError(ValueError):
     """What was wrong, what was expected, what to do: in one line."""
+
+
+class EngineError(RuntimeError):
+    """The machines' trouble, in one line: what is done is kept, nothing is wrong with the input, and the command line exits with 1."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

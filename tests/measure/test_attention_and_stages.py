@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicscope.measure import attention_means, estimate, risen, stage_bands, stages
+from topicscope.measure import Stages, attention_means, estimate, phase, risen, stage_bands, stages
 
 
 @given(seed=st.integers(0, 999), topics=st.integers(2, 4), v=st.integers(1, 3), length=st.integers(2, 12))
@@ -56,3 +56,15 @@ def test_the_second_stage_begins_when_key_or_query_has_made_a_tenth_of_its_rise(
     assert stage_bands(metrics) == [(0.0, 110.0, "stage 1: value"), (110.0, 299.0, "stage 2: key and query")]
     assert stage_bands(metrics | {"norm_value": ramp, "norm_key": early}) == []  # the other way round
     assert stage_bands(metrics | {"norm_key": np.ones(300), "norm_query": np.ones(300)}) == []  # key and query stay where they are
+
+
+def test_phases() -> None:
+    never = float("nan")
+    assert phase(Stages(10, 50, 60), 1.0, 0.5) == "two-stage"
+    assert phase(Stages(10, 20, 60), 1.0, 0.5) == "two-stage"
+    assert phase(Stages(10, 19, 60), 1.0, 0.5) == "at once"
+    assert phase(Stages(10, never, 60), 1.0, 0.5) == phase(Stages(10, 60, never), 1.0, 0.5) == "two-stage"  # whichever of the two rises
+    assert phase(Stages(10, never, never), 1.0, 0.5) == "first stage only"
+    assert phase(Stages(never, 10, 10), 1.0, 0.5) == "never"
+    assert phase(Stages(10, 50, 60), 1.0, 1.02) == phase(Stages(10, 50, 60), 1.0, never) == "diverged"
+    assert phase(Stages(10, 50, 60), 1.0, 1.005) == "two-stage"

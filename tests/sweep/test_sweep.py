@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 
+from tests.sweep.common import BASE, files, small
 from topicscope import build_config, train
 from topicscope.errors import InputError
-from topicscope.sweep import Grid, build_grid, points, sweep
-from topicscope.sweep.tasks import compute, pack, phase
-
-BASE = {
-    "steps": 60,
-    "data": {"documents": 200, "dev_documents": 40},
-    "evaluate_every": None,
-    "floors": False,
-    "topic_model": {"topics": 4, "words_per_topic": 4},
-}
-
-
-def small(**axes: Any) -> Grid:
-    chosen = axes or {"optimizer.lr": {"log": [0.001, 0.1], "points": 3}, "model.init_scale": [0.001, 0.1], "seed": {"seeds": 2}}
-    return build_grid({"base": BASE, "axes": chosen})
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted((folder / "points").rglob("*")) if p.is_file()}
+from topicscope.sweep import build_grid, points, sweep
+from topicscope.sweep.tasks import Place, compute, pack
 
 
 def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
@@ -85,30 +64,6 @@ def test_interrupted_and_damaged_points_are_made_again(tmp_path: Path) -> None:
     assert files(out) == files(tmp_path / "whole")
 
 
-def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
-    grid = build_grid({"base": {**BASE, "steps": 400}, "axes": {"seed": {"seeds": 4}, "batch_size": [10, 12, 14]}})
-    sweep(grid, tmp_path / "whole")
-    killed: list[int] = []
-
-    def kill() -> None:
-        limit = time.monotonic() + 60
-        while time.monotonic() < limit and not killed:
-            for child in psutil.Process().children(recursive=True):
-                if "spawn_main" in " ".join(child.cmdline()) and sum(child.cpu_times()[:2]) > 1.5:  # past its imports, at work
-                    os.kill(child.pid, signal.SIGKILL)
-                    killed.append(child.pid)
-                    return
-            time.sleep(0.02)
-
-    thread = threading.Thread(target=kill)
-    thread.start()
-    found = sweep(grid, tmp_path / "killed", "local", workers=2)
-    thread.join()
-    assert killed
-    assert found.counts == {"done": 12, "failed": 0, "missing": 0}
-    assert files(tmp_path / "killed") == files(tmp_path / "whole")
-
-
 def test_a_point_that_raises_fails_alone_and_can_be_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grid = small()
     bad = grid.points[2].config["optimizer"]["lr"], grid.points[2].config["seed"], grid.points[2].config["model"]["init_scale"]
@@ -129,36 +84,11 @@ def test_a_point_that_raises_fails_alone_and_can_be_tried_again(tmp_path: Path, 
     assert sweep(grid, tmp_path / "sweep", retry_failed=True).counts == {"done": 12, "failed": 0, "missing": 0}
 
 
-def test_a_full_disk_is_no_fault_of_a_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    grid, real, calls = small(), points.write, []
-
-    def full(*arguments: Any) -> None:
-        calls.append(1)
-        if len(calls) == 10:
-            raise OSError(28, "No space left on device")
-        real(*arguments)
-
-    monkeypatch.setattr(points, "write", full)
-    with pytest.raises(OSError, match="No space left"):
-        sweep(grid, tmp_path / "sweep")
-    monkeypatch.setattr(points, "write", real)
-    assert sweep(grid, tmp_path / "sweep").counts == {"done": 12, "failed": 0, "missing": 0}
-    sweep(grid, tmp_path / "whole")
-    assert files(tmp_path / "sweep") == files(tmp_path / "whole")
-
-
 def test_a_point_that_diverges_is_done_and_says_so(tmp_path: Path) -> None:
     grid = build_grid({"base": {**BASE, "objective": {"loss": "squared"}, "optimizer": {"name": "sgd"}}, "axes": {"optimizer.lr": [0.01, 1e9]}})
     rows = sweep(grid, tmp_path / "sweep").rows
     assert [row["phase"] == "diverged" for row in rows] == [False, True]
     assert rows[1]["separation" if "separation" in rows[1] else "status"] in (None, "diverged")
-
-
-def test_phases() -> None:
-    assert phase("diverged", 5.0) == "diverged"
-    assert phase("done", None) == "never"
-    assert phase("done", 1.99) == "at once"
-    assert phase("done", 2.0) == "two-stage"
 
 
 def test_pretraining_can_be_swept(tmp_path: Path) -> None:
@@ -178,12 +108,12 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(InputError, match="holds something else"):
         sweep(small(), tmp_path / "mine")
-    with pytest.raises(InputError, match="expected serial"):
+    with pytest.raises(InputError, match="expected serial, local, ray"):
         sweep(small(), tmp_path / "new", "spark")  # type: ignore[arg-type]
 
 
 def test_the_worker_gives_results_in_the_order_of_its_points() -> None:
     task = pack(small())[0]
-    results = compute(task, "unused")
-    assert [round(r.measures["loss"], 6) for r in results] == [round(compute(task, "unused")[i].measures["loss"], 6) for i in range(8)]
+    results = compute(Place(".", "."), task)
+    assert [round(r.measures["loss"], 6) for r in results] == [round(compute(Place(".", "."), task)[i].measures["loss"], 6) for i in range(8)]
     assert len({r.measures["loss"] for r in results}) == 8

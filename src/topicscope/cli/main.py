@@ -8,7 +8,7 @@ from typing import cast
 
 import typer
 
-from topicscope.errors import InputError
+from topicscope.errors import EngineError, InputError
 
 INTERRUPTED = 130
 
@@ -50,13 +50,13 @@ def fail(message: str, code: int = 2) -> int:
 
 def main() -> None:
     try:
-        from topicscope.cli import bench, pretrain, probe, report, reproduce, show, theory_options, topics, train
+        from topicscope.cli import bench, pretrain, probe, report, reproduce, show, sweep, theory_options, topics, train
         from topicscope.cli import theory as _theory  # noqa: F401  (registers its commands)
         from topicscope.cli import theory_attention as _attention  # noqa: F401
 
         app.command(name="reproduce")(reproduce.reproduce)
         app.command(name="list")(reproduce.list_)
-        for command in (train.command, topics.command, probe.command, pretrain.command, show.command, report.command, bench.command):
+        for command in (train.command, topics.command, probe.command, pretrain.command, sweep.command, show.command, report.command, bench.command):
             app.command(name=command.__module__.rsplit(".", 1)[1])(command)
         app.command(name="words")(probe.words)
         app.add_typer(theory_options.app, name="theory")
@@ -65,8 +65,12 @@ def main() -> None:
         code = fail(str(error))
     except UsageError as error:
         code = fail(f"{error.format_message()} (see topicscope --help)")
-    except (typer.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt) as stop:
         code = INTERRUPTED
+        told = str(stop) or "interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; other commands start anew"
+        fail(told, INTERRUPTED)
+    except EngineError as error:
+        code = fail(str(error), 1)
     except MemoryError:
         code = fail("not enough memory for a setting of this size; choose fewer or shorter documents, fewer words or fewer runs")
     except BrokenPipeError:  # the reader of a pipe has gone
@@ -74,8 +78,6 @@ def main() -> None:
         code = 0
     except OSError as error:
         code = fail(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}", 1)
-    if code == INTERRUPTED:
-        fail("interrupted; 'reproduce' goes on when run again, 'train' and 'pretrain' with --resume; other commands start anew", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -14,8 +14,9 @@ import typer
 from rich.table import Table
 
 from topicscope.cli import consoles
+from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, check_engine, chosen_engine
 from topicscope.cli.timeline import is_sandbox, timeline_of_models, timeline_of_sandbox
-from topicscope.cli.topics import FieldOption, SplitOption, StopOption, bar, check_out, fit, given, open_corpus, print_table
+from topicscope.cli.topics import FieldOption, SplitOption, StopOption, bar, check_out, fit, open_corpus, print_table
 
 ABOUT = "probe.json"
 """What was asked, of what: beside the results."""
@@ -50,6 +51,9 @@ def command(
     cooccurrence: Annotated[bool, typer.Option(help="Compare with the top co-occurring pairs (Table 2).")] = True,
     seed: Annotated[int, typer.Option(help="Of every random draw.", min=0)] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    engine: EngineOption = "serial",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for results, CSV, topics and a page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
@@ -60,44 +64,55 @@ def command(
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
     from topicscope.errors import InputError
-    from topicscope.language import THRESHOLDS, Probe, Settings, load_model, probe_model, read_stop_words, whole_words
+    from topicscope.language import THRESHOLDS, Probe, load_model, probe_model, read_stop_words, whole_words
+    from topicscope.language.probe_run import probe_settings, read_topics, usable_device
 
     if topics_per_word not in ("one", "many", "both"):
         raise InputError(f"--topics-per-word {topics_per_word}: expected one, many or both")
     if embedding not in ("matrix", "layer"):
         raise InputError(f"--embedding {embedding}: expected matrix or layer")
     check_out(out, ABOUT)
+    check_engine(engine, address)
     if checkpoints and (models or (threshold and len(threshold) > 1) or topics_per_word == "both"):
         raise InputError("--checkpoints takes no models beside it, one --threshold (default 0.002) and one kind of --topics-per-word")
     if not checkpoints and not models:
         raise InputError("no model is given; name model folders or hub ids, or --checkpoints DIR for a timeline")
     kinds: Any = ("one", "many") if topics_per_word == "both" else (topics_per_word,)
     thetas = tuple(threshold or (THRESHOLDS[-1:] if checkpoints else THRESHOLDS))
-    settings = Settings(thetas, kinds, embedding, bootstrap, shuffles, shuffles // 10, matched, random, cooccurrence, windows, seed=seed)  # type: ignore[arg-type]
+    settings = probe_settings(
+        thetas, kinds, embedding=embedding, bootstrap=bootstrap, shuffles=shuffles, matched=matched, random=random, cooccurrence=cooccurrence,
+        windows=windows, seed=seed,
+    )  # fmt: skip
     if checkpoints and is_sandbox(checkpoints):
         if corpus or topics:
             raise InputError(f"{checkpoints[0]} is a run of 'topicscope train', which has topics and texts of its own; leave --corpus and --topics out")
+        if engine != "serial":
+            raise InputError(f"{checkpoints[0]} is a run of 'topicscope train', which is measured in a moment; leave --engine {engine} out")
         return timeline_of_sandbox(checkpoints[0], settings, out, as_json)
     if not corpus:
         raise InputError("no text is given; name files, a folder or hf:NAME with --corpus")
     source = open_corpus(corpus, text_field, split_text)
     stops = read_stop_words(stop_words)
-    if checkpoints:
-        fitting = lambda vocabulary: fit(source, vocabulary, number, iterations, max_documents, seed, out, 0)  # noqa: E731
-        return timeline_of_models(checkpoints, source, stops, topics, fitting, documents, settings, resolved(device), out, as_json)
-    assert models is not None
-    loaded = [load_model(model, resolved(device)) for model in models]  # all of them before the long work starts
-    texts = source.sample(documents, seed + 1)
+    place = usable_device(device)
+    loaded = [load_model(model, place) for model in models or []]  # all of them before the long work starts
+    texts = source.sample(documents, seed + 1) if loaded else []
     found, fitted = Probe(), dict[str, Any]()
-    for model in loaded:
-        vocabulary = whole_words(model.tokenizer, stops)
-        mine = given(topics, vocabulary, texts) if topics is not None else fitted.get(vocabulary.fingerprint)
-        if mine is None:
-            mine = fitted[vocabulary.fingerprint] = fit(source, vocabulary, number, iterations, max_documents, seed, out, len(fitted))
-        with bar(model.name) as progress:
-            if remark := getattr(mine, "remark", ""):
-                consoles.progress().print(f"{model.name}: {remark}", markup=False, highlight=False)
-            found.extend(probe_model(model, vocabulary, texts, mine, settings, lambda what, done, total: progress(done, total, "", what)))
+    with chosen_engine(engine, address, workers, gpus=int(place == "cuda")) as chosen:
+
+        def fitting(vocabulary: Any) -> Any:
+            return fit(source, vocabulary, number, iterations, max_documents, seed, out, len(fitted), chosen)
+
+        if checkpoints:
+            return timeline_of_models(checkpoints, source, stops, topics, fitting, documents, settings, place, out, as_json, chosen)
+        for model in loaded:
+            vocabulary = whole_words(model.tokenizer, stops)
+            mine = read_topics(topics, vocabulary, texts, chosen) if topics is not None else fitted.get(vocabulary.fingerprint)
+            if mine is None:
+                mine = fitted[vocabulary.fingerprint] = fitting(vocabulary)
+            with bar(model.name) as progress:
+                if remark := getattr(mine, "remark", ""):
+                    consoles.progress().print(f"{model.name}: {remark}", markup=False, highlight=False)
+                found.extend(probe_model(model, vocabulary, texts, mine, settings, lambda what, done, total: progress(done, total, "", what), chosen))
     if out is not None:
         about = {"made_by": "topicscope", "models": models, "corpus": corpus, "found_there": source.summary(), "settings": asdict(settings)}
         write(out, found, about | {"stop_words": stop_words, "documents": len(texts), "command": shlex.join(["topicscope", *sys.argv[1:]])})
@@ -107,18 +122,6 @@ def command(
         show(found)
         typer.echo(f"corpus: {source.summary()}" + (f"; page: {out / 'report.html'}" if out else "; --out DIR writes a page, CSV and JSON"))
     return 0
-
-
-def resolved(device: str) -> str:
-    import torch
-
-    from topicscope.errors import InputError
-
-    if device not in ("auto", "cpu", "cuda"):
-        raise InputError(f"--device {device}: expected auto, cpu or cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("--device cuda, but PyTorch finds no usable GPU here; choose cpu or auto")
-    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
 
 
 def show(found: Probe) -> None:

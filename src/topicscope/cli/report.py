@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 
-def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicscope train', 'reproduce', 'probe' or 'pretrain' wrote.")]) -> int:
+def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicscope train', 'reproduce', 'probe', 'pretrain' or 'sweep' wrote.")]) -> int:
     """Draw a finished run (figure.png, figure.svg and a page), or rebuild the page of a reproduction from its outcomes.
 
     Example: [bold]topicscope report runs/demo[/bold]
@@ -26,6 +26,12 @@ def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicsco
         from topicscope.cli.pretrain import rebuild as rebuild_pretrain
 
         rebuild_pretrain(folder)
+        typer.echo(f"written: {folder / 'report.html'}")
+        return 0
+    if (folder / "sweep.json").is_file():
+        from topicscope.cli.sweep import rebuild as rebuild_sweep
+
+        rebuild_sweep(folder)
         typer.echo(f"written: {folder / 'report.html'}")
         return 0
     if (folder / "outcomes").is_dir():

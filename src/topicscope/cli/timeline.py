@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from topicscope.cli import consoles
-from topicscope.cli.topics import bar, given, print_table
+from topicscope.cli.topics import bar, print_table
 
 if TYPE_CHECKING:
+    from topicscope.engines import Engine
     from topicscope.language import Settings
     from topicscope.paper.timelines import Effects
 
@@ -54,10 +55,11 @@ def timeline_of_sandbox(folder: str, settings: Settings, out: Path | None, as_js
 
 def timeline_of_models(
     names: list[str], source: Any, stops: Any, topics: Path | None, fitting: Callable[[Any], Any], documents: int, settings: Settings, device: str,
-    out: Path | None, as_json: bool,
+    out: Path | None, as_json: bool, engine: Engine,
 ) -> int:  # fmt: skip
     from topicscope.language import load_tokenizer, whole_words
     from topicscope.language.probe import assignments_of
+    from topicscope.language.probe_run import read_topics
     from topicscope.language.timeline import find_checkpoints, timeline
 
     for name in names:
@@ -66,10 +68,10 @@ def timeline_of_models(
     checkpoints = find_checkpoints(names)
     texts = source.sample(documents, settings.seed + 1)
     vocabulary = whole_words(load_tokenizer(checkpoints[0][1]), stops)
-    mine = given(topics, vocabulary, texts) if topics is not None else fitting(vocabulary)
+    mine = read_topics(topics, vocabulary, texts, engine) if topics is not None else fitting(vocabulary)
     assignment = assignments_of(mine, vocabulary, texts, settings)[0]
     with bar("probing checkpoints") as progress:
-        found = timeline(checkpoints, texts, assignment, vocabulary, settings, device, progress)
+        found = timeline(checkpoints, texts, assignment, vocabulary, settings, device, progress, engine)
     about = {"checkpoints": [name for _, name in checkpoints], "corpus": source.summary(), "documents": len(texts), "settings": asdict(settings)}
     intro = f"{len(checkpoints)} checkpoints, {len(assignment.words)} words of {int((assignment.membership.sizes > 0).sum())} topics, {len(texts)} documents; "
     return finish(found, about, intro + "95%: bootstrap over topics (embeddings) or documents (attention).", out, as_json)

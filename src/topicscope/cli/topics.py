@@ -13,8 +13,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from topicscope.cli import consoles
+from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, check_engine, chosen_engine
 
 if TYPE_CHECKING:
+    from topicscope.engines import Engine
     from topicscope.language import Topics
     from topicscope.paper.outcome import TableData
 
@@ -38,6 +40,9 @@ def command(
     seed: Annotated[int, typer.Option(help="Of the sample and the fit.", min=0)] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the topics; 'topicscope probe --topics' reads it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
+    engine: EngineOption = "serial",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
 ) -> int:
     """Fit topics (LDA) to a corpus, on the whole words of a model's tokenizer, and show them.
 
@@ -47,14 +52,15 @@ def command(
     from topicscope.threads import one_thread
 
     check_out(out, "topics.json")
+    check_engine(engine, address)
     source = open_corpus(corpus, text_field, split_text)
     vocabulary = whole_words(load_tokenizer(tokenizer), read_stop_words(stop_words))
     with one_thread():
         texts = source.sample(max_documents, seed)
-        with bar("fitting topics") as progress:
+        with chosen_engine(engine, address, workers) as chosen, bar("fitting topics") as progress:
             found = fit_topics(
                 texts, vocabulary, topics, backend=backend, iterations=iterations, min_documents=min_documents, seed=seed,
-                progress=lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}"),
+                progress=lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}"), engine=chosen,
             )  # fmt: skip
     found.about["corpus"] = source.summary()
     if out is not None:
@@ -112,24 +118,12 @@ def bar(what: str) -> Iterator[Any]:
         yield lambda done, total, note="", name=what: progress.update(task, completed=done, total=total, note=note, description=name)
 
 
-def given(path: Path, vocabulary: Any, texts: list[str]) -> Any:
-    from topicscope.errors import InputError
-    from topicscope.language import Topics
-    from topicscope.language.probe import read_given
+def fit(source: Any, vocabulary: Any, number: int, iterations: int, max_documents: int, seed: int, out: Path | None, count: int, engine: Engine) -> Any:
+    from topicscope.language.probe_run import fit_corpus
 
-    if not path.exists():
-        raise InputError(f"--topics {path} is not there; expected a folder of 'topicscope topics' or a CSV/JSON file of words and topics")
-    return Topics.load(path) if path.is_dir() else read_given(path, vocabulary, texts)
-
-
-def fit(source: Any, vocabulary: Any, number: int, iterations: int, max_documents: int, seed: int, out: Path | None, count: int) -> Any:
-    from topicscope.language import fit_topics
-    from topicscope.threads import one_thread
-
-    with one_thread(), bar("fitting topics") as progress:
-        texts = source.sample(max_documents, seed)
+    with bar("fitting topics") as progress:
         note = lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}")  # noqa: E731
-        found = fit_topics(texts, vocabulary, number, iterations=iterations, seed=seed, progress=note)
+        found = fit_corpus(source, vocabulary, number, iterations, max_documents, seed, note, engine)
     if out is not None:
         found.save(out / f"topics-{count + 1}")
     return found

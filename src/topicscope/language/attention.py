@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from topicscope.engines import Engine
 from topicscope.language.models import AttentionPart, LoadedModel, attention_of
 from topicscope.language.relations import Relation, TopicRelation
+from topicscope.language.sharding import in_shards, is_here
 from topicscope.language.vocabulary import Vocabulary, encode
 
 DEBIAS = 100
 CHUNK = 128
-"""Windows that are sorted by length and bootstrapped together."""
+"""Windows that are sorted by length and bootstrapped together, and by one worker where there are several."""
 
 TOKENS = 8192
 """Positions of a batch, padding included."""
@@ -76,6 +79,14 @@ class PartTally:
         self.boot_sums, self.boot_pairs = zeros(bootstrap, relation.relations, heads), zeros(bootstrap, groups)
         self.boot_strata = zeros(bootstrap, groups)
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name).cpu().numpy() for name in SUMS}
+
+    def add(self, arrays: dict[str, np.ndarray]) -> None:
+        """What other windows gave. Only a tally on the CPU can take it."""
+        for name, array in arrays.items():
+            getattr(self, name).numpy()[...] += array
+
     def window(self, weights: Float[Tensor, "H Q K"], query: Tensor, key: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
         """Adds one window; returns its sums and numbers of pairs by group, for the bootstrap."""
         relation, groups = self.relation, len(self.sums)
@@ -107,6 +118,25 @@ class PartTally:
         self.boot_strata += times @ sums.mean(2)
 
 
+SUMS = ("sums", "pairs", "null_sums", "null_pairs", "other_sums", "other_pairs", "boot_sums", "boot_pairs", "boot_strata")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What a pass over windows needs besides them. Packed it is small: model and relations are packed as what they are made from."""
+
+    loaded: LoadedModel
+    relations: Sequence[Relation]
+    bootstrap: int
+    seed: int
+    progress: Callable[[int], None] | None
+
+    @cached_property
+    def wanted(self) -> Bool[np.ndarray, " V"]:
+        """Tokens that are in some relation."""
+        return torch.stack([relation.index >= 0 for relation in self.relations]).any(0).cpu().numpy()
+
+
 def tally_attention(
     loaded: LoadedModel,
     pieces: Iterable[Window],
@@ -115,34 +145,50 @@ def tally_attention(
     bootstrap: int = 1000,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
+    engine: Engine | None = None,
 ) -> dict[str, tuple[list[int], list[PartTally]]]:
-    """For each part of the model the heads of its layers, and a tally for every relation."""
+    """For each part of the model the heads of its layers, and a tally for every relation. The same bytes on every engine of the same machine."""
     found: dict[str, tuple[list[int], list[PartTally]]] = {}
-    wanted = torch.stack([relation.index >= 0 for relation in relations]).any(0).cpu().numpy()
-    for chunk in chunks((only(window, wanted) for window in pieces), CHUNK):
-        held: dict[str, list[list[tuple[Tensor, Tensor]]]] = {}
-        owners: list[int] = []
-        for batch in batches(chunk):
-            tokens, mask = padded(batch, loaded)
-            for part in attention_of(loaded, tokens, mask):
-                if part.name not in found:
-                    heads = [layer.shape[1] for layer in part.weights]
-                    found[part.name] = (heads, [PartTally(relation, sum(heads), bootstrap, loaded.device) for relation in relations])
-                rows = held.setdefault(part.name, [[] for _ in relations])
-                for number, window in enumerate(batch):
-                    weights, query, key, allowed = pairs_of(part, number, window, loaded)
-                    for tally, row in zip(found[part.name][1], rows, strict=True):
-                        row.append(tally.window(weights, query, key, allowed))
-            owners += [window.document for window in batch]
-            if progress is not None:
-                progress(len(batch))
-        if bootstrap and owners:
-            drawn = {document: np.random.default_rng([seed, 0xB007, document]).poisson(1, bootstrap) for document in set(owners)}
-            times = torch.as_tensor(np.stack([drawn[document] for document in owners], 1), dtype=torch.float64, device=loaded.device)
-            for name, rows in held.items():
-                for tally, row in zip(found[name][1], rows, strict=True):
-                    tally.resample(times, torch.stack([sums for sums, _ in row]), torch.stack([pairs for _, pairs in row]))
+    here = is_here(engine)
+    common = Pass(loaded, relations, bootstrap, seed, progress if here else None)
+    for windows_done, parts in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
+        for name, (heads, tallies) in parts.items():
+            if name not in found:
+                found[name] = (heads, [PartTally(relation, sum(heads), bootstrap, torch.device("cpu")) for relation in relations])
+            for tally, arrays in zip(found[name][1], tallies, strict=True):
+                tally.add(arrays)
+        if progress is not None and not here:
+            progress(windows_done)
     return found
+
+
+def tally_chunk(common: Pass, chunk: Sequence[Window]) -> tuple[int, dict[str, tuple[list[int], list[dict[str, np.ndarray]]]]]:
+    """The number of windows, and for each part the heads of its layers and the sums for every relation."""
+    loaded, relations, bootstrap = common.loaded, common.relations, common.bootstrap
+    found: dict[str, tuple[list[int], list[PartTally]]] = {}
+    held: dict[str, list[list[tuple[Tensor, Tensor]]]] = {}
+    owners: list[int] = []
+    for batch in batches([only(window, common.wanted) for window in chunk]):
+        tokens, mask = padded(batch, loaded)
+        for part in attention_of(loaded, tokens, mask):
+            if part.name not in found:
+                heads = [layer.shape[1] for layer in part.weights]
+                found[part.name] = (heads, [PartTally(relation, sum(heads), bootstrap, loaded.device) for relation in relations])
+            rows = held.setdefault(part.name, [[] for _ in relations])
+            for number, window in enumerate(batch):
+                weights, query, key, allowed = pairs_of(part, number, window, loaded)
+                for tally, row in zip(found[part.name][1], rows, strict=True):
+                    row.append(tally.window(weights, query, key, allowed))
+        owners += [window.document for window in batch]
+        if common.progress is not None:
+            common.progress(len(batch))
+    if bootstrap:
+        drawn = {document: np.random.default_rng([common.seed, 0xB007, document]).poisson(1, bootstrap) for document in set(owners)}
+        times = torch.as_tensor(np.stack([drawn[document] for document in owners], 1), dtype=torch.float64, device=loaded.device)
+        for name, rows in held.items():
+            for tally, row in zip(found[name][1], rows, strict=True):
+                tally.resample(times, torch.stack([sums for sums, _ in row]), torch.stack([pairs for _, pairs in row]))
+    return len(chunk), {name: (heads, [tally.arrays() for tally in tallies]) for name, (heads, tallies) in found.items()}
 
 
 def pairs_of(part: AttentionPart, number: int, window: Window, loaded: LoadedModel) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -151,7 +197,7 @@ def pairs_of(part: AttentionPart, number: int, window: Window, loaded: LoadedMod
     A position does not pair with itself; in a causal part only with those before it. A decoder reads each word one place later.
     """
     length, device = len(window.tokens), loaded.device
-    tokens, places = torch.as_tensor(window.tokens, device=device), torch.as_tensor(window.places, device=device)
+    tokens, places = torch.tensor(window.tokens, device=device), torch.tensor(window.places, device=device)  # copies: what Ray hands over is read-only
     shift = int(getattr(loaded.model.config, "is_encoder_decoder", False))
     query = key = places
     if part.name in ("decoder", "cross"):

@@ -1,12 +1,17 @@
-"""Which two words stand in the same stretch of text most often (Table 2's control), counted in one sparse pass."""
+"""Which two words stand in the same stretch of text most often (Table 2's control), counted in sparse tables, shard by shard."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 
 import numpy as np
 from jaxtyping import Int
 from scipy import sparse
+
+from topicscope.engines import Engine
+from topicscope.language.sharding import document_shards, in_shards
 
 STRETCH = 50
 """Whole words of a stretch."""
@@ -23,22 +28,36 @@ def stretches(documents: Sequence[Int[np.ndarray, " N"]], words: int) -> sparse.
     return found
 
 
-def top_pairs(documents: Sequence[Int[np.ndarray, " N"]], words: int, count: int) -> tuple[Int[np.ndarray, "P 2"], Int[np.ndarray, " P"]]:
+def top_pairs(
+    documents: Sequence[Int[np.ndarray, " N"]], words: int, count: int, engine: Engine | None = None
+) -> tuple[Int[np.ndarray, "P 2"], Int[np.ndarray, " P"]]:
     """The `count` pairs of different words that share most stretches, and how many; ties by the words' numbers.
 
     A pair is no more frequent than its rarer word, so the most frequent words suffice as soon as the next one is rarer than the last pair.
     """
-    table = stretches(documents, words)
-    spread = np.asarray(table.sum(0)).ravel()
+    shards = list(document_shards(documents))
+    spread = sum(in_shards(engine, spread_of, words, shards), np.zeros(words, dtype=np.int64))
     order = np.argsort(-spread, kind="stable")
     size = min(words, 2000)
     while True:
         kept = np.sort(order[:size])
-        part = table[:, kept]
-        joint = sparse.triu(part.T @ part, k=1).tocoo()
+        nothing = sparse.csr_array((size, size), dtype=np.int64)
+        joint = reduce(add, in_shards(engine, joint_counts, (words, kept), shards), nothing).tocoo()
         left, right = kept[joint.row], kept[joint.col]
         best = np.lexsort((right, left, -joint.data))[:count]
         enough = len(best) == count and (size == words or spread[order[size]] < joint.data[best[-1]])
         if enough or size == words:
             return np.stack([left[best], right[best]], 1), joint.data[best]
         size = min(words, 2 * size)
+
+
+def spread_of(words: int, documents: Sequence[Int[np.ndarray, " N"]]) -> Int[np.ndarray, " W"]:
+    """How many stretches each word is in."""
+    return np.asarray(stretches(documents, words).sum(0)).ravel()
+
+
+def joint_counts(which: tuple[int, Int[np.ndarray, " K"]], documents: Sequence[Int[np.ndarray, " N"]]) -> sparse.csr_array:
+    """How many stretches each two of the kept words share, the first of the pair before the second."""
+    words, kept = which
+    part = stretches(documents, words)[:, kept]
+    return sparse.triu(part.T @ part, k=1).tocsr()

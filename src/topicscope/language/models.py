@@ -5,6 +5,7 @@ loaded = load_model("bert-mini-wiki"); loaded.model, loaded.tokenizer, loaded.wi
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import re
@@ -12,7 +13,7 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,25 @@ HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w.
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model with its tokenizer. `window` is the longest input it was made for, special tokens included."""
+    """A model with its tokenizer. `window` is the longest input it was made for, special tokens included.
+
+    Packed for another process it is the place that it was loaded from, and is loaded there again.
+    """
 
     name: str
     model: Any
     tokenizer: Any
     window: int
     variant: str = "trained"
+    place: str | None = None  # absolute folder, or hub id; None: made by the caller
+    seed: int = 0  # of fresh weights
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.place is None:
+            raise InputError(f"{self.name}: a model that was not loaded from a folder or hub cannot be sent to other processes; use the engine serial")
+        folder = Path(self.place)
+        written = max((file.stat().st_mtime_ns for file in folder.iterdir()), default=0) if folder.is_dir() else 0
+        return _loaded_again, (self.place, self.name, self.device.type, self.variant, self.seed, written)
 
     @property
     def device(self) -> torch.device:
@@ -53,7 +66,7 @@ class LoadedModel:
                 fresh = build(self.model.config, attn_implementation="eager", trust_remote_code=False)
         finally:
             torch.set_rng_state(state)
-        return LoadedModel(self.name, fresh.float().to(self.device).eval(), self.tokenizer, self.window, "random")
+        return replace(self, model=fresh.float().to(self.device).eval(), variant="random", seed=seed)
 
 
 def load_tokenizer(name: str | Path) -> Any:
@@ -90,7 +103,18 @@ def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
         raise InputError(f"{name}: its weights file is damaged or cut off ({_first_line(error)})") from None
     if device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # has to stand before the first product
-    return checked(str(name), model.to(device).eval(), tokenizer)
+    return replace(checked(str(name), model.to(device).eval(), tokenizer), place=str(Path(place).absolute()) if local else str(name))
+
+
+def _loaded_again(place: str, name: str, device: str, variant: str, seed: int, written: int) -> LoadedModel:
+    trained = _kept(place, name, device, written)
+    return trained if variant == "trained" else trained.random(seed)
+
+
+@functools.lru_cache(maxsize=1)
+def _kept(place: str, name: str, device: str, _written: int) -> LoadedModel:
+    """One model a process. `_written`: of other bytes at the same place there is another model."""
+    return replace(load_model(place, device), name=name)
 
 
 def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from topicscope.engines import Engine
 from topicscope.errors import InputError
 from topicscope.language.assignment import Assignment, TopicsPerWord, assign, given_topics
 from topicscope.language.attention import PartTally, Window, tally_attention, windows
@@ -92,9 +93,10 @@ def probe_model(
     topics: Topics | Assignment | str | Path,
     settings: Settings,
     progress: Step | None = None,
+    engine: Engine | None = None,
 ) -> Probe:
-    """The trained model, and the same architecture with fresh weights beside it."""
-    assignments = assignments_of(topics, vocabulary, texts, settings)
+    """The trained model, and the same architecture with fresh weights beside it. An engine's workers load the model from where it came from."""
+    assignments = assignments_of(topics, vocabulary, texts, settings, engine)
     with repeatable():
         pieces = list(windows(loaded, vocabulary, texts, settings.windows, settings.window_length))
         if not any(len(piece.places) for piece in pieces):
@@ -102,23 +104,25 @@ def probe_model(
         pairs = pair_relations(topics, assignments, loaded, settings)
         found = Probe()
         for variant in [loaded, loaded.random(settings.seed)] if settings.random else [loaded]:
-            found.extend(_probe_variant(variant, assignments, pairs if variant is loaded else {}, pieces, settings, progress))
+            found.extend(_probe_variant(variant, assignments, pairs if variant is loaded else {}, pieces, settings, progress, engine))
     return found
 
 
-def assignments_of(topics: Topics | Assignment | str | Path, vocabulary: Vocabulary, texts: Sequence[str], settings: Settings) -> list[Assignment]:
+def assignments_of(
+    topics: Topics | Assignment | str | Path, vocabulary: Vocabulary, texts: Sequence[str], settings: Settings, engine: Engine | None = None
+) -> list[Assignment]:
     """Topics at every threshold; or as the user gave them."""
     if isinstance(topics, Assignment):
         return [topics]
     if isinstance(topics, Topics):
         topics.check(vocabulary)
         return [assign(topics, threshold, kind) for kind in settings.topics_per_word for threshold in settings.thresholds]
-    return [read_given(topics, vocabulary, texts)]
+    return [read_given(topics, vocabulary, texts, engine)]
 
 
-def read_given(path: str | Path, vocabulary: Vocabulary, texts: Sequence[str]) -> Assignment:
+def read_given(path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine | None = None) -> Assignment:
     """A word-to-topic file, with the words' frequencies in the texts."""
-    words = np.concatenate([np.empty(0, dtype=np.int64), *word_documents(texts, vocabulary)])
+    words = np.concatenate([np.empty(0, dtype=np.int64), *word_documents(texts, vocabulary, engine)])
     frequency = np.bincount(words, minlength=len(vocabulary.words))
     return given_topics(path, vocabulary, dict(zip(vocabulary.token.tolist(), frequency.tolist(), strict=True)))
 
@@ -138,8 +142,9 @@ def pair_relations(topics: Any, assignments: list[Assignment], loaded: LoadedMod
 
 
 def _probe_variant(
-    loaded: LoadedModel, assignments: list[Assignment], pairs: dict[int, PairRelation], pieces: list[Window], settings: Settings, progress: Step | None
-) -> Probe:
+    loaded: LoadedModel, assignments: list[Assignment], pairs: dict[int, PairRelation], pieces: list[Window], settings: Settings, progress: Step | None,
+    engine: Engine | None,
+) -> Probe:  # fmt: skip
     found, size = Probe(), len(loaded.tokenizer)
     relations: list[Relation] = [TopicRelation(a, size, settings.attention_shuffles, settings.seed, device=loaded.device) for a in assignments]
     done = 0
@@ -150,7 +155,7 @@ def _probe_variant(
         if progress is not None:
             progress(f"{loaded.name} ({loaded.variant})", done, len(pieces))
 
-    parts = tally_attention(loaded, pieces, [*relations, *pairs.values()], bootstrap=settings.bootstrap, seed=settings.seed, progress=step)
+    parts = tally_attention(loaded, pieces, [*relations, *pairs.values()], bootstrap=settings.bootstrap, seed=settings.seed, progress=step, engine=engine)
     place = dict(zip(pairs, range(len(assignments), len(assignments) + len(pairs)), strict=True))
     for number, assignment in enumerate(assignments):
         about = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -54,6 +54,9 @@ class TopicRelation:
             self.topic = torch.as_tensor(topic[orders], device=self.device).to(narrow)  # (1 + shuffles) x W: the topics as they are, then shuffled
         self.several = several
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_from(self)
+
     def codes(self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]) -> Int[Tensor, "Q K"]:
         """Of every pair of positions with these tokens."""
         i, j = self.index[query], self.index[key]
@@ -97,6 +100,9 @@ class PairRelation:
         listed[left, right] = listed[right, left] = True
         self.listed = listed.to(self.device)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_from(self)
+
     def codes(self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]) -> Int[Tensor, "Q K"]:
         i, j = self.index[query], self.index[key]
         counts = allowed & (i >= 0)[:, None] & (j >= 0)
@@ -104,3 +110,8 @@ class PairRelation:
 
 
 Relation = TopicRelation | PairRelation
+
+
+def _made_from(relation: Relation) -> tuple[Any, ...]:
+    """Packed without its tables (words by words, or shuffles by words), which are made again from the fields."""
+    return type(relation), tuple(getattr(relation, part.name) for part in fields(relation))

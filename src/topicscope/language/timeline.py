@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from topicscope.engines import Engine
 from topicscope.errors import InputError
 from topicscope.language.assignment import Assignment
 from topicscope.language.attention import tally_attention, windows
@@ -65,6 +66,7 @@ def timeline(
     settings: Settings | None = None,
     device: str = "cpu",
     progress: Callable[[int, int], None] | None = None,
+    engine: Engine | None = None,
 ) -> Effects:
     """Every checkpoint is loaded, measured and let go. The same topics and documents are resampled at all of them."""
     settings = settings or Settings()
@@ -74,14 +76,16 @@ def timeline(
             loaded = load_model(name, device)
             if number and whole_words(loaded.tokenizer, ()).fingerprint != vocabulary.fingerprint:
                 raise InputError(f"{name} has another tokenizer than the first checkpoint; a timeline is of one model")
-            for measure, effect in effects_of(loaded, texts, assignment, vocabulary, settings).items():
+            for measure, effect in effects_of(loaded, texts, assignment, vocabulary, settings, engine).items():
                 found.setdefault(measure, {})[step] = effect
             if progress is not None:
                 progress(number + 1, len(checkpoints))
     return found
 
 
-def effects_of(loaded: LoadedModel, texts: Sequence[str], assignment: Assignment, vocabulary: Vocabulary, settings: Settings) -> dict[str, Effect | None]:
+def effects_of(
+    loaded: LoadedModel, texts: Sequence[str], assignment: Assignment, vocabulary: Vocabulary, settings: Settings, engine: Engine | None = None
+) -> dict[str, Effect | None]:
     raw = word_vectors(loaded, assignment.token, layer=settings.embedding == "layer")
     bins = frequency_bins(assignment.frequency) if settings.matched else None
     found: dict[str, Effect | None] = {}
@@ -92,7 +96,7 @@ def effects_of(loaded: LoadedModel, texts: Sequence[str], assignment: Assignment
             found["cosine_matched"] = matched_effect(sums, settings.bootstrap, settings.seed)
     relation = TopicRelation(assignment, len(loaded.tokenizer), 0, settings.seed, device=loaded.device)
     pieces = windows(loaded, vocabulary, texts, settings.windows, settings.window_length)
-    parts = tally_attention(loaded, pieces, [relation], bootstrap=settings.bootstrap, seed=settings.seed)
+    parts = tally_attention(loaded, pieces, [relation], bootstrap=settings.bootstrap, seed=settings.seed, engine=engine)
     for part, (heads, tallies) in parts.items():
         prefix = "attention" if part in ("encoder", next(iter(parts))) else f"attention ({part})"
         found[prefix] = attention_effect(tallies[0])

@@ -15,9 +15,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope import runs
+from topicscope.engines import Engine
 from topicscope.errors import InputError
 from topicscope.language.cooccurrence import top_pairs
 from topicscope.language.corpora import needed
+from topicscope.language.sharding import document_shards, in_shards
 from topicscope.language.vocabulary import Vocabulary, encode
 
 FORMAT = 1
@@ -104,14 +106,14 @@ def best(values: Float[np.ndarray, " W"], count: int) -> Int[np.ndarray, " n"]:
     return np.argsort(-values, kind="stable")[:count]
 
 
-def word_documents(texts: Sequence[str], vocabulary: Vocabulary) -> list[Int[np.ndarray, " N"]]:
+def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine | None = None) -> list[Int[np.ndarray, " N"]]:
     """The whole words of each text."""
-    documents = []
-    for start in range(0, len(texts), 256):  # encoded in portions: token lists are large
-        for tokens in encode(vocabulary.tokenizer, texts[start : start + 256]):
-            words = vocabulary.words_at(tokens)
-            documents.append(words[words >= 0])
-    return documents
+    return [document for shard in in_shards(engine, whole_words_of, vocabulary, document_shards(texts)) for document in shard]
+
+
+def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
+    each = (vocabulary.words_at(tokens) for tokens in encode(vocabulary.tokenizer, texts))
+    return [words[words >= 0] for words in each]
 
 
 def fit_topics(
@@ -125,11 +127,15 @@ def fit_topics(
     restarts: int = 1,
     seed: int = 0,
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> Topics:
-    """LDA on the whole words of the texts. Words in fewer than `min_documents` of them are left out; of `restarts` the likeliest fit is kept."""
+    """LDA on the whole words of the texts. Words in fewer than `min_documents` of them are left out; of `restarts` the likeliest fit is kept.
+
+    Words and co-occurrence are counted on the engine; the sampling is one chain, and stays here.
+    """
     if backend not in BACKENDS:
         raise InputError(f"no topic backend {backend!r}; known: {', '.join(BACKENDS)}")
-    documents = word_documents(texts, vocabulary)
+    documents = word_documents(texts, vocabulary, engine)
     spread = np.zeros(len(vocabulary.words), dtype=np.int64)
     for document in documents:
         spread[np.unique(document)] += 1
@@ -156,7 +162,7 @@ def fit_topics(
     about["coherence"] = coherence(documents, [best(row, TOP) for row in probability])
     return Topics(
         tuple(vocabulary.words[i] for i in used), vocabulary.token[used], probability, frequency, mixture.astype(np.float32), lengths,
-        top_pairs(documents, len(used), PAIRS)[0], vocabulary.size, vocabulary.fingerprint, about,
+        top_pairs(documents, len(used), PAIRS, engine)[0], vocabulary.size, vocabulary.fingerprint, about,
     )  # fmt: skip
 
 

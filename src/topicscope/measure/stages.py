@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -28,7 +29,7 @@ class Stages:
     @property
     def separation(self) -> float:
         """t50(key and query, the earlier of them) / t50(value): above 1 the value matrix is first."""
-        return min(self.key, self.query) / max(self.value, 1.0)
+        return float(np.fmin(self.key, self.query)) / max(self.value, 1.0)
 
     def as_dict(self) -> dict[str, float | None]:
         """None where a norm has not risen."""
@@ -36,8 +37,9 @@ class Stages:
         return {name: value if np.isfinite(value) else None for name, value in found.items()}
 
 
-def stages(metrics: dict[str, Float[np.ndarray, " S"]]) -> Stages:
-    return Stages(*(risen(metrics[f"norm_{part}"]) for part in ("value", "key", "query")))
+def stages(metrics: dict[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
+    """Halfway points; or the steps at which another share of the rise is made."""
+    return Stages(*(risen(metrics[f"norm_{part}"], share) for part in ("value", "key", "query")))
 
 
 def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
@@ -47,3 +49,28 @@ def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float
         return []
     begins = min(risen(metrics[f"norm_{part}"], 0.1) for part in ("key", "query"))
     return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]
+
+
+Phase = Literal["two-stage", "at once", "first stage only", "never", "diverged"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
+
+TWO_STAGE = 2.0
+"""From this stage separation on a run counts as two-stage."""
+
+WORSE = 1.01
+"""A run whose loss ends above so many times its start has diverged, even where its numbers are still finite."""
+
+
+def phase(found: Stages, first_loss: float, last_loss: float) -> Phase:
+    """Which kind of course a run took.
+
+    'diverged': the loss ends above its start, or nowhere. 'never': the value matrix does not rise. 'first stage only': it does, key and query do not.
+    'two-stage': key and query are at least TWO_STAGE times as late as value. 'at once': all else.
+    """
+    if not last_loss <= WORSE * first_loss:  # NaN too
+        return "diverged"
+    if not np.isfinite(found.value):
+        return "never"
+    if not np.isfinite(found.separation):
+        return "first stage only"
+    return "two-stage" if found.separation >= TWO_STAGE else "at once"

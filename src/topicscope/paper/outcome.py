@@ -68,7 +68,24 @@ class Points:
     kind: Literal["points"] = "points"
 
 
-Panel = Heat | Lines | Points
+@dataclass
+class Map:
+    """A measure over two axes with named steps, the first row at the bottom. With `names` (and their colours) the cells are words: z counts into them."""
+
+    title: str
+    z: list[list[float | None]]  # None: nothing to show
+    x: list[str]
+    y: list[str]
+    x_label: str = ""
+    y_label: str = ""
+    names: dict[str, str] | None = None
+    low: float | None = None  # ends of the colour scale; None: from the data
+    high: float | None = None
+    log: bool = False  # the colour scale
+    kind: Literal["map"] = "map"
+
+
+Panel = Heat | Map | Lines | Points
 
 
 @dataclass

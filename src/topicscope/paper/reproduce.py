@@ -17,7 +17,7 @@ from typing import Any, get_args
 from topicscope import runs
 from topicscope.errors import InputError
 from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Points, Series, TableData, Verdict
+from topicscope.paper.outcome import Figure, Heat, Lines, Map, Outcome, Panel, Points, Series, TableData, Verdict
 from topicscope.paper.registry import EXPERIMENTS
 from topicscope.threads import worker_pool
 
@@ -89,8 +89,8 @@ def outcome_from(data: dict[str, Any]) -> Outcome:
     return Outcome(**{**data, "figures": figures, "tables": [TableData(**table) for table in data["tables"]]})
 
 
-def panel_from(data: dict[str, Any]) -> Heat | Lines | Points:
-    kinds = {"heat": Heat, "lines": Lines, "points": Points}
+def panel_from(data: dict[str, Any]) -> Panel:
+    kinds: dict[str, Callable[..., Panel]] = {"heat": Heat, "map": Map, "lines": Lines, "points": Points}
     if "series" in data:
         data = data | {"series": [Series(**series) for series in data["series"]]}
     return kinds[data["kind"]](**data)

@@ -19,7 +19,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from topicscope.paper.outcome import Figure, Heat, Lines, Panel, Points, Series
+from topicscope.paper.outcome import Figure, Heat, Lines, Map, Panel, Points, Series
+from topicscope.report.map_panel import draw_map, map_handles
 from topicscope.report.run_figure import COLOURS, STYLE, save
 from topicscope.runs import write
 
@@ -70,6 +71,8 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
             first: Any = figure.panels[0]
             labels = _legend_labels(first)
             canvas.legend(_handles(first, pens_of), labels, ncols=_shared_columns(labels, columns), loc="outside lower center", columnspacing=1)
+        if handles := map_handles(figure):
+            canvas.legend(handles=handles, ncols=min(len(handles), 2 * columns), loc="outside lower center", columnspacing=1)
         for axes in grid.flat[len(figure.panels) :]:
             axes.set_axis_off()
         return save(canvas, folder, figure.name)
@@ -94,7 +97,7 @@ def write_csv(figure: Figure, folder: Path) -> list[Path]:
 
 def pens(figure: Figure) -> dict[str, Pen]:
     """A pen for each group (or curve without one). Parts of the model keep the colours that they have in a run's picture."""
-    keys = dict.fromkeys(pen_key(series) for panel in figure.panels if not isinstance(panel, Heat) for series in panel.series)
+    keys = dict.fromkeys(pen_key(series) for panel in figure.panels if not isinstance(panel, Heat | Map) for series in panel.series)
     taken = {COLOURS[key] for key in keys if key in COLOURS}
     free = [colour for colour in PALETTE if colour not in taken] or list(PALETTE)
     others = [key for key in keys if key not in COLOURS]
@@ -152,6 +155,12 @@ def dodge(index: int, count: int) -> float:
 
 
 def _csv_rows(panel: Panel) -> Iterable[list[Any]]:
+    if isinstance(panel, Map):
+        yield ["x", "y", "value"]
+        for name, line in zip(panel.y, panel.z, strict=True):
+            for place, cell in zip(panel.x, line, strict=True):
+                yield [place, name, "" if cell is None else cell if panel.names is None else list(panel.names)[int(cell)]]
+        return
     if isinstance(panel, Heat):
         yield ["x", "y", "value"]
         for y, row in zip(panel.y or range(len(panel.z)), panel.z, strict=True):
@@ -168,6 +177,10 @@ def _csv_rows(panel: Panel) -> Iterable[list[Any]]:
 
 def _draw_panel(axes: Axes, panel: Panel, pens_of: dict[str, Pen], *, legend: bool) -> None:
     axes.set_title(_wrapped(panel.title, TITLE_LETTERS))
+    if isinstance(panel, Map):
+        draw_map(axes, panel)
+        axes.set(xlabel=_wrapped(panel.x_label, LABEL_LETTERS), ylabel=_wrapped(panel.y_label, LABEL_LETTERS))
+        return
     if isinstance(panel, Heat):
         _draw_heat(axes, panel)
         return
@@ -292,7 +305,7 @@ def _bands(panel: Lines | Points) -> list[tuple[float, float, str]]:
 
 def _shared_legend(figure: Figure) -> bool:
     """Whether one legend under the whole figure says what one under each panel would."""
-    panels = [panel for panel in figure.panels if not isinstance(panel, Heat)]
+    panels = [panel for panel in figure.panels if not isinstance(panel, Heat | Map)]
     legends = {tuple(_legend_labels(panel)) for panel in panels}
     return len(panels) == len(figure.panels) > 1 and len({type(panel) for panel in panels}) == 1 and len(legends) == 1 and legends != {()}
 
@@ -312,7 +325,7 @@ def _legend_columns(labels: list[str]) -> int:
 def _height(panel: Panel, *, legend: bool) -> float:
     """Inches: long titles and legends do not make the axes smaller."""
     lines = _wrapped(panel.title, TITLE_LETTERS).count("\n")
-    if legend and not isinstance(panel, Heat) and (labels := _legend_labels(panel)):
+    if legend and not isinstance(panel, Heat | Map) and (labels := _legend_labels(panel)):
         lines += math.ceil(sum(label.count("\n") + 1 for label in labels) / _legend_columns(labels))
     return PANEL_HEIGHT + LINE * lines
 

@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from topicscope.paper.outcome import Figure, Heat, Lines, Panel, Points, Series, TableData, Verdict
+from topicscope.paper.outcome import Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
 from topicscope.report.figures import BAND_ALPHAS, GREY, MOST_TICKS, Pen, dodge, pen_key, pens, placed_bands, placed_marks, positions, topic_ticks
 from topicscope.runs import write
 
@@ -55,19 +55,28 @@ class Section:
 
 def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> None:
     """Write the page, whole or not at all. Blank lines in `intro` part its paragraphs."""
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"script_json": _script_json, "config": _config, "numeric": numeric_columns, "duration": _duration}
-    environment.filters |= {"spec": panel_spec, "pens": pens, "keys": shared_keys}
     counts = Counter(section.verdict for section in sections)
-    page = environment.get_template("page.html.jinja").render(
-        title=title,
-        paragraphs=[paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()],
-        sections=list(zip(anchors([section.id for section in sections]), sections, strict=True)),
-        summary=", ".join(f"{counts[verdict]} {verdict}" for verdict in ("reproduced", "not reproduced", "skipped") if counts[verdict]),
-        judged=any(section.judged for section in sections),
-        plotly=Markup(get_plotlyjs()),
+    page = (
+        environment()
+        .get_template("page.html.jinja")
+        .render(
+            title=title,
+            paragraphs=[paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()],
+            sections=list(zip(anchors([section.id for section in sections]), sections, strict=True)),
+            summary=", ".join(f"{counts[verdict]} {verdict}" for verdict in ("reproduced", "not reproduced", "skipped") if counts[verdict]),
+            judged=any(section.judged for section in sections),
+            plotly=Markup(get_plotlyjs()),
+        )
     )
     write(path, page.encode())
+
+
+def environment() -> Environment:
+    """Templates of this folder; text is escaped wherever it stands."""
+    found = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found.filters |= {"script_json": _script_json, "config": _config, "numeric": numeric_columns, "duration": _duration}
+    found.filters |= {"spec": panel_spec, "pens": pens, "keys": shared_keys}
+    return found
 
 
 def anchors(names: list[str]) -> list[str]:
@@ -85,6 +94,8 @@ def anchors(names: list[str]) -> list[str]:
 
 def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str, str]]:
     """Name, colour and dashes of the curves, where many narrow panels have the same ones: one legend for all of them leaves room for the curves."""
+    if names := {name: colour for panel in figure.panels if isinstance(panel, Map) for name, colour in (panel.names or {}).items()}:
+        return [(name, colour, "solid") for name, colour in names.items()]
     if figure.columns < NARROW or not all(isinstance(panel, Lines) and not panel.levels and not panel.bands for panel in figure.panels):
         return []
     groups = [list(dict.fromkeys(pen_key(series) for series in panel.series)) for panel in figure.panels if isinstance(panel, Lines)]
@@ -97,6 +108,8 @@ def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) ->
     """What plotly draws (data, layout), and for words the numbers from which the page makes the hover text: cell by cell it would be megabytes."""
     if isinstance(panel, Heat):
         return _heat_spec(panel)
+    if isinstance(panel, Map):
+        return _map_spec(panel)
     spec = _lines_spec(panel, pens_of) if isinstance(panel, Lines) else _points_spec(panel, pens_of)
     entries = sum(bool(part.get("showlegend")) for part in [*spec["data"], *spec["layout"]["shapes"]])
     spec["layout"]["showlegend"] = legend and entries > 1
@@ -138,6 +151,26 @@ def _heat_spec(heat: Heat) -> Spec:
         trace["hovertemplate"] = "%{text}: %{z:.3~g}<extra></extra>"
         spec["words"] = {"perTopic": heat.words_per_topic, "axes": words}
     return spec
+
+
+def _map_spec(chart: Map) -> Spec:
+    names = list(chart.names or {})
+    known = [value for row in chart.z for value in row if value is not None]
+    log = chart.log and min(known, default=0) > 0
+    shown = [[None if value is None else math.log10(value) if log else value for value in row] for row in chart.z]
+    ends = [None if end is None else math.log10(end) if log else end for end in (chart.low, chart.high)]
+    colour: Spec = {"colorscale": "Cividis", "zmin": ends[0], "zmax": ends[1], "zauto": None in ends}
+    colour["colorbar"] = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0} | ({"tickprefix": "10^"} if log else {})
+    if chart.names:
+        steps = [[edge / len(names), c] for i, c in enumerate(chart.names.values()) for edge in (i, i + 1)]
+        colour = {"colorscale": steps, "zmin": -0.5, "zmax": len(names) - 0.5, "showscale": False}
+    said = [[["-" if v is None else _text(names[int(v)]) if names else f"{v:.4g}"] for v in row] for row in chart.z]
+    trace: Spec = {
+        "type": "heatmap", "x": list(map(_text, chart.x)), "y": list(map(_text, chart.y)), "z": shown, "customdata": said, "xgap": 1, "ygap": 1, **colour,
+        "hovertemplate": f"{_text(chart.y_label or 'row')}: %{{y}}<br>{_text(chart.x_label or 'column')}: %{{x}}<br>%{{customdata[0]}}<extra></extra>",
+    }  # fmt: skip
+    axes = [_axis(label, log=False) | {"type": "category", "showgrid": False} for label in (chart.x_label, chart.y_label)]
+    return {"data": [trace], "layout": _layout(*axes) | {"showlegend": False}}
 
 
 def _mark_traces(heat: Heat) -> list[Spec]:

@@ -1,6 +1,6 @@
 """A grid of runs from a file: what every point shares, and the axes along which they differ. Checked as a whole before anything runs.
 
-kind: train                                      # or pretrain
+kind: train                                      # or pretrain, probe
 base: {steps: 1000, objective: {loss: squared}}  # settings of that command
 axes:
   optimizer.lr: {log: [1.0e-4, 0.1], points: 7}  # a logarithmic range; {range: [0, 1], points: 5} a plain one
@@ -24,11 +24,12 @@ import numpy as np
 import yaml
 
 from topicscope.errors import InputError, nearest
+from topicscope.language.probe_run import build_config as build_probe
 from topicscope.pretraining import build_config as build_pretrain
 from topicscope.settings import number
 from topicscope.training import build_config as build_train
 
-KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {"train": build_train, "pretrain": build_pretrain}
+KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {"train": build_train, "pretrain": build_pretrain, "probe": build_probe}
 MOST_POINTS = 1_000_000
 
 
@@ -115,19 +116,20 @@ def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
     if not configs:
         raise InputError("a sweep needs at least one config")
     whole = [KINDS[kind](c if isinstance(c, dict) else c.as_dict()).as_dict() for c in configs]
-    flats = [_flat(config) for config in whole]
-    differing = [key for key in flats[0] if any(flat.get(key) != flats[0][key] for flat in flats)]
-    points = [Point(kind, config, {key: flat[key] for key in differing}) for config, flat in zip(whole, flats, strict=True)]
+    flats = [flat(config) for config in whole]
+    differing = [key for key in flats[0] if any(one.get(key) != flats[0][key] for one in flats)]
+    points = [Point(kind, config, {key: one[key] for key in differing}) for config, one in zip(whole, flats, strict=True)]
     if len({point.name for point in points}) < len(points):
         raise InputError("two of the configs are the same; give each once")
-    values = {key: list(dict.fromkeys(json.dumps(flat[key]) for flat in flats)) for key in differing}
+    values = {key: list(dict.fromkeys(json.dumps(one[key]) for one in flats)) for key in differing}
     return Grid(kind, {key: [json.loads(text) for text in texts] for key, texts in values.items()}, points)
 
 
-def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings under dotted names."""
     found: dict[str, Any] = {}
     for key, value in config.items():
-        found |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return found
 
 

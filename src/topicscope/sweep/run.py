@@ -7,28 +7,36 @@ found.rows[0]["phase"], found.counts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from topicscope import runs
+from topicscope import engines, runs
 from topicscope.errors import InputError
-from topicscope.sweep import engines, points
+from topicscope.sweep import points
 from topicscope.sweep.grid import Grid, Point, grid_of
-from topicscope.sweep.tasks import Task, pack
+from topicscope.sweep.tasks import Place, compute, pack
 
-EngineName = Literal["serial", "local"]
 ABOUT = "sweep.json"
+
+Progress = Callable[[int, int, int], None]
+"""Called with the points done, those failed, and all."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a folder holds: a row a point (its place on the axes, its measures or its error), in the order of the grid."""
+    """What a folder holds of a grid: a row a point (its place on the axes, its measures or its error), in the order of the grid."""
 
     grid: Grid
     folder: Path
     rows: list[dict[str, Any]]
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of what was measured, of any point."""
+        return list(dict.fromkeys(key for row in self.rows for key in row if key not in {"point", "state", "error", *self.grid.axes}))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -38,55 +46,70 @@ class Sweep:
 def sweep(
     grid: Grid | Sequence[Any],
     out: str | Path,
-    engine: EngineName = "serial",
+    engine: engines.Name | engines.Engine = "serial",
     *,
     workers: int | None = None,
+    address: str = "local",
     retry_failed: bool = False,
-    progress: Callable[[int, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Sweep:
-    """Run what is missing. `progress` is told of points done, failed, and of all."""
+    """Run what is missing, on an engine that is named or one that is open."""
     grid = grid if isinstance(grid, Grid) else grid_of(grid)
-    root = Path(out)
-    claim(root, grid)
+    if isinstance(engine, str):
+        if engine not in engines.NAMES:
+            raise InputError(f"engine {engine!r}; expected {', '.join(engines.NAMES)}")
+        with engines.open_engine(engine, workers=workers, address=address) as opened:
+            return sweep(grid, out, opened, retry_failed=retry_failed, progress=progress)
+    root = Path(out).resolve()
+    check(root)
+    runs.prepare(root)
     with runs.lock(root):
+        remember(root, grid)
         states = {point.name: points.read(root, point)[0] for point in grid.points}
         wanted = {name for name, state in states.items() if state in ("missing", "damaged") or (retry_failed and state == "failed")}
         # a pack is run whole, whatever of it is there: its points get the bytes that they would have got without any interruption
         tasks = [task for task in pack(grid) if any(point.name in wanted for point in task.points)]
         done, failed = (sum(state == wish and name not in wanted for name, state in states.items()) for wish in ("done", "failed"))
-        if progress is not None:
-            progress(done, failed, len(grid.points))
-        for task, results in run_on(engine, tasks, str(root / "runs"), workers):
-            for point, result in zip(task.points, results, strict=True):
+        tell = progress or (lambda *_: None)
+        tell(done, failed, len(grid.points))
+        for number, results in engine(compute, Place(str(root / "runs"), str(Path.cwd())), tasks):
+            for point, result in zip(tasks[number].points, results, strict=True):
                 if point.name in wanted:
                     points.write(root, point, result)
                     done, failed = done + (result.error is None), failed + (result.error is not None)
-            if progress is not None:
-                progress(done, failed, len(grid.points))
-    return Sweep(grid, root, [row_of(root, point) for point in grid.points])
+            tell(done, failed, len(grid.points))
+    return read_sweep(grid, root)
 
 
-def run_on(engine: EngineName, tasks: list[Task], scratch: str, workers: int | None) -> Iterator[engines.Finished]:
-    if not tasks:
-        return iter(())
-    if engine == "serial":
-        return engines.serial(tasks, scratch)
-    if engine == "local":
-        return engines.local(tasks, scratch, workers)
-    raise InputError(f"engine {engine!r}; expected serial or local")
+def read_sweep(grid: Grid, out: str | Path) -> Sweep:
+    """What is there of a grid, without running anything."""
+    return Sweep(grid, Path(out), [row_of(Path(out), point) for point in grid.points])
 
 
-def claim(root: Path, grid: Grid) -> None:
+def stored_grid(out: str | Path) -> Grid:
+    """The grid that a folder was last used for."""
+    try:
+        found = json.loads((Path(out) / ABOUT).read_text(encoding="utf-8"))
+        return Grid(found["kind"], found["axes"], [Point(found["kind"], found["first"] | own, axes) for axes, own in found["points"]])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{out} holds no sweep ({type(error).__name__}: {error}); run 'topicscope sweep GRID --out {out}'") from None
+
+
+def check(root: Path) -> None:
     """A new folder, an empty one, or one of a sweep; grids may share it, since points are named by what they are."""
     if root.exists() and not root.is_dir():
         raise InputError(f"--out {root} is a file; give a folder that is new, empty, or a sweep's")
     if root.is_dir() and any(path.name != ".lock" for path in root.iterdir()) and not (root / ABOUT).is_file():
         raise InputError(f"--out {root} holds something else (no {ABOUT}); choose a folder that is new, empty, or a sweep's")
-    runs.prepare(root)
-    runs.write_json(root / ABOUT, {"made_by": "topicscope", "kind": grid.kind, "axes": grid.axes, "points": len(grid.points)})
+
+
+def remember(root: Path, grid: Grid) -> None:
+    first = grid.points[0].config
+    listed = [[point.axes, {key: value for key, value in point.config.items() if value != first[key]}] for point in grid.points]
+    runs.write_json(root / ABOUT, {"made_by": "topicscope", "kind": grid.kind, "axes": grid.axes, "first": first, "points": listed})
 
 
 def row_of(root: Path, point: Point) -> dict[str, Any]:
     state, result = points.read(root, point)
-    about = {"point": point.name, **point.axes, "state": "missing" if state == "damaged" else state}
-    return about | ({} if result is None else {**result.measures, "error": result.error})
+    place = {"point": point.name, **point.axes, "state": "missing" if state == "damaged" else state}
+    return place | ({} if result is None else result.measures | ({} if result.error is None else {"error": result.error}))

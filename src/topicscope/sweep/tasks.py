@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import traceback
+from collections.abc import Callable, Sequence
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from topicscope.errors import InputError
-from topicscope.measure import stages
+from topicscope.language import run_probe
+from topicscope.language.probe_run import build_config as build_probe
+from topicscope.measure import phase, stages
 from topicscope.pretraining import build_config as build_pretrain
-from topicscope.pretraining import pretrain, stages_by_layer
+from topicscope.pretraining import layer_metrics, layer_names, pretrain
 from topicscope.sweep.grid import Grid, Point
 from topicscope.sweep.points import Result
 from topicscope.training import Run, build_config, train
@@ -23,16 +27,23 @@ from topicscope.training.run import TOGETHER
 CURVE_POINTS = 200
 """Points of a kept curve, at most."""
 
-TWO_STAGE = 2.0
-"""From this stage separation on a run counts as two-stage."""
+START = 0.1
+"""Share of its rise with which a norm has started."""
 
 
 @dataclass(frozen=True)
 class Task:
     """Points that run as one program. The same pack whatever is already done, so that every point gets the same bytes."""
 
-    number: int
     points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs that keep folders of their own have them, and where relative paths of a config start."""
+
+    scratch: str
+    start: str
 
 
 def pack(grid: Grid) -> list[Task]:
@@ -40,8 +51,7 @@ def pack(grid: Grid) -> list[Task]:
     together: dict[str, list[Point]] = {}
     for point in grid.points:
         together.setdefault(shared(point), []).append(point)
-    packs = [tuple(members[i : i + TOGETHER]) for members in together.values() for i in range(0, len(members), TOGETHER)]
-    return [Task(number, members) for number, members in enumerate(packs)]
+    return [Task(tuple(members[i : i + TOGETHER])) for members in together.values() for i in range(0, len(members), TOGETHER)]
 
 
 def shared(point: Point) -> str:
@@ -53,19 +63,20 @@ def shared(point: Point) -> str:
     return json.dumps(config, sort_keys=True)
 
 
-def compute(task: Task, scratch: str) -> list[Result]:
+def compute(place: Place, task: Task) -> list[Result]:
     """In a worker, on one thread: the results of all points of a pack. An error of a point is its result; the machine's trouble is raised."""
     kind = task.points[0].kind
     try:
         if kind == "train":
             configs = [dataclasses.replace(build_config(point.config), device="cpu") for point in task.points]
             return [train_result(run) for run in train(configs, with_floors=False)]
-        return [pretrain_result(Path(scratch), point) for point in task.points]
+        with chdir(place.start if Path(place.start).is_dir() else "."):  # Ray's workers start elsewhere
+            return [OTHERS[kind](Path(place.scratch), point) for point in task.points]
     except (OSError, MemoryError):
         raise  # a full disk, no memory: nothing is wrong with the point, and it is still to be done
     except Exception as error:
         if len(task.points) > 1:  # one by one, so that one point's error is not the others'
-            return [result for point in task.points for result in compute(Task(task.number, (point,)), scratch)]
+            return [result for point in task.points for result in compute(place, Task((point,)))]
         return [Result(error=told(error))]
 
 
@@ -79,35 +90,52 @@ def told(error: Exception) -> str:
 
 
 def train_result(run: Run) -> Result:
-    """Loss, stages, same-topic contrast, and which of the four phases it is."""
+    """Loss, stages, same-topic contrast, and which of the phases it is."""
     contrast = next((run.results[name]["same"] - run.results[name]["different"] for name in ("value", "gram") if name in run.results), None)
-    has_stages = {"norm_key", "norm_query", "norm_value"} <= set(run.metrics)
-    found = stages(run.metrics).as_dict() if has_stages and len(run.metrics["loss"]) > 1 and run.status != "diverged" else {}
-    measures = {"status": run.status, "steps": run.results["steps"], "loss": run.results["loss"], "dev_loss": run.results.get("dev_loss")}
-    measures |= {"contrast": contrast, "phase": phase(run.status, found.get("separation") if found else None), **found}
-    curves = thinned({name: run.metrics[name] for name in ("step", "loss", "norm_key", "norm_query", "norm_value") if name in run.metrics})
+    measures = {"status": run.status, "steps_done": run.results["steps"], "loss": run.results["loss"], "dev_loss": run.results.get("dev_loss")}
+    measures["contrast"] = contrast
+    if {"norm_key", "norm_query", "norm_value"} <= set(run.metrics):
+        measures |= course(run.status, run.metrics["loss"], run.results["loss"], [run.metrics])
+    curves = thinned({name: run.metrics[name] for name in ("step", "loss", "norm_value", "norm_key", "norm_query") if name in run.metrics})
     return Result(finite(measures), curves)
 
 
-def phase(status: str, separation: float | None) -> str:
-    """'diverged'; 'never' where a norm does not rise; 'two-stage' where key and query are at least TWO_STAGE times as late as value; else 'at once'."""
-    if status == "diverged":
-        return "diverged"
-    if separation is None:
-        return "never"
-    return "two-stage" if separation >= TWO_STAGE else "at once"
+def course(status: str, losses: np.ndarray, last_loss: float | None, layers: Sequence[dict[str, np.ndarray]]) -> dict[str, Any]:
+    """Phase and stages; of several layers, of the one with the smallest separation (a run is as two-stage as its least two-stage layer)."""
+    if status == "diverged" or last_loss is None or len(losses) < 2:
+        return {"phase": "diverged"}
+    halves = [stages(metrics) for metrics in layers]
+    least = min(range(len(halves)), key=lambda i: np.nan_to_num(halves[i].separation, nan=np.inf))
+    found = {"phase": phase(halves[least], float(losses[0]), last_loss), "start_separation": stages(layers[least], START).separation}
+    return found | halves[least].as_dict()
 
 
 def pretrain_result(scratch: Path, point: Point) -> Result:
     """The run keeps a folder of its own, which a killed worker's successor goes on with."""
     folder = scratch / point.name
     run = pretrain(build_pretrain(point.config), folder, resume=folder.is_dir())
-    layers = stages_by_layer(run.metrics)
-    separation = min((s.separation for s in layers.values()), default=float("nan"))
-    measures = {"status": run.status, "steps": run.results["steps"], "loss": run.results["loss"], "separation": separation}
-    measures |= {f"separation_{name}": s.separation for name, s in layers.items()}
-    measures["phase"] = phase(run.status, separation if np.isfinite(separation) else None)
+    layers = {name: layer_metrics(run.metrics, name) for name in layer_names(run.metrics)}
+    measures = {"status": run.status, "steps_done": run.results["steps"], "loss": run.results["loss"]}
+    measures |= course(run.status, run.metrics["loss"], run.results["loss"], list(layers.values()))
+    if run.status != "diverged":
+        measures |= {f"separation_{name}": stages(metrics).separation for name, metrics in layers.items()}
     return Result(finite(measures), thinned(run.metrics))
+
+
+def probe_result(_scratch: Path, point: Point) -> Result:
+    """The effects of the trained model, and beside them those of the same architecture with fresh weights (random_...)."""
+    measures: dict[str, Any] = {}
+    for row in run_probe(build_probe(point.config)).rows:
+        prefix = "" if row["variant"] == "trained" else "random_"
+        measures |= {f"{prefix}{name}": row[name] for name in ("words", "topics") if not prefix}
+        for measure in ("cosine", "dot", "attention"):
+            for name, value in (row[measure] or {}).items():
+                ends = zip((f"{name}_low", f"{name}_high"), value, strict=True) if isinstance(value, list | tuple) else [(name, value)]
+                measures |= {f"{prefix}{measure}_{end}": number for end, number in ends if not isinstance(number, dict)}
+    return Result(finite(measures))
+
+
+OTHERS: dict[str, Callable[[Path, Point], Result]] = {"pretrain": pretrain_result, "probe": probe_result}
 
 
 def thinned(metrics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -25,7 +25,7 @@ from topicscope.training.config import RunConfig
 from topicscope.training.data import BLOCK, RunData
 from topicscope.training.optimiser import EnsembleOptimiser
 from topicscope.training.track import Tracker
-from topicscope.world.batches import Batch, stack
+from topicscope.world.batches import Batch, Rows, stack
 
 
 @dataclass
@@ -56,6 +56,12 @@ Keep = Callable[[int, int, dict[str, np.ndarray]], None]
 """Called with a member's number, the step and its weights."""
 
 
+def shared(data: Sequence[RunData], drawing: Callable[[RunData], list[Rows]]) -> list[list[Rows]]:
+    """What each member sees; members with the same data see the same, drawn once."""
+    found = {id(one): drawing(one) for one in {id(one): one for one in data}.values()}
+    return [found[id(one)] for one in data]
+
+
 class Ensemble:
     """Build with configs that differ only in seed, learning rate and initial scale; then `run`."""
 
@@ -67,7 +73,8 @@ class Ensemble:
         self.config = config = self.members[0].config
         self.device = resolve_device(config.device, len(configs))
         self.dtype = getattr(torch, config.dtype)
-        self.data = [RunData(member.config) for member in self.members]
+        drawn = {seed: RunData(member.config) for seed, member in {member.config.seed: member for member in self.members}.items()}
+        self.data = [drawn[member.config.seed] for member in self.members]  # lr and initial scale have no part in it
         vocabulary = config.topic_model.vocabulary
         trained = tuple(config.model.trained_shapes(vocabulary))
         self.weights = Weights(
@@ -90,7 +97,7 @@ class Ensemble:
     @property
     def dev_batches(self) -> list[Batch]:
         if self._dev is None:
-            rows = [data.dev_rows() for data in self.data]
+            rows = shared(self.data, RunData.dev_rows)
             self._dev = [stack(batch, self.dtype).to(self.device) for batch in zip(*rows, strict=True)]
         return self._dev
 
@@ -138,7 +145,7 @@ class Ensemble:
     def block(self, count: int, report: Report | None) -> None:
         """The next `count` steps; `self.step` is a multiple of BLOCK."""
         config, start = self.config, self.step
-        batches = list(zip(*(data.block(start // BLOCK) for data in self.data), strict=True))[:count]
+        batches = list(zip(*shared(self.data, lambda data: data.block(start // BLOCK)), strict=True))[:count]
         before, earlier = self.state(), self.last
         for rows in batches:
             if self.step == start + count - 1:

@@ -1,0 +1,120 @@
+"""Ray as an engine: tasks of one core each, retried where a worker or a node is lost, collected one by one as they come."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from topicscope.engines import RETRIES, Common, Engine, Item, Result
+from topicscope.errors import EngineError, InputError
+
+PORT = 6379
+"""Of a Ray head, where none is said."""
+
+PATIENCE = 5
+"""Seconds that an address has to answer."""
+
+ENVIRONMENT = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # tasks without a GPU: leave CUDA_VISIBLE_DEVICES alone, and do not warn of it
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent anywhere
+}
+OWN = {"RAY_worker_niceness": "0"}  # its workers would let everything else on the machine go first
+HURRY = {"RAY_NUM_REDIS_GET_RETRIES": "1", "RAY_py_gcs_connect_timeout_s": "3", "RAY_gcs_rpc_server_connect_timeout_s": "1"}
+"""Something that answers but is no Ray, or wants another token, is told within ten seconds, not in minutes."""
+
+
+@contextmanager
+def ray_engine(address: str = "local", workers: int | None = None, gpus: float = 0) -> Iterator[Engine]:
+    """A Ray of one's own (`local`), one that is running (`auto`, HOST[:PORT]), or the one that this process has joined already."""
+    os.environ.update(ENVIRONMENT | (HURRY if address != "local" else OWN) | os.environ)  # what the user has set stays
+    try:
+        import ray
+    except ImportError:
+        raise InputError("ray is not installed, and --engine ray needs it; install it with: pip install 'topicscope[cluster]'") from None
+    joined = ray.is_initialized()
+    if not joined:
+        connect(ray, address, workers)
+    try:
+        yield Tasks(ray, gpus)
+    finally:
+        if not joined:
+            ray.shutdown()
+
+
+def connect(ray: Any, address: str, workers: int | None) -> None:
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if address == "local":
+        quiet |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False}
+    elif address != "auto":
+        address = answering(address)
+    with tempfile.TemporaryFile() as said:
+        try:
+            with complaints_to(said.fileno()):
+                ray.init(address=address, **quiet)
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+            said.seek(0)
+            token = b"InvalidAuthToken" in said.read()
+            reason = "it wants a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN" if token else " ".join(str(error).split())[:200]
+            raise InputError(f"--address {address}: no Ray to be had there ({reason}); start one with 'ray start --head', or use --address local") from None
+
+
+@contextmanager
+def complaints_to(file: int) -> Iterator[None]:
+    """Ray's own lines on stderr, which come from outside Python; the one that counts is told by whoever asked."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(file, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def answering(address: str) -> str:
+    """HOST:PORT, if something answers there: Ray itself would wait a minute for it."""
+    host, colon, port = address.rpartition(":")
+    host, port = (host, port) if colon else (address, str(PORT))
+    try:
+        with socket.create_connection((host, int(port)), timeout=PATIENCE):
+            return f"{host}:{port}"
+    except (OSError, ValueError):
+        raise InputError(f"--address {address}: nothing answers at {host}:{port}; expected local, auto, or HOST[:PORT] of a running Ray head") from None
+
+
+class Tasks:
+    """At most two tasks a core are handed out at a time, so that the driver holds as many results at most."""
+
+    def __init__(self, ray: Any, gpus: float) -> None:
+        self.ray, self.gpus = ray, gpus
+
+    def __call__(self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
+        ray = self.ray
+        remote = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(work)
+        shared = ray.put(common)
+        queue, running = list(reversed(range(len(items)))), dict[Any, int]()
+        try:
+            while queue or running:
+                cores = int(ray.cluster_resources().get("CPU", 1))  # nodes come and go
+                while queue and len(running) < 2 * max(1, cores):
+                    number = queue.pop()
+                    running[remote.remote(shared, items[number])] = number
+                done, _ = ray.wait(list(running), num_returns=1)
+                for reference in done:
+                    try:
+                        result = ray.get(reference)
+                    except ray.exceptions.RayTaskError as error:
+                        raise error.cause from None
+                    except ray.exceptions.RayError as error:
+                        lost = " ".join(str(error).split())[:200]
+                        raise EngineError(f"Ray gave a task up after {RETRIES} more tries ({type(error).__name__}: {lost})") from None
+                    yield running.pop(reference), result
+        finally:
+            for reference in running:  # an interruption: a cluster of others is not to go on with work that nobody waits for
+                ray.cancel(reference, force=True)
