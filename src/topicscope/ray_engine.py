@@ -96,6 +96,8 @@ class Tasks:
 
     def __call__(self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
         ray = self.ray
+        if self.gpus > ray.cluster_resources().get("GPU", 0):  # Ray would wait for one for ever
+            raise InputError("the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu")
         remote = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(work)
         shared = ray.put(common)
         queue, running = list(reversed(range(len(items)))), dict[Any, int]()

@@ -98,7 +98,7 @@ def test_words_of_documents_do_not_depend_on_the_shards(kind: str) -> None:
 @pytest.mark.parametrize("kind", tiny.MODELS)
 def test_a_probe_in_shards_is_the_plain_one(tmp_path: Path, kind: str) -> None:
     """With several parts and several topics a word; fresh weights drawn anew where the work is done."""
-    loaded = load_model(folder(tmp_path, kind))
+    loaded = load_model(folder(tmp_path, kind).parent)  # named by the folder around it: fresh weights are drawn by that name
     vocabulary = whole_words(loaded.tokenizer)
     topics = fit_topics(texts(), vocabulary, 4, iterations=20)
     plain = probe_model(loaded, vocabulary, texts(150, 1), topics, SETTINGS).as_dict()

@@ -59,12 +59,14 @@ def test_the_second_stage_begins_when_key_or_query_has_made_a_tenth_of_its_rise(
 
 
 def test_phases() -> None:
-    never = float("nan")
-    assert phase(Stages(10, 50, 60), 1.0, 0.5) == "two-stage"
-    assert phase(Stages(10, 20, 60), 1.0, 0.5) == "two-stage"
-    assert phase(Stages(10, 19, 60), 1.0, 0.5) == "at once"
-    assert phase(Stages(10, never, 60), 1.0, 0.5) == phase(Stages(10, 60, never), 1.0, 0.5) == "two-stage"  # whichever of the two rises
-    assert phase(Stages(10, never, never), 1.0, 0.5) == "first stage only"
-    assert phase(Stages(never, 10, 10), 1.0, 0.5) == "never"
-    assert phase(Stages(10, 50, 60), 1.0, 1.02) == phase(Stages(10, 50, 60), 1.0, never) == "diverged"
-    assert phase(Stages(10, 50, 60), 1.0, 1.005) == "two-stage"
+    never, early = float("nan"), Stages(10, 11, 12)
+    assert phase(Stages(10, 50, 60), early, 1.0, 0.5) == "two-stage"
+    assert phase(Stages(10, 20, 60), early, 1.0, 0.5) == "two-stage"
+    assert phase(Stages(10, 19, 60), early, 1.0, 0.5) == "at once"
+    assert phase(Stages(10, 19, 60), Stages(2, 4, 5), 1.0, 0.5) == "staggered"
+    assert phase(Stages(10, 19, 60), Stages(2, 3, 5), 1.0, 0.5) == "at once"
+    assert phase(Stages(10, never, 60), early, 1.0, 0.5) == phase(Stages(10, 60, never), early, 1.0, 0.5) == "two-stage"  # whichever of the two rises
+    assert phase(Stages(10, never, never), early, 1.0, 0.5) == "first stage only"
+    assert phase(Stages(never, 10, 10), early, 1.0, 0.5) == "never"
+    assert phase(Stages(10, 50, 60), early, 1.0, 1.02) == phase(Stages(10, 50, 60), early, 1.0, never) == "diverged"
+    assert phase(Stages(10, 50, 60), early, 1.0, 1.005) == "two-stage"

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,15 @@ from topicscope.sweep import build_grid, points, sweep
 TOPICSCOPE = (sys.executable, "-m", "topicscope")
 
 
-def kill_one(named: Callable[[psutil.Process], bool], killed: list[int], parent: int | None = None) -> threading.Thread:
-    """Kills the first child of that name that is past its imports and at work."""
+def kill_one(killed: list[int]) -> threading.Thread:
+    """Kills the first worker that is past its imports and at work."""
 
     def watch() -> None:
         limit = time.monotonic() + 90
         while time.monotonic() < limit and not killed:
-            for child in psutil.Process(parent).children(recursive=True):
+            for child in psutil.Process().children(recursive=True):
                 try:
-                    if named(child) and sum(child.cpu_times()[:2]) > 1.5:
+                    if is_worker(child) and sum(child.cpu_times()[:2]) > 1.5:
                         os.kill(child.pid, signal.SIGKILL)
                         killed.append(child.pid)
                         return
@@ -61,12 +61,17 @@ def grid_file(tmp_path: Path) -> Path:
 
 def test_a_killed_worker_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
     killed: list[int] = []
-    thread = kill_one(lambda child: "spawn_main" in " ".join(child.cmdline()), killed)
+    thread = kill_one(killed)
     found = sweep(build_grid(LONG), tmp_path / "killed", "local", workers=2)
     thread.join()
     assert killed
     assert found.counts == {"done": 16, "failed": 0, "missing": 0}
     assert files(tmp_path / "killed") == whole
+
+
+def is_worker(process: psutil.Process) -> bool:
+    """Of either engine."""
+    return process.name().startswith("ray::compute") or "spawn_main" in " ".join(process.cmdline())
 
 
 def begun(folder: Path, count: int) -> bool:
@@ -84,7 +89,8 @@ def test_a_killed_driver_is_gone_on_with(tmp_path: Path, grid_file: Path, whole:
         assert driver.poll() is None
         assert time.monotonic() < limit
         time.sleep(0.02)
-    workers = psutil.Process(driver.pid).children(recursive=True)
+    workers = [child for child in psutil.Process(driver.pid).children(recursive=True) if is_worker(child)]
+    assert workers
     driver.kill()
     driver.wait()
     psutil.wait_procs(workers, timeout=30)
@@ -119,7 +125,7 @@ def test_a_ray_node_that_goes_and_a_ray_worker_that_dies_lose_nothing(tmp_path: 
             removed.append(done)
             cluster.remove_node(node)
 
-    thread = kill_one(lambda child: child.name().startswith("ray::compute"), killed, os.getpid())
+    thread = kill_one(killed)
     found = sweep(build_grid(LONG), tmp_path / "ray", "ray", progress=remove)
     thread.join()
     assert killed

@@ -94,8 +94,6 @@ def command(
     source = open_corpus(corpus, text_field, split_text)
     stops = read_stop_words(stop_words)
     place = usable_device(device)
-    loaded = [load_model(model, place) for model in models or []]  # all of them before the long work starts
-    texts = source.sample(documents, seed + 1) if loaded else []
     found, fitted = Probe(), dict[str, Any]()
     with chosen_engine(engine, address, workers, gpus=int(place == "cuda")) as chosen:
 
@@ -104,6 +102,8 @@ def command(
 
         if checkpoints:
             return timeline_of_models(checkpoints, source, stops, topics, fitting, documents, settings, place, out, as_json, chosen)
+        loaded = [load_model(model, place) for model in models or []]  # all of them before the long work starts
+        texts = source.sample(documents, seed + 1)
         for model in loaded:
             vocabulary = whole_words(model.tokenizer, stops)
             mine = read_topics(topics, vocabulary, texts, chosen) if topics is not None else fitted.get(vocabulary.fingerprint)

@@ -54,10 +54,10 @@ def command(
     check_out(out, "topics.json")
     check_engine(engine, address)
     source = open_corpus(corpus, text_field, split_text)
-    vocabulary = whole_words(load_tokenizer(tokenizer), read_stop_words(stop_words))
-    with one_thread():
+    with one_thread(), chosen_engine(engine, address, workers) as chosen:
+        vocabulary = whole_words(load_tokenizer(tokenizer), read_stop_words(stop_words))
         texts = source.sample(max_documents, seed)
-        with chosen_engine(engine, address, workers) as chosen, bar("fitting topics") as progress:
+        with bar("fitting topics") as progress:
             found = fit_topics(
                 texts, vocabulary, topics, backend=backend, iterations=iterations, min_documents=min_documents, seed=seed,
                 progress=lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}"), engine=chosen,

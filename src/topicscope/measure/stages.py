@@ -51,7 +51,7 @@ def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float
     return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]
 
 
-Phase = Literal["two-stage", "at once", "first stage only", "never", "diverged"]
+Phase = Literal["two-stage", "staggered", "at once", "first stage only", "never", "diverged"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
 
 TWO_STAGE = 2.0
@@ -61,16 +61,19 @@ WORSE = 1.01
 """A run whose loss ends above so many times its start has diverged, even where its numbers are still finite."""
 
 
-def phase(found: Stages, first_loss: float, last_loss: float) -> Phase:
-    """Which kind of course a run took.
+def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -> Phase:
+    """Which kind of course a run took, from the steps at which half and a tenth of each rise were made.
 
     'diverged': the loss ends above its start, or nowhere. 'never': the value matrix does not rise. 'first stage only': it does, key and query do not.
-    'two-stage': key and query are at least TWO_STAGE times as late as value. 'at once': all else.
+    'two-stage': key and query are at least TWO_STAGE times as late as value. 'staggered': they start so much later, but are not half-way so much later:
+    the value matrix levels off first and rises again once attention has formed. 'at once': all else.
     """
     if not last_loss <= WORSE * first_loss:  # NaN too
         return "diverged"
-    if not np.isfinite(found.value):
+    if not np.isfinite(halves.value):
         return "never"
-    if not np.isfinite(found.separation):
+    if not np.isfinite(halves.separation):
         return "first stage only"
-    return "two-stage" if found.separation >= TWO_STAGE else "at once"
+    if halves.separation >= TWO_STAGE:
+        return "two-stage"
+    return "staggered" if starts.separation >= TWO_STAGE else "at once"

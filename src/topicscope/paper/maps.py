@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
+from topicscope.measure import PHASES
 from topicscope.paper.outcome import Figure, Map, TableData
 
 Row = dict[str, Any]
 Axes = dict[str, list[Any]]
 
-PHASE_COLOURS = {"two-stage": "#0072B2", "at once": "#E69F00", "first stage only": "#56B4E9", "never": "#BDBDBD", "diverged": "#D55E00"}
+PHASE_COLOURS: dict[str, str] = dict(zip(PHASES, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#BDBDBD", "#D55E00"), strict=True))
 MOST_PANELS = 24
 
 

@@ -64,11 +64,10 @@ def large_start(maps: dict[str, tuple[Axes, list[Row]]]) -> str:
 
 
 def staggered(maps: dict[str, tuple[Axes, list[Row]]]) -> str:
-    once = [row for _, rows in maps.values() for row in rows if row["phase"] == "at once"]
-    late = [row for row in once if (row.get("start_separation") or 0) >= TWO_STAGE]
+    here = [row for _, rows in maps.values() for row in rows if row["phase"] == "staggered"]
     return (
-        f"Of {len(once)} points that are 'at once' by their half-way points, {len(late)} have key and query start (a tenth of the rise) at least twice as late "
-        "as value: there W_V levels off first, and rises a second time once attention has formed, which moves its half-way point behind theirs."
+        f"{len(here)} points are 'staggered': key and query start at least twice as late as value, but W_V, having levelled off, rises a second time once "
+        "attention has formed, which moves its half-way point towards theirs or behind them."
     )
 
 

@@ -25,11 +25,13 @@ def draw_map(axes: Axes, chart: Map) -> None:
     image = axes.pcolormesh(np.arange(len(chart.x) + 1) - 0.5, np.arange(len(chart.y) + 1) - 0.5, z, edgecolors="white", linewidth=0.5, **how)
     for axis, names in ((axes.xaxis, chart.x), (axes.yaxis, chart.y)):
         pick = range(0, len(names), math.ceil(len(names) / MOST_TICKS))
-        crowded = axis is axes.xaxis and sum(len(names[i]) for i in pick) > 22
+        crowded = axis is axes.xaxis and sum(len(names[i]) for i in pick) > 16
         turned: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
         axis.set_ticks(list(pick), [names[i] for i in pick], **turned)
     axes.grid(visible=False)
-    if chart.names is None:
+    if not z.count():
+        axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", va="center", color="#808080")
+    elif chart.names is None:
         bar: Any = axes.figure.colorbar(image, ax=axes)
         bar.outline.set_visible(False)
 

@@ -160,7 +160,7 @@ def _map_spec(chart: Map) -> Spec:
     shown = [[None if value is None else math.log10(value) if log else value for value in row] for row in chart.z]
     ends = [None if end is None else math.log10(end) if log else end for end in (chart.low, chart.high)]
     colour: Spec = {"colorscale": "Cividis", "zmin": ends[0], "zmax": ends[1], "zauto": None in ends}
-    colour["colorbar"] = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0} | ({"tickprefix": "10^"} if log else {})
+    colour["colorbar"] = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0} | ({"tickprefix": "10^", "dtick": 1} if log else {"nticks": 5})
     if chart.names:
         steps = [[edge / len(names), c] for i, c in enumerate(chart.names.values()) for edge in (i, i + 1)]
         colour = {"colorscale": steps, "zmin": -0.5, "zmax": len(names) - 0.5, "showscale": False}
@@ -170,7 +170,11 @@ def _map_spec(chart: Map) -> Spec:
         "hovertemplate": f"{_text(chart.y_label or 'row')}: %{{y}}<br>{_text(chart.x_label or 'column')}: %{{x}}<br>%{{customdata[0]}}<extra></extra>",
     }  # fmt: skip
     axes = [_axis(label, log=False) | {"type": "category", "showgrid": False} for label in (chart.x_label, chart.y_label)]
-    return {"data": [trace], "layout": _layout(*axes) | {"showlegend": False}}
+    layout = _layout(*axes) | {"showlegend": False}
+    if not known:
+        trace["showscale"] = False
+        layout["annotations"] = [{"text": "nothing to show", "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}]
+    return {"data": [trace], "layout": layout}
 
 
 def _mark_traces(heat: Heat) -> list[Spec]:

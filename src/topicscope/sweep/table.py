@@ -8,9 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from topicscope import runs
 from topicscope.sweep.grid import flat
 from topicscope.sweep.run import Sweep
@@ -20,6 +17,9 @@ CSV, PARQUET = "points.csv", "points.parquet"
 
 def write_table(found: Sweep, folder: Path) -> list[Path]:
     """points.csv and points.parquet, a row a point, in the order of the grid."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     columns = table_columns(found)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")

@@ -104,10 +104,10 @@ def course(status: str, losses: np.ndarray, last_loss: float | None, layers: Seq
     """Phase and stages; of several layers, of the one with the smallest separation (a run is as two-stage as its least two-stage layer)."""
     if status == "diverged" or last_loss is None or len(losses) < 2:
         return {"phase": "diverged"}
-    halves = [stages(metrics) for metrics in layers]
-    least = min(range(len(halves)), key=lambda i: np.nan_to_num(halves[i].separation, nan=np.inf))
-    found = {"phase": phase(halves[least], float(losses[0]), last_loss), "start_separation": stages(layers[least], START).separation}
-    return found | halves[least].as_dict()
+    found = [stages(metrics) for metrics in layers]
+    least = min(range(len(found)), key=lambda i: np.nan_to_num(found[i].separation, nan=np.inf))
+    halves, starts = found[least], stages(layers[least], START)
+    return {"phase": phase(halves, starts, float(losses[0]), last_loss), **halves.as_dict(), "start_separation": starts.separation}
 
 
 def pretrain_result(scratch: Path, point: Point) -> Result:
