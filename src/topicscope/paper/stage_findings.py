@@ -66,8 +66,8 @@ def large_start(maps: dict[str, tuple[Axes, list[Row]]]) -> str:
 def staggered(maps: dict[str, tuple[Axes, list[Row]]]) -> str:
     here = [row for _, rows in maps.values() for row in rows if row["phase"] == "staggered"]
     return (
-        f"{len(here)} points are 'staggered': key and query start at least twice as late as value, but W_V, having levelled off, rises a second time once "
-        "attention has formed, which moves its half-way point towards theirs or behind them."
+        f"{len(here)} points are 'staggered': key and query start at least twice as late as value, but are not half-way so much later, because W_V rises "
+        "again, or goes on rising, after attention has formed."
     )
 
 

@@ -61,7 +61,7 @@ def flows(context: Context) -> list[Row]:
     for (loss, embedding), rate in FLOW_RATES.items():
         for part in (1, 3):
             base = {"objective": {"loss": loss}, "model": {"embedding": embedding}, "optimizer": {"name": "sgd", "lr": rate / part}}
-            found = run_grid(context, {SCALE: [1e-2, 1e-1]}, steps=part * context.pick(2000, 20_000), **base)
+            found = run_grid(context, {SCALE: [1e-2, 1e-1]}, steps=part * context.pick(2000, 8000), **base)
             rows += [row | {"objective.loss": loss, "model.embedding": embedding, LR: rate / part} for row in found]
     return rows
 
