@@ -20,7 +20,7 @@ ALLOWED = {
     "sweep": {"training", "measure", "language", "pretraining"},
     "paper": {"world", "theory", "model", "measure", "training", "language", "pretraining", "sweep"},
     "report": {"paper"},
-    "bench": {"training", "model", "measure", "language", "pretraining"},
+    "bench": {"training", "model", "measure", "language", "pretraining", "sweep"},
     "cli": {"world", "training", "theory", "language", "pretraining", "sweep", "paper", "report", "bench"},
 }
 EVERYONE = {"engines", "errors", "runs", "settings", "threads"}

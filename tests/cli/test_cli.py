@@ -158,8 +158,8 @@ def test_bench_prints_rows_with_floors() -> None:
         assert row["floor"] is None or row["over_floor"] > 0
 
 
-COMMANDS = ("train", "reproduce", "list", "topics", "probe", "words", "show", "report", "bench", "theory theorem1", "theory theorem2", "theory theorem3",
-            "theory theorem5", "theory landscape", "theory verify")  # fmt: skip
+COMMANDS = ("train", "reproduce", "list", "topics", "probe", "sweep", "words", "show", "report", "bench", "theory theorem1", "theory theorem2",
+            "theory theorem3", "theory theorem5", "theory landscape", "theory verify")  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -44,6 +44,13 @@ def test_axes_are_written_out_in_order() -> None:
     assert len({point.name for point in grid.points}) == 24
 
 
+def test_axes_that_move_together_show_each_value_once() -> None:
+    pairs = {"optimizer.name": ["adam", "adam", "sgd", "sgd"], "optimizer.lr": [0.01, 0.1, 0.1, 0.03]}
+    grid = build_grid({"base": BASE, "zipped": [pairs]})
+    assert grid.axes == {"optimizer.name": ["adam", "sgd"], "optimizer.lr": [0.01, 0.03, 0.1]}
+    assert [(p.axes["optimizer.name"], p.axes["optimizer.lr"]) for p in grid.points] == [("adam", 0.01), ("adam", 0.1), ("sgd", 0.1), ("sgd", 0.03)]
+
+
 def test_names_are_of_what_a_point_is() -> None:
     """Not of how it was written down, nor of its grid."""
     one = build_grid({"base": BASE, "axes": {"optimizer.lr": [0.01, 0.1]}})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from topicscope.engines import Common, Engine, Item, Result, in_order, serial
@@ -21,11 +21,11 @@ def is_here(engine: Engine | None) -> bool:
 
 
 def in_shards(engine: Engine | None, work: Callable[[Common, Item], Result], common: Common, shards: Iterable[Item]) -> Iterator[Result]:
-    """`work(common, shard)` of every shard, in order. Elsewhere `common` is unpacked once a process, not once a shard."""
+    """`work(common, shard)` of every shard, in order. Elsewhere `common` is packed as a pool of processes packs what it sends, but unpacked once a process."""
     if is_here(engine):
         return (work(common, shard) for shard in shards)
     assert engine is not None
-    return in_order(engine(_unpack_and_work, (work, pickle.dumps(common)), list(shards)))
+    return in_order(engine(_unpack_and_work, (work, bytes(ForkingPickler.dumps(common))), list(shards)))
 
 
 def document_shards(documents: Sequence[Item]) -> Iterator[Sequence[Item]]:
@@ -41,4 +41,4 @@ def _unpack_and_work(shipped: tuple[Callable[[Any, Any], Any], bytes], shard: An
 
 @functools.lru_cache(maxsize=1)
 def _unpacked(common: bytes) -> Any:
-    return pickle.loads(common)
+    return ForkingPickler.loads(common)

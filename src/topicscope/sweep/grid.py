@@ -108,7 +108,7 @@ def build_grid(data: Any, where: str = "grid") -> Grid:
     if len(set(names)) < len(names):
         twin = next(point for i, point in enumerate(points) if point.name in names[:i])
         raise InputError(f"{where}: two points have the same config ({_told(twin.axes)}); name each value of an axis once")
-    return Grid(kind, {key: [move[key] for move in moves] for moves in steps for key in moves[0]}, points)
+    return Grid(kind, {key: _steps([move[key] for move in moves]) for moves in steps for key in moves[0]}, points)
 
 
 def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
@@ -121,8 +121,13 @@ def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
     points = [Point(kind, config, {key: one[key] for key in differing}) for config, one in zip(whole, flats, strict=True)]
     if len({point.name for point in points}) < len(points):
         raise InputError("two of the configs are the same; give each once")
-    values = {key: list(dict.fromkeys(json.dumps(one[key]) for one in flats)) for key in differing}
-    return Grid(kind, {key: [json.loads(text) for text in texts] for key, texts in values.items()}, points)
+    return Grid(kind, {key: _steps([one[key] for one in flats]) for key in differing}, points)
+
+
+def _steps(values: list[Any]) -> list[Any]:
+    """What a map shows along an axis: each value once (axes that move together repeat theirs), numbers in their order."""
+    once = [json.loads(text) for text in dict.fromkeys(map(json.dumps, values))]
+    return sorted(once) if all(isinstance(value, int | float) for value in once) else once
 
 
 def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

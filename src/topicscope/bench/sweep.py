@@ -1,0 +1,46 @@
+"""Sweeps: a point on all cores, in a pool and on Ray, against the same in one process; and packed against one by one. Starting aside."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from topicscope.bench.sandbox import Row, Say
+from topicscope.engines import NAMES, Name
+from topicscope.sweep import build_grid, sweep
+from topicscope.sweep.tasks import Place, Task, compute, pack
+
+
+def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda _: None) -> list[Row]:
+    """Packs of eight runs of the quick map (T = v = 10, squared loss, Adam); the first results, by which all workers are at work, are not counted."""
+    cores = os.cpu_count() or 1
+    packs, steps = (2 * cores + 2, 20) if quick else (10 * cores, 1000)
+    base = {"steps": steps, "evaluate_every": None, "floors": False, "data": {"dev_documents": 1000}, "objective": {"loss": "squared"}}
+    axes = {"optimizer.betas": [[0.9, round(0.999 - 1e-6 * i, 6)] for i in range(packs)], "model.init_scale": [1e-4, 1e-3, 1e-2, 1e-1], "seed": {"seeds": 2}}
+    grid = build_grid({"base": base, "axes": axes})
+
+    def a_point(engine: Name) -> float:
+        say(f"sweep, {engine}")
+        marks: list[tuple[int, float]] = []
+        with tempfile.TemporaryDirectory() as folder:
+            sweep(grid, folder, engine, progress=lambda done, _failed, _all: marks.append((done, time.perf_counter())))
+        first = min(cores, len(marks) - 2) if engine != "serial" else 1
+        return (marks[-1][1] - marks[first][1]) / (marks[-1][0] - marks[first][0])
+
+    seconds = {name: a_point(name) for name in NAMES if name != "ray" or (find_spec("ray") is not None and not quick)}
+    rows = [Row(f"a point of a sweep, local ({cores} cores)", "s", seconds["local"], {"serial": seconds["serial"]})]
+    rows[0].aim, rows[0].met = f"{0.9 * cores:.1f} times serial", seconds["serial"] / seconds["local"] >= 0.9 * cores
+    if "ray" in seconds:
+        rows.append(Row("a point of a sweep, Ray here", "s", seconds["ray"], {"local": seconds["local"]}))
+        rows[1].aim, rows[1].met = "at most 1.25 of local", seconds["ray"] <= 1.25 * seconds["local"]
+    say("sweep, packed against one by one")
+    task, place = pack(grid)[0], Place(str(Path.cwd()), str(Path.cwd()))
+    began = time.perf_counter()
+    compute(place, task)
+    together = (time.perf_counter() - began) / len(task.points)
+    began = time.perf_counter()
+    compute(place, Task(task.points[:1]))
+    return [*rows, Row("a point, eight packed together", "s", together, {"alone": time.perf_counter() - began})]
