@@ -18,6 +18,10 @@ class EngineError(RuntimeError):
     """The machines' trouble, in one line: what is done is kept, nothing is wrong with the input, and the command line exits with 1."""
 
 
+class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
+    """Stopped by the user: what is done, and how to go on, in one line."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """' (did you mean X?)' for a mistyped name, or the known names where none is near."""
     known = list(known)

@@ -8,7 +8,7 @@ from typing import cast
 
 import typer
 
-from topicscope.errors import EngineError, InputError
+from topicscope.errors import EngineError, InputError, Interrupted
 
 INTERRUPTED = 130
 
@@ -65,10 +65,10 @@ def main() -> None:
         code = fail(str(error))
     except UsageError as error:
         code = fail(f"{error.format_message()} (see topicscope --help)")
-    except (typer.Abort, KeyboardInterrupt) as stop:
+    except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-        told = str(stop) or "interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; other commands start anew"
-        fail(told, INTERRUPTED)
+    except Interrupted as stop:  # typer answers the interrupt itself by its code alone
+        sys.exit(fail(str(stop), INTERRUPTED))
     except EngineError as error:
         code = fail(str(error), 1)
     except MemoryError:
@@ -78,6 +78,8 @@ def main() -> None:
         code = 0
     except OSError as error:
         code = fail(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}", 1)
+    if code == INTERRUPTED:
+        fail("interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; other commands start anew", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -40,7 +40,7 @@ def command(
 
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
-    from topicscope.errors import InputError
+    from topicscope.errors import InputError, Interrupted
     from topicscope.sweep import read_grid, sweep
     from topicscope.sweep.run import ABOUT, check
 
@@ -58,7 +58,7 @@ def command(
             found = sweep(points, folder, opened, retry_failed=retry_failed, progress=progress)
     except KeyboardInterrupt:
         kept = f"{told['done'] + told['failed']} of {told['all']} points are done and kept in {folder}"
-        raise KeyboardInterrupt(f"stopped: {kept}; to go on: {shlex.join(['topicscope', *sys.argv[1:]])}") from None
+        raise Interrupted(f"stopped: {kept}; to go on: {shlex.join(['topicscope', *sys.argv[1:]])}") from None
     write(found, shlex.join(["topicscope", *sys.argv[1:]]))
     if as_json:
         print(json.dumps({"folder": str(folder), "counts": found.counts, "rows": found.rows}, allow_nan=False))
