@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.language import tiny
+from tests.language.test_models import folder
+from tests.language.test_probe import make_corpus
 from tests.sweep.common import BASE, files, small
 from topicscope import build_config, train
 from topicscope.errors import InputError
+from topicscope.language import run_probe
+from topicscope.language.probe_run import build_config as build_probe
 from topicscope.sweep import build_grid, points, sweep
 from topicscope.sweep.tasks import Place, compute, pack
 
@@ -117,3 +122,21 @@ def test_the_worker_gives_results_in_the_order_of_its_points() -> None:
     results = compute(Place(".", "."), task)
     assert [round(r.measures["loss"], 6) for r in results] == [round(compute(Place(".", "."), task)[i].measures["loss"], 6) for i in range(8)]
     assert len({r.measures["loss"] for r in results}) == 8
+
+
+def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of files are relative, and a point's figures are those of the probe itself."""
+    monkeypatch.chdir(tmp_path)
+    folder(tmp_path)
+    make_corpus(tmp_path)
+    theta = 6.5 / len(tiny.tokenizer("wordpiece"))
+    base = {"model": "model", "corpus": ["corpus.jsonl"], "number": 4, "iterations": 20, "documents": 20, "threshold": theta, "bootstrap": 20, "shuffles": 20}
+    grid = build_grid({"kind": "probe", "base": base, "axes": {"embedding": ["matrix", "layer"]}})
+    found = sweep(grid, "sweep")
+    assert found.counts == {"done": 2, "failed": 0, "missing": 0}
+    for row, point in zip(found.rows, grid.points, strict=True):
+        trained, fresh = run_probe(build_probe(point.config)).rows
+        assert row["attention_ratio"] == trained["attention"]["ratio"]
+        assert row["cosine_interval_low"] == trained["cosine"]["interval"][0]
+        assert row["random_attention_difference"] == fresh["attention"]["difference"]
+    assert found.rows[0]["cosine_same"] != found.rows[1]["cosine_same"]
