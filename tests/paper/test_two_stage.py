@@ -15,7 +15,7 @@ from topicscope.paper.maps import map_figure, phase_table
 from topicscope.paper.outcome import Map
 from topicscope.paper.stage_findings import changes, epsilon_sentence, flow_sentence
 from topicscope.report.figures import draw_figure, write_csv
-from topicscope.report.page import panel_spec
+from topicscope.report.specs import panel_spec
 
 AXES: dict[str, list[Any]] = {
     "optimizer.lr": [0.1, 1.0],

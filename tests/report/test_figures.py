@@ -10,7 +10,8 @@ import pytest
 
 from tests.report import samples
 from topicscope.paper.outcome import Figure, Heat, Lines, Series
-from topicscope.report.figures import draw_figure, pens, placed_marks, topic_ticks, write_csv
+from topicscope.report.figures import draw_figure, write_csv
+from topicscope.report.layout import pens, placed_marks, topic_ticks
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

@@ -16,8 +16,9 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.report import samples
 from topicscope.paper.outcome import Figure, Heat, Lines, Series
-from topicscope.report.figures import pens
-from topicscope.report.page import Section, anchors, panel_spec, shared_keys, write_page
+from topicscope.report.layout import pens
+from topicscope.report.page import Section, anchors, write_page
+from topicscope.report.specs import panel_spec, shared_keys
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())

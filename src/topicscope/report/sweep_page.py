@@ -17,7 +17,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from topicscope.paper.maps import PHASE_COLOURS
-from topicscope.report.figures import PALETTE
+from topicscope.report.layout import PALETTE
 from topicscope.report.page import environment
 from topicscope.runs import write
 
