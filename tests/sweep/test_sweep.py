@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from topicscope import build_config, train
 from topicscope.errors import InputError
 from topicscope.language import run_probe
 from topicscope.language.probe_run import build_config as build_probe
-from topicscope.sweep import build_grid, points, sweep
-from topicscope.sweep.tasks import Place, compute, pack
+from topicscope.sweep import build_grid, points, read_sweep, sweep
+from topicscope.sweep.tasks import Place, compute, course, pack
 
 
 def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
@@ -60,11 +61,14 @@ def test_interrupted_and_damaged_points_are_made_again(tmp_path: Path) -> None:
     homes = sorted((out / "points").iterdir())
     (homes[0] / "result.json").write_bytes((homes[0] / "result.json").read_bytes()[:100])  # cut off
     (homes[1] / "curves.npz").write_bytes((homes[1] / "curves.npz").read_bytes()[:-20])
-    text = (homes[2] / "result.json").read_text()
-    (homes[2] / "result.json").write_text(text.replace('"steps": 60', '"steps": 61', 1))  # whole, but not what was written
+    found = json.loads((homes[2] / "result.json").read_text())
+    found["measures"]["loss"] += 0.001
+    (homes[2] / "result.json").write_text(json.dumps(found))  # whole, but not what was written
+    with np.load(homes[4] / "curves.npz") as kept:
+        (homes[4] / "curves.npz").write_bytes(points.npz({name: kept[name] + 1 for name in kept.files}))
     (homes[3] / "curves.npz").unlink()
     states = [points.read(out, point)[0] for point in grid.points]
-    assert (states.count("damaged"), states.count("done"), states.count("missing")) == (4, 4, 4)
+    assert (states.count("damaged"), states.count("done"), states.count("missing")) == (5, 3, 4)
     assert sweep(grid, out).counts["done"] == 12
     assert files(out) == files(tmp_path / "whole")
 
@@ -87,6 +91,28 @@ def test_a_point_that_raises_fails_alone_and_can_be_tried_again(tmp_path: Path, 
     assert sweep(grid, tmp_path / "sweep").counts["failed"] == 1  # it is not tried again unasked
     monkeypatch.setattr("topicscope.sweep.tasks.train", real)
     assert sweep(grid, tmp_path / "sweep", retry_failed=True).counts == {"done": 12, "failed": 0, "missing": 0}
+
+
+def test_trouble_of_the_machine_is_no_fault_of_a_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("topicscope.sweep.tasks.train", full)
+    with pytest.raises(OSError, match="No space left"):
+        sweep(small(), tmp_path / "sweep")
+    assert {row["state"] for row in read_sweep(small(), tmp_path / "sweep").rows} == {"missing"}
+
+
+def test_a_run_is_as_two_stage_as_its_least_two_stage_layer() -> None:
+    def layer(late: int) -> dict[str, np.ndarray]:
+        steps = np.arange(200.0)
+        value, other = np.clip(steps / 21, 0, 1), np.clip((steps - late) / 21, 0, 1)  # half-way at step 11, and `late` later
+        return {"norm_value": 0.01 + value, "norm_key": 0.01 + other, "norm_query": 0.01 + other}
+
+    found = course("done", np.array([1.0, 0.5]), 0.5, [layer(100), layer(0), layer(50)])
+    assert (found["phase"], found["separation"]) == ("at once", 1.0)
+    assert course("done", np.array([1.0, 0.5]), 0.5, [layer(100), layer(50)])["separation"] == pytest.approx(61 / 11)
+    assert course("diverged", np.array([1.0, 0.5]), 0.5, [layer(100)]) == {"phase": "diverged"}
 
 
 def test_a_point_that_diverges_is_done_and_says_so(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tests.cli.test_cli import topicscope
 from tests.sweep.common import BASE, LONG, files
 from topicscope.sweep import build_grid, sweep
 from topicscope.sweep.estimate import estimate
+from topicscope.sweep.grid import flat
 
 GRID = {"base": BASE, "axes": {"optimizer.lr": [0.001, 0.01, 0.1], "objective.loss": ["squared", "cross-entropy"], "seed": {"seeds": 2}}}
 
@@ -50,6 +51,7 @@ def test_table_json_and_parquet_agree(done: tuple[Path, Any]) -> None:
         table = list(csv.DictReader(stream))
     parquet = pq.read_table(folder / "points.parquet").to_pylist()
     assert len(table) == len(parquet) == len(printed["rows"]) == 12
+    assert set(flat(build_grid(GRID).points[0].config)) | set(printed["rows"][0]) | {"error"} == set(table[0]) == set(parquet[0])
     for row, line, found in zip(table, parquet, printed["rows"], strict=True):
         assert row["point"] == line["point"] == found["point"]
         assert (float(row["optimizer.lr"]), row["objective.loss"], int(row["seed"])) == (found["optimizer.lr"], found["objective.loss"], found["seed"])
