@@ -101,7 +101,9 @@ class Local:
                 for number in running.values():
                     deaths[number] += 1
                     if deaths[number] > RETRIES:
-                        raise EngineError(f"workers died {deaths[number]} times over the same work; is memory short? Fewer workers need less of it") from None
+                        raise EngineError(
+                            f"workers died {deaths[number]} times over the same work; is memory short? (In a script: is it under if __name__ == '__main__'?)"
+                        ) from None
                 queue += sorted(running.values(), reverse=True)
 
     def started(self) -> ProcessPoolExecutor:

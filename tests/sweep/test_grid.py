@@ -38,7 +38,7 @@ def test_axes_are_written_out_in_order() -> None:
     assert (
         first.config
         == build_config(
-            {**BASE, "optimizer": {"lr": 0.001}, "masking": {"p_mask": 0.1}, "seed": 5, "objective": {"loss": "squared"}, "batch_size": 10}
+            {**BASE, "optimizer": {"lr": 0.001}, "masking": {"p_mask": 0.1}, "seed": 5, "objective": {"loss": "squared"}, "batch_size": 10, "device": "cpu"}
         ).as_dict()
     )
     assert len({point.name for point in grid.points}) == 24
@@ -83,9 +83,10 @@ def test_packs_depend_on_the_grid_alone() -> None:
         ({"axes": {"optimizer.lr": 3}}, "expected a list"),
         ({"axes": {"optimizer.lr": [0.1, -1]}}, "point optimizer.lr=-1"),
         ({"axes": {"seed": [1, 1]}}, "two points have the same config (seed=1)"),
+        ({"axes": {"device": ["cpu", "cuda"]}}, "two points have the same config (device=cuda)"),  # they run on the CPU
         ({"axes": {"steps.lr": [1]}, "base": {"steps": 5}}, "'steps' is no section"),
         ({"axis": {}}, "unknown key 'axis'; did you mean 'axes'?"),
-        ({"kind": "bake"}, "kind 'bake'; expected train or pretrain"),
+        ({"kind": "bake"}, "kind 'bake'; expected train, pretrain, probe"),
         ({"axes": {"seed": {"seeds": 2_000_000}}}, "2,000,000 points"),
         ([1], "holds no grid"),
     ],

@@ -132,6 +132,10 @@ def test_pretraining_can_be_swept(tmp_path: Path) -> None:
     assert found.counts["done"] == 2
     assert found.rows[0]["loss"] != found.rows[1]["loss"]
     assert {"separation_0", "separation_1"} <= set(found.rows[0])
+    (tmp_path / "texts.txt").write_text("\n".join(texts.texts()[:40]))
+    again = sweep(grid, tmp_path / "sweep")  # another text: another run, in a folder of its own
+    assert again.counts["done"] == 2
+    assert again.rows[0]["loss"] != found.rows[0]["loss"]
 
 
 def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
@@ -165,4 +169,16 @@ def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert row["attention_ratio"] == trained["attention"]["ratio"]
         assert row["cosine_interval_low"] == trained["cosine"]["interval"][0]
         assert row["random_attention_difference"] == fresh["attention"]["difference"]
+        assert row["attention_matched_difference"] == trained["attention"]["matched"]["difference"]
+        assert (row["word_count"], row["topic_count"]) == (trained["words"], trained["topics"])
     assert found.rows[0]["cosine_same"] != found.rows[1]["cosine_same"]
+    stamps = {path: path.stat().st_mtime_ns for path in Path("sweep/points").rglob("result.json")}
+    sweep(grid, "sweep")
+    assert {path: path.stat().st_mtime_ns for path in Path("sweep/points").rglob("result.json")} == stamps
+    text = Path("corpus.jsonl").read_text().splitlines()
+    Path("corpus.jsonl").write_text("\n".join(text[:60]) + "\n")  # the same name, another text
+    assert read_sweep(grid, "sweep", fresh=True).counts["missing"] == 2
+    assert read_sweep(grid, "sweep").counts["done"] == 2  # what was measured can still be looked at
+    again = sweep(grid, "sweep")
+    assert again.rows[0]["attention_same"] != found.rows[0]["attention_same"]
+    assert again.rows[0]["attention_ratio"] == run_probe(build_probe(grid.points[0].config)).rows[0]["attention"]["ratio"]

@@ -20,7 +20,7 @@ AddressOption = Annotated[
 WorkersOption = Annotated[int | None, typer.Option("--workers", help="Processes of the engine local, or of a Ray started here; default: one a core.", min=1)]
 
 
-def check_engine(engine: str, address: str | None) -> None:
+def check_engine(engine: str, address: str | None, workers: int | None = None) -> None:
     """What can be said at once, before anything is loaded or started."""
     from topicscope.engines import NAMES
     from topicscope.errors import InputError
@@ -29,6 +29,8 @@ def check_engine(engine: str, address: str | None) -> None:
         raise InputError(f"--engine {engine}: expected {', '.join(NAMES)}")
     if address is not None and engine != "ray":
         raise InputError(f"--address {address} is for --engine ray, but the engine is {engine}; choose --engine ray, or leave --address out")
+    if workers is not None and engine == "serial":
+        raise InputError(f"--workers {workers} is for the engines local and ray, but the engine is serial")
     if engine == "ray" and find_spec("ray") is None:
         raise InputError("ray is not installed, and --engine ray needs it; install it with: pip install 'topicscope[cluster]'")
 
@@ -38,6 +40,6 @@ def chosen_engine(engine: str, address: str | None = None, workers: int | None =
     """The engine that the options name; `gpus`: of each Ray task."""
     from topicscope.engines import open_engine
 
-    check_engine(engine, address)
+    check_engine(engine, address, workers)
     with open_engine(cast("Name", engine), workers=workers, address=address or "local", gpus=gpus) as opened:
         yield opened

@@ -21,6 +21,9 @@ from topicscope.cli.topics import print_table
 if TYPE_CHECKING:
     from topicscope.sweep import Grid, Sweep
 
+PAGE, PAGE_POINT = 5_000_000, 4_000
+"""Bytes of the page, and of each point in page and tables."""
+
 MOST_ROWS = 40
 """Points that the terminal shows one by one; of more it shows how many are in which phase."""
 
@@ -44,7 +47,7 @@ def command(
     from topicscope.sweep import read_grid, sweep
     from topicscope.sweep.run import ABOUT, check
 
-    check_engine(engine, address)
+    check_engine(engine, address, workers)
     points = read_grid(grid)
     folder = out or Path("runs") / f"sweep-{grid.stem}"
     check(folder)
@@ -68,25 +71,34 @@ def command(
 
 
 def estimated(grid: Grid, folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
+    from topicscope.errors import InputError
     from topicscope.sweep import read_sweep
     from topicscope.sweep.estimate import estimate
 
-    rows = read_sweep(grid, folder).rows
+    rows = read_sweep(grid, folder, fresh=True).rows
     missing = {row["point"] for row in rows if row["state"] == "missing"}
-    with consoles.progress().status("short trials of a few points"):
-        cost = estimate(grid, missing)
+    counts = {"points": len(rows), "missing": len(missing), "axes": {name: len(values) for name, values in grid.axes.items()}}
+    shape = ", ".join(f"{name}: {len(values)}" for name, values in grid.axes.items()) or "no axes"
+    told = f"{len(rows):,} points of '{grid.kind}' ({shape}); {len(missing):,} still to do"
+    try:
+        with consoles.progress().status("short trials of a few points"):
+            cost = estimate(grid, missing)
+    except InputError as error:
+        raise InputError(f"{told}; no estimate, since {error}") from None
     side_by_side = 1 if engine == "serial" else min(workers or os.cpu_count() or 1, max(1, cost.packs))
-    found = {
-        "points": len(rows), "missing": len(missing), "axes": {name: len(values) for name, values in grid.axes.items()}, "packs": cost.packs,
-        "core_seconds": round(cost.core_seconds, 1), "side_by_side": side_by_side, "seconds": round(cost.core_seconds / side_by_side, 1), "bytes": cost.bytes,
+    disk = cost.bytes + (PAGE + PAGE_POINT * len(rows) if missing else 0)
+    found = counts | {
+        "packs": cost.packs, "core_seconds": round(cost.core_seconds, 1), "side_by_side": side_by_side,
+        "seconds": round(cost.core_seconds / side_by_side, 1), "bytes": disk,
     }  # fmt: skip
     if as_json:
         print(json.dumps(found))
         return 0
-    shape = " x ".join(f"{name} {len(values)}" for name, values in grid.axes.items()) or "one point"
-    typer.echo(f"{len(rows):,} points of '{grid.kind}' ({shape}); {len(missing):,} still to do, in {cost.packs:,} packs")
+    typer.echo(f"{told}, in {cost.packs:,} packs")
     where = {"serial": "in this process", "local": f"on {side_by_side} processes"}.get(engine, f"on {side_by_side} cores of a Ray here")
-    typer.echo(f"about {duration(cost.core_seconds / side_by_side)} {where} ({duration(cost.core_seconds)} of one core), and {size(cost.bytes)} in {folder}")
+    typer.echo(
+        f"about {duration(cost.core_seconds / side_by_side)} {where} ({duration(cost.core_seconds)} of one core), and {size(disk)} in {folder} (starting aside)"
+    )
     return 0
 
 
@@ -120,7 +132,15 @@ def write(found: Sweep, said: str) -> None:
     counts = found.counts
     intro = f"{len(found.rows)} points of '{found.grid.kind}': {counts['done']} done, {counts['failed']} failed, {counts['missing']} missing.\n\n{said}"
     results = (read(found.folder, point)[1] for point in found.grid.points)
-    write_sweep_page(found.folder / "report.html", "topicscope sweep", intro, axes, found.rows, ({} if result is None else result.curves for result in results))
+    write_sweep_page(
+        found.folder / "report.html",
+        "topicscope sweep",
+        intro,
+        axes,
+        found.rows,
+        ({} if result is None else result.curves for result in results),
+        main_measure(found),
+    )
 
 
 def main_measure(found: Sweep) -> str | None:
@@ -139,6 +159,9 @@ def show(found: Sweep, folder: Path) -> None:
         print_table(TableData("Points", columns, [["-" if row.get(name) is None else tick(row[name]) for name in columns] for row in found.rows]))
     elif "phase" in found.measures:
         print_table(phase_table(found.rows, found.grid.axes))
+    others = sum(not path.name.startswith(".") for path in (folder / "points").iterdir()) - sum(row["state"] != "missing" for row in found.rows)
+    if others > 0:
+        typer.echo(f"{others} points of other grids are in {folder} too, and stay there; table, picture and page are of this grid")
     for row in [row for row in found.rows if row["state"] == "failed"][:5]:
         typer.echo(f"failed: {row['point']} ({', '.join(f'{name}={row[name]}' for name in axes)}): {row['error']}")
     again = "; --retry-failed tries them again" if counts["failed"] else ""

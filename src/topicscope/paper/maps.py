@@ -29,7 +29,9 @@ def map_figure(rows: Sequence[Row], axes: Axes, measure: str, name: str, title: 
             key = (*(str(row[axis]) for axis in rest), str(row.get(chosen_y)), str(row[chosen_x]))
             found.setdefault(key, []).append(row[measure])
     panels: list[Any] = []
-    for facet in itertools.islice(itertools.product(*(axes[axis] for axis in rest)), MOST_PANELS):
+    there = {tuple(str(row[axis]) for axis in rest) for row in rows}  # axes that move together do not cross
+    facets = (facet for facet in itertools.product(*(axes[axis] for axis in rest)) if tuple(map(str, facet)) in there)
+    for facet in itertools.islice(facets, MOST_PANELS):
         cells = [[found.get((*map(str, facet), str(y), str(x)), []) for x in xs] for y in ys]
         z = [[middle(values, words) for values in line] for line in cells]
         shown = ", ".join(f"{tick(value)}" if isinstance(value, str) else f"{last(axis)} {tick(value)}" for axis, value in zip(rest, facet, strict=True))
@@ -72,5 +74,6 @@ def phase_table(rows: Sequence[Row], axes: Axes, *, across: str = "", up: str = 
     lines = []
     for facet in itertools.product(*(axes[axis] for axis in rest)):
         here = Counter(row.get("phase") for row in rows if all(row[axis] == value for axis, value in zip(rest, facet, strict=True)))
-        lines.append([*map(tick, facet), *(str(here[name]) for name in PHASE_COLOURS)])
+        if here:
+            lines.append([*map(tick, facet), *(str(here[name]) for name in PHASE_COLOURS)])
     return TableData("Points in each phase", [*map(last, rest), *PHASE_COLOURS], lines)

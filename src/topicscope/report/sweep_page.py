@@ -28,13 +28,15 @@ MOST_CURVES = 20_000_000
 Curves = Mapping[str, np.ndarray]
 
 
-def write_sweep_page(path: Path, title: str, intro: str, axes: dict[str, list[Any]], rows: list[dict[str, Any]], curves: Iterable[Curves]) -> None:
-    """Write the page, whole or not at all; `curves` are those of each row, and are read one after the other."""
+def write_sweep_page(
+    path: Path, title: str, intro: str, axes: dict[str, list[Any]], rows: list[dict[str, Any]], curves: Iterable[Curves], first: str | None = None
+) -> None:
+    """Write the page, whole or not at all; `curves` are those of each row, and are read one after the other; `first` is the measure that the map opens with."""
     known = {"point", "state", "error", *axes}
     measures = list(dict.fromkeys(key for row in rows for key, value in row.items() if key not in known and value is not None))
     kinds = {name: {type(row[name]) for row in rows if row.get(name) is not None} for name in measures}
     words = {name: named(name, [row[name] for row in rows if row.get(name) is not None]) for name in measures if str in kinds[name] or bool in kinds[name]}
-    measures.sort(key=lambda name: (name != "phase", name in words))  # phases first, other words last
+    measures.sort(key=lambda name: (name != first, name in words))  # words last
     places = {name: {json.dumps(value): i for i, value in enumerate(values)} for name, values in axes.items()}
     data = {
         "axes": axes, "measures": [*measures, "state"], "words": words | {"state": named("state", [row["state"] for row in rows])}, "curves": packed(curves),

@@ -12,6 +12,7 @@ zipped:                                          # axes that move together
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -29,7 +30,11 @@ from topicscope.pretraining import build_config as build_pretrain
 from topicscope.settings import number
 from topicscope.training import build_config as build_train
 
-KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {"train": build_train, "pretrain": build_pretrain, "probe": build_probe}
+KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "train": lambda settings: dataclasses.replace(build_train(settings), device="cpu"),
+    "pretrain": build_pretrain,
+    "probe": build_probe,
+}
 MOST_POINTS = 1_000_000
 
 
@@ -94,7 +99,7 @@ def build_grid(data: Any, where: str = "grid") -> Grid:
             raise InputError(f"{where}: unknown key {key!r}; {nearest(str(key), known)}")
     kind = data.get("kind", "train")
     if kind not in KINDS:
-        raise InputError(f"{where}: kind {kind!r}; expected {' or '.join(KINDS)}")
+        raise InputError(f"{where}: kind {kind!r}; expected {', '.join(KINDS)}")
     steps = list(_axes(data.get("axes") or {}, data.get("zipped") or [], where))
     count = int(np.prod([len(moves) for moves in steps], dtype=float)) if steps else 1
     if count > MOST_POINTS:

@@ -16,9 +16,10 @@ import numpy as np
 
 from topicscope import runs
 from topicscope.sweep.grid import Point
+from topicscope.sweep.inputs import inputs
 
 RESULT, CURVES, POINTS = "result.json", "curves.npz", "points"
-State = Literal["done", "failed", "missing", "damaged"]
+State = Literal["done", "failed", "missing", "damaged", "changed"]  # changed: what it reads is no longer what it read
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def write(root: Path, point: Point, result: Result) -> None:
     temporary.mkdir(parents=True)
     packed = npz(result.curves)
     about = {"kind": point.kind, "config": point.config, "axes": point.axes, "error": result.error, "measures": result.measures}
+    about["inputs"] = inputs(point)
     checked = about | {"curves": hashlib.sha256(packed).hexdigest()}
     runs.write(temporary / CURVES, packed)
     runs.write_json(temporary / RESULT, checked | {"digest": digest(checked)})
@@ -49,8 +51,8 @@ def write(root: Path, point: Point, result: Result) -> None:
     temporary.rename(folder)
 
 
-def read(root: Path, point: Point) -> tuple[State, Result | None]:
-    """What is there. Every byte is checked against the digest that was written with it."""
+def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Result | None]:
+    """What is there. Every byte is checked against the digest that was written with it; with `fresh`, what it was made from too."""
     folder = home(root, point)
     if not folder.is_dir():
         return "missing", None
@@ -60,6 +62,8 @@ def read(root: Path, point: Point) -> tuple[State, Result | None]:
         sealed = {key: value for key, value in found.items() if key != "digest"}
         if found["digest"] != digest(sealed) or found["curves"] != hashlib.sha256(packed).hexdigest() or found["config"] != point.config:
             return "damaged", None
+        if fresh and found["inputs"] != inputs(point):
+            return "changed", None
         with np.load(io.BytesIO(packed), allow_pickle=False) as opened:
             curves = {name: opened[name] for name in opened.files}
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):

@@ -16,7 +16,7 @@ from typing import Any
 from topicscope import engines, runs
 from topicscope.errors import InputError
 from topicscope.sweep import points
-from topicscope.sweep.grid import Grid, Point, grid_of
+from topicscope.sweep.grid import Grid, Point, build_grid, grid_of
 from topicscope.sweep.tasks import Place, compute, pack
 
 ABOUT = "sweep.json"
@@ -44,7 +44,7 @@ class Sweep:
 
 
 def sweep(
-    grid: Grid | Sequence[Any],
+    grid: Grid | dict[str, Any] | Sequence[Any],
     out: str | Path,
     engine: engines.Name | engines.Engine = "serial",
     *,
@@ -53,8 +53,9 @@ def sweep(
     retry_failed: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Run what is missing, on an engine that is named or one that is open."""
-    grid = grid if isinstance(grid, Grid) else grid_of(grid)
+    """Run what is missing of a grid (or of what a grid file would hold, or of a list of configs), on an engine that is named or one that is open."""
+    if not isinstance(grid, Grid):
+        grid = build_grid(grid) if isinstance(grid, dict) else grid_of(grid)
     if isinstance(engine, str):
         if engine not in engines.NAMES:
             raise InputError(f"engine {engine!r}; expected {', '.join(engines.NAMES)}")
@@ -65,8 +66,8 @@ def sweep(
     runs.prepare(root)
     with runs.lock(root):
         remember(root, grid)
-        states = {point.name: points.read(root, point)[0] for point in grid.points}
-        wanted = {name for name, state in states.items() if state in ("missing", "damaged") or (retry_failed and state == "failed")}
+        states = {point.name: points.read(root, point, fresh=True)[0] for point in grid.points}
+        wanted = {name for name, state in states.items() if state in ("missing", "damaged", "changed") or (retry_failed and state == "failed")}
         # a pack is run whole, whatever of it is there: its points get the bytes that they would have got without any interruption
         tasks = [task for task in pack(grid) if any(point.name in wanted for point in task.points)]
         done, failed = (sum(state == wish and name not in wanted for name, state in states.items()) for wish in ("done", "failed"))
@@ -81,9 +82,9 @@ def sweep(
     return read_sweep(grid, root)
 
 
-def read_sweep(grid: Grid, out: str | Path) -> Sweep:
-    """What is there of a grid, without running anything."""
-    return Sweep(grid, Path(out), [row_of(Path(out), point) for point in grid.points])
+def read_sweep(grid: Grid, out: str | Path, *, fresh: bool = False) -> Sweep:
+    """What is there of a grid, without running anything; with `fresh`, what is there and would not be made again."""
+    return Sweep(grid, Path(out), [row_of(Path(out), point, fresh) for point in grid.points])
 
 
 def stored_grid(out: str | Path) -> Grid:
@@ -109,7 +110,7 @@ def remember(root: Path, grid: Grid) -> None:
     runs.write_json(root / ABOUT, {"made_by": "topicscope", "kind": grid.kind, "axes": grid.axes, "first": first, "points": listed})
 
 
-def row_of(root: Path, point: Point) -> dict[str, Any]:
-    state, result = points.read(root, point)
-    place = {"point": point.name, **point.axes, "state": "missing" if state == "damaged" else state}
+def row_of(root: Path, point: Point, fresh: bool) -> dict[str, Any]:
+    state, result = points.read(root, point, fresh=fresh)
+    place = {"point": point.name, **point.axes, "state": state if state in ("done", "failed") else "missing"}
     return place | ({} if result is None else result.measures | ({} if result.error is None else {"error": result.error}))

@@ -15,11 +15,13 @@ from topicscope.sweep.run import Sweep
 CSV, PARQUET = "points.csv", "points.parquet"
 
 
-def write_table(found: Sweep, folder: Path) -> list[Path]:
+def write_table(found: Sweep, folder: str | Path) -> list[Path]:
     """points.csv and points.parquet, a row a point, in the order of the grid."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     columns = table_columns(found)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -38,7 +40,8 @@ def table_columns(found: Sweep) -> dict[str, list[Any]]:
     configs = [flat(point.config) for point in found.grid.points]
     settings = [key for key in dict.fromkeys(key for config in configs for key in config) if key not in axes]
     named = {name: [row.get(name) for row in found.rows] for name in ["point", *axes, "state", *found.measures, "error"]}
-    return {name: alike(values) for name, values in (named | {name: [config.get(name) for config in configs] for name in settings}).items()}
+    fixed = {f"config.{name}" if name in named else name: [config.get(name) for config in configs] for name in settings}  # a measure may have its name
+    return {name: alike(values) for name, values in (named | fixed).items()}
 
 
 def alike(values: list[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ from topicscope.measure import phase, stages
 from topicscope.pretraining import build_config as build_pretrain
 from topicscope.pretraining import layer_metrics, layer_names, pretrain
 from topicscope.sweep.grid import Grid, Point
+from topicscope.sweep.inputs import inputs
 from topicscope.sweep.points import Result
 from topicscope.training import Run, build_config, train
 from topicscope.training.run import TOGETHER
@@ -112,7 +113,7 @@ def course(status: str, losses: np.ndarray, last_loss: float | None, layers: Seq
 
 def pretrain_result(scratch: Path, point: Point) -> Result:
     """The run keeps a folder of its own, which a killed worker's successor goes on with."""
-    folder = scratch / point.name
+    folder = scratch / f"{point.name}-{inputs(point)}"  # another text is another run
     run = pretrain(build_pretrain(point.config), folder, resume=folder.is_dir())
     layers = {name: layer_metrics(run.metrics, name) for name in layer_names(run.metrics)}
     measures = {"status": run.status, "steps_done": run.results["steps"], "loss": run.results["loss"]}
@@ -123,16 +124,25 @@ def pretrain_result(scratch: Path, point: Point) -> Result:
 
 
 def probe_result(_scratch: Path, point: Point) -> Result:
-    """The effects of the trained model, and beside them those of the same architecture with fresh weights (random_...)."""
-    measures: dict[str, Any] = {}
-    for row in run_probe(build_probe(point.config)).rows:
+    """The effects of the trained model, those of the same architecture with fresh weights (random_...), and the commonest pairs (cooccurring_...)."""
+    found = run_probe(build_probe(point.config))
+    measures: dict[str, Any] = {"word_count": found.rows[0]["words"], "topic_count": found.rows[0]["topics"]}
+    for row in found.rows:
         prefix = "" if row["variant"] == "trained" else "random_"
-        measures |= {f"{prefix}{name}": row[name] for name in ("words", "topics") if not prefix}
         for measure in ("cosine", "dot", "attention"):
-            for name, value in (row[measure] or {}).items():
-                ends = zip((f"{name}_low", f"{name}_high"), value, strict=True) if isinstance(value, list | tuple) else [(name, value)]
-                measures |= {f"{prefix}{measure}_{end}": number for end, number in ends if not isinstance(number, dict)}
+            measures |= numbers(f"{prefix}{measure}", row[measure] or {})
+    for row in found.cooccurrence[:1]:
+        measures |= {f"cooccurring_{measure}": row[measure]["cooccurring"] for measure in ("cosine", "attention")}
     return Result(finite(measures))
+
+
+def numbers(name: str, value: Any) -> dict[str, Any]:
+    """A nested result under joined names; of an interval, its ends."""
+    if isinstance(value, dict):
+        return {key: number for inner, part in value.items() for key, number in numbers(f"{name}_{inner}", part).items()}
+    if isinstance(value, list | tuple):
+        return dict(zip((f"{name}_low", f"{name}_high"), value, strict=True))
+    return {name: value}
 
 
 OTHERS: dict[str, Callable[[Path, Point], Result]] = {"pretrain": pretrain_result, "probe": probe_result}
