@@ -17,6 +17,9 @@ from topicscope.errors import EngineError, InputError
 PORT = 6379
 """Of a Ray head, where none is said."""
 
+INLINE = 50_000
+"""Bytes up to which what tasks have in common is sent with each of them."""
+
 PATIENCE = 5
 """Seconds that an address has to answer."""
 
@@ -99,8 +102,9 @@ class Tasks:
         if self.gpus > ray.cluster_resources().get("GPU", 0):  # Ray would wait for one for ever
             raise InputError("the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu")
         remote = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(work)
-        shared = ray.put(common)
-        queue, running = list(reversed(range(len(items)))), dict[Any, int]()
+        # what is small travels with the task: a task then needs nothing that another node holds
+        shared = common if len(ray.cloudpickle.dumps(common)) < INLINE else ray.put(common)
+        queue, running, losses = list(reversed(range(len(items)))), dict[Any, int](), [0] * len(items)
         try:
             while queue or running:
                 cores = int(ray.cluster_resources().get("CPU", 1))  # nodes come and go
@@ -109,14 +113,20 @@ class Tasks:
                     running[remote.remote(shared, items[number])] = number
                 done, _ = ray.wait(list(running), num_returns=1)
                 for reference in done:
+                    number = running.pop(reference)
                     try:
                         result = ray.get(reference)
-                    except ray.exceptions.RayTaskError as error:
-                        raise error.cause from None
                     except ray.exceptions.RayError as error:
-                        lost = " ".join(str(error).split())[:200]
-                        raise EngineError(f"Ray gave a task up after {RETRIES} more tries ({type(error).__name__}: {lost})") from None
-                    yield running.pop(reference), result
+                        cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
+                        if not isinstance(cause, ray.exceptions.RayError):
+                            raise cause from None  # the work's own
+                        losses[number] += 1  # Ray's trouble, also where a task met it: a node on its way out
+                        if losses[number] > RETRIES:
+                            told = " ".join(str(cause).split())[:200]
+                            raise EngineError(f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {told})") from None
+                        queue.append(number)
+                        continue
+                    yield number, result
         finally:
             for reference in running:  # an interruption: a cluster of others is not to go on with work that nobody waits for
                 ray.cancel(reference, force=True)

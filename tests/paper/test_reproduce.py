@@ -146,7 +146,7 @@ def test_stopped_in_the_middle_and_run_again(tmp_path: Path, sent: signal.Signal
     assert process.returncode == code
     if sent == signal.SIGINT:
         assert "Traceback" not in complaint
-        assert complaint.rstrip().splitlines()[-1].startswith("topicscope: interrupted; 'reproduce' goes on when run again")
+        assert complaint.rstrip().splitlines()[-1].startswith("topicscope: interrupted; 'reproduce' and 'sweep' go on when run again")
     kept = [path.name for path in (out / "outcomes").iterdir() if path.suffix == ".json"]
     assert 0 < len(kept) < len(ids)
     stamps = {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept}
