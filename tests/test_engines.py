@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ def double(common: int, item: int) -> int:
 class FakeRay:
     """As much of Ray as the engine calls; `lost(item, times)` says whether a task is lost, having run so often before."""
 
-    cloudpickle = pickle
+    cloudpickle = ForkingPickler
 
     class exceptions:  # noqa: N801
         RayError = type("RayError", (Exception,), {})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 from collections.abc import Iterator
 from functools import partial
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -41,7 +41,12 @@ SETTINGS = Settings(thresholds=(THETA,), topics_per_word=("one", "many"), bootst
 def backwards(work: Any, common: Any, items: Any) -> Iterator[tuple[int, Any]]:
     """An engine in this process that packs everything as a real one does, and answers in the wrong order."""
     for number in reversed(range(len(items))):
-        yield number, pickle.loads(pickle.dumps(work(*pickle.loads(pickle.dumps((common, items[number]))))))
+        yield number, shipped(work(*shipped((common, items[number]))))
+
+
+def shipped(thing: Any) -> Any:
+    """As a pool of processes sends it."""
+    return ForkingPickler.loads(bytes(ForkingPickler.dumps(thing)))
 
 
 @pytest.fixture(autouse=True)

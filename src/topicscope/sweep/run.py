@@ -57,8 +57,6 @@ def sweep(
     if not isinstance(grid, Grid):
         grid = build_grid(grid) if isinstance(grid, dict) else grid_of(grid)
     if isinstance(engine, str):
-        if engine not in engines.NAMES:
-            raise InputError(f"engine {engine!r}; expected {', '.join(engines.NAMES)}")
         with engines.open_engine(engine, workers=workers, address=address) as opened:
             return sweep(grid, out, opened, retry_failed=retry_failed, progress=progress)
     root = Path(out).resolve()
