@@ -15,10 +15,18 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 CHROMIUM, DRIVER = "/usr/bin/chromium", shutil.which("chromedriver")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
     "--window-size=1200,900",
-)  # fmt: skip
-needs_browser = pytest.mark.skipif(not (Path(CHROMIUM).exists() and DRIVER), reason="needs /usr/bin/chromium and chromedriver")
+)
+needs_browser = pytest.mark.skipif(
+    not (Path(CHROMIUM).exists() and DRIVER), reason="needs /usr/bin/chromium and chromedriver"
+)
 
 
 @contextmanager
@@ -44,7 +52,12 @@ def script(browser: webdriver.Chrome, code: str, *arguments: Any) -> Any:
 
 def drawn(browser: webdriver.Chrome) -> int:
     """How many plots are there without any scrolling."""
-    return int(script(browser, "return [...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('svg.main-svg, canvas')).length"))
+    return int(
+        script(
+            browser,
+            "return [...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('svg.main-svg, canvas')).length",
+        )
+    )
 
 
 def complaints(browser: webdriver.Chrome) -> list[Any]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from topicscope.engines import RETRIES, in_order, open_engine, serial
-from topicscope.errors import EngineError, InputError
-from topicscope.ray_engine import Tasks
+from topicscope.ground.engines import RETRIES, in_order, open_engine, serial
+from topicscope.ground.errors import EngineError, InputError
+from topicscope.ground.ray_engine import Tasks
 
 
 def double(common: int, item: int) -> int:

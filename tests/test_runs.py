@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 
 from topicscope import InputError, build_config, read_run, train
-from topicscope.runs import check, prepare, truncate_metrics, write
+from topicscope.ground.files import write
+from topicscope.ground.folders import check, prepare, truncate_metrics
 
-TINY = {"steps": 20, "batch_size": 4, "topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 20, "dev_documents": 10}, "device": "cpu"}
+TINY = {
+    "steps": 20,
+    "batch_size": 4,
+    "topic_model": {"topics": 3, "words_per_topic": 2},
+    "data": {"documents": 20, "dev_documents": 10},
+    "device": "cpu",
+}
 
 
 def test_a_run_folder_reads_back(tmp_path: Path) -> None:

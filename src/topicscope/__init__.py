@@ -10,32 +10,32 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from topicscope.errors import InputError as InputError
-    from topicscope.model import ModelConfig as ModelConfig
-    from topicscope.model import Objective as Objective
-    from topicscope.model import Weights as Weights
-    from topicscope.runs import read_run as read_run
-    from topicscope.training import Optimizer as Optimizer
-    from topicscope.training import Phase as Phase
-    from topicscope.training import Run as Run
-    from topicscope.training import RunConfig as RunConfig
-    from topicscope.training import Schedule as Schedule
-    from topicscope.training import build_config as build_config
-    from topicscope.training import seeds as seeds
-    from topicscope.training import train as train
-    from topicscope.world import DocumentPrior as DocumentPrior
-    from topicscope.world import Documents as Documents
-    from topicscope.world import Masking as Masking
-    from topicscope.world import TopicModel as TopicModel
-    from topicscope.world import read_documents as read_documents
-    from topicscope.world import write_documents as write_documents
+    from topicscope.ground import InputError as InputError, read_run as read_run
+    from topicscope.model import ModelConfig as ModelConfig, Objective as Objective, Weights as Weights
+    from topicscope.training import (
+        Optimizer as Optimizer,
+        Phase as Phase,
+        Run as Run,
+        RunConfig as RunConfig,
+        Schedule as Schedule,
+        build_config as build_config,
+        seeds as seeds,
+        train as train,
+    )
+    from topicscope.world import (
+        DocumentPrior as DocumentPrior,
+        Documents as Documents,
+        Masking as Masking,
+        TopicModel as TopicModel,
+        read_documents as read_documents,
+        write_documents as write_documents,
+    )
 
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "errors": ("InputError",),
+    "ground": ("InputError", "read_run"),
     "model": ("ModelConfig", "Objective", "Weights"),
-    "runs": ("read_run",),
     "training": ("Optimizer", "Phase", "Run", "RunConfig", "Schedule", "build_config", "seeds", "train"),
     "world": ("DocumentPrior", "Documents", "Masking", "TopicModel", "read_documents", "write_documents"),
 }

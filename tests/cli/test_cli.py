@@ -10,7 +10,20 @@ from pathlib import Path
 import pytest
 import torch
 
-TINY = ["--steps", "20", "--topics", "3", "--words-per-topic", "2", "--set", "data.documents=20", "--set", "data.dev_documents=10", "--device", "cpu"]
+TINY = [
+    "--steps",
+    "20",
+    "--topics",
+    "3",
+    "--words-per-topic",
+    "2",
+    "--set",
+    "data.documents=20",
+    "--set",
+    "data.dev_documents=10",
+    "--device",
+    "cpu",
+]
 
 
 def topicscope(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -35,7 +48,11 @@ def test_several_runs_and_a_config_file(tmp_path: Path) -> None:
     out = tmp_path / "one"
     topicscope("train", *TINY, "--out", str(out), "--schedule", "two-stage")
     many = tmp_path / "many"
-    results = json.loads(topicscope("train", "--config", str(out / "config.yaml"), "--runs", "3", "--out", str(many), "--json", "--no-floors").stdout)
+    results = json.loads(
+        topicscope(
+            "train", "--config", str(out / "config.yaml"), "--runs", "3", "--out", str(many), "--json", "--no-floors"
+        ).stdout
+    )
     assert [result["seed"] for result in results] == [0, 1, 2]
     alone = json.loads((out / "results.json").read_text())
     assert results[0]["dev_loss"] == pytest.approx(alone["dev_loss"], rel=1e-5)
@@ -69,13 +86,27 @@ def test_force_replaces_all_runs_and_resume_knows_how_many(tmp_path: Path) -> No
 
 def test_a_data_file_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    assert "cannot read the data file" in topicscope("train", "--set", "data.train_file=nowhere", "--out", str(out), code=2).stderr
+    assert (
+        "cannot read the data file"
+        in topicscope("train", "--set", "data.train_file=nowhere", "--out", str(out), code=2).stderr
+    )
     assert not out.exists()
 
 
 def test_a_data_file_of_any_length_and_no_floors_for_it(tmp_path: Path) -> None:
     (tmp_path / "d").write_text("0 1 2 END\n3 4 5 END\n")
-    flags = ["--set", f"data.train_file={tmp_path / 'd'}", "--set", f"data.dev_file={tmp_path / 'd'}", "--steps", "5", "--batch-size", "2", "--device", "cpu"]
+    flags = [
+        "--set",
+        f"data.train_file={tmp_path / 'd'}",
+        "--set",
+        f"data.dev_file={tmp_path / 'd'}",
+        "--steps",
+        "5",
+        "--batch-size",
+        "2",
+        "--device",
+        "cpu",
+    ]
     assert json.loads(topicscope("train", *flags, "--json").stdout)["floors"] == {}
 
 
@@ -87,7 +118,9 @@ def test_probabilities_at_their_ends_are_silent() -> None:
 
 def test_a_diverging_run_says_so_and_keeps_what_it_has(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    result = topicscope("train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e9", "--out", str(out), code=1)
+    result = topicscope(
+        "train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e9", "--out", str(out), code=1
+    )
     assert "diverged at step" in result.stderr
     assert json.loads((out / "results.json").read_text())["status"] == "diverged"
 
@@ -98,7 +131,10 @@ NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine w
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--set", "masking.p_correct=0.6", "--set", "masking.p_random=0.6"], "p_correct + p_random = 1.2 is more than 1"),
+        (
+            ["--set", "masking.p_correct=0.6", "--set", "masking.p_random=0.6"],
+            "p_correct + p_random = 1.2 is more than 1",
+        ),
         (["--set", "masking.p_mask=0"], "masking.p_mask = 0"),
         (["--words-per-topic", "0"], "words_per_topic = 0"),
         (["--prior", "fixed", "--topics-per-document", "11"], "topics_per_document = 11 is more than topics = 10"),
@@ -158,8 +194,24 @@ def test_bench_prints_rows_with_floors() -> None:
         assert row["floor"] is None or row["over_floor"] > 0
 
 
-COMMANDS = ("train", "reproduce", "list", "topics", "probe", "sweep", "words", "show", "report", "bench", "theory theorem1", "theory theorem2",
-            "theory theorem3", "theory theorem5", "theory landscape", "theory verify")  # fmt: skip
+COMMANDS = (
+    "train",
+    "reproduce",
+    "list",
+    "topics",
+    "probe",
+    "sweep",
+    "words",
+    "show",
+    "report",
+    "bench",
+    "theory theorem1",
+    "theory theorem2",
+    "theory theorem3",
+    "theory theorem5",
+    "theory landscape",
+    "theory verify",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -170,6 +222,12 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
 
 def test_the_list_of_commands_is_quick_to_come() -> None:
     """Help does not wait for PyTorch."""
-    lines = ["import sys", "sys.argv = ['topicscope', '--help']", "from topicscope.cli.main import main", "try: main()", "except SystemExit: pass"]
+    lines = [
+        "import sys",
+        "sys.argv = ['topicscope', '--help']",
+        "from topicscope.cli.main import main",
+        "try: main()",
+        "except SystemExit: pass",
+    ]
     code = "\n".join([*lines, "assert 'torch' not in sys.modules"])
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

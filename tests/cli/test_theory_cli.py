@@ -23,13 +23,19 @@ def test_theorem2_contract() -> None:
 
 def test_landscape_contract_and_files(tmp_path: Path) -> None:
     out = tmp_path / "figure7"
-    found = json.loads(topicscope("theory", "landscape", "--value-matrix", "diagonal", *PAPER, "--cap", "--json", "--out", str(out)).stdout)
+    found = json.loads(
+        topicscope(
+            "theory", "landscape", "--value-matrix", "diagonal", *PAPER, "--cap", "--json", "--out", str(out)
+        ).stdout
+    )
     assert set(found["minimum"]) == {"alpha", "beta", "gamma", "loss"}
     assert found["grid_minimum"]["loss"] == pytest.approx(0.58328, abs=5e-6)
     assert found["minimum"]["loss"] <= found["grid_minimum"]["loss"]
     assert found["uniform_loss"] > 0.99
     assert found["inside_bounds"] is True
-    assert sorted(path.name for path in out.iterdir()) == [f"landscape.{kind}" for kind in ("csv", "json", "npz", "png", "svg")]
+    assert sorted(path.name for path in out.iterdir()) == [
+        f"landscape.{kind}" for kind in ("csv", "json", "npz", "png", "svg")
+    ]
     grid = np.load(out / "landscape.npz")
     with (out / "landscape.csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -43,9 +49,33 @@ def test_theorems_in_words(tmp_path: Path) -> None:
     assert "Theorem 3: gamma lies in" in topicscope("theory", "theorem3").stdout
     assert "alpha -> 0" in topicscope("theory", "theorem5").stdout
     np.save(tmp_path / "w.npy", np.zeros((7, 7)))
-    found = json.loads(topicscope("theory", "theorem2", "--topics", "3", "--words-per-topic", "2", "--matrix", str(tmp_path / "w.npy"), "--json").stdout)
+    found = json.loads(
+        topicscope(
+            "theory",
+            "theorem2",
+            "--topics",
+            "3",
+            "--words-per-topic",
+            "2",
+            "--matrix",
+            str(tmp_path / "w.npy"),
+            "--json",
+        ).stdout
+    )
     assert found["comparison"]["largest_difference"] == pytest.approx(max(found["same_topic"], found["mask_column"]))
-    found = json.loads(topicscope("theory", "theorem1", "--topics", "3", "--words-per-topic", "2", "--embedding", str(tmp_path / "w.npy"), "--json").stdout)
+    found = json.loads(
+        topicscope(
+            "theory",
+            "theorem1",
+            "--topics",
+            "3",
+            "--words-per-topic",
+            "2",
+            "--embedding",
+            str(tmp_path / "w.npy"),
+            "--json",
+        ).stdout
+    )
     assert found["membership"]["violation"] > 0.5
 
 
@@ -59,7 +89,10 @@ def test_verify_contract() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["landscape", "--topics-per-document", "11"], "topics_per_document = 11: expected a number from 1 to topics = 10"),
+        (
+            ["landscape", "--topics-per-document", "11"],
+            "topics_per_document = 11: expected a number from 1 to topics = 10",
+        ),
         (["theorem2", "--p-mask", "0"], "p_mask = 0: expected a probability strictly between 0 and 1"),
         (["theorem3", "--p-mask", "1.5"], "p_mask = 1.5"),
         (["theorem1", "--p-correct", "0.5", "--p-random", "0.5"], "p_correct + p_random = 1: expected less than 1"),

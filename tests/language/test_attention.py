@@ -29,7 +29,15 @@ def assignment(vocabulary: Vocabulary, *, several: bool) -> Assignment:
     topic, word = (np.array(side) for side in zip(*sorted(listed), strict=True))
     token = np.array([vocabulary.token[vocabulary.number[w]] for w in words])
     frequency = np.arange(1.0, len(words) + 1)
-    return Assignment(token, tuple(words), frequency, Membership(word, topic, len(words), 4), None, "many" if several else "one", names)
+    return Assignment(
+        token,
+        tuple(words),
+        frequency,
+        Membership(word, topic, len(words), 4),
+        None,
+        "many" if several else "one",
+        names,
+    )
 
 
 def loaded_model(kind: str, tokenizer: Any) -> LoadedModel:
@@ -50,7 +58,8 @@ def by_loop(loaded: LoadedModel, vocabulary: Vocabulary, a: Assignment, length: 
         for start in range(0, len(tokens), room):
             ids = [*before, *tokens[start : start + room].tolist(), *after]
             word_of = [-1] * len(before) + [
-                number.get(int(t), -1) if w >= 0 else -1 for t, w in zip(tokens[start : start + room], words[start : start + room], strict=True)
+                number.get(int(t), -1) if w >= 0 else -1
+                for t, w in zip(tokens[start : start + room], words[start : start + room], strict=True)
             ]
             word_of += [-1] * len(after)
             inputs: dict[str, Any] = {"input_ids": torch.tensor([ids]), "output_attentions": True}
@@ -59,7 +68,10 @@ def by_loop(loaded: LoadedModel, vocabulary: Vocabulary, a: Assignment, length: 
                 with torch.no_grad():
                     out = loaded.model(**inputs)
                 later = [-1, *word_of[:-1]]
-                parts = [("encoder", out.encoder_attentions, word_of, word_of, False), ("decoder", out.decoder_attentions, later, later, True)]
+                parts = [
+                    ("encoder", out.encoder_attentions, word_of, word_of, False),
+                    ("decoder", out.decoder_attentions, later, later, True),
+                ]
                 parts.append(("cross", out.cross_attentions, later, word_of, False))
             else:
                 with torch.no_grad():
@@ -115,10 +127,22 @@ def test_shuffled_topics_and_strata() -> None:
         for i in range(2):
             order = orders.permutation(len(a.words))
             # word w takes the topics of word order[w]
-            listed = sorted((k, w) for w in range(len(a.words)) for k in a.membership.topic[a.membership.word == order[w]].tolist())
+            listed = sorted(
+                (k, w) for w in range(len(a.words)) for k in a.membership.topic[a.membership.word == order[w]].tolist()
+            )
             topic, word = (np.array(side) for side in zip(*listed, strict=True))
-            moved = Assignment(a.token, a.words, a.frequency, Membership(word, topic, len(a.words), 4), None, a.topics_per_word, a.names)
-            (other,) = tally_attention(loaded, pieces, [TopicRelation(moved, len(tokenizer))], bootstrap=0)["encoder"][1]
+            moved = Assignment(
+                a.token,
+                a.words,
+                a.frequency,
+                Membership(word, topic, len(a.words), 4),
+                None,
+                a.topics_per_word,
+                a.names,
+            )
+            (other,) = tally_attention(loaded, pieces, [TopicRelation(moved, len(tokenizer))], bootstrap=0)["encoder"][
+                1
+            ]
             sums = other.sums.mean(1).view(3, -1).sum(1)
             assert float(tally.null_sums[i]) == pytest.approx(float(sums[1]), rel=1e-10)
             assert float(tally.null_pairs[i]) == float(other.pairs.view(3, -1)[1].sum())
@@ -131,7 +155,10 @@ def test_the_bootstrap_counts_documents_as_often_as_drawn() -> None:
     relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
     pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None, 16))
     (tally,) = tally_attention(loaded, pieces, [relation], bootstrap=4, seed=3)["encoder"][1]
-    alone = [tally_attention(loaded, [p for p in pieces if p.document == d], [relation], bootstrap=0) for d in range(len(tiny.TEXTS))]
+    alone = [
+        tally_attention(loaded, [p for p in pieces if p.document == d], [relation], bootstrap=0)
+        for d in range(len(tiny.TEXTS))
+    ]
     for r in range(4):
         times = [np.random.default_rng([3, 0xB007, d]).poisson(1, 4)[r] for d in range(len(tiny.TEXTS))]
         tallies = [(n, one["encoder"][1][0]) for n, one in zip(times, alone, strict=True) if one]
@@ -151,11 +178,15 @@ def test_uniform_attention_averages_one_hundredth() -> None:
                     parameter.zero_()
         loaded, vocabulary = checked(kind, model, tokenizer), whole_words(tokenizer)
         relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
-        for _, (tally,) in tally_attention(loaded, windows(loaded, vocabulary, tiny.TEXTS, None, 24), [relation], bootstrap=3).values():
+        for _, (tally,) in tally_attention(
+            loaded, windows(loaded, vocabulary, tiny.TEXTS, None, 24), [relation], bootstrap=3
+        ).values():
             found = attention_effect(tally, matched=True)
             assert found is not None
             assert found.matched is not None
-            assert (found.same, found.different, found.matched.difference) == pytest.approx((0.01, 0.01, 0.0), abs=1e-12)
+            assert (found.same, found.different, found.matched.difference) == pytest.approx(
+                (0.01, 0.01, 0.0), abs=1e-12
+            )
 
 
 def test_listed_pairs_are_tallied_alone() -> None:
@@ -163,9 +194,12 @@ def test_listed_pairs_are_tallied_alone() -> None:
     loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
     token = np.array([vocabulary.token[vocabulary.number[word]] for word in ("bread", "butter", "judge", "court")])
     pairs = PairRelation(token, np.array([[0, 1], [2, 3]]), len(tokenizer))
-    (tally,) = tally_attention(loaded, windows(loaded, vocabulary, ["bread butter judge", "court judge court", "bread court"], None), [pairs], bootstrap=0)[
-        "encoder"
-    ][1]
+    (tally,) = tally_attention(
+        loaded,
+        windows(loaded, vocabulary, ["bread butter judge", "court judge court", "bread court"], None),
+        [pairs],
+        bootstrap=0,
+    )["encoder"][1]
     assert tally.pairs.tolist() == [2 + 4]
 
 
@@ -176,6 +210,8 @@ def test_windows_cut_to_the_models_length() -> None:
     long = " ".join(tiny.WORDS)
     pieces = list(windows(loaded, vocabulary, [long, "", "boat"], None))
     assert max(len(piece.tokens) for piece in pieces) == 12
-    assert sum(len(piece.tokens) - 2 for piece in pieces) == len(tokenizer(long + " boat", add_special_tokens=False)["input_ids"])
+    assert sum(len(piece.tokens) - 2 for piece in pieces) == len(
+        tokenizer(long + " boat", add_special_tokens=False)["input_ids"]
+    )
     assert [piece.document for piece in pieces][-1] == 2
     assert len(list(windows(loaded, vocabulary, [long], 1))) == 1

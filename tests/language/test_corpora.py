@@ -39,8 +39,12 @@ def table() -> bytes:
 
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": lambda data: zstandard.ZstdCompressor().compress(data),
-}  # fmt: skip
+    "": bytes,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".bz2": bz2.compress,
+    ".zst": lambda data: zstandard.ZstdCompressor().compress(data),
+}
 MAKERS: dict[str, Callable[[], bytes]] = {".jsonl": jsonl, ".csv": table, ".txt": lambda: "\n".join(TEXTS).encode()}
 
 

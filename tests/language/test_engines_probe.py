@@ -13,8 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.cli.test_cli import topicscope
 from tests.language import tiny
@@ -24,18 +23,29 @@ from tests.language.test_probe import make_corpus
 from tests.language.test_topics import texts
 from topicscope import InputError
 from topicscope.cli import engine_options
-from topicscope.engines import Engine, open_engine, serial
-from topicscope.language import ProbeConfig, Settings, fit_topics, load_model, probe, probe_model, run_probe, whole_words
-from topicscope.language import attention as attention_module
-from topicscope.language import sharding as sharding_module
+from topicscope.ground.engines import Engine, open_engine, serial
+from topicscope.language import (
+    ProbeConfig,
+    Settings,
+    attention as attention_module,
+    fit_topics,
+    load_model,
+    probe,
+    probe_model,
+    run_probe,
+    sharding as sharding_module,
+    whole_words,
+)
 from topicscope.language.cooccurrence import STRETCH, top_pairs
 from topicscope.language.models import checked
 from topicscope.language.probe_run import build_config
-from topicscope.language.timeline import find_checkpoints, timeline
+from topicscope.language.timelines import find_checkpoints, timeline
 from topicscope.language.topics import word_documents
 
 THETA = 6.5 / len(tiny.tokenizer("wordpiece"))
-SETTINGS = Settings(thresholds=(THETA,), topics_per_word=("one", "many"), bootstrap=20, shuffles=10, attention_shuffles=5)
+SETTINGS = Settings(
+    thresholds=(THETA,), topics_per_word=("one", "many"), bootstrap=20, shuffles=10, attention_shuffles=5
+)
 
 
 def backwards(work: Any, common: Any, items: Any) -> Iterator[tuple[int, Any]]:
@@ -102,14 +112,18 @@ def test_words_of_documents_do_not_depend_on_the_shards(kind: str) -> None:
 @pytest.mark.parametrize("kind", tiny.MODELS)
 def test_a_probe_in_shards_is_the_plain_one(tmp_path: Path, kind: str) -> None:
     """With several parts and several topics a word; fresh weights drawn anew where the work is done."""
-    loaded = load_model(folder(tmp_path, kind).parent)  # named by the folder around it: fresh weights are drawn by that name
+    loaded = load_model(
+        folder(tmp_path, kind).parent
+    )  # named by the folder around it: fresh weights are drawn by that name
     vocabulary = whole_words(loaded.tokenizer)
     topics = fit_topics(texts(), vocabulary, 4, iterations=20)
     plain = probe_model(loaded, vocabulary, texts(150, 1), topics, SETTINGS).as_dict()
     assert len(plain["rows"]) == 4
     assert len(list(numbers(plain))) > 300
     seen: list[int] = []
-    found = probe_model(loaded, vocabulary, texts(150, 1), topics, SETTINGS, lambda _what, done, _of: seen.append(done), backwards)
+    found = probe_model(
+        loaded, vocabulary, texts(150, 1), topics, SETTINGS, lambda _what, done, _of: seen.append(done), backwards
+    )
     assert_equal(found.as_dict(), plain)
     assert seen == [128, 150, 128, 150]  # whole chunks, as the plain pass has them; trained and fresh
     other = probe_model(loaded, vocabulary, texts(150, 2), topics, SETTINGS, engine=backwards).as_dict()
@@ -159,7 +173,10 @@ def test_a_timeline_in_shards_is_the_plain_one(tmp_path: Path) -> None:
         loaded.tokenizer.save_pretrained(tmp_path / f"step-{step}")
     checkpoints, given_ = find_checkpoints([str(tmp_path)]), assignment(vocabulary, several=False)
     with mock.patch.object(attention_module, "CHUNK", 3):
-        plain, found = (timeline(checkpoints, tiny.TEXTS, given_, vocabulary, SETTINGS, engine=engine) for engine in (None, backwards))
+        plain, found = (
+            timeline(checkpoints, tiny.TEXTS, given_, vocabulary, SETTINGS, engine=engine)
+            for engine in (None, backwards)
+        )
     assert found["attention"] == plain["attention"]
     assert found["attention.1"] == plain["attention.1"]
     assert found["attention"][1] != found["attention"][2]
@@ -196,16 +213,38 @@ def test_real_workers_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_command_is_the_config(tmp_path: Path) -> None:
     model, corpus, engine = str(folder(tmp_path)), str(make_corpus(tmp_path)), ["--engine", "local", "--workers", "1"]
-    flags = ["--number", "4", "--iterations", "20", "--documents", "20", "--bootstrap", "20", "--shuffles", "20", "--threshold", str(THETA), "--device", "cpu"]
+    flags = [
+        "--number",
+        "4",
+        "--iterations",
+        "20",
+        "--documents",
+        "20",
+        "--bootstrap",
+        "20",
+        "--shuffles",
+        "20",
+        "--threshold",
+        str(THETA),
+        "--device",
+        "cpu",
+    ]
     printed = json.loads(topicscope("probe", model, "--corpus", corpus, *flags, *engine, "--json").stdout)
-    config = ProbeConfig(model, [corpus], number=4, iterations=20, documents=20, bootstrap=20, shuffles=20, threshold=THETA, device="cpu")
+    config = ProbeConfig(
+        model, [corpus], number=4, iterations=20, documents=20, bootstrap=20, shuffles=20, threshold=THETA, device="cpu"
+    )
     assert build_config(config.as_dict()) == config
     steps: list[str] = []
     found = run_probe(config, progress=lambda what, _done, _of: steps.append(what)).as_dict()
     assert json.loads(json.dumps(found)) == printed
     assert list(dict.fromkeys(steps)) == ["fitting topics", f"{model} (trained)", f"{model} (random)"]
     kept = str(tmp_path / "topics")
-    assert "mean coherence" in topicscope("topics", corpus, "--tokenizer", model, "--topics", "4", "--iterations", "20", "--out", kept, *engine).stdout
+    assert (
+        "mean coherence"
+        in topicscope(
+            "topics", corpus, "--tokenizer", model, "--topics", "4", "--iterations", "20", "--out", kept, *engine
+        ).stdout
+    )
     again = run_probe(build_config(config.as_dict() | {"topics": kept})).as_dict()
     assert json.loads(json.dumps(again)) == printed
 
@@ -235,7 +274,9 @@ def test_what_is_missing_is_said_by_the_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such model"):
         run_probe(build_config({"model": str(tmp_path / "nothing"), "corpus": [str(corpus)]}))
     with pytest.raises(InputError, match="is not there"):
-        run_probe(build_config({"model": str(folder(tmp_path)), "corpus": [str(corpus)], "topics": str(tmp_path / "nothing")}))
+        run_probe(
+            build_config({"model": str(folder(tmp_path)), "corpus": [str(corpus)], "topics": str(tmp_path / "nothing")})
+        )
 
 
 @pytest.mark.parametrize(
@@ -251,7 +292,11 @@ def test_bad_options_are_one_line(tmp_path: Path, flags: list[str], complaint: s
     if "ray" in flags:
         pytest.importorskip("ray", reason="ray is not installed (the extra 'cluster')")
     model, corpus = str(folder(tmp_path)), str(make_corpus(tmp_path))
-    command = ["topics", corpus, "--tokenizer", model, "--topics", "4"] if "spark" in flags else ["probe", model, "--corpus", corpus]
+    command = (
+        ["topics", corpus, "--tokenizer", model, "--topics", "4"]
+        if "spark" in flags
+        else ["probe", model, "--corpus", corpus]
+    )
     result = topicscope(*command, *flags, code=2)
     assert complaint in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1

@@ -111,7 +111,13 @@ def test_positions_after_the_padding_index_are_fewer(tmp_path: Path) -> None:
 
     tokenizer = tiny.tokenizer("bpe", 10**9)
     config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, max_position_embeddings=30, pad_token_id=1
+        vocab_size=len(tokenizer),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=8,
+        max_position_embeddings=30,
+        pad_token_id=1,
     )
     build: Any = transformers.AutoModel.from_config
     loaded = checked("roberta", build(config, attn_implementation="sdpa"), tokenizer)
@@ -134,7 +140,9 @@ def test_word_vectors_are_rows_of_the_matrix_or_what_the_layer_makes_of_them(kin
     if kind == "encoder":
         embeddings = loaded.model.embeddings
         by_hand = embeddings.LayerNorm(
-            embeddings.word_embeddings.weight[token] + embeddings.position_embeddings.weight[0] + embeddings.token_type_embeddings.weight[0]
+            embeddings.word_embeddings.weight[token]
+            + embeddings.position_embeddings.weight[0]
+            + embeddings.token_type_embeddings.weight[0]
         )
         np.testing.assert_allclose(layer, by_hand.detach().numpy(), rtol=1e-10)
 

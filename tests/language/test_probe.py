@@ -21,7 +21,10 @@ from tests.language.test_topics import texts
 from topicscope.language import Settings, fit_topics, load_model, probe, probe_model, whole_words
 
 SHARED = Path(os.environ.get("TOPICSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
-needs_shared = pytest.mark.skipif(not (SHARED / "models" / "bert-mini-wiki").is_dir(), reason="needs the shared models and corpora (TOPICSCOPE_SHARED)")
+needs_shared = pytest.mark.skipif(
+    not (SHARED / "models" / "bert-mini-wiki").is_dir(),
+    reason="needs the shared models and corpora (TOPICSCOPE_SHARED)",
+)
 QUICK = Settings(bootstrap=50, shuffles=50, attention_shuffles=20)
 
 
@@ -56,7 +59,9 @@ def test_embedding_figures_are_those_of_a_double_loop(several: bool) -> None:
     assert [r["variant"] for r in found.rows] == ["trained", "random"]
     assert {(h["layer"], h["head"]) for h in found.heads} == {(i, j) for i in range(2) for j in range(4)}
     heads = [h["same"] for h in found.heads]
-    assert row["attention"]["same"] == pytest.approx(np.mean(heads), rel=1e-10)  # the mean over heads is the overall figure
+    assert row["attention"]["same"] == pytest.approx(
+        np.mean(heads), rel=1e-10
+    )  # the mean over heads is the overall figure
 
 
 def test_a_planted_effect_is_found_and_the_null_is_not() -> None:
@@ -82,7 +87,13 @@ def test_the_same_seed_gives_the_same_figures(tmp_path: Path) -> None:
     loaded = load_model(folder(tmp_path))
     vocabulary = whole_words(loaded.tokenizer)
     topics = fit_topics(texts(), vocabulary, 4, iterations=40)
-    settings = Settings(thresholds=(6.5 / topics.vocabulary_size,), topics_per_word=("one", "many"), bootstrap=20, shuffles=10, attention_shuffles=5)
+    settings = Settings(
+        thresholds=(6.5 / topics.vocabulary_size,),
+        topics_per_word=("one", "many"),
+        bootstrap=20,
+        shuffles=10,
+        attention_shuffles=5,
+    )
     one, two = (probe_model(loaded, vocabulary, texts(20, 1), topics, settings).as_dict() for _ in range(2))
     assert one == two
     assert json.loads(json.dumps(one, allow_nan=False))["rows"][0]["words"] > 0
@@ -99,7 +110,20 @@ def make_corpus(tmp_path: Path) -> Path:
 def test_the_command_and_its_files(tmp_path: Path) -> None:
     model, corpus, out = folder(tmp_path), make_corpus(tmp_path), tmp_path / "out"
     theta = str(6.5 / len(tiny.tokenizer("wordpiece")))
-    common = ["--number", "4", "--iterations", "40", "--documents", "20", "--bootstrap", "20", "--shuffles", "20", "--threshold", theta]
+    common = [
+        "--number",
+        "4",
+        "--iterations",
+        "40",
+        "--documents",
+        "20",
+        "--bootstrap",
+        "20",
+        "--shuffles",
+        "20",
+        "--threshold",
+        theta,
+    ]
     result = topicscope("probe", str(model), "--corpus", str(corpus), *common, "--out", str(out), "--json")
     found = json.loads(result.stdout)
     row = found["rows"][0]
@@ -108,8 +132,19 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
         assert {"same", "different", "difference", "ratio", "interval", "null_interval"} <= set(row[measure])
     assert {"model", "layer", "head", "ratio"} <= set(found["heads"][0])
     assert found == json.loads((out / "results.json").read_text())
-    assert {"report.html", "probe.json", "effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "figures", "topics-1"} <= {p.name for p in out.iterdir()}
-    again = topicscope("probe", str(model), "--corpus", str(corpus), *common, "--topics", str(out / "topics-1"), "--json")
+    assert {
+        "report.html",
+        "probe.json",
+        "effects.csv",
+        "heads.csv",
+        "topics.csv",
+        "cooccurrence.csv",
+        "figures",
+        "topics-1",
+    } <= {p.name for p in out.iterdir()}
+    again = topicscope(
+        "probe", str(model), "--corpus", str(corpus), *common, "--topics", str(out / "topics-1"), "--json"
+    )
     assert json.loads(again.stdout) == found
     with (out / "effects.csv").open() as stream:
         first = next(csv.DictReader(stream))
@@ -122,12 +157,25 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     foreign.mkdir()
     for name in ("results.json", "topics.json", "words.json"):
         (foreign / name).write_text("mine")
-    assert "holds something else" in topicscope("probe", str(model), "--corpus", str(corpus), "--out", str(foreign), code=2).stderr
-    assert "holds something else" in topicscope("topics", str(corpus), "--tokenizer", str(model), "--out", str(foreign), code=2).stderr
-    assert "holds something else" in topicscope("words", str(model), "bread", "butter", "--out", str(foreign), code=2).stderr
+    assert (
+        "holds something else"
+        in topicscope("probe", str(model), "--corpus", str(corpus), "--out", str(foreign), code=2).stderr
+    )
+    assert (
+        "holds something else"
+        in topicscope("topics", str(corpus), "--tokenizer", str(model), "--out", str(foreign), code=2).stderr
+    )
+    assert (
+        "holds something else"
+        in topicscope("words", str(model), "bread", "butter", "--out", str(foreign), code=2).stderr
+    )
     shown = topicscope("probe", str(model), "--corpus", str(corpus), *common, "--topics", str(out / "topics-1")).stdout
     assert "attention ratio" in shown
-    listed = json.loads(topicscope("topics", str(corpus), "--tokenizer", str(model), "--topics", "4", "--iterations", "20", "--json").stdout)
+    listed = json.loads(
+        topicscope(
+            "topics", str(corpus), "--tokenizer", str(model), "--topics", "4", "--iterations", "20", "--json"
+        ).stdout
+    )
     assert len(listed["topics"]) == 4
     cosines = json.loads(topicscope("words", str(model), "bread", "butter", "/", "judge", "--json").stdout)
     assert cosines["groups"] == [0, 0, 1]
@@ -136,7 +184,9 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
 @needs_browser
 def test_the_page(tmp_path: Path) -> None:
     model, corpus, out = folder(tmp_path, "encoder-decoder"), make_corpus(tmp_path), tmp_path / "out"
-    (tmp_path / "t.json").write_text(json.dumps({"<b>food</b>": ["bread", "butter", "cheese"], "sea": ["boat", "coral", "beach"]}))
+    (tmp_path / "t.json").write_text(
+        json.dumps({"<b>food</b>": ["bread", "butter", "cheese"], "sea": ["boat", "coral", "beach"]})
+    )
     topicscope(
         "probe",
         str(model),
@@ -167,7 +217,10 @@ def test_the_page(tmp_path: Path) -> None:
         (["{here}", "--corpus", "{corpus}"], "no config.json"),
         (["{model}", "--corpus", "{empty}"], "has no text"),
         (["{model}", "--corpus", "{corpus}", "--text-field", "body"], "it has 'text', 'title'"),
-        (["{model}", "--corpus", "{corpus}"], "120 documents with words that 5 documents share are fewer than 200 topics"),
+        (
+            ["{model}", "--corpus", "{corpus}"],
+            "120 documents with words that 5 documents share are fewer than 200 topics",
+        ),
         (["{model}", "--corpus", "{corpus}", "--topics", "{topics}", "--threshold", "0.000001"], "keeps no word"),
         (["{model}", "--corpus", "{corpus}", "--topics", "{topics}", "--threshold", "0.9"], "keeps all"),
         (["{model}", "--corpus", "{corpus}", "--topics", "{topics}", "--threshold", "nan"], "not between 0 and 1"),
@@ -203,7 +256,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     fit_topics(texts(60), whole_words(load_model(model).tokenizer), 4, iterations=5).save(here / "topics")
     (here / "single.csv").write_text("word,topic\nbread,a\nboat,b\nJudge,c\n")
     (here / "mixed.json").write_text('{"a": ["bread", "boat"], "b": "judge"}')
-    paths: dict[str, Any] = {"model": model, "other": other, "corpus": corpus, "empty": here / "empty.txt", "topics": here / "topics", "here": here}
+    paths: dict[str, Any] = {
+        "model": model,
+        "other": other,
+        "corpus": corpus,
+        "empty": here / "empty.txt",
+        "topics": here / "topics",
+        "here": here,
+    }
     paths |= {"single": here / "single.csv", "mixed": here / "mixed.json"}
     return {name: str(path) for name, path in paths.items()} | {"missing": str(here / "no model")}
 
@@ -232,17 +292,72 @@ def test_shared_models_show_topics_on_wikipedia(name: str, tmp_path: Path) -> No
     (tmp_path / "t.json").write_text(
         json.dumps(
             {
-                "music": ["music", "album", "songs", "band", "guitar", "piano", "orchestra", "concert", "singer", "rock"],
-                "war": ["war", "army", "troops", "battle", "military", "soldiers", "forces", "attack", "command", "naval"],
-                "science": ["theory", "quantum", "physics", "energy", "electron", "atoms", "particles", "mass", "field", "light"],
-                "law": ["court", "law", "legal", "judge", "trial", "criminal", "police", "rights", "justice", "constitution"],
+                "music": [
+                    "music",
+                    "album",
+                    "songs",
+                    "band",
+                    "guitar",
+                    "piano",
+                    "orchestra",
+                    "concert",
+                    "singer",
+                    "rock",
+                ],
+                "war": [
+                    "war",
+                    "army",
+                    "troops",
+                    "battle",
+                    "military",
+                    "soldiers",
+                    "forces",
+                    "attack",
+                    "command",
+                    "naval",
+                ],
+                "science": [
+                    "theory",
+                    "quantum",
+                    "physics",
+                    "energy",
+                    "electron",
+                    "atoms",
+                    "particles",
+                    "mass",
+                    "field",
+                    "light",
+                ],
+                "law": [
+                    "court",
+                    "law",
+                    "legal",
+                    "judge",
+                    "trial",
+                    "criminal",
+                    "police",
+                    "rights",
+                    "justice",
+                    "constitution",
+                ],
             }
         )
     )
     result = topicscope(
-        "probe", str(SHARED / "models" / f"{name}-mini-wiki"), "--corpus", str(SHARED / "corpora" / "enwiki-2015-sample" / "part-00.jsonl.gz"),
-        "--topics", str(tmp_path / "t.json"), "--documents", "60", "--bootstrap", "200", "--shuffles", "200", "--json",
-    )  # fmt: skip
+        "probe",
+        str(SHARED / "models" / f"{name}-mini-wiki"),
+        "--corpus",
+        str(SHARED / "corpora" / "enwiki-2015-sample" / "part-00.jsonl.gz"),
+        "--topics",
+        str(tmp_path / "t.json"),
+        "--documents",
+        "60",
+        "--bootstrap",
+        "200",
+        "--shuffles",
+        "200",
+        "--json",
+    )
     trained, fresh = json.loads(result.stdout)["rows"]
     for measure in ("cosine", "dot"):  # forty words are few for attention, whose effect needs topics of a whole corpus
         assert trained[measure]["interval"][0] > 0, measure

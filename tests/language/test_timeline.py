@@ -13,10 +13,10 @@ import transformers
 from tests.cli.test_cli import topicscope
 from tests.language import tiny
 from tests.language.test_attention import assignment
-from topicscope.errors import InputError
+from topicscope.figures.timelines import later, moments, sentence
+from topicscope.ground.errors import InputError
 from topicscope.language import Settings, load_model, probe_model, whole_words
-from topicscope.language.timeline import find_checkpoints, timeline
-from topicscope.paper.timelines import later, moments, sentence
+from topicscope.language.timelines import find_checkpoints, timeline
 
 SETTINGS = Settings(bootstrap=60, shuffles=0, attention_shuffles=0, random=False, cooccurrence=False)
 
@@ -29,7 +29,11 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = tiny.model("encoder", len(tokenizer)).float()
     a = assignment(whole_words(tokenizer), several=False)
     rng = np.random.default_rng(0)
-    centre, table, noise = rng.normal(size=(4, 16)), model.get_input_embeddings().weight.data, rng.normal(size=(len(a.token), 16))
+    centre, table, noise = (
+        rng.normal(size=(4, 16)),
+        model.get_input_embeddings().weight.data,
+        rng.normal(size=(len(a.token), 16)),
+    )
     for step, share in ((0, 0.0), (10, 0.0), (100, 1.5), (1000, 1.5)):
         for word, topic in zip(a.membership.word, a.membership.topic, strict=True):
             table[a.token[word]] = table.new_tensor(share * centre[topic] + noise[word])
@@ -75,7 +79,10 @@ def test_what_appears_is_found_where_it_was_planted(checkpoints: Path) -> None:
     low, high = said["cosine"]["half_interval"]
     assert 10 < low <= said["cosine"]["half"] <= high < 100
     assert "from step 100 on" in sentence(found)
-    swapped: dict[str, dict[int, Any]] = {"cosine": found["cosine"], "attention": {10 * step: effect for step, effect in found["cosine"].items()}}
+    swapped: dict[str, dict[int, Any]] = {
+        "cosine": found["cosine"],
+        "attention": {10 * step: effect for step, effect in found["cosine"].items()},
+    }
     order = later(swapped, "cosine", "attention")
     assert order is not None
     assert order["ratio"] == pytest.approx(10)
@@ -87,7 +94,10 @@ def test_other_names_of_checkpoints(checkpoints: Path, tmp_path: Path) -> None:
     for step in (0, 100):
         (tmp_path / f"checkpoint-{step}").symlink_to(checkpoints / f"step-{step:06d}")
     assert [step for step, _ in find_checkpoints([str(tmp_path)])] == [0, 100]
-    assert find_checkpoints(["owner/name@step1000", "owner/name@step20"]) == [(20, "owner/name@step20"), (1000, "owner/name@step1000")]
+    assert find_checkpoints(["owner/name@step1000", "owner/name@step20"]) == [
+        (20, "owner/name@step20"),
+        (1000, "owner/name@step1000"),
+    ]
     for names, said in (
         ([str(tmp_path / "checkpoint-0")], "at least two checkpoints"),
         ([str(tmp_path / "none")], "no such folder"),
@@ -111,12 +121,22 @@ def test_another_tokenizer_is_refused(checkpoints: Path, tmp_path: Path) -> None
 def test_the_command(checkpoints: Path, tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(text for text in tiny.TEXTS if text))
     (tmp_path / "topics.json").write_text(json.dumps(tiny.TOPICS))
-    arguments = ["probe", "--checkpoints", str(checkpoints), "--corpus", str(tmp_path / "texts.txt"), "--topics", str(tmp_path / "topics.json")]
+    arguments = [
+        "probe",
+        "--checkpoints",
+        str(checkpoints),
+        "--corpus",
+        str(tmp_path / "texts.txt"),
+        "--topics",
+        str(tmp_path / "topics.json"),
+    ]
     arguments += ["--bootstrap", "40"]
     done = topicscope(*arguments, "--out", str(tmp_path / "out"), "--json")
     found = json.loads(done.stdout)
     assert next(m for m in found["moments"] if m["measure"] == "cosine")["appears"] == 100
-    assert {"cosine", "dot", "attention", "attention.0", "attention.1", "cosine_matched"} <= {row["measure"] for row in found["timeline"]}
+    assert {"cosine", "dot", "attention", "attention.0", "attention.1", "cosine_matched"} <= {
+        row["measure"] for row in found["timeline"]
+    }
     page = (tmp_path / "out" / "report.html").read_text()
     assert "from step 100 on" in page
     assert json.loads((tmp_path / "out" / "results.json").read_text()) == found

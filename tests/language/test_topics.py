@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.language import tiny
 from topicscope import InputError
@@ -124,7 +123,9 @@ def test_topics_given_in_a_file(tmp_path: Path) -> None:
     for name in ("a.csv", "a.json"):
         found = given_topics(tmp_path / name, vocabulary)
         assert found.topics_per_word == "many"
-        assert {(found.words[w], found.names[k]) for w, k in zip(found.membership.word, found.membership.topic, strict=True)} == set(rows[:4])
+        assert {
+            (found.words[w], found.names[k]) for w, k in zip(found.membership.word, found.membership.topic, strict=True)
+        } == set(rows[:4])
     (tmp_path / "b.json").write_text(json.dumps({"bread": "food", "butter": "food", "boat": "sea"}))
     assert given_topics(tmp_path / "b.json", vocabulary).topics_per_word == "one"
     for name, content, complaint in [

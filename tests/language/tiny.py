@@ -46,7 +46,15 @@ TEXTS = [
     " ".join(WORDS * 3),
 ]
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
-NAMES = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
+NAMES = {
+    "pad_token": "<pad>",
+    "unk_token": "<unk>",
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "cls_token": "<s>",
+    "sep_token": "</s>",
+    "mask_token": "<mask>",
+}
 
 
 @functools.cache  # training one twice may number its tokens otherwise
@@ -68,14 +76,23 @@ def tokenizer(kind: str, length: int = 40) -> Any:
             *(f"##{letter}" for letter in letters if letter.isalpha() and letter != "s"),
             *letters,
         ]
-        built = Tokenizer(models.WordPiece({token: n for n, token in enumerate(dict.fromkeys([*SPECIAL, *pieces]))}, unk_token="<unk>"))
+        built = Tokenizer(
+            models.WordPiece(
+                {token: n for n, token in enumerate(dict.fromkeys([*SPECIAL, *pieces]))}, unk_token="<unk>"
+            )
+        )
         built.normalizer, built.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
         built.decoder = decoders.WordPiece(cleanup=False)
         trainer = None
     elif kind == "bpe":
         built = Tokenizer(models.BPE())
         built.pre_tokenizer, built.decoder = pre_tokenizers.ByteLevel(add_prefix_space=True), decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(vocab_size=420, special_tokens=SPECIAL, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+        trainer = trainers.BpeTrainer(
+            vocab_size=420,
+            special_tokens=SPECIAL,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
     else:
         pieces = [*(f"\u2581{word}" for word in (*WORDS, "the", "and", "of", "are", "a", "un")), "\u2581", "ly", "s"]
         letters = sorted(set("".join(TEXTS)) - set("s "))
@@ -100,16 +117,35 @@ def model(kind: str, size: int, length: int = 40) -> Any:
     config: Any
     if kind == "encoder":
         config = transformers.BertConfig(
-            vocab_size=size, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=16, max_position_embeddings=length,
-            initializer_range=1.0, **ids,
-        )  # fmt: skip
+            vocab_size=size,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=16,
+            max_position_embeddings=length,
+            initializer_range=1.0,
+            **ids,
+        )
     elif kind == "decoder":
-        config = transformers.GPT2Config(vocab_size=size, n_embd=16, n_layer=2, n_head=2, n_positions=length, initializer_range=1.0, **ids)
+        config = transformers.GPT2Config(
+            vocab_size=size, n_embd=16, n_layer=2, n_head=2, n_positions=length, initializer_range=1.0, **ids
+        )
     else:
         config = transformers.BartConfig(
-            vocab_size=size, d_model=16, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16,
-            decoder_ffn_dim=16, max_position_embeddings=length, init_std=1.0, decoder_start_token_id=3, forced_eos_token_id=3, **ids,
-        )  # fmt: skip
+            vocab_size=size,
+            d_model=16,
+            encoder_layers=2,
+            decoder_layers=1,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=16,
+            decoder_ffn_dim=16,
+            max_position_embeddings=length,
+            init_std=1.0,
+            decoder_start_token_id=3,
+            forced_eos_token_id=3,
+            **ids,
+        )
     build: Any = transformers.AutoModel.from_config
     return build(config, attn_implementation="eager").double().eval()
 

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicscope.measure import Stages, attention_means, estimate, phase, risen, stage_bands, stages
 
@@ -55,7 +54,9 @@ def test_the_second_stage_begins_when_key_or_query_has_made_a_tenth_of_its_rise(
     metrics = {"norm_key": ramp, "norm_query": np.roll(ramp, 30) * (np.arange(300) >= 30), "norm_value": early}
     assert stage_bands(metrics) == [(0.0, 110.0, "stage 1: value"), (110.0, 299.0, "stage 2: key and query")]
     assert stage_bands(metrics | {"norm_value": ramp, "norm_key": early}) == []  # the other way round
-    assert stage_bands(metrics | {"norm_key": np.ones(300), "norm_query": np.ones(300)}) == []  # key and query stay where they are
+    assert (
+        stage_bands(metrics | {"norm_key": np.ones(300), "norm_query": np.ones(300)}) == []
+    )  # key and query stay where they are
 
 
 def test_phases() -> None:
@@ -65,7 +66,9 @@ def test_phases() -> None:
     assert phase(Stages(10, 19, 60), early, 1.0, 0.5) == "at once"
     assert phase(Stages(10, 19, 60), Stages(2, 4, 5), 1.0, 0.5) == "staggered"
     assert phase(Stages(10, 19, 60), Stages(2, 3, 5), 1.0, 0.5) == "at once"
-    assert phase(Stages(10, never, 60), early, 1.0, 0.5) == phase(Stages(10, 60, never), early, 1.0, 0.5) == "two-stage"  # whichever of the two rises
+    assert (
+        phase(Stages(10, never, 60), early, 1.0, 0.5) == phase(Stages(10, 60, never), early, 1.0, 0.5) == "two-stage"
+    )  # whichever of the two rises
     assert phase(Stages(10, never, never), early, 1.0, 0.5) == "first stage only"
     assert phase(Stages(never, 10, 10), early, 1.0, 0.5) == "never"
     assert phase(Stages(10, 50, 60), early, 1.0, 1.02) == phase(Stages(10, 50, 60), early, 1.0, never) == "diverged"

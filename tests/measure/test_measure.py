@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicscope.measure import gram_block_means, matrix_block_means, relation_masks, rotation
 
@@ -25,8 +24,12 @@ def test_block_means_equal_a_double_loop(topics: int, v: int, d: int, seed: int)
     gram = np.einsum("edi,edj->eij", embedding, embedding)
     expected = [block_means_by_loop(topic, matrix) for matrix in gram]
     masks = relation_masks(topic, torch.float64)
-    assert matrix_block_means(masks, torch.from_numpy(gram).view(2, -1)).numpy() == pytest.approx(np.array(expected), abs=1e-12, nan_ok=True)
-    assert gram_block_means(topics, torch.from_numpy(embedding)).numpy() == pytest.approx(np.array(expected), abs=1e-10, nan_ok=True)
+    assert matrix_block_means(masks, torch.from_numpy(gram).view(2, -1)).numpy() == pytest.approx(
+        np.array(expected), abs=1e-12, nan_ok=True
+    )
+    assert gram_block_means(topics, torch.from_numpy(embedding)).numpy() == pytest.approx(
+        np.array(expected), abs=1e-10, nan_ok=True
+    )
 
 
 def test_rotation_of_known_directions() -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topicscope.measure import appears, attention_means, attention_pair_sums, embedding_effect, half_way, matrix_pair_sums
+from topicscope.measure import (
+    appears,
+    attention_means,
+    attention_pair_sums,
+    embedding_effect,
+    half_way,
+    matrix_pair_sums,
+)
 from topicscope.measure.effects import effect, matched_effect
 from topicscope.measure.pairs import Membership, pair_sums
 
@@ -22,7 +29,9 @@ def test_appears_is_the_start_of_the_last_stretch_above_zero() -> None:
 
 def test_half_way_is_where_the_straight_line_crosses() -> None:
     steps = np.array([0, 10, 100, 200])
-    curves = np.array([[0.0, 0.0, 4.0, 4.0], [1.0, 3.0, 3.0, 3.0], [0.0, 9.0, 0.0, 2.0], [3.0, 2.0, 1.0, 0.0], [5.0, 5.0, 5.0, 5.0]])
+    curves = np.array(
+        [[0.0, 0.0, 4.0, 4.0], [1.0, 3.0, 3.0, 3.0], [0.0, 9.0, 0.0, 2.0], [3.0, 2.0, 1.0, 0.0], [5.0, 5.0, 5.0, 5.0]]
+    )
     found = half_way(steps, curves)
     assert found[:3] == pytest.approx([55.0, 5.0, 10 / 9])  # the third passes half of its end early, and falls back
     assert np.isnan(found[3:]).all()  # it falls, it stays
@@ -40,7 +49,9 @@ def test_sums_of_a_matrix_over_words_are_those_of_a_double_loop() -> None:
     weight = np.array([1.0, 2.0, 0.0])
     inside = [(i, j) for i in range(1, 10) for j in range(1, 10) if i != j and TOPIC[i] == TOPIC[j]]
     doubled = [(matrix[i, j], times[i, j] * weight[TOPIC[i] - 1]) for i, j in inside]
-    assert float(sums.means(weight)[0]) == pytest.approx(np.average([m for m, _ in doubled], weights=[w for _, w in doubled]), rel=1e-12)
+    assert float(sums.means(weight)[0]) == pytest.approx(
+        np.average([m for m, _ in doubled], weights=[w for _, w in doubled]), rel=1e-12
+    )
 
 
 def test_attention_topic_by_topic_is_the_attention_of_all_positions() -> None:
@@ -60,7 +71,9 @@ def test_attention_topic_by_topic_is_the_attention_of_all_positions() -> None:
     assert float(same) == pytest.approx(np.mean(kinds["same"]), rel=1e-12)
     assert float(different) == pytest.approx(np.mean(kinds["different"]), rel=1e-12)
     means = attention_means(scores, TOPIC, counts)
-    assert [means.same_word, means.same_topic, means.different_topic] == pytest.approx([np.mean(values) for values in kinds.values()], rel=1e-12)
+    assert [means.same_word, means.same_topic, means.different_topic] == pytest.approx(
+        [np.mean(values) for values in kinds.values()], rel=1e-12
+    )
 
 
 def test_a_matched_effect_is_that_inside_the_whole_one() -> None:
@@ -81,8 +94,14 @@ def test_a_matched_effect_is_that_inside_the_whole_one() -> None:
 
 def test_a_ratio_over_what_may_be_zero_is_undefined() -> None:
     boot = np.array([1.0, 1.1, 0.9, 1.0])
-    sound, shaky, negative = (effect(1.0, different, (boot, np.array(resampled))) for different, resampled in
-                              ((0.5, [0.4, 0.5, 0.6, 0.5]), (0.5, [-0.4, 0.5, 0.6, 0.5]), (-0.5, [-0.4, -0.5, -0.6, -0.5])))  # fmt: skip
+    sound, shaky, negative = (
+        effect(1.0, different, (boot, np.array(resampled)))
+        for different, resampled in (
+            (0.5, [0.4, 0.5, 0.6, 0.5]),
+            (0.5, [-0.4, 0.5, 0.6, 0.5]),
+            (-0.5, [-0.4, -0.5, -0.6, -0.5]),
+        )
+    )
     assert sound is not None
     assert shaky is not None
     assert negative is not None

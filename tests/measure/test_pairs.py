@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicscope.measure.pairs import Membership, PairSums, frequency_bins, pair_sums, shuffled_means
 
 
 def membership(rng: np.random.Generator, words: int, topics: int, most: int) -> Membership:
-    listed = sorted((k, w) for w in range(words) for k in rng.choice(topics, rng.integers(1, most + 1), replace=False).tolist())
+    listed = sorted(
+        (k, w) for w in range(words) for k in rng.choice(topics, rng.integers(1, most + 1), replace=False).tolist()
+    )
     return Membership(np.array([w for _, w in listed]), np.array([k for k, _ in listed]), words, topics)
 
 
@@ -32,7 +33,13 @@ def by_loop(u: np.ndarray, m: Membership, bins: np.ndarray) -> PairSums:
     return PairSums(same, same_pairs, between, between_pairs)
 
 
-@given(seed=st.integers(0, 10**6), words=st.integers(2, 18), topics=st.integers(2, 6), most=st.integers(1, 3), bins=st.integers(1, 3))
+@given(
+    seed=st.integers(0, 10**6),
+    words=st.integers(2, 18),
+    topics=st.integers(2, 6),
+    most=st.integers(1, 3),
+    bins=st.integers(1, 3),
+)
 def test_sums_are_those_of_the_double_loop(seed: int, words: int, topics: int, most: int, bins: int) -> None:
     rng = np.random.default_rng(seed)
     m = membership(rng, words, topics, min(most, topics))
@@ -54,7 +61,9 @@ def test_shuffles_hand_the_topics_to_other_words(most: int) -> None:
     for i in range(4):
         order = orders.permutation(25)
         expected = by_loop(u[order], m, np.zeros(25, dtype=int)).means()
-        assert (same[i], different[i]) == pytest.approx(tuple(map(float, expected)), abs=1e-6)  # shuffles run in float32
+        assert (same[i], different[i]) == pytest.approx(
+            tuple(map(float, expected)), abs=1e-6
+        )  # shuffles run in float32
 
 
 def test_a_bootstrap_weighs_topics() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from topicscope import DocumentPrior, Masking, ModelConfig, Objective, TopicModel, Weights
 from topicscope.model import collapsed_loss, dense_loss, loss_and_gradient
@@ -37,24 +36,38 @@ def configs(draw: st.DrawFn) -> ModelConfig:
 
 
 def compare(
-    config: ModelConfig, objective: Objective, topic_model: TopicModel, masking: Masking, documents: Documents, masked: Masked, dtype: torch.dtype
+    config: ModelConfig,
+    objective: Objective,
+    topic_model: TopicModel,
+    masking: Masking,
+    documents: Documents,
+    masked: Masked,
+    dtype: torch.dtype,
 ) -> tuple[float, float]:
     """Relative error of the loss, and of the gradient against the largest entry of the whole gradient."""
     weights = Weights.from_config(config, topic_model, masking, seed=3, dtype=dtype)
     for name in weights.trained:
         if name.endswith("_bias"):
-            weights.parts[name].copy_(torch.randn(weights.parts[name].shape, generator=torch.Generator().manual_seed(1)))
+            weights.parts[name].copy_(
+                torch.randn(weights.parts[name].shape, generator=torch.Generator().manual_seed(1))
+            )
     words = documents.words
     assert words is not None
     vocabulary = topic_model.vocabulary
-    batch = masked_batch(words, masked, vocabulary, dtype, uniform=config.uniform_attention, hide_masked=config.hide_masked)
+    batch = masked_batch(
+        words, masked, vocabulary, dtype, uniform=config.uniform_attention, hide_masked=config.hide_masked
+    )
     loss = loss_and_gradient(config, weights, objective, batch)
     assert torch.equal(loss, collapsed_loss(config, weights, objective, batch))
-    parts = {name: part.clone().double().requires_grad_(name in weights.trained) for name, part in weights.member(0).items()}
+    parts = {
+        name: part.clone().double().requires_grad_(name in weights.trained) for name, part in weights.member(0).items()
+    }
     arrays = (words.astype(np.int64), masked.shown_words(words).astype(np.int64), masked.selected(words))
     positions, shown, selected = map(torch.from_numpy, arrays)
     data_loss = dense_loss(config, parts, objective, positions, shown, selected, vocabulary)
-    total = data_loss + sum(rate * parts[name].square().sum() for name, rate in objective.penalties(weights.trained).items())
+    total = data_loss + sum(
+        rate * parts[name].square().sum() for name, rate in objective.penalties(weights.trained).items()
+    )
     if not total.requires_grad:  # nothing that is trained has any influence
         return abs(loss.item() - data_loss.item()) / abs(data_loss.item()), 0.0
     exact = torch.autograd.grad(total, [parts[name] for name in weights.trained], allow_unused=True)
@@ -93,7 +106,9 @@ def test_equals_dense_in_float32_at_the_papers_size(loss: Any, embedding: Any, b
     topic_model, masking, rng = TopicModel(10, 10), Masking(), np.random.default_rng(0)
     documents = DocumentPrior().sample(topic_model, 40, rng)
     masked = masking.draw(documents, topic_model.words, rng)
-    config = ModelConfig(embedding=embedding, key_bias=bias, query_bias=bias, value_bias=bias, prediction_bias=bias, init_scale=0.1)
+    config = ModelConfig(
+        embedding=embedding, key_bias=bias, query_bias=bias, value_bias=bias, prediction_bias=bias, init_scale=0.1
+    )
     errors = compare(config, Objective(loss), topic_model, masking, documents, masked, torch.float32)
     assert max(errors) < 1e-5
 
@@ -104,7 +119,9 @@ def test_extreme_scores_neither_overflow_nor_differ(scale: float) -> None:
     topic_model, masking, rng = TopicModel(3, 2), Masking(0.4, 0.2, 0.3), np.random.default_rng(2)
     documents = DocumentPrior(length=(1, 9)).sample(topic_model, 6, rng)
     masked = masking.draw(documents, topic_model.words, rng)
-    errors = compare(ModelConfig(init_scale=scale), Objective("squared"), topic_model, masking, documents, masked, torch.float64)
+    errors = compare(
+        ModelConfig(init_scale=scale), Objective("squared"), topic_model, masking, documents, masked, torch.float64
+    )
     assert max(errors) < 1e-10
 
 

@@ -33,12 +33,16 @@ def test_initial_weights_are_centred_with_the_scale_asked_for() -> None:
 
 
 def test_frozen_values_are_what_they_are_called(tmp_path: Path) -> None:
-    assert np.array_equal(ModelConfig(value="blocks").frozen(MODEL, MASKING)["value"], theorem2(MODEL, MASKING).matrix(MODEL))
+    assert np.array_equal(
+        ModelConfig(value="blocks").frozen(MODEL, MASKING)["value"], theorem2(MODEL, MASKING).matrix(MODEL)
+    )
     given = np.arange(49.0).reshape(7, 7)
     np.save(tmp_path / "w.npy", given)
     np.savetxt(tmp_path / "w.csv", given, delimiter=",")
     for path in ("w.npy", "w.csv"):
-        assert np.array_equal(ModelConfig(value="given", value_matrix=str(tmp_path / path)).frozen(MODEL, MASKING)["value"], given)
+        assert np.array_equal(
+            ModelConfig(value="given", value_matrix=str(tmp_path / path)).frozen(MODEL, MASKING)["value"], given
+        )
     assert ModelConfig(key_bias=0.5, attention_dim=3).frozen(MODEL, MASKING)["key_bias"].tolist() == [0.5] * 3
 
 
@@ -47,7 +51,10 @@ def test_frozen_parts_are_no_parameters() -> None:
     assert weights.trained == ("prediction_bias",)
     assert weights.blocks[0].shape == (1, 7)
     weights.blocks[0].fill_(9)
-    assert torch.equal(weights.parts["value"][0], torch.tensor(ModelConfig(value="diagonal").frozen(MODEL, MASKING)["value"], dtype=torch.float32))
+    assert torch.equal(
+        weights.parts["value"][0],
+        torch.tensor(ModelConfig(value="diagonal").frozen(MODEL, MASKING)["value"], dtype=torch.float32),
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topicscope.paper.dynamics import Curves, dynamics_figure, stage_table, starts
+from topicscope.figures.dynamics import Curves, dynamics_figure, stage_table, starts
 from topicscope.paper.experiment import Context
 from topicscope.paper.figure5 import base_of, outcome_of, settings_of
 from topicscope.paper.registry import EXPERIMENTS
@@ -19,7 +19,11 @@ def ramp(start: int, end: int, steps: int = 101) -> np.ndarray:
 def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0) -> Curves:
     metrics = {"loss": np.linspace(5, 3, 101)}
     for layer in range(layers):
-        metrics |= {f"norm_key_{layer}": ramp(late, 60), f"norm_query_{layer}": ramp(late + 5, 70), f"norm_value_{layer}": ramp(0, 20)}
+        metrics |= {
+            f"norm_key_{layer}": ramp(late, 60),
+            f"norm_query_{layer}": ramp(late + 5, 70),
+            f"norm_value_{layer}": ramp(0, 20),
+        }
         metrics |= {f"rotation_{layer}": np.linspace(0.5, 0, 101)}
     return Curves(setting, seed, metrics)
 
@@ -44,7 +48,9 @@ def test_two_stages_in_every_layer_or_not_reproduced() -> None:
     assert outcome_of([never, usual], {}, "text").verdict == "not reproduced"
     early = curves("usual start, AdamW", late=0)
     early.metrics["norm_key_0"] = ramp(0, 5)
-    assert outcome_of([curves("near zero, a"), early], {}, "text").verdict == "reproduced"  # the usual start is not judged
+    assert (
+        outcome_of([curves("near zero, a"), early], {}, "text").verdict == "reproduced"
+    )  # the usual start is not judged
 
 
 def test_the_figure_is_four_by_four() -> None:

@@ -16,12 +16,13 @@ import pytest
 
 from tests.browser import complaints, needs_browser, opened, script
 from tests.cli.test_cli import topicscope
-from topicscope import InputError, Run, build_config, runs
+from topicscope import InputError, Run, build_config
+from topicscope.ground import folders
 from topicscope.paper.block_figures import four_panels
 from topicscope.paper.experiment import Context
 from topicscope.paper.outcome import Outcome
 from topicscope.paper.registry import EXPERIMENTS, ORDER, chosen
-from topicscope.paper.reproduce import finite, load, outcome_path, reproduce
+from topicscope.paper.runner import finite, load, outcome_path, reproduce
 
 FAST = ["figure7", "figure8"]
 
@@ -82,20 +83,27 @@ def test_the_command(tmp_path: Path) -> None:
 def test_a_folder_is_one_reproductions(tmp_path: Path) -> None:
     out, foreign, run = tmp_path / "out", tmp_path / "foreign", tmp_path / "run"
     topicscope("reproduce", "figure8", "--out", str(out))
-    assert "holds a reproduction of scale quick, seed 0" in topicscope("reproduce", "figure8", "--seed", "1", "--out", str(out), code=2).stderr
+    assert (
+        "holds a reproduction of scale quick, seed 0"
+        in topicscope("reproduce", "figure8", "--seed", "1", "--out", str(out), code=2).stderr
+    )
     foreign.mkdir()
     (foreign / "thesis.tex").write_text("mine")
     assert "holds something else" in topicscope("reproduce", "figure8", "--out", str(foreign), code=2).stderr
     assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
-    topicscope("train", "--steps", "1", "--set", "data.documents=50", "--set", "data.dev_documents=50", "--out", str(run))
+    topicscope(
+        "train", "--steps", "1", "--set", "data.documents=50", "--set", "data.dev_documents=50", "--out", str(run)
+    )
     kept = {path.name: path.read_bytes() for path in run.iterdir()}
     topicscope("reproduce", "figure8", "--out", str(run), code=2)
     assert {path.name: path.read_bytes() for path in run.iterdir()} == kept
-    with runs.lock(out):
+    with folders.lock(out):
         assert "another process is writing" in topicscope("reproduce", "figure8", "--out", str(out), code=2).stderr
 
 
-@pytest.mark.parametrize("damage", [{"verdict": "maybe"}, {"figures": 3}, {"figures": [{"panels": [{"kind": "pie"}]}]}, {"tables": None}])
+@pytest.mark.parametrize(
+    "damage", [{"verdict": "maybe"}, {"figures": 3}, {"figures": [{"panels": [{"kind": "pie"}]}]}, {"tables": None}]
+)
 def test_a_damaged_outcome_is_none(tmp_path: Path, damage: dict[str, Any]) -> None:
     reproduce(chosen(["figure8"]), Context(), tmp_path, workers=1)
     path = outcome_path(tmp_path, "figure8")
@@ -106,7 +114,11 @@ def test_a_damaged_outcome_is_none(tmp_path: Path, damage: dict[str, Any]) -> No
 
 
 def test_numbers_that_are_none_become_null() -> None:
-    assert finite({"a": [float("nan"), 1.5], "b": {"c": float("inf")}, "d": "x"}) == {"a": [None, 1.5], "b": {"c": None}, "d": "x"}
+    assert finite({"a": [float("nan"), 1.5], "b": {"c": float("inf")}, "d": "x"}) == {
+        "a": [None, 1.5],
+        "b": {"c": None},
+        "d": "x",
+    }
 
 
 @needs_browser
@@ -118,10 +130,14 @@ def test_the_page_of_real_outcomes(tmp_path: Path) -> None:
     with opened(out / "report.html", tmp_path / "browser", panels) as browser:
         links = script(browser, "return [...document.querySelectorAll('nav a')].map(link => link.getAttribute('href'))")
         assert links == ["#verdicts", *(f"#claim-{name}" for name in ids)]
-        assert all(script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links)
+        assert all(
+            script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links
+        )
         shades = []
         for theme in ("light", "dark"):
-            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+            browser.execute_cdp_cmd(
+                "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+            )
             shades.append(script(browser, "return getComputedStyle(document.body).backgroundColor"))
         assert shades[0] != shades[1]
         assert complaints(browser) == []
@@ -133,12 +149,20 @@ def stored_outcome(folder: Path, name: str) -> Outcome:
     return found[0]
 
 
-@pytest.mark.parametrize(("sent", "workers", "code"), [(signal.SIGKILL, "1", -signal.SIGKILL), (signal.SIGINT, "2", 130)])
+@pytest.mark.parametrize(
+    ("sent", "workers", "code"), [(signal.SIGKILL, "1", -signal.SIGKILL), (signal.SIGINT, "2", 130)]
+)
 def test_stopped_in_the_middle_and_run_again(tmp_path: Path, sent: signal.Signals, workers: str, code: int) -> None:
     """kill -9, or Ctrl-C, while others are at work: what is finished is not computed again, and the results are those of an undisturbed run."""
     ids, out = ["figure7", "figure8", "theorem1"], tmp_path / "cut"
     command = [sys.executable, "-m", "topicscope", "reproduce", *ids, "--workers", workers, "--json"]
-    process = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, text=True)
+    process = subprocess.Popen(
+        [*command, "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
     while not list(out.glob("outcomes/*.json")) and process.poll() is None:
         time.sleep(0.01)
     os.killpg(process.pid, sent)  # as a terminal does: the workers get it too
@@ -146,13 +170,19 @@ def test_stopped_in_the_middle_and_run_again(tmp_path: Path, sent: signal.Signal
     assert process.returncode == code
     if sent == signal.SIGINT:
         assert "Traceback" not in complaint
-        assert complaint.rstrip().splitlines()[-1].startswith("topicscope: interrupted; 'reproduce' and 'sweep' go on when run again")
+        assert (
+            complaint.rstrip()
+            .splitlines()[-1]
+            .startswith("topicscope: interrupted; 'reproduce' and 'sweep' go on when run again")
+        )
     kept = [path.name for path in (out / "outcomes").iterdir() if path.suffix == ".json"]
     assert 0 < len(kept) < len(ids)
     stamps = {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept}
     resumed = json.loads(subprocess.run([*command, "--out", str(out)], capture_output=True, check=True).stdout)
     assert {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept} == stamps
-    whole = json.loads(subprocess.run([*command, "--out", str(tmp_path / "whole")], capture_output=True, check=True).stdout)
+    whole = json.loads(
+        subprocess.run([*command, "--out", str(tmp_path / "whole")], capture_output=True, check=True).stdout
+    )
     for a, b in zip(resumed["results"], whole["results"], strict=True):
         assert {**a, "seconds": 0} == {**b, "seconds": 0}
 

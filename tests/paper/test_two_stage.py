@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from topicscope.figures.maps import map_figure, phase_table
+from topicscope.figures.panels import Map
+from topicscope.figures.stage_findings import changes, epsilon_sentence, flow_sentence
 from topicscope.measure import PHASES
 from topicscope.paper import two_stage as module
 from topicscope.paper.experiment import Context
-from topicscope.paper.maps import map_figure, phase_table
-from topicscope.paper.outcome import Map
-from topicscope.paper.stage_findings import changes, epsilon_sentence, flow_sentence
 from topicscope.report.figures import draw_figure, write_csv
 from topicscope.report.specs import panel_spec
 
@@ -28,7 +28,10 @@ AXES: dict[str, list[Any]] = {
 def rows() -> list[dict[str, Any]]:
     found = [dict(zip(AXES, values, strict=True)) for values in itertools.product(*AXES.values())]
     for number, row in enumerate(found):
-        row |= {"phase": "two-stage" if row["seed"] < 2 else "never", "separation": float(number) if row["seed"] < 2 else None}
+        row |= {
+            "phase": "two-stage" if row["seed"] < 2 else "never",
+            "separation": float(number) if row["seed"] < 2 else None,
+        }
     return found
 
 
@@ -42,7 +45,10 @@ def test_a_cell_is_the_mean_over_seeds_or_the_commonest_word(tmp_path: Path) -> 
     assert (first.low, first.high) == (0.5, 21.5)  # one scale for all panels
     words = map_figure(rows(), AXES, "phase", "map", "phase", across="optimizer.lr", up="model.init_scale")
     assert words.panels[0].z == [[0, 0], [0, 0]]  # type: ignore[union-attr]
-    assert phase_table(rows(), AXES).rows == [["squared", "8", "0", "0", "0", "4", "0"], ["cross-entropy", "8", "0", "0", "0", "4", "0"]]
+    assert phase_table(rows(), AXES).rows == [
+        ["squared", "8", "0", "0", "0", "4", "0"],
+        ["cross-entropy", "8", "0", "0", "0", "4", "0"],
+    ]
     assert draw_figure(words, tmp_path)[0].stat().st_size > 5000
     assert write_csv(words, tmp_path)[0].read_text().splitlines()[1] == "0.1,0.01,two-stage"
 
@@ -60,13 +66,25 @@ def test_a_map_on_the_page_has_a_colour_for_each_word() -> None:
 
 
 def test_sentences_say_what_the_numbers_say() -> None:
-    there = [{"optimizer.eps": eps, "separation": s} for eps, s in ((1e-20, 3.0), (1e-8, 6.0), (1e-6, 30.0), (1e-2, None))]
+    there = [
+        {"optimizer.eps": eps, "separation": s} for eps, s in ((1e-20, 3.0), (1e-8, 6.0), (1e-6, 30.0), (1e-2, None))
+    ]
     said = epsilon_sentence("squared", "trained", there)
-    assert "two stages with hardly any epsilon (separation 3 at 1e-20, 6 at the usual 1e-08, largest 30 at 1e-06); from 0.01 on" in said
+    assert (
+        "two stages with hardly any epsilon (separation 3 at 1e-20, 6 at the usual 1e-08, largest 30 at 1e-06); from 0.01 on"
+        in said
+    )
     made = [{"optimizer.eps": 1e-20, "separation": 0.5}, {"optimizer.eps": 1e-8, "separation": 2.5}]
-    assert "no two stages with hardly any epsilon (separation 0.5 at 1e-20, 2.5 at the usual" in epsilon_sentence("cross-entropy", "trained", made)
-    flow = [{"model.init_scale": 0.1, "optimizer.lr": lr, "phase": "two-stage", "separation": s} for lr, s in ((0.1, 7.2), (0.3, 7.0))]
-    assert "from scale 0.1 two-stage (7) at rate 0.3 and two-stage (7.2) at rate 0.1" in flow_sentence("squared", "trained", flow)
+    assert "no two stages with hardly any epsilon (separation 0.5 at 1e-20, 2.5 at the usual" in epsilon_sentence(
+        "cross-entropy", "trained", made
+    )
+    flow = [
+        {"model.init_scale": 0.1, "optimizer.lr": lr, "phase": "two-stage", "separation": s}
+        for lr, s in ((0.1, 7.2), (0.3, 7.0))
+    ]
+    assert "from scale 0.1 two-stage (7) at rate 0.3 and two-stage (7.2) at rate 0.1" in flow_sentence(
+        "squared", "trained", flow
+    )
 
 
 def test_a_course_has_to_change_along_the_axis() -> None:
@@ -91,14 +109,25 @@ def nowhere(_row: dict[str, Any]) -> str:
     return "at once"
 
 
-@pytest.mark.parametrize(("phase_at", "verdict"), [(at_one_rate, "not reproduced"), (at_one_rate_from_small_scales, "reproduced"), (nowhere, "not reproduced")])
+@pytest.mark.parametrize(
+    ("phase_at", "verdict"),
+    [(at_one_rate, "not reproduced"), (at_one_rate_from_small_scales, "reproduced"), (nowhere, "not reproduced")],
+)
 def test_the_verdict_asks_for_both_axes(monkeypatch: pytest.MonkeyPatch, phase_at: Any, verdict: str) -> None:
     """Rows are made up."""
 
     def made_up(_context: Context, axes: dict[str, list[Any]], **base: Any) -> list[dict[str, Any]]:
         found = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         return [
-            row | {"phase": phase_at(row), "separation": 3.0, "start_separation": 3.0, "loss": 0.9, "contrast": 0.1, "steps_done": base["steps"]}
+            row
+            | {
+                "phase": phase_at(row),
+                "separation": 3.0,
+                "start_separation": 3.0,
+                "loss": 0.9,
+                "contrast": 0.1,
+                "steps_done": base["steps"],
+            }
             for row in found
         ]
 
@@ -112,6 +141,10 @@ def test_the_verdict_asks_for_both_axes(monkeypatch: pytest.MonkeyPatch, phase_a
 def test_the_grid_runs_and_its_phases_are_the_sandbox_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """A corner of the real thing: near zero with Adam the value matrix is first; a rate beyond all measure diverges."""
     axes: dict[str, list[Any]] = {module.LR: [0.003, 1e4], module.SCALE: [1e-3]}
-    base = {"objective": {"loss": "squared"}, "optimizer": {"name": "sgd"}, "topic_model": {"topics": 3, "words_per_topic": 3}}
+    base = {
+        "objective": {"loss": "squared"},
+        "optimizer": {"name": "sgd"},
+        "topic_model": {"topics": 3, "words_per_topic": 3},
+    }
     found = module.run_grid(Context(), axes, steps=60, **base)
     assert [row["phase"] for row in found] == ["first stage only", "diverged"]

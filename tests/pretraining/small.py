@@ -20,7 +20,10 @@ def texts(documents: int = 300) -> tuple[str, ...]:
     groups = [tiny.WORDS[i : i + 6] for i in range(0, 24, 6)]
     common = ["the", "and", "of", "are", "un", "ly"]
     return tuple(
-        " ".join(rng.choice(groups[int(rng.integers(4))]) if rng.random() < 0.7 else rng.choice(common) for _ in range(rng.integers(10, 60)))
+        " ".join(
+            rng.choice(groups[int(rng.integers(4))]) if rng.random() < 0.7 else rng.choice(common)
+            for _ in range(rng.integers(10, 60))
+        )
         for _ in range(documents)
     )
 
@@ -32,5 +35,12 @@ def tokenizer(kind: str = "wordpiece") -> Any:
 
 def config(corpus: str = "made-up", **settings: Any) -> PretrainConfig:
     model = {"layers": 2, "heads": 2, "dim": 16, "init_scale": 1e-3} | settings.pop("model", {})
-    base: dict[str, Any] = {"steps": 60, "batch_size": 8, "length": LENGTH, "device": "cpu", "tokenizer": {"vocab_size": 120}, "save_every": 20}
+    base: dict[str, Any] = {
+        "steps": 60,
+        "batch_size": 8,
+        "length": LENGTH,
+        "device": "cpu",
+        "tokenizer": {"vocab_size": 120},
+        "save_every": 20,
+    }
     return build_config({"text": {"corpus": [corpus]}, "model": model, **base, **settings})

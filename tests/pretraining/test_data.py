@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.pretraining import small
-from topicscope.errors import InputError
+from topicscope.ground.errors import InputError
 from topicscope.language import whole_words
 from topicscope.language.vocabulary import encode
 from topicscope.pretraining import data, train_tokenizer
@@ -36,7 +36,11 @@ def test_an_epoch_has_every_token_once(monkeypatch: pytest.MonkeyPatch) -> None:
         step += 1
     seen += inner(rows.store) + rows.rest.tolist()
     border = tokenizer.sep_token_id
-    read = [*small.texts(), *small.texts(), *islice(rows._shuffled(), rows.drawn)]  # two passes, and the beginning of the third
+    read = [
+        *small.texts(),
+        *small.texts(),
+        *islice(rows._shuffled(), rows.drawn),
+    ]  # two passes, and the beginning of the third
     assert Counter(seen) == Counter(token for tokens in encode(tokenizer, read) for token in [*tokens.tolist(), border])
 
 
@@ -95,7 +99,18 @@ def test_a_trained_tokenizer_writes_words_back(kind: str) -> None:
     assert tokenizer.decode(tokenizer(text, add_special_tokens=False)["input_ids"]).strip() == text
     assert tokenizer("boat")["input_ids"][0] == tokenizer.cls_token_id
     assert tokenizer("boat")["input_ids"][-1] == tokenizer.sep_token_id
-    assert len({tokenizer.pad_token_id, tokenizer.unk_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.mask_token_id}) == 5
+    assert (
+        len(
+            {
+                tokenizer.pad_token_id,
+                tokenizer.unk_token_id,
+                tokenizer.cls_token_id,
+                tokenizer.sep_token_id,
+                tokenizer.mask_token_id,
+            }
+        )
+        == 5
+    )
     if kind != "unigram":  # which makes pieces, not words, of so small a corpus
         assert "boat" in whole_words(tokenizer).number  # and can be probed
     assert tokenizer.model_max_length == small.LENGTH
@@ -117,6 +132,9 @@ print(json.dumps([sorted(small.tokenizer(kind).get_vocab().items(), key=lambda i
 
 def test_the_same_tokenizer_every_time() -> None:
     """In two processes: the library's tables are in another order in each."""
-    first, second = (subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True).stdout for _ in range(2))
+    first, second = (
+        subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    )
     assert first == second
     assert len(first) > 1000

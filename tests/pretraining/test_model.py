@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.pretraining import small
-from topicscope.errors import InputError
+from topicscope.ground.errors import InputError
 from topicscope.measure import rotation
 from topicscope.pretraining.config import Masking
 from topicscope.pretraining.data import Masker, Rows
@@ -36,10 +36,15 @@ def test_loss_at_masked_places_is_the_librarys(architecture: str) -> None:
         start = torch.full_like(text[:, :1], model.config.decoder_start_token_id)
         inputs["decoder_input_ids"] = torch.cat([start, text[:, :-1]], 1)
     logits = model(**inputs).logits
-    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum")
+    expected = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum"
+    )
     found = MaskedLoss(model)(shown, places, targets)
     assert found.item() == pytest.approx(expected.item(), rel=1e-12)
-    ours, theirs = (torch.autograd.grad(loss, [p for p in model.parameters() if p.requires_grad], allow_unused=True) for loss in (found, expected))
+    ours, theirs = (
+        torch.autograd.grad(loss, [p for p in model.parameters() if p.requires_grad], allow_unused=True)
+        for loss in (found, expected)
+    )
     for a, b in zip(ours, theirs, strict=True):
         assert (a is None) == (b is None)
         if a is not None and b is not None:
@@ -49,7 +54,10 @@ def test_loss_at_masked_places_is_the_librarys(architecture: str) -> None:
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_attention_matrices_are_found_and_start_where_told(architecture: str) -> None:
     usual = build_model(small.config(model={"architecture": architecture, "init_scale": "usual"}), small.tokenizer())
-    near = build_model(small.config(model={"architecture": architecture, "init_scale": {"key": [0.0, 0.5], "query": 1e-3}}), small.tokenizer())
+    near = build_model(
+        small.config(model={"architecture": architecture, "init_scale": {"key": [0.0, 0.5], "query": 1e-3}}),
+        small.tokenizer(),
+    )
     names = [layer.name for layer in attention_layers(near)]
     expected = {"albert": ["0"], "bart": [f"{part}_{i}" for part in ("encoder", "decoder", "cross") for i in range(2)]}
     assert names == expected.get(architecture, ["0", "1"])
@@ -75,7 +83,12 @@ def test_tracking_is_that_of_the_definitions() -> None:
     tables = []
     for step in range(30):
         tracker.record(step, 0.5)
-        copies.append([{part: getattr(layer, part).detach().double().clone() for part in ("key", "query", "value")} for layer in layers])
+        copies.append(
+            [
+                {part: getattr(layer, part).detach().double().clone() for part in ("key", "query", "value")}
+                for layer in layers
+            ]
+        )
         optimizer.zero_grad()
         loss = loss_of(*batch(step))
         loss.backward()
@@ -90,7 +103,9 @@ def test_tracking_is_that_of_the_definitions() -> None:
     for step in range(30):
         for i in range(2):
             for part in ("key", "query", "value"):
-                assert table[step, column[f"norm_{part}_{i}"]] == pytest.approx(float(copies[step][i][part].norm()), rel=1e-5)
+                assert table[step, column[f"norm_{part}_{i}"]] == pytest.approx(
+                    float(copies[step][i][part].norm()), rel=1e-5
+                )
             turned = table[step, column[f"rotation_{i}"]]
             if step < 10:
                 assert np.isnan(turned)
@@ -112,8 +127,14 @@ def test_masking_is_the_librarys_at_the_rates_asked_for() -> None:
     share = len(places) / int((~special).sum())
     told = shown.flatten()[places]
     masked, same = float((told == tokenizer.mask_token_id).float().mean()), float((told == targets).float().mean())
-    for found, expected, number in ((share, 0.3, int((~special).sum())), (masked, 0.5, len(places)), (same, 0.2, len(places))):
-        assert abs(found - expected) < 4 * np.sqrt(expected * (1 - expected) / number) + 0.01  # a random token may be the right one
+    for found, expected, number in (
+        (share, 0.3, int((~special).sum())),
+        (masked, 0.5, len(places)),
+        (same, 0.2, len(places)),
+    ):
+        assert (
+            abs(found - expected) < 4 * np.sqrt(expected * (1 - expected) / number) + 0.01
+        )  # a random token may be the right one
     untouched = torch.ones(tokens.numel(), dtype=torch.bool)
     untouched[places] = False
     assert torch.equal(shown.flatten()[untouched], tokens.flatten()[untouched])

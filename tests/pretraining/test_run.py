@@ -19,13 +19,14 @@ import transformers
 
 from tests.cli.test_cli import topicscope
 from tests.pretraining import small
-from topicscope import build_config, runs, train
-from topicscope.errors import InputError
+from topicscope import build_config, train
+from topicscope.ground import folders
+from topicscope.ground.errors import InputError
+from topicscope.ground.folders import read_metrics
 from topicscope.language import load_model
 from topicscope.pretraining import checkpoint, pretrain, seeds
 from topicscope.pretraining.loop import Loop
 from topicscope.pretraining.run import accelerated
-from topicscope.runs import read_metrics
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,11 @@ def whole(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def files(folder: Path) -> dict[str, bytes]:
     """Everything that a run is, but for when and where it ran."""
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.name != "environment.json"}
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name != "environment.json"
+    }
 
 
 def test_a_run_learns_and_follows_every_layer(whole: Path) -> None:
@@ -97,15 +102,41 @@ def test_stopped_in_the_middle_and_resumed_is_the_same_bytes(whole: Path, corpus
         pretrain(small.config(corpus, seed=5), out, resume=True)
     pretrain(small.config(corpus), out, resume=True)
     assert files(out) == files(whole)
-    assert pretrain(small.config(corpus), out, resume=True).results == json.loads((whole / "results.json").read_text())  # nothing left to do
+    assert pretrain(small.config(corpus), out, resume=True).results == json.loads(
+        (whole / "results.json").read_text()
+    )  # nothing left to do
 
 
 def test_killed_and_resumed_is_the_same_bytes(corpus: str, tmp_path: Path) -> None:
     """kill -9 by the clock, from the command line."""
     command = [
-        sys.executable, "-m", "topicscope", "pretrain", "--corpus", corpus, "--steps", "240", "--layers", "2", "--heads", "2", "--dim", "16", "--length", "24",
-        "--batch-size", "8", "--vocab-size", "120", "--device", "cpu", "--checkpoints", "[0,150]", "--set", "save_every=40",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "topicscope",
+        "pretrain",
+        "--corpus",
+        corpus,
+        "--steps",
+        "240",
+        "--layers",
+        "2",
+        "--heads",
+        "2",
+        "--dim",
+        "16",
+        "--length",
+        "24",
+        "--batch-size",
+        "8",
+        "--vocab-size",
+        "120",
+        "--device",
+        "cpu",
+        "--checkpoints",
+        "[0,150]",
+        "--set",
+        "save_every=40",
+    ]
     subprocess.run([*command, "--out", str(tmp_path / "whole")], check=True, capture_output=True)
     out = tmp_path / "killed"
     process = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -115,7 +146,9 @@ def test_killed_and_resumed_is_the_same_bytes(corpus: str, tmp_path: Path) -> No
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (out / "results.json").exists()
-    subprocess.run([sys.executable, "-m", "topicscope", "pretrain", "--resume", "--out", str(out)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "topicscope", "pretrain", "--resume", "--out", str(out)], check=True, capture_output=True
+    )
     whole, killed = (files(tmp_path / name) for name in ("whole", "killed"))
     assert set(whole) == set(killed)
     assert [name for name in whole if whole[name] != killed[name] and name != "report.html"] == []
@@ -150,12 +183,16 @@ def test_models_load_with_the_library_and_can_be_probed(whole: Path) -> None:
     end = transformers.AutoModelForMaskedLM.from_pretrained(whole / "model")
     assert all(torch.equal(a, b) for a, b in zip(last.parameters(), end.parameters(), strict=True))
     first = load_model(whole / "checkpoints" / "step-000000")
-    assert float(first.model.encoder.layer[0].attention.self.key.weight.detach().norm()) == pytest.approx(read_metrics(whole)["norm_key_0"][0], rel=1e-6)
+    assert float(first.model.encoder.layer[0].attention.self.key.weight.detach().norm()) == pytest.approx(
+        read_metrics(whole)["norm_key_0"][0], rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("architecture", ["roberta", "albert", "electra", "bart"])
 def test_every_architecture_trains(architecture: str, corpus: str, tmp_path: Path) -> None:
-    run = pretrain(small.config(corpus, steps=30, model={"architecture": architecture}, optimizer={"lr": 0.005}), tmp_path / "run")
+    run = pretrain(
+        small.config(corpus, steps=30, model={"architecture": architecture}, optimizer={"lr": 0.005}), tmp_path / "run"
+    )
     assert run.metrics["loss"][-6:-1].mean() < run.metrics["loss"][0] - 0.3
     load_model(tmp_path / "run" / "model")  # gives its attention
     layer = next(iter(run.results["layers"]))
@@ -165,7 +202,13 @@ def test_every_architecture_trains(architecture: str, corpus: str, tmp_path: Pat
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_other_tokenizers_and_sgd(kind: str, corpus: str) -> None:
     size = {"bpe": 330, "unigram": 60}[kind]
-    run = pretrain(small.config(corpus, tokenizer={"train": kind, "vocab_size": size}, optimizer={"name": "sgd", "lr": 0.5, "momentum": 0.9, "warmup": 5}))
+    run = pretrain(
+        small.config(
+            corpus,
+            tokenizer={"train": kind, "vocab_size": size},
+            optimizer={"name": "sgd", "lr": 0.5, "momentum": 0.9, "warmup": 5},
+        )
+    )
     assert run.results["vocabulary"] == size
     assert run.metrics["loss"][-6:-1].mean() < run.metrics["loss"][0]
     assert run.metrics["lr"][:6].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.5])
@@ -174,7 +217,15 @@ def test_other_tokenizers_and_sgd(kind: str, corpus: str) -> None:
 def test_micro_batches_add_up_to_the_batch(corpus: str) -> None:
     """Without dropout it does not matter how a batch is parted, but for rounding; masks are drawn by micro-batch, so compare what they make of one."""
     one, two = (
-        pretrain(small.config(corpus, steps=1, micro_batch=micro, model={"dropout": 0.0}, masking={"p_mask": 1.0, "p_correct": 1.0, "p_random": 0.0}))
+        pretrain(
+            small.config(
+                corpus,
+                steps=1,
+                micro_batch=micro,
+                model={"dropout": 0.0},
+                masking={"p_mask": 1.0, "p_correct": 1.0, "p_random": 0.0},
+            )
+        )
         for micro in (8, 2)
     )
     assert one.metrics["loss"][0] == pytest.approx(two.metrics["loss"][0], rel=1e-6)
@@ -185,9 +236,24 @@ def test_micro_batches_add_up_to_the_batch(corpus: str) -> None:
 def test_two_processes_give_the_same_loss_curve(whole: Path, corpus: str, tmp_path: Path) -> None:
     """With dropout, and to 1e-4: as accelerate starts them."""
     (tmp_path / "config.yaml").write_bytes((whole / "config.yaml").read_bytes())
-    launcher = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1", "--main_process_port", "0"]
+    launcher = [
+        sys.executable,
+        "-m",
+        "accelerate.commands.launch",
+        "--multi_gpu",
+        "--num_processes",
+        "2",
+        "--num_machines",
+        "1",
+        "--main_process_port",
+        "0",
+    ]
     launcher += ["--mixed_precision", "no", "--dynamo_backend", "no", "-m", "topicscope", "pretrain"]
-    done = subprocess.run([*launcher, "--config", str(tmp_path / "config.yaml"), "--out", str(tmp_path / "run"), "--json"], capture_output=True, text=True)
+    done = subprocess.run(
+        [*launcher, "--config", str(tmp_path / "config.yaml"), "--out", str(tmp_path / "run"), "--json"],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "run" / "environment.json").read_text())["processes"] == 2
     one, two = read_metrics(whole), read_metrics(tmp_path / "run")
@@ -218,7 +284,22 @@ def test_a_run_that_diverges_says_so(corpus: str, tmp_path: Path) -> None:
 
 
 def test_a_short_run_has_a_page_without_rotation(corpus: str, tmp_path: Path) -> None:
-    arguments = ["--steps", "5", "--layers", "2", "--heads", "2", "--dim", "16", "--length", "24", "--batch-size", "8", "--vocab-size", "120"]
+    arguments = [
+        "--steps",
+        "5",
+        "--layers",
+        "2",
+        "--heads",
+        "2",
+        "--dim",
+        "16",
+        "--length",
+        "24",
+        "--batch-size",
+        "8",
+        "--vocab-size",
+        "120",
+    ]
     done = topicscope("pretrain", "--corpus", corpus, *arguments, "--out", str(tmp_path / "run"), "--json")
     assert json.loads(done.stdout)["steps"] == 5
     page = (tmp_path / "run" / "report.html").read_text()
@@ -230,13 +311,13 @@ def test_a_folder_in_use_is_not_touched_by_force(whole: Path, corpus: str, tmp_p
     out = tmp_path / "run"
     shutil.copytree(whole, out)
     before = files(out)
-    with runs.lock(out), pytest.raises(InputError, match="another process is writing"):
+    with folders.lock(out), pytest.raises(InputError, match="another process is writing"):
         pretrain(small.config(corpus, seed=9), out, force=True)
     assert files(out) == before
     sandbox = build_config({"steps": 5, "data": {"documents": 50, "dev_documents": 10}, "floors": False})
     train(sandbox, tmp_path / "sandbox")
     stored = files(tmp_path / "sandbox")
-    with runs.lock(tmp_path / "sandbox"), pytest.raises(InputError, match="another process is writing"):
+    with folders.lock(tmp_path / "sandbox"), pytest.raises(InputError, match="another process is writing"):
         train(sandbox, tmp_path / "sandbox", force=True)
     assert files(tmp_path / "sandbox") == stored
 
@@ -261,7 +342,11 @@ def test_a_text_that_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:
 
 def test_a_start_that_fails_leaves_nothing_in_the_way(corpus: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    for wrong in ({"tokenizer": {"vocab_size": 9000}}, {"tokenizer": {"existing": "/no/such/folder"}}, {"batch_size": 6000}):
+    for wrong in (
+        {"tokenizer": {"vocab_size": 9000}},
+        {"tokenizer": {"existing": "/no/such/folder"}},
+        {"batch_size": 6000},
+    ):
         with pytest.raises(InputError):
             pretrain(small.config(corpus, **wrong), out)
         assert list(out.iterdir()) == []
@@ -282,7 +367,23 @@ def test_a_corpus_without_text_says_so(tmp_path: Path) -> None:
 
 def test_the_command_writes_figure_5_and_speaks_json(corpus: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    arguments = ["pretrain", "--corpus", corpus, "--steps", "12", "--layers", "2", "--heads", "2", "--dim", "16", "--length", "24", "--batch-size", "8"]
+    arguments = [
+        "pretrain",
+        "--corpus",
+        corpus,
+        "--steps",
+        "12",
+        "--layers",
+        "2",
+        "--heads",
+        "2",
+        "--dim",
+        "16",
+        "--length",
+        "24",
+        "--batch-size",
+        "8",
+    ]
     arguments += ["--vocab-size", "120", "--out", str(out), "--runs", "2", "--checkpoints", "none"]
     done = topicscope(*arguments, "--json")
     assert [run["seed"] for run in json.loads(done.stdout)] == [0, 1]
@@ -322,6 +423,8 @@ def test_no_corpus_is_one_line(tmp_path: Path) -> None:
 
 
 def test_texts_and_a_tokenizer_that_the_caller_has(tmp_path: Path) -> None:
-    run = pretrain(small.config("nowhere.txt", steps=3), tmp_path / "run", texts=small.texts(), tokenizer=small.tokenizer())
+    run = pretrain(
+        small.config("nowhere.txt", steps=3), tmp_path / "run", texts=small.texts(), tokenizer=small.tokenizer()
+    )
     assert run.status == "done"
     assert run.tokenizer.get_vocab() == small.tokenizer().get_vocab()

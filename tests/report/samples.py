@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from topicscope.paper.outcome import Figure, Heat, Lines, Panel, Points, Series, TableData
+from topicscope.figures.panels import Figure, Heat, Lines, Panel, Points, Series, TableData
 from topicscope.report.page import Section
 
 EVIL = """<script>window.hacked=1</script> & "double" 'single' <b>$x$</b> %{y}"""
@@ -24,12 +24,19 @@ def value(row: int, column: int) -> float:
 
 def word_heat(title: str = "Squared loss, SGD") -> Heat:
     z = [[value(row, column) for column in range(SIZE)] for row in range(SIZE)]
-    return Heat(title, z, "topic of the input word", "topic of the output word", topics=TOPICS, words_per_topic=WORDS_PER_TOPIC)
+    return Heat(
+        title, z, "topic of the input word", "topic of the output word", topics=TOPICS, words_per_topic=WORDS_PER_TOPIC
+    )
 
 
 def word_figure() -> Figure:
     titles = ["Cross-entropy, SGD", "Cross-entropy, Adam", "Squared loss, SGD", "Squared loss, Adam"]
-    return Figure("words", "The value matrix after training", "Four heat maps with bright blocks on the diagonal.", [word_heat(title) for title in titles])
+    return Figure(
+        "words",
+        "The value matrix after training",
+        "Four heat maps with bright blocks on the diagonal.",
+        [word_heat(title) for title in titles],
+    )
 
 
 def landscape_figure() -> Figure:
@@ -38,14 +45,31 @@ def landscape_figure() -> Figure:
     for tau in (20, 40, 60, 80):
         z = [[math.log10(beta / tau) ** 2 + 0.1 * math.log10(alpha) for beta in grid] for alpha in grid]
         z[0][0] = math.nan
-        panels.append(Heat(f"τ = {tau}", z, "beta", "alpha", x=grid, y=grid, log=True, high=5.0, marks=[(float(tau), 0.01, "lowest"), (1e9, 1.0, "theory")]))
+        panels.append(
+            Heat(
+                f"τ = {tau}",
+                z,
+                "beta",
+                "alpha",
+                x=grid,
+                y=grid,
+                log=True,
+                high=5.0,
+                marks=[(float(tau), 0.01, "lowest"), (1e9, 1.0, "theory")],
+            )
+        )
     return Figure("landscape", "Loss landscape", "Four landscapes, dark where the loss is low.", panels, columns=4)
 
 
 def curves_figure() -> Figure:
     steps = [float(step) for step in range(0, 1000, 20)]
     grouped = [
-        Series(f"{part}, seed {seed}", steps, [(1 + 0.1 * seed) * 6 / (1 + math.exp((middle - step) / 60)) for step in steps], group=part)
+        Series(
+            f"{part}, seed {seed}",
+            steps,
+            [(1 + 0.1 * seed) * 6 / (1 + math.exp((middle - step) / 60)) for step in steps],
+            group=part,
+        )
         for part, middle in (("key", 600), ("query", 550), ("value", 120))
         for seed in range(3)
     ]
@@ -55,8 +79,19 @@ def curves_figure() -> Figure:
     plain = Series("plain", x, [0.5, 0.2, 0.2, 0.1], markers=True)
     bands = [(0.0, 300.0, "first stage"), (300.0, math.inf, "second stage")]
     panels: list[Panel] = [
-        Lines("Norms: which part moves first?", grouped, "step", "Frobenius norm", bands=bands, levels=[(5.0, "theory")]),
-        Lines(EVIL, [with_interval, plain], "documents", EVIL, log_x=True, log_y=True, bands=[(0.0, 10.0, "few")], levels=[(0.02, "floor"), (0.2, "chance")]),
+        Lines(
+            "Norms: which part moves first?", grouped, "step", "Frobenius norm", bands=bands, levels=[(5.0, "theory")]
+        ),
+        Lines(
+            EVIL,
+            [with_interval, plain],
+            "documents",
+            EVIL,
+            log_x=True,
+            log_y=True,
+            bands=[(0.0, 10.0, "few")],
+            levels=[(0.02, "floor"), (0.2, "chance")],
+        ),
     ]
     return Figure("curves", EVIL, EVIL, panels)
 
@@ -69,7 +104,11 @@ def points_figure() -> Figure:
         Series("without interval", [0.0, 2.0], [0.05, 0.06]),
     ]
     return Figure(
-        "points", "Means by optimiser", "Same-topic means lie above the others.", [Points("Means", categories, series, "mean entry", [(0.0, "zero")])], 1
+        "points",
+        "Means by optimiser",
+        "Same-topic means lie above the others.",
+        [Points("Means", categories, series, "mean entry", [(0.0, "zero")])],
+        1,
     )
 
 
@@ -85,17 +124,57 @@ def figures() -> list[Figure]:
 
 
 def sections() -> list[Section]:
-    table = TableData("Means by word relation", ["loss", "same topic", EVIL], [["squared", "0.108", "-0.0120"], ["cross-entropy", "0.31 ± 0.02", EVIL]])
+    table = TableData(
+        "Means by word relation",
+        ["loss", "same topic", EVIL],
+        [["squared", "0.108", "-0.0120"], ["cross-entropy", "0.31 ± 0.02", EVIL]],
+    )
     wide = TableData("A wide table", [f"column {i}" for i in range(20)], [[f"{i / 7:.6f}" for i in range(20)]])
     shown = figures()
     return [
         Section(
-            "figure-2", "The value matrix has blocks of the topics.", "Same-topic mean above different-topic mean in all four.", "blocks in all four panels",
-            "0.1081", "0.1079 ± 0.0003", "reproduced", "All four panels show the blocks.", 63.2, "topicscope paper figure-2",
-            {"topics": 10, "optimiser": {"name": "sgd", "lr": 0.01}}, shown[:2], [table],
+            "figure-2",
+            "The value matrix has blocks of the topics.",
+            "Same-topic mean above different-topic mean in all four.",
+            "blocks in all four panels",
+            "0.1081",
+            "0.1079 ± 0.0003",
+            "reproduced",
+            "All four panels show the blocks.",
+            63.2,
+            "topicscope paper figure-2",
+            {"topics": 10, "optimiser": {"name": "sgd", "lr": 0.01}},
+            shown[:2],
+            [table],
         ),
         Section(
-            "figure 4", f"Two stages. {EVIL}", EVIL, EVIL, EVIL, EVIL, "not reproduced", EVIL, 1234.5, EVIL, {"note": EVIL}, shown[2:4], [wide],
+            "figure 4",
+            f"Two stages. {EVIL}",
+            EVIL,
+            EVIL,
+            EVIL,
+            EVIL,
+            "not reproduced",
+            EVIL,
+            1234.5,
+            EVIL,
+            {"note": EVIL},
+            shown[2:4],
+            [wide],
         ),
-        Section("figure 4", "On Wikipedia.", "", "", "", "", "skipped", "No data on this machine.", 0.0, "topicscope paper wiki", {}, shown[4:], []),
-    ]  # fmt: skip
+        Section(
+            "figure 4",
+            "On Wikipedia.",
+            "",
+            "",
+            "",
+            "",
+            "skipped",
+            "No data on this machine.",
+            0.0,
+            "topicscope paper wiki",
+            {},
+            shown[4:],
+            [],
+        ),
+    ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.report import samples
-from topicscope.paper.outcome import Figure, Heat, Lines, Series
+from topicscope.figures.panels import Figure, Heat, Lines, Series
 from topicscope.report.figures import draw_figure, write_csv
 from topicscope.report.layout import pens, placed_marks, topic_ticks
 
@@ -40,8 +40,13 @@ def test_heat_csv_has_the_positions(tmp_path: Path) -> None:
     figure = samples.plain_figure()
     read = rows(write_csv(figure, tmp_path)[1])
     assert [(float(row["x"]), int(row["y"]), float(row["value"])) for row in read] == [
-        (1.0, 0, 0.1), (4.0, 0, 0.2), (1.0, 1, 0.3), (4.0, 1, 0.4), (1.0, 2, 0.5), (4.0, 2, 0.6),
-    ]  # fmt: skip
+        (1.0, 0, 0.1),
+        (4.0, 0, 0.2),
+        (1.0, 1, 0.3),
+        (4.0, 1, 0.4),
+        (1.0, 2, 0.5),
+        (4.0, 2, 0.6),
+    ]
 
 
 def test_lines_csv_has_every_curve_and_interval(tmp_path: Path) -> None:
@@ -53,7 +58,10 @@ def test_lines_csv_has_every_curve_and_interval(tmp_path: Path) -> None:
             none: list[Any] = [None] * len(series.x)
             low, high = series.low or none, series.high or none
             expected += [(series.name, *numbers) for numbers in zip(series.x, series.y, low, high, strict=True)]
-        read = [(row["series"], *(float(row[key]) if row[key] else None for key in ("x", "y", "low", "high"))) for row in rows(path)]
+        read = [
+            (row["series"], *(float(row[key]) if row[key] else None for key in ("x", "y", "low", "high")))
+            for row in rows(path)
+        ]
         assert read == expected
 
 
@@ -62,7 +70,10 @@ def test_points_csv_names_the_categories(tmp_path: Path) -> None:
     assert rows(path)[1] == {"series": "same topic", "x": "Adam & friends", "y": "0.12", "low": "0.1", "high": "0.15"}
 
 
-@pytest.mark.parametrize(("topics", "labels"), [(4, ["1", "2", "3", "4"]), (100, [f"{t}" for t in range(1, 101, 10)]), (15, [f"{t}" for t in range(1, 16, 2)])])
+@pytest.mark.parametrize(
+    ("topics", "labels"),
+    [(4, ["1", "2", "3", "4"]), (100, [f"{t}" for t in range(1, 101, 10)]), (15, [f"{t}" for t in range(1, 16, 2)])],
+)
 def test_topic_ticks_stand_in_the_middle_and_are_few(topics: int, labels: list[str]) -> None:
     ticks = topic_ticks(Heat("", [], topics=topics, words_per_topic=3), topics * 3 + 1)
     assert ticks is not None
@@ -76,7 +87,12 @@ def test_an_axis_that_is_not_of_words_has_no_topic_ticks() -> None:
 
 
 def test_groups_share_a_pen_and_parts_keep_their_colour() -> None:
-    series = [Series("a", [0], [0], group="one"), Series("b", [0], [0], group="one"), Series("c", [0], [0]), Series("key", [0], [0])]
+    series = [
+        Series("a", [0], [0], group="one"),
+        Series("b", [0], [0], group="one"),
+        Series("c", [0], [0]),
+        Series("key", [0], [0]),
+    ]
     chosen = pens(Figure("x", "", "", [Lines("", series)]))
     assert set(chosen) == {"one", "c", "key"}
     assert len({pen.colour for pen in chosen.values()}) == 3

@@ -15,7 +15,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.report import samples
-from topicscope.paper.outcome import Figure, Heat, Lines, Series
+from topicscope.figures.panels import Figure, Heat, Lines, Series
 from topicscope.report.layout import pens
 from topicscope.report.page import Section, anchors, write_page
 from topicscope.report.specs import panel_spec, shared_keys
@@ -39,7 +39,12 @@ def browser(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[we
 
 
 def resize(browser: webdriver.Chrome, width: int, height: int) -> None:
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}  # a window cannot be as narrow as a phone
+    size = {
+        "width": width,
+        "height": height,
+        "deviceScaleFactor": 1,
+        "mobile": False,
+    }  # a window cannot be as narrow as a phone
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
@@ -86,7 +91,9 @@ def test_numbers_are_rounded_and_gaps_are_null() -> None:
 def test_seventy_large_heat_maps_would_fit() -> None:
     """Panels of 10 topics of 10 words with numbers that are long to write, beside plotly itself."""
     side = 101
-    heat = Heat("", [[-0.0123456789 / (1 + i + j) for j in range(side)] for i in range(side)], topics=10, words_per_topic=10)
+    heat = Heat(
+        "", [[-0.0123456789 / (1 + i + j) for j in range(side)] for i in range(side)], topics=10, words_per_topic=10
+    )
     panel = len(json.dumps(panel_spec(heat, {}), separators=(",", ":")))
     assert 70 * panel + len(get_plotlyjs().encode()) < MOST_BYTES
 
@@ -95,7 +102,10 @@ def test_seventy_large_heat_maps_would_fit() -> None:
 def test_every_figure_is_drawn_without_errors(browser: webdriver.Chrome) -> None:
     assert drawn(browser) == PLOTS
     assert complaints(browser) == []
-    assert script(browser, "return [...document.querySelectorAll('.plot')].every(plot => plot.clientWidth > 150 && plot.clientHeight > 150)")
+    assert script(
+        browser,
+        "return [...document.querySelectorAll('.plot')].every(plot => plot.clientWidth > 150 && plot.clientHeight > 150)",
+    )
 
 
 @needs_browser
@@ -104,40 +114,64 @@ def test_injected_text_is_shown_and_not_run(browser: webdriver.Chrome) -> None:
     assert browser.title == TITLE
     assert script(browser, "return document.querySelector('h1').textContent") == TITLE
     assert script(browser, "return document.querySelectorAll('main b').length") == 0
-    shown = script(browser, "return [...document.querySelectorAll('.lines .legendtext')].map(text => text.textContent).join('|')")
+    shown = script(
+        browser, "return [...document.querySelectorAll('.lines .legendtext')].map(text => text.textContent).join('|')"
+    )
     assert "<script>window.hacked=1</script>" in shown
     assert "<b>$x$</b> %{y}" in shown
 
 
 @needs_browser
 def test_contents_lead_to_sections(browser: webdriver.Chrome) -> None:
-    links = script(browser, "return [...document.querySelectorAll('nav a, .verdicts a')].map(link => link.getAttribute('href'))")
+    links = script(
+        browser, "return [...document.querySelectorAll('nav a, .verdicts a')].map(link => link.getAttribute('href'))"
+    )
     assert len(links) == 1 + 2 * len(samples.sections())
     assert all(script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links)
-    ids = script(browser, "return [...document.querySelectorAll('main [id], header [id]')].map(element => element.id).filter(id => !id.includes('js-plotly'))")
+    ids = script(
+        browser,
+        "return [...document.querySelectorAll('main [id], header [id]')].map(element => element.id).filter(id => !id.includes('js-plotly'))",
+    )
     named = [name for name in ids if name.startswith("claim-")]
     assert len(named) == len(set(named))
 
 
 @needs_browser
 def test_verdicts_come_first_in_words(browser: webdriver.Chrome) -> None:
-    rows = script(browser, "return [...document.querySelectorAll('.verdicts tbody tr')].map(row => [...row.cells].map(cell => cell.textContent.trim()))")
+    rows = script(
+        browser,
+        "return [...document.querySelectorAll('.verdicts tbody tr')].map(row => [...row.cells].map(cell => cell.textContent.trim()))",
+    )
     assert rows[0] == [
-        "figure-2", "The value matrix has blocks of the topics.", "blocks in all four panels", "0.1081", "0.1079 ± 0.0003", "✓ reproduced", "63",
-    ]  # fmt: skip
-    assert [row[5] for row in rows] == ["✓ reproduced", "✗ not reproduced", "– skipped"]  # noqa: RUF001
+        "figure-2",
+        "The value matrix has blocks of the topics.",
+        "blocks in all four panels",
+        "0.1081",
+        "0.1079 ± 0.0003",
+        "✓ reproduced",
+        "63",
+    ]
+    assert [row[5] for row in rows] == ["✓ reproduced", "✗ not reproduced", "– skipped"]
     assert script(browser, "return document.querySelector('main > section').id") == "verdicts"
 
 
 @needs_browser
 def test_every_figure_has_its_words(browser: webdriver.Chrome) -> None:
     figures = [figure for section in samples.sections() for figure in section.figures]
-    assert script(browser, "return [...document.querySelectorAll('.panels')].map(panels => panels.getAttribute('aria-label'))") == [f.alt for f in figures]
-    assert script(browser, "return [...document.querySelectorAll('figcaption')].map(caption => caption.textContent)") == [f.alt for f in figures]
-    labels = script(browser, "return [...document.querySelectorAll('.plot')].map(plot => plot.getAttribute('aria-label'))")
+    assert script(
+        browser, "return [...document.querySelectorAll('.panels')].map(panels => panels.getAttribute('aria-label'))"
+    ) == [f.alt for f in figures]
+    assert script(
+        browser, "return [...document.querySelectorAll('figcaption')].map(caption => caption.textContent)"
+    ) == [f.alt for f in figures]
+    labels = script(
+        browser, "return [...document.querySelectorAll('.plot')].map(plot => plot.getAttribute('aria-label'))"
+    )
     assert labels == [f"{panel.title}. {f.alt}" for f in figures for panel in f.panels]
     assert script(browser, "return document.documentElement.lang") == "en"
-    assert script(browser, "return [...document.querySelectorAll('th')].every(cell => ['row', 'col'].includes(cell.scope))")
+    assert script(
+        browser, "return [...document.querySelectorAll('th')].every(cell => ['row', 'col'].includes(cell.scope))"
+    )
 
 
 def hover(browser: webdriver.Chrome, plot: str, right: float, down: float) -> str:
@@ -145,7 +179,9 @@ def hover(browser: webdriver.Chrome, plot: str, right: float, down: float) -> st
     script(browser, "document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", plot)
     area = browser.find_element("css selector", f"{plot} .nsewdrag")
     size = area.rect
-    ActionChains(browser).move_to_element_with_offset(area, round((right - 0.5) * size["width"]), round((down - 0.5) * size["height"])).perform()
+    ActionChains(browser).move_to_element_with_offset(
+        area, round((right - 0.5) * size["width"]), round((down - 0.5) * size["height"])
+    ).perform()
     look = "return [...document.querySelectorAll(`${arguments[0]} .hoverlayer .hovertext`)].map(label => label.textContent).join('|')"
     return str(WebDriverWait(browser, 5).until(lambda _: script(browser, look, plot)))
 
@@ -153,10 +189,21 @@ def hover(browser: webdriver.Chrome, plot: str, right: float, down: float) -> st
 @needs_browser
 @pytest.mark.parametrize(
     ("row", "column", "expected"),
-    [(2, 11, "word 2 (topic 1) × word 11 (topic 4): "), (9, 7, "word 9 (topic 3) × word 7 (topic 3): "), (0, 3, "[MASK] × word 3 (topic 1): ")],  # noqa: RUF001
+    [
+        (2, 11, "word 2 (topic 1) × word 11 (topic 4): "),
+        (9, 7, "word 9 (topic 3) × word 7 (topic 3): "),
+        (0, 3, "[MASK] × word 3 (topic 1): "),
+    ],
 )
-def test_a_heat_map_names_words_topics_and_value(browser: webdriver.Chrome, row: int, column: int, expected: str) -> None:
-    shown = hover(browser, "#claim-figure-2-figure-1 .panel:nth-child(1) .plot", (column + 0.5) / samples.SIZE, (row + 0.5) / samples.SIZE)
+def test_a_heat_map_names_words_topics_and_value(
+    browser: webdriver.Chrome, row: int, column: int, expected: str
+) -> None:
+    shown = hover(
+        browser,
+        "#claim-figure-2-figure-1 .panel:nth-child(1) .plot",
+        (column + 0.5) / samples.SIZE,
+        (row + 0.5) / samples.SIZE,
+    )
     assert shown == f"{expected}{samples.value(row, column):.3g}"
 
 
@@ -164,7 +211,9 @@ def test_a_heat_map_names_words_topics_and_value(browser: webdriver.Chrome, row:
 def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None:
     curve = "#claim-figure-4-figure-1 .panel:nth-child(1) .plot"
     x_axis, y_axis = script(
-        browser, "const full = document.querySelector(arguments[0])._fullLayout; return [full.xaxis.range.slice(), full.yaxis.range.slice()]", curve
+        browser,
+        "const full = document.querySelector(arguments[0])._fullLayout; return [full.xaxis.range.slice(), full.yaxis.range.slice()]",
+        curve,
     )
     place = (200 - x_axis[0]) / (x_axis[1] - x_axis[0]), 1 - (0 - y_axis[0]) / (y_axis[1] - y_axis[0])
     assert re.fullmatch(r"(key|query), seed \dstep: \d+0\.?\d*e?-?\d*", hover(browser, curve, *place))
@@ -200,7 +249,13 @@ def test_the_body_does_not_scroll_sideways(browser: webdriver.Chrome, width: int
     try:
         WebDriverWait(browser, 10).until(lambda _: script(browser, fits))
         assert script(browser, "return innerWidth") == width
-        assert script(browser, "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - document.documentElement.clientWidth") == 0
+        assert (
+            script(
+                browser,
+                "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - document.documentElement.clientWidth",
+            )
+            == 0
+        )
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
@@ -222,13 +277,18 @@ def test_it_prints_light(browser: webdriver.Chrome) -> None:
 
 def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> None:
     def figure(columns: int, odd: bool = False) -> Figure:
-        panels = [Lines(f"p{i}", [Series("a <b>", [0, 1], [0, 1]), Series("c" if not (odd and i) else "d", [0, 1], [1, 0])]) for i in range(4)]
+        panels = [
+            Lines(f"p{i}", [Series("a <b>", [0, 1], [0, 1]), Series("c" if not (odd and i) else "d", [0, 1], [1, 0])])
+            for i in range(4)
+        ]
         return Figure("f", "title", "alt", list(panels), columns)
 
     assert [name for name, _, _ in shared_keys(figure(4), pens(figure(4)))] == ["a <b>", "c"]
     assert shared_keys(figure(2), pens(figure(2))) == []  # wide panels have their own
     assert shared_keys(figure(4, odd=True), pens(figure(4, odd=True))) == []  # not the same curves
-    section = Section("x", "claim", "-", "-", "-", "-", "skipped", "-", 0.0, "command", {}, [figure(4)], [], judged=False)
+    section = Section(
+        "x", "claim", "-", "-", "-", "-", "skipped", "-", 0.0, "command", {}, [figure(4)], [], judged=False
+    )
     write_page(tmp_path / "page.html", "t", "i", [section])
     page = (tmp_path / "page.html").read_text()
     assert page.count('<span class="key"') == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from topicscope.sweep import Grid, build_grid
+from topicscope.sweeps import Grid, build_grid
 
 BASE = {
     "steps": 60,
@@ -19,7 +19,11 @@ LONG = {"base": {**BASE, "steps": 1500}, "axes": {"batch_size": [10, 12, 14, 16]
 
 
 def small(**axes: Any) -> Grid:
-    chosen = axes or {"optimizer.lr": {"log": [0.001, 0.1], "points": 3}, "model.init_scale": [0.001, 0.1], "seed": {"seeds": 2}}
+    chosen = axes or {
+        "optimizer.lr": {"log": [0.001, 0.1], "points": 3},
+        "model.init_scale": [0.001, 0.1],
+        "seed": {"seeds": 2},
+    }
     return build_grid({"base": BASE, "axes": chosen})
 
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from tests.sweep.common import BASE, LONG, files
-from topicscope.sweep import build_grid, points, sweep
+from topicscope.sweeps import build_grid, points, sweep
 
 TOPICSCOPE = (sys.executable, "-m", "topicscope")
 
@@ -75,14 +75,27 @@ def is_worker(process: psutil.Process) -> bool:
 
 
 def begun(folder: Path, count: int) -> bool:
-    return (folder / "points").is_dir() and sum(not path.name.startswith(".") for path in (folder / "points").iterdir()) >= count
+    return (folder / "points").is_dir() and sum(
+        not path.name.startswith(".") for path in (folder / "points").iterdir()
+    ) >= count
 
 
 @pytest.mark.parametrize("engine", ["local", "ray"])
 def test_a_killed_driver_is_gone_on_with(tmp_path: Path, grid_file: Path, whole: dict[str, bytes], engine: str) -> None:
     if engine == "ray":
         pytest.importorskip("ray", reason="needs ray")
-    command = (*TOPICSCOPE, "sweep", str(grid_file), "--engine", engine, "--workers", "1", "--out", str(tmp_path / "sweep"), "--json")
+    command = (
+        *TOPICSCOPE,
+        "sweep",
+        str(grid_file),
+        "--engine",
+        engine,
+        "--workers",
+        "1",
+        "--out",
+        str(tmp_path / "sweep"),
+        "--json",
+    )
     driver = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     limit = time.monotonic() + 300
     while not begun(tmp_path / "sweep", 4):
@@ -94,7 +107,9 @@ def test_a_killed_driver_is_gone_on_with(tmp_path: Path, grid_file: Path, whole:
     driver.kill()
     driver.wait()
     psutil.wait_procs(workers, timeout=30)
-    assert not [worker for worker in workers if worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE]  # none goes on by itself
+    assert not [
+        worker for worker in workers if worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE
+    ]  # none goes on by itself
     assert len(files(tmp_path / "sweep")) < len(whole)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     assert files(tmp_path / "sweep") == whole
@@ -114,7 +129,9 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")
-def test_a_ray_node_that_goes_and_a_ray_worker_that_dies_lose_nothing(tmp_path: Path, whole: dict[str, bytes], cluster: Any) -> None:
+def test_a_ray_node_that_goes_and_a_ray_worker_that_dies_lose_nothing(
+    tmp_path: Path, whole: dict[str, bytes], cluster: Any
+) -> None:
     node = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
     killed: list[int] = []
@@ -140,7 +157,10 @@ def test_a_full_disk_is_no_fault_of_a_point(tmp_path: Path) -> None:
     alone = shutil.which("unshare")
     if alone is None or subprocess.run([alone, "-rm", "true"], capture_output=True).returncode != 0:
         pytest.skip("needs unshare -rm, to mount a small tmpfs")
-    grid: dict[str, Any] = {"base": BASE, "axes": {"optimizer.lr": {"log": [0.001, 0.1], "points": 10}, "seed": {"seeds": 2}}}
+    grid: dict[str, Any] = {
+        "base": BASE,
+        "axes": {"optimizer.lr": {"log": [0.001, 0.1], "points": 10}, "seed": {"seeds": 2}},
+    }
     (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
     (tmp_path / "small").mkdir()
     run = f"{' '.join(TOPICSCOPE)} sweep grid.yaml --engine serial --out small/sweep --json"

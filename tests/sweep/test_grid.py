@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from topicscope import RunConfig, build_config
-from topicscope.errors import InputError
-from topicscope.sweep import build_grid, grid_of, read_grid
-from topicscope.sweep.tasks import pack
+from topicscope.ground.errors import InputError
+from topicscope.sweeps import build_grid, grid_of, read_grid
+from topicscope.sweeps.tasks import pack
 
 BASE = {"steps": 20, "data": {"documents": 100, "dev_documents": 20}}
 
@@ -33,12 +33,23 @@ def test_axes_are_written_out_in_order() -> None:
     assert grid.axes["seed"] == [5, 6]
     assert len(grid.points) == 3 * 2 * 2 * 2
     assert [point.config["batch_size"] for point in grid.points[:4]] == [10, 20, 10, 20]  # the last axis moves fastest
-    assert {(p.config["objective"]["loss"], p.config["batch_size"]) for p in grid.points} == {("squared", 10), ("cross-entropy", 20)}
+    assert {(p.config["objective"]["loss"], p.config["batch_size"]) for p in grid.points} == {
+        ("squared", 10),
+        ("cross-entropy", 20),
+    }
     first = grid.points[0]
     assert (
         first.config
         == build_config(
-            {**BASE, "optimizer": {"lr": 0.001}, "masking": {"p_mask": 0.1}, "seed": 5, "objective": {"loss": "squared"}, "batch_size": 10, "device": "cpu"}
+            {
+                **BASE,
+                "optimizer": {"lr": 0.001},
+                "masking": {"p_mask": 0.1},
+                "seed": 5,
+                "objective": {"loss": "squared"},
+                "batch_size": 10,
+                "device": "cpu",
+            }
         ).as_dict()
     )
     assert len({point.name for point in grid.points}) == 24
@@ -48,7 +59,12 @@ def test_axes_that_move_together_show_each_value_once() -> None:
     pairs = {"optimizer.name": ["adam", "adam", "sgd", "sgd"], "optimizer.lr": [0.01, 0.1, 0.1, 0.03]}
     grid = build_grid({"base": BASE, "zipped": [pairs]})
     assert grid.axes == {"optimizer.name": ["adam", "sgd"], "optimizer.lr": [0.01, 0.03, 0.1]}
-    assert [(p.axes["optimizer.name"], p.axes["optimizer.lr"]) for p in grid.points] == [("adam", 0.01), ("adam", 0.1), ("sgd", 0.1), ("sgd", 0.03)]
+    assert [(p.axes["optimizer.name"], p.axes["optimizer.lr"]) for p in grid.points] == [
+        ("adam", 0.01),
+        ("adam", 0.1),
+        ("sgd", 0.1),
+        ("sgd", 0.03),
+    ]
 
 
 def test_names_are_of_what_a_point_is() -> None:
@@ -63,7 +79,11 @@ def test_names_are_of_what_a_point_is() -> None:
 
 
 def test_packs_depend_on_the_grid_alone() -> None:
-    axes = {"objective.loss": ["squared", "cross-entropy"], "optimizer.lr": {"log": [1e-3, 0.1], "points": 5}, "seed": {"seeds": 2}}
+    axes = {
+        "objective.loss": ["squared", "cross-entropy"],
+        "optimizer.lr": {"log": [1e-3, 0.1], "points": 5},
+        "seed": {"seeds": 2},
+    }
     tasks = pack(build_grid({"base": BASE, "axes": axes}))
     assert [len(task.points) for task in tasks] == [8, 2, 8, 2]  # eight share a program; losses do not mix
     assert all(len({p.config["objective"]["loss"] for p in task.points}) == 1 for task in tasks)
@@ -77,7 +97,10 @@ def test_packs_depend_on_the_grid_alone() -> None:
         ({"axes": {"optimizer.lrr": [1]}}, "unknown key 'optimizer.lrr'; did you mean 'lr'?"),
         ({"axes": {"optimizer.lr": []}}, "axis 'optimizer.lr' is empty"),
         ({"axes": {"seed": [0, 1]}, "zipped": [{"seed": [2, 3]}]}, "axis 'seed' is there more than once"),
-        ({"zipped": [{"seed": [1, 2], "batch_size": [1, 2, 3]}]}, "as many values each; there are seed 2, batch_size 3"),
+        (
+            {"zipped": [{"seed": [1, 2], "batch_size": [1, 2, 3]}]},
+            "as many values each; there are seed 2, batch_size 3",
+        ),
         ({"axes": {"optimizer.lr": {"log": [0, 1], "points": 3}}}, "needs ends above zero"),
         ({"axes": {"optimizer.lr": {"log": [0.1, 1]}}}, "expected a list"),
         ({"axes": {"optimizer.lr": 3}}, "expected a list"),

@@ -14,11 +14,11 @@ from tests.language.test_models import folder
 from tests.language.test_probe import make_corpus
 from tests.sweep.common import BASE, files, small
 from topicscope import build_config, train
-from topicscope.errors import InputError
+from topicscope.ground.errors import InputError
 from topicscope.language import run_probe
 from topicscope.language.probe_run import build_config as build_probe
-from topicscope.sweep import build_grid, points, read_sweep, sweep
-from topicscope.sweep.tasks import Place, compute, course, pack
+from topicscope.sweeps import build_grid, points, read_sweep, sweep
+from topicscope.sweeps.tasks import Place, compute, course, pack
 
 
 def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
@@ -28,7 +28,9 @@ def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
     alone = train(build_config(grid.points[3].config), with_floors=False)
     row = found.rows[3]
     assert row["dev_loss"] == pytest.approx(alone.results["dev_loss"], rel=1e-5)
-    assert row["contrast"] == pytest.approx(alone.results["value"]["same"] - alone.results["value"]["different"], rel=1e-3, abs=1e-6)
+    assert row["contrast"] == pytest.approx(
+        alone.results["value"]["same"] - alone.results["value"]["different"], rel=1e-3, abs=1e-6
+    )
     assert (row["optimizer.lr"], row["model.init_scale"], row["seed"]) == (0.001, 0.1, 1)
     _, result = points.read(tmp_path / "sweep", grid.points[3])
     assert result is not None
@@ -73,9 +75,15 @@ def test_interrupted_and_damaged_points_are_made_again(tmp_path: Path) -> None:
     assert files(out) == files(tmp_path / "whole")
 
 
-def test_a_point_that_raises_fails_alone_and_can_be_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_that_raises_fails_alone_and_can_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     grid = small()
-    bad = grid.points[2].config["optimizer"]["lr"], grid.points[2].config["seed"], grid.points[2].config["model"]["init_scale"]
+    bad = (
+        grid.points[2].config["optimizer"]["lr"],
+        grid.points[2].config["seed"],
+        grid.points[2].config["model"]["init_scale"],
+    )
     real = train
 
     def failing(configs: Any, **options: Any) -> Any:
@@ -106,7 +114,10 @@ def test_trouble_of_the_machine_is_no_fault_of_a_point(tmp_path: Path, monkeypat
 def test_a_run_is_as_two_stage_as_its_least_two_stage_layer() -> None:
     def layer(late: int) -> dict[str, np.ndarray]:
         steps = np.arange(200.0)
-        value, other = np.clip(steps / 21, 0, 1), np.clip((steps - late) / 21, 0, 1)  # half-way at step 11, and `late` later
+        value, other = (
+            np.clip(steps / 21, 0, 1),
+            np.clip((steps - late) / 21, 0, 1),
+        )  # half-way at step 11, and `late` later
         return {"norm_value": 0.01 + value, "norm_key": 0.01 + other, "norm_query": 0.01 + other}
 
     found = course("done", np.array([1.0, 0.5]), 0.5, [layer(100), layer(0), layer(50)])
@@ -116,7 +127,12 @@ def test_a_run_is_as_two_stage_as_its_least_two_stage_layer() -> None:
 
 
 def test_a_point_that_diverges_is_done_and_says_so(tmp_path: Path) -> None:
-    grid = build_grid({"base": {**BASE, "objective": {"loss": "squared"}, "optimizer": {"name": "sgd"}}, "axes": {"optimizer.lr": [0.01, 1e9]}})
+    grid = build_grid(
+        {
+            "base": {**BASE, "objective": {"loss": "squared"}, "optimizer": {"name": "sgd"}},
+            "axes": {"optimizer.lr": [0.01, 1e9]},
+        }
+    )
     rows = sweep(grid, tmp_path / "sweep").rows
     assert [row["phase"] == "diverged" for row in rows] == [False, True]
     assert rows[1]["separation" if "separation" in rows[1] else "status"] in (None, "diverged")
@@ -150,7 +166,9 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
 def test_the_worker_gives_results_in_the_order_of_its_points() -> None:
     task = pack(small())[0]
     results = compute(Place(".", "."), task)
-    assert [round(r.measures["loss"], 6) for r in results] == [round(compute(Place(".", "."), task)[i].measures["loss"], 6) for i in range(8)]
+    assert [round(r.measures["loss"], 6) for r in results] == [
+        round(compute(Place(".", "."), task)[i].measures["loss"], 6) for i in range(8)
+    ]
     assert len({r.measures["loss"] for r in results}) == 8
 
 
@@ -160,7 +178,16 @@ def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     folder(tmp_path)
     make_corpus(tmp_path)
     theta = 6.5 / len(tiny.tokenizer("wordpiece"))
-    base = {"model": "model", "corpus": ["corpus.jsonl"], "number": 4, "iterations": 20, "documents": 20, "threshold": theta, "bootstrap": 20, "shuffles": 20}
+    base = {
+        "model": "model",
+        "corpus": ["corpus.jsonl"],
+        "number": 4,
+        "iterations": 20,
+        "documents": 20,
+        "threshold": theta,
+        "bootstrap": 20,
+        "shuffles": 20,
+    }
     grid = build_grid({"kind": "probe", "base": base, "axes": {"embedding": ["matrix", "layer"]}})
     found = sweep(grid, "sweep")
     assert found.counts == {"done": 2, "failed": 0, "missing": 0}
@@ -181,4 +208,6 @@ def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert read_sweep(grid, "sweep").counts["done"] == 2  # what was measured can still be looked at
     again = sweep(grid, "sweep")
     assert again.rows[0]["attention_same"] != found.rows[0]["attention_same"]
-    assert again.rows[0]["attention_ratio"] == run_probe(build_probe(grid.points[0].config)).rows[0]["attention"]["ratio"]
+    assert (
+        again.rows[0]["attention_ratio"] == run_probe(build_probe(grid.points[0].config)).rows[0]["attention"]["ratio"]
+    )

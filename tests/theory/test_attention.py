@@ -7,18 +7,31 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.theory.settings import settings_of_the_theory
 from topicscope import InputError
-from topicscope.theory import Entries, Setting, attention_loss, best_attention, diagonal_value_matrix, enumerated_loss, landscape, theorem2, theorem3, theorem5
+from topicscope.theory import (
+    Entries,
+    Setting,
+    attention_loss,
+    best_attention,
+    diagonal_value_matrix,
+    enumerated_loss,
+    landscape,
+    theorem2,
+    theorem3,
+    theorem5,
+)
 
 
 @settings(max_examples=100)
 @given(s=settings_of_the_theory(), alpha=st.floats(0.01, 100), beta=st.floats(0.01, 100))
 def test_a_handful_of_numbers_equals_the_whole_matrix(s: Setting, alpha: float, beta: float) -> None:
-    matrices = {"blocks": theorem2(s.topic_model, s.masking).matrix(s.topic_model), "diagonal": diagonal_value_matrix(s.topic_model, s.masking)}
+    matrices = {
+        "blocks": theorem2(s.topic_model, s.masking).matrix(s.topic_model),
+        "diagonal": diagonal_value_matrix(s.topic_model, s.masking),
+    }
     for kind, matrix in matrices.items():
         exact = enumerated_loss(s, torch.from_numpy(matrix), alpha, beta).item()
         assert attention_loss(s, Entries.of(kind, s), alpha, beta) == pytest.approx(exact, rel=1e-12, abs=1e-13)
@@ -27,12 +40,27 @@ def test_a_handful_of_numbers_equals_the_whole_matrix(s: Setting, alpha: float, 
 @given(s=settings_of_the_theory(most_topics=40, most_words=20))
 def test_uniform_attention_costs_what_the_first_stage_left(s: Setting) -> None:
     for kind in ("blocks", "diagonal"):
-        assert attention_loss(s, Entries.of(kind, s), 1.0, 1.0) == pytest.approx(1 - 1 / (s.tau * s.v), rel=1e-12, abs=1e-14)
+        assert attention_loss(s, Entries.of(kind, s), 1.0, 1.0) == pytest.approx(
+            1 - 1 / (s.tau * s.v), rel=1e-12, abs=1e-14
+        )
 
 
 def test_the_constants_at_the_papers_sizes() -> None:
-    found = (*theorem3.lambdas(Setting.of(10, 10)), *theorem5.lambdas(Setting.of(10, 10)), *theorem5.lambdas(Setting.of(100, 300)))
-    printed = [(0.57734, 5e-6), (5866.67, 5e-3), (0.088, 5e-4), (447.1, 5e-2), (0.12845, 5e-6), (2.64, 5e-3), (986.9, 5e-2), (0.003866, 5e-7)]
+    found = (
+        *theorem3.lambdas(Setting.of(10, 10)),
+        *theorem5.lambdas(Setting.of(10, 10)),
+        *theorem5.lambdas(Setting.of(100, 300)),
+    )
+    printed = [
+        (0.57734, 5e-6),
+        (5866.67, 5e-3),
+        (0.088, 5e-4),
+        (447.1, 5e-2),
+        (0.12845, 5e-6),
+        (2.64, 5e-3),
+        (986.9, 5e-2),
+        (0.003866, 5e-7),
+    ]
     for number, (digits, half_a_unit) in zip(found, printed, strict=True):
         assert number == pytest.approx(digits, abs=half_a_unit)
 
@@ -70,7 +98,9 @@ def test_nothing_on_a_fine_grid_is_lower_than_the_minimiser(s: Setting, kind: An
     found = best_attention(s, kind, convention)
     grid = landscape(s, kind, convention, low=-8, high=11, per_decade=20)
     assert found.loss <= grid.loss.min() + 1e-12
-    assert attention_loss(s, Entries.of(kind, s), found.alpha, found.beta, convention) == pytest.approx(found.loss, rel=1e-12)
+    assert attention_loss(s, Entries.of(kind, s), found.alpha, found.beta, convention) == pytest.approx(
+        found.loss, rel=1e-12
+    )
 
 
 def test_minima_at_the_edge_are_called_so() -> None:

@@ -7,8 +7,7 @@ from math import lgamma
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from topicscope import DocumentPrior, Documents, Masking, TopicModel
 from topicscope.theory import bayes_loss
@@ -101,7 +100,11 @@ def full_bayes(model: TopicModel, tau: int, masking: Masking, shown: list[int], 
         for truth in itertools.product(inside, repeat=len(shown)):
             p = 1.0
             for n, (true, seen) in enumerate(zip(truth, shown, strict=True)):
-                masked = (masking.p_correct if seen == true else 0) + (masking.p_random / model.words if seen else 0) + (0 if seen else masking.p_mask_word)
+                masked = (
+                    (masking.p_correct if seen == true else 0)
+                    + (masking.p_random / model.words if seen else 0)
+                    + (0 if seen else masking.p_mask_word)
+                )
                 p *= masked if n == position else (seen == true) * (1 - masking.p_mask) + masking.p_mask * masked
             joint[truth[position] - 1] += p
     return joint / joint.sum()
@@ -109,7 +112,11 @@ def full_bayes(model: TopicModel, tau: int, masking: Masking, shown: list[int], 
 
 @pytest.mark.parametrize("loss", ["cross-entropy", "squared"])
 def test_loss_equals_brute_force_over_everything_hidden(loss: str) -> None:
-    model, masking, prior = TopicModel(3, 2), Masking(0.3, 0.2, 0.3), DocumentPrior(kind="fixed", topics_per_document=2, length=3)
+    model, masking, prior = (
+        TopicModel(3, 2),
+        Masking(0.3, 0.2, 0.3),
+        DocumentPrior(kind="fixed", topics_per_document=2, length=3),
+    )
     rng = np.random.default_rng(4)
     documents = prior.sample(model, 12, rng)
     masked = masking.draw(documents, model.words, rng)
@@ -131,8 +138,18 @@ def test_infinite_documents_are_the_limit_of_long_ones() -> None:
     rng = np.random.default_rng(0)
     documents = long.sample(model, 60, rng)
     for own_word in (True, False):
-        near = bayes_loss("squared", model, long, masking, documents, masking.draw(documents, model.words, rng), own_word=own_word)
-        exact = bayes_loss("squared", model, long, masking, Documents(None, documents.lengths, documents.proportions), None, own_word=own_word)
+        near = bayes_loss(
+            "squared", model, long, masking, documents, masking.draw(documents, model.words, rng), own_word=own_word
+        )
+        exact = bayes_loss(
+            "squared",
+            model,
+            long,
+            masking,
+            Documents(None, documents.lengths, documents.proportions),
+            None,
+            own_word=own_word,
+        )
         assert near.loss == pytest.approx(exact.loss, abs=max(1e-9, 5 * near.standard_error))
         assert near.standard_error < 0.002
 
@@ -141,6 +158,8 @@ def test_looking_at_the_own_word_helps() -> None:
     model, masking, prior = TopicModel(), Masking(), DocumentPrior()
     documents = prior.sample(model, 1000, np.random.default_rng(0))
     masked: Masked = masking.draw(documents, model.words, np.random.default_rng(1))
-    seeing, blind = (bayes_loss("cross-entropy", model, prior, masking, documents, masked, own_word=own) for own in (True, False))
+    seeing, blind = (
+        bayes_loss("cross-entropy", model, prior, masking, documents, masked, own_word=own) for own in (True, False)
+    )
     assert seeing.loss < blind.loss - 10 * seeing.standard_error
     assert blind.loss == pytest.approx(3.17, abs=0.04)

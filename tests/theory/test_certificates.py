@@ -10,8 +10,15 @@ import pytest
 from hypothesis import assume, given, settings
 
 from tests.theory.settings import settings_of_the_theory
-from topicscope.theory import Setting, Theorem2, diagonal_value_matrix, random_member, theorem2, verify
-from topicscope.theory import certificates as c
+from topicscope.theory import (
+    Setting,
+    Theorem2,
+    certificates as c,
+    diagonal_value_matrix,
+    random_member,
+    theorem2,
+    verify,
+)
 
 S = Setting.of(5, 4, 2)
 
@@ -52,20 +59,36 @@ def test_exact_claims_hold_at_machine_precision_everywhere(s: Setting) -> None:
 @given(s=settings_of_the_theory(most_topics=5, most_words=3))
 def test_theorem_2_is_the_pseudo_inverse_and_of_least_norm_everywhere(s: Setting) -> None:
     assume(s.tau < s.T)
-    assert c.theorem2_is_pseudo_inverse(s).error < 1e-10  # the pseudo-inverse's own rounding, which grows as p_m goes to 0 or 1
+    assert (
+        c.theorem2_is_pseudo_inverse(s).error < 1e-10
+    )  # the pseudo-inverse's own rounding, which grows as p_m goes to 0 or 1
     assert c.theorem2_is_least_norm(s, members=20).holds
     assert c.outside_costs_more(s).holds
 
 
 DISTURBED: dict[str, Callable[[], c.Certificate]] = {
-    "pseudo-inverse, same topic": lambda: c.theorem2_is_pseudo_inverse(S, disturbed(theorem2(S.topic_model, S.masking), "same_topic")),
-    "pseudo-inverse, different topic": lambda: c.theorem2_is_pseudo_inverse(S, disturbed(theorem2(S.topic_model, S.masking), "different_topic")),
-    "pseudo-inverse, mask column": lambda: c.theorem2_is_pseudo_inverse(S, disturbed(theorem2(S.topic_model, S.masking), "mask_column")),
-    "least norm": lambda: c.theorem2_is_least_norm(S, disturbed(theorem2(S.topic_model, S.masking), "mask_column"), members=20),
+    "pseudo-inverse, same topic": lambda: c.theorem2_is_pseudo_inverse(
+        S, disturbed(theorem2(S.topic_model, S.masking), "same_topic")
+    ),
+    "pseudo-inverse, different topic": lambda: c.theorem2_is_pseudo_inverse(
+        S, disturbed(theorem2(S.topic_model, S.masking), "different_topic")
+    ),
+    "pseudo-inverse, mask column": lambda: c.theorem2_is_pseudo_inverse(
+        S, disturbed(theorem2(S.topic_model, S.masking), "mask_column")
+    ),
+    "least norm": lambda: c.theorem2_is_least_norm(
+        S, disturbed(theorem2(S.topic_model, S.masking), "mask_column"), members=20
+    ),
     "ridge": lambda: c.ridge_converges(S, disturbed(theorem2(S.topic_model, S.masking), "same_topic")),
-    "gradient at Theorem 2": lambda: c.gradient_vanishes(S, "", 1.001 * theorem2(S.topic_model, S.masking).matrix(S.topic_model)),
-    "gradient at the diagonal": lambda: c.gradient_vanishes(S, "", 1.001 * diagonal_value_matrix(S.topic_model, S.masking)),
-    "gradient at a member": lambda: c.gradient_vanishes(S, "", 1.001 * random_member(S.topic_model, S.masking, np.random.default_rng(0))),
+    "gradient at Theorem 2": lambda: c.gradient_vanishes(
+        S, "", 1.001 * theorem2(S.topic_model, S.masking).matrix(S.topic_model)
+    ),
+    "gradient at the diagonal": lambda: c.gradient_vanishes(
+        S, "", 1.001 * diagonal_value_matrix(S.topic_model, S.masking)
+    ),
+    "gradient at a member": lambda: c.gradient_vanishes(
+        S, "", 1.001 * random_member(S.topic_model, S.masking, np.random.default_rng(0))
+    ),
     "flat family": lambda: c.family_is_flat(S, disturb=1.001),
     "Theorem 1, flat": lambda: c.theorem1_family(S, bias_scale=1.001)[0],
     "Theorem 1, gradient": lambda: c.theorem1_family(S, bias_scale=1.001)[1],

@@ -19,7 +19,9 @@ def test_gradient_of_the_model_vanishes_there_and_the_loss_agrees(bias: float | 
     documents = DocumentPrior(length=(5, 30)).sample(topic_model, 400, rng)
     masked = masking.draw(documents, topic_model.words, rng)
     assert documents.words is not None
-    rows = masked_rows(word_counts(documents.words, 7), masked, 100, np.dtype("float64"), uniform=True, hide_masked=False)
+    rows = masked_rows(
+        word_counts(documents.words, 7), masked, 100, np.dtype("float64"), uniform=True, hide_masked=False
+    )
     fixed = np.full(7, bias) if isinstance(bias, float) else None
     found = uniform_optimum(rows, ridge=ridge, bias=fixed, free_bias=bias == "trained")
     config = ModelConfig(key="zero", query="zero", prediction_bias=bias)  # type: ignore[arg-type]

@@ -11,7 +11,10 @@ from topicscope.theory.theorem1 import embedding_of, identity_member, member, ra
 @pytest.mark.parametrize("seed", range(5))
 def test_members_are_realised_by_embeddings(seed: int) -> None:
     s = Setting.of(4, 3, 2)
-    for gram in (identity_member(s.topic_model, s.masking), random_member(s.topic_model, s.masking, np.random.default_rng(seed))):
+    for gram in (
+        identity_member(s.topic_model, s.masking),
+        random_member(s.topic_model, s.masking, np.random.default_rng(seed)),
+    ):
         embedding = embedding_of(gram)
         assert embedding.T @ embedding == pytest.approx(gram, abs=1e-12)
         assert fit_embedding(embedding, s.topic_model, s.masking).violation < 1e-11
@@ -29,12 +32,26 @@ def test_training_the_embedding_alone_ends_in_the_family() -> None:
     """Theorem 1's setting, trained: gradient descent on infinite documents finds a member."""
     config = build_config(
         {
-            "steps": 4000, "dtype": "float64", "device": "cpu", "batch_size": 10, "evaluate_every": None,
-            "topic_model": {"topics": 5, "words_per_topic": 3}, "documents": {"kind": "infinite", "topics_per_document": 2},
-            "data": {"documents": 10, "dev_documents": 10}, "objective": {"loss": "squared"}, "optimizer": {"name": "sgd", "lr": 2.0},
-            "model": {"embedding": "trained", "key": "zero", "query": "zero", "value": "identity", "prediction_bias": "theorem1", "init_scale": 0.3},
+            "steps": 4000,
+            "dtype": "float64",
+            "device": "cpu",
+            "batch_size": 10,
+            "evaluate_every": None,
+            "topic_model": {"topics": 5, "words_per_topic": 3},
+            "documents": {"kind": "infinite", "topics_per_document": 2},
+            "data": {"documents": 10, "dev_documents": 10},
+            "objective": {"loss": "squared"},
+            "optimizer": {"name": "sgd", "lr": 2.0},
+            "model": {
+                "embedding": "trained",
+                "key": "zero",
+                "query": "zero",
+                "value": "identity",
+                "prediction_bias": "theorem1",
+                "init_scale": 0.3,
+            },
         }
-    )  # fmt: skip
+    )
     run = train(config, with_floors=False)
     assert run.results["dev_loss"] == pytest.approx(1 - 1 / 6, abs=1e-6)
     assert fit_embedding(run.weights["embedding"], config.topic_model, config.masking).violation < 1e-3

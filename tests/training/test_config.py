@@ -8,11 +8,15 @@ import pytest
 import yaml
 
 from topicscope import InputError, RunConfig, Schedule, build_config
-from topicscope.training import Phase, apply_settings, load_settings
+from topicscope.ground import apply_settings, load_settings
+from topicscope.training import Phase
 
 
 def test_a_written_config_reads_back_the_same(tmp_path: Path) -> None:
-    config = build_config({"optimizer": {"lr": 0.3}, "objective": {"l2": {"value": 1e-3}}, "documents": {"kind": "infinite"}, "steps": 7}, "two-stage")
+    config = build_config(
+        {"optimizer": {"lr": 0.3}, "objective": {"l2": {"value": 1e-3}}, "documents": {"kind": "infinite"}, "steps": 7},
+        "two-stage",
+    )
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config.as_dict()))
     assert build_config(load_settings(tmp_path / "config.yaml")) == config
     assert config.documents.length == "infinite"
@@ -20,10 +24,21 @@ def test_a_written_config_reads_back_the_same(tmp_path: Path) -> None:
 
 def test_assignments_reach_every_section() -> None:
     settings = apply_settings(
-        {"steps": 5}, ["optimizer.lr=1e-3", "documents.length=[3, 9]", "topic_model.word_probabilities=[0.5,0.5]", "topic_model.words_per_topic=2"]
+        {"steps": 5},
+        [
+            "optimizer.lr=1e-3",
+            "documents.length=[3, 9]",
+            "topic_model.word_probabilities=[0.5,0.5]",
+            "topic_model.words_per_topic=2",
+        ],
     )
     config = build_config(settings)
-    assert (config.steps, config.optimizer.lr, config.documents.length, config.topic_model.word_probabilities) == (5, 0.001, (3, 9), [0.5, 0.5])
+    assert (config.steps, config.optimizer.lr, config.documents.length, config.topic_model.word_probabilities) == (
+        5,
+        0.001,
+        (3, 9),
+        [0.5, 0.5],
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,7 +50,10 @@ def test_assignments_reach_every_section() -> None:
         ({"masking": {"p_mask": 0}}, "masking.p_mask = 0"),
         ({"masking": {"p_correct": 0.6, "p_random": 0.6}}, "p_correct \\+ p_random = 1.2 is more than 1"),
         ({"topic_model": {"words_per_topic": 0}}, "words_per_topic = 0"),
-        ({"documents": {"kind": "fixed", "topics_per_document": 11}}, "topics_per_document = 11 is more than topics = 10"),
+        (
+            {"documents": {"kind": "fixed", "topics_per_document": 11}},
+            "topics_per_document = 11 is more than topics = 10",
+        ),
         ({"model": {"dim": 5}}, "needs dim = topics \\* words_per_topic \\+ 1 = 101"),
         ({"version": 2, "new_key": 1}, "version 2: this topicscope reads version 1"),
         ({"steps": 3, "epochs": 1}, "both given"),
@@ -46,7 +64,10 @@ def test_assignments_reach_every_section() -> None:
         ({"documents": {"kind": "given"}}, "proportions"),
         ({"documents": {"length": [5, 3]}}, "length"),
         ({"topic_model": {"word_probabilities": [0.5, 0.5]}}, "shape"),
-        ({"model": {"key": "zero", "query": "zero", "value": "identity", "prediction_bias": "none"}}, "every part of the model is frozen"),
+        (
+            {"model": {"key": "zero", "query": "zero", "value": "identity", "prediction_bias": "none"}},
+            "every part of the model is frozen",
+        ),
         ({"device": "tpu"}, "device = 'tpu'"),
     ],
 )
@@ -59,9 +80,21 @@ def test_bad_settings_get_one_line(settings: dict[str, Any], message: str) -> No
 def test_schedules_are_data() -> None:
     trained = ("key", "query", "value")
     two = build_config({"steps": 10}, "two-stage").schedule
-    assert [two.active(s, trained) for s in (0, 4, 5, 9, 99)] == [("value",), ("value",), ("key", "query"), ("key", "query"), ("key", "query")]
+    assert [two.active(s, trained) for s in (0, 4, 5, 9, 99)] == [
+        ("value",),
+        ("value",),
+        ("key", "query"),
+        ("key", "query"),
+        ("key", "query"),
+    ]
     turn = Schedule([Phase(["value"], 2), Phase(["key", "query"], 1)], repeat=True)
-    assert [turn.active(s, trained) for s in range(5)] == [("value",), ("value",), ("key", "query"), ("value",), ("value",)]
+    assert [turn.active(s, trained) for s in range(5)] == [
+        ("value",),
+        ("value",),
+        ("key", "query"),
+        ("value",),
+        ("value",),
+    ]
     assert turn.groups(trained) == [("key", "query"), ("value",)]
     assert Schedule().groups(trained) == [trained]
     with pytest.raises(InputError, match="needs a trained key or query"):

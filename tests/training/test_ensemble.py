@@ -9,9 +9,14 @@ import pytest
 from topicscope import InputError, RunConfig, build_config, seeds, train
 
 SMALL: dict[str, Any] = {
-    "steps": 200, "dtype": "float64", "evaluate_every": 50, "device": "cpu", "batch_size": 8,
-    "topic_model": {"topics": 4, "words_per_topic": 3}, "data": {"documents": 90, "dev_documents": 30},
-}  # fmt: skip
+    "steps": 200,
+    "dtype": "float64",
+    "evaluate_every": 50,
+    "device": "cpu",
+    "batch_size": 8,
+    "topic_model": {"topics": 4, "words_per_topic": 3},
+    "data": {"documents": 90, "dev_documents": 30},
+}
 
 
 def small(**more: Any) -> RunConfig:
@@ -29,8 +34,17 @@ def with_lr(config: RunConfig, lr: float) -> RunConfig:
         {"model": {"embedding": "trained", "dim": 6}, "objective": {"loss": "squared-mean"}},
         {"optimizer": {"name": "sgd", "lr": 0.5, "momentum": 0.9}, "masking": {"fresh": False}},
         {"model": {"key": "zero", "query": "zero"}, "objective": {"loss": "squared", "l2": 0.01}},
-        {"documents": {"kind": "infinite", "topics_per_document": 2}, "batch_size": 3, "data": {"documents": 6, "dev_documents": 4}},
-        {"schedule": {"phases": [{"parts": ["value"], "steps": 7}, {"parts": ["key", "query"], "steps": 5}], "repeat": True}},
+        {
+            "documents": {"kind": "infinite", "topics_per_document": 2},
+            "batch_size": 3,
+            "data": {"documents": 6, "dev_documents": 4},
+        },
+        {
+            "schedule": {
+                "phases": [{"parts": ["value"], "steps": 7}, {"parts": ["key", "query"], "steps": 5}],
+                "repeat": True,
+            }
+        },
     ],
 )
 def test_each_member_follows_the_run_that_it_is_alone(more: dict[str, Any]) -> None:
@@ -61,13 +75,20 @@ def test_one_member_diverging_leaves_the_others_untouched() -> None:
     assert 0 < end < 200
     assert len(runs[0].metrics["loss"]) == end
     assert np.isfinite(runs[0].metrics["loss"]).all()
-    kept = train(dataclasses.replace(wild, steps=end - 1), with_floors=False)  # the weights are those of the last sound step
+    kept = train(
+        dataclasses.replace(wild, steps=end - 1), with_floors=False
+    )  # the weights are those of the last sound step
     assert runs[0].weights["value"] == pytest.approx(kept.weights["value"], rel=1e-9)
 
 
 def test_a_loss_beyond_all_measure_is_divergence() -> None:
     run = train(
-        small(optimizer={"name": "sgd", "lr": 3.0}, objective={"loss": "squared"}, documents={"kind": "infinite", "topics_per_document": 2}), with_floors=False
+        small(
+            optimizer={"name": "sgd", "lr": 3.0},
+            objective={"loss": "squared"},
+            documents={"kind": "infinite", "topics_per_document": 2},
+        ),
+        with_floors=False,
     )
     assert run.status == "diverged"
     assert run.metrics["loss"].max() < 1e7
@@ -101,7 +122,10 @@ def test_frozen_parts_and_pausing_parts_do_not_move() -> None:
 
 def test_figures_are_what_they_are_called() -> None:
     """The last row against the weights themselves; the rotation against its definition, ten steps apart."""
-    runs = [train(small(steps=steps, objective={"loss": "squared", "l2": {"value": 0.1}}), with_floors=False) for steps in (50, 60)]
+    runs = [
+        train(small(steps=steps, objective={"loss": "squared", "l2": {"value": 0.1}}), with_floors=False)
+        for steps in (50, 60)
+    ]
     (early, late), last = (run.weights["value"] for run in runs), runs[1].metrics
     assert last["norm_value"][-1] == pytest.approx(np.linalg.norm(late), rel=1e-12)
     cosine = (early * late).sum() / np.linalg.norm(early) / np.linalg.norm(late)

@@ -26,7 +26,9 @@ def test_equals_the_torch_class(settings: Optimizer) -> None:
     ours = EnsembleOptimiser(weights, [settings] * 3)
     theirs = {name: torch.tensor(np.stack([m[name] for m in members])) for name in ("key", "value")}
     if settings.name == "adam":
-        optimiser: torch.optim.Optimizer = torch.optim.Adam(theirs.values(), lr=settings.lr, betas=settings.betas, eps=settings.eps)
+        optimiser: torch.optim.Optimizer = torch.optim.Adam(
+            theirs.values(), lr=settings.lr, betas=settings.betas, eps=settings.eps
+        )
     else:
         optimiser = torch.optim.SGD(theirs.values(), lr=settings.lr, momentum=settings.momentum)
     for step in range(12):

@@ -14,11 +14,17 @@ def test_training_reaches_theorem_2_on_infinite_documents(optimizer: dict[str, o
     """Uniform attention, squared loss, a small L2 penalty: gradient descent ends at the closed form."""
     config = build_config(
         {
-            "steps": 1500, "dtype": "float64", "device": "cpu", "batch_size": 120, "documents": {"kind": "infinite", "topics_per_document": 3},
-            "data": {"documents": 120, "dev_documents": 120}, "objective": {"loss": "squared", "l2": {"value": 1e-9}}, "optimizer": optimizer,
+            "steps": 1500,
+            "dtype": "float64",
+            "device": "cpu",
+            "batch_size": 120,
+            "documents": {"kind": "infinite", "topics_per_document": 3},
+            "data": {"documents": 120, "dev_documents": 120},
+            "objective": {"loss": "squared", "l2": {"value": 1e-9}},
+            "optimizer": optimizer,
             "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
         }
-    )  # fmt: skip
+    )
     run = train(config)
     exact = theorem2(config.topic_model, config.masking).matrix(config.topic_model)
     assert np.abs(run.weights["value"] - exact).max() < 1e-6

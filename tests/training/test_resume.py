@@ -19,9 +19,14 @@ from topicscope.training import checkpoint
 from topicscope.training.ensemble import Ensemble
 
 SETTINGS: dict[str, Any] = {
-    "steps": 330, "evaluate_every": 60, "checkpoint_every": 100, "device": "cpu", "batch_size": 8,
-    "topic_model": {"topics": 4, "words_per_topic": 3}, "data": {"documents": 90, "dev_documents": 30},
-}  # fmt: skip
+    "steps": 330,
+    "evaluate_every": 60,
+    "checkpoint_every": 100,
+    "device": "cpu",
+    "batch_size": 8,
+    "topic_model": {"topics": 4, "words_per_topic": 3},
+    "data": {"documents": 90, "dev_documents": 30},
+}
 SAME = ("config.yaml", "metrics.jsonl", "results.json", "weights.safetensors")
 
 
@@ -66,7 +71,9 @@ def test_an_ensemble_resumes_too(tmp_path: Path) -> None:
     train(configs, tmp_path / "cut", resume=True)
     for i in range(3):
         for name in SAME:
-            assert (tmp_path / "cut" / f"run-00{i}" / name).read_bytes() == (tmp_path / "whole" / f"run-00{i}" / name).read_bytes(), (i, name)
+            assert (tmp_path / "cut" / f"run-00{i}" / name).read_bytes() == (
+                tmp_path / "whole" / f"run-00{i}" / name
+            ).read_bytes(), (i, name)
 
 
 def test_the_same_config_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -78,7 +85,18 @@ def test_the_same_config_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_killed_by_the_system(tmp_path: Path) -> None:
     """kill -9 of the real command in mid-run."""
-    flags = ["--set", "checkpoint_every=50", "--steps", "1500", "--set", "data.documents=500", "--set", "data.dev_documents=50", "--device", "cpu"]
+    flags = [
+        "--set",
+        "checkpoint_every=50",
+        "--steps",
+        "1500",
+        "--set",
+        "data.documents=500",
+        "--set",
+        "data.dev_documents=50",
+        "--device",
+        "cpu",
+    ]
     command = [sys.executable, "-m", "topicscope", "train", *flags]
     subprocess.run([*command, "--out", str(tmp_path / "whole"), "--json"], check=True, capture_output=True)
     cut = tmp_path / "cut"
@@ -88,7 +106,9 @@ def test_killed_by_the_system(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (cut / "results.json").exists()
-    subprocess.run([sys.executable, "-m", "topicscope", "train", "--out", str(cut), "--resume"], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "topicscope", "train", "--out", str(cut), "--resume"], check=True, capture_output=True
+    )
     for name in SAME:
         assert (cut / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     assert json.loads((cut / "environment.json").read_text())["resumed_at"] >= 50

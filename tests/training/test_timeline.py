@@ -11,15 +11,23 @@ import torch
 
 from tests.cli.test_cli import topicscope
 from topicscope import build_config, train
-from topicscope.errors import InputError
+from topicscope.ground.errors import InputError
 from topicscope.model import ModelConfig
 from topicscope.model.dense import attention
 from topicscope.training.timeline import read_snapshots, sandbox_effects, word_scores
 
 SETTINGS = {
-    "steps": 120, "data": {"documents": 400, "dev_documents": 60}, "topic_model": {"topics": 4, "words_per_topic": 5}, "documents": {"length": 30},
-    "optimizer": {"lr": 0.02}, "snapshots": [0, 3, 50, 120], "evaluate_every": None, "floors": False, "checkpoint_every": 50, "device": "cpu",
-}  # fmt: skip
+    "steps": 120,
+    "data": {"documents": 400, "dev_documents": 60},
+    "topic_model": {"topics": 4, "words_per_topic": 5},
+    "documents": {"length": 30},
+    "optimizer": {"lr": 0.02},
+    "snapshots": [0, 3, 50, 120],
+    "evaluate_every": None,
+    "floors": False,
+    "checkpoint_every": 50,
+    "device": "cpu",
+}
 
 
 def test_snapshots_are_the_weights_at_those_steps(tmp_path: Path) -> None:
@@ -46,7 +54,10 @@ def test_snapshots_are_the_weights_at_those_steps(tmp_path: Path) -> None:
 
 def test_word_scores_are_those_of_the_dense_pass() -> None:
     """Embedding and biases included."""
-    config = build_config(SETTINGS | {"model": {"embedding": "trained", "key_bias": "trained", "query_bias": "trained"}, "dtype": "float64"})
+    config = build_config(
+        SETTINGS
+        | {"model": {"embedding": "trained", "key_bias": "trained", "query_bias": "trained"}, "dtype": "float64"}
+    )
     weights = train(config).weights
     words = np.array([[3, 7, 7, 12, 20, 1]])
     z = torch.from_numpy(weights["embedding"][:, words[0]])[None]
@@ -81,7 +92,16 @@ def test_effects_are_means_over_the_true_topics() -> None:
 
 def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
     train(build_config(SETTINGS), tmp_path / "run")
-    done = topicscope("probe", "--checkpoints", str(tmp_path / "run"), "--json", "--bootstrap", "50", "--out", str(tmp_path / "timeline"))
+    done = topicscope(
+        "probe",
+        "--checkpoints",
+        str(tmp_path / "run"),
+        "--json",
+        "--bootstrap",
+        "50",
+        "--out",
+        str(tmp_path / "timeline"),
+    )
     found = json.loads(done.stdout)
     assert {row["measure"] for row in found["timeline"]} == {"value", "attention"}
     assert [row["step"] for row in found["timeline"] if row["measure"] == "value"] == [0, 3, 50, 120]
@@ -90,4 +110,7 @@ def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
     assert header.startswith("measure,step,same,different,difference,ratio,interval_low,interval_high")
     assert "When does topic structure appear?" in (tmp_path / "timeline" / "report.html").read_text()
     assert (tmp_path / "timeline" / "figures" / "timeline.png").exists()
-    assert "topics and texts of its own" in topicscope("probe", "--checkpoints", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr
+    assert (
+        "topics and texts of its own"
+        in topicscope("probe", "--checkpoints", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr
+    )

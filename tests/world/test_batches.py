@@ -23,7 +23,9 @@ def test_weights_are_means_over_documents_of_means_over_masked_positions() -> No
         row, word = divmod(target, model.vocabulary)
         found[batch.row_document[row], batch.row_query[row], word] += weight
     assert found == pytest.approx(expected, abs=1e-15)
-    assert batch.row_weight[0, :, 0].numpy() == pytest.approx(expected.sum(2)[batch.row_document, batch.row_query], abs=1e-15)
+    assert batch.row_weight[0, :, 0].numpy() == pytest.approx(
+        expected.sum(2)[batch.row_document, batch.row_query], abs=1e-15
+    )
 
 
 def test_batches_of_a_block_are_those_of_its_parts() -> None:
@@ -37,7 +39,9 @@ def test_batches_of_a_block_are_those_of_its_parts() -> None:
     parts = masked_rows(word_counts(words, 7), masked, 4, real, uniform=False, hide_masked=False)
     for i, part in enumerate(parts):
         rows = np.arange(4 * i, min(4 * i + 4, 11))
-        (alone,) = masked_rows(word_counts(words[rows], 7), masked.take(rows), len(rows), real, uniform=False, hide_masked=False)
+        (alone,) = masked_rows(
+            word_counts(words[rows], 7), masked.take(rows), len(rows), real, uniform=False, hide_masked=False
+        )
         for name in ("context", "document", "query", "weight", "target", "target_weight"):
             assert np.array_equal(getattr(part, name), getattr(alone, name)), name
 
@@ -60,7 +64,9 @@ def test_stacked_models_keep_their_rows_apart() -> None:
         documents = DocumentPrior(length=(1, 8)).sample(model, 5, np.random.default_rng(seed))
         masked = Masking(0.5).draw(documents, model.words, np.random.default_rng(seed))
         assert documents.words is not None
-        members += masked_rows(word_counts(documents.words, 7), masked, 5, np.dtype("float64"), uniform=False, hide_masked=False)
+        members += masked_rows(
+            word_counts(documents.words, 7), masked, 5, np.dtype("float64"), uniform=False, hide_masked=False
+        )
     batch = stack(members, torch.float64)
     rows = batch.row_weight.shape[1]
     for e, member in enumerate(members):

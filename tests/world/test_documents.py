@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicscope import DocumentPrior, InputError, TopicModel, read_documents, write_documents
 from topicscope.world.documents import every_document
@@ -26,11 +25,20 @@ def test_topics_as_in_definition_1() -> None:
     assert model.vocabulary == 13
 
 
-@given(topics=st.integers(1, 6), v=st.integers(1, 4), tau=st.integers(1, 6), low=st.integers(1, 5), more=st.integers(0, 5), seed=st.integers(0, 99))
+@given(
+    topics=st.integers(1, 6),
+    v=st.integers(1, 4),
+    tau=st.integers(1, 6),
+    low=st.integers(1, 5),
+    more=st.integers(0, 5),
+    seed=st.integers(0, 99),
+)
 def test_fixed_documents_hold_only_their_topics(topics: int, v: int, tau: int, low: int, more: int, seed: int) -> None:
     tau = min(tau, topics)
     model = TopicModel(topics, v)
-    documents = DocumentPrior(kind="fixed", topics_per_document=tau, length=(low, low + more)).sample(model, 30, rng(seed))
+    documents = DocumentPrior(kind="fixed", topics_per_document=tau, length=(low, low + more)).sample(
+        model, 30, rng(seed)
+    )
     assert documents.words is not None
     assert documents.proportions is not None
     assert ((documents.proportions > 0).sum(1) == tau).all()

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from topicscope import DocumentPrior, Masking, TopicModel
 from topicscope.world import MASK
@@ -68,7 +67,9 @@ def test_take_gives_the_documents_asked_for() -> None:
     assert np.array_equal(masked.take(rows).true, words[rows][masked.selected(words)[rows]])
 
 
-@pytest.mark.parametrize("bad", [{"p_mask": 0}, {"p_mask": 1.1}, {"p_correct": 0.6, "p_random": 0.6}, {"p_random": -0.1}])
+@pytest.mark.parametrize(
+    "bad", [{"p_mask": 0}, {"p_mask": 1.1}, {"p_correct": 0.6, "p_random": 0.6}, {"p_random": -0.1}]
+)
 def test_impossible_probabilities_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="p_"):
         Masking(**bad)  # type: ignore[arg-type]

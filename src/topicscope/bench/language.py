@@ -12,16 +12,27 @@ import numpy as np
 import torch
 
 from topicscope.bench.sandbox import Row, Say, matrix_rate, seconds
-from topicscope.language.assignment import Assignment
-from topicscope.language.attention import CHUNK, Window, batches, chunks, padded, tally_attention
-from topicscope.language.cooccurrence import top_pairs
-from topicscope.language.models import LoadedModel, attention_of
-from topicscope.language.probe import THRESHOLDS, unit
-from topicscope.language.relations import TopicRelation
-from topicscope.language.topics import PAIRS, best, coherence, fit_tomotopy
-from topicscope.measure.effects import embedding_effect
-from topicscope.measure.pairs import Membership, frequency_bins, pair_sums, shuffled_means
-from topicscope.threads import one_thread
+from topicscope.ground import one_thread
+from topicscope.language import (
+    CHUNK,
+    PAIRS,
+    THRESHOLDS,
+    Assignment,
+    LoadedModel,
+    TopicRelation,
+    Window,
+    attention_of,
+    batches,
+    best,
+    chunks,
+    coherence,
+    fit_tomotopy,
+    padded,
+    tally_attention,
+    top_pairs,
+    unit,
+)
+from topicscope.measure import Membership, embedding_effect, frequency_bins, pair_sums, shuffled_means
 
 TOPICS, LENGTH, WHOLE_WORDS = 100, 256, 65
 
@@ -42,7 +53,9 @@ def assignment(vocabulary: int, threshold: float, rng: np.random.Generator) -> A
     count = int(threshold * vocabulary)
     token = rng.permutation(vocabulary)[: TOPICS * count]
     membership = Membership(np.arange(len(token)), np.repeat(np.arange(TOPICS), count), len(token), TOPICS)
-    return Assignment(token, ("",) * len(token), rng.pareto(1, len(token)), membership, threshold, "one", ("",) * TOPICS)
+    return Assignment(
+        token, ("",) * len(token), rng.pareto(1, len(token)), membership, threshold, "one", ("",) * TOPICS
+    )
 
 
 def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
@@ -50,12 +63,19 @@ def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
     import transformers
 
     vocabulary, rng = 16_000, np.random.default_rng(0)
-    config = transformers.BertConfig(vocab_size=vocabulary, hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024)
+    config = transformers.BertConfig(
+        vocab_size=vocabulary, hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024
+    )
     build: Any = transformers.AutoModel.from_config
     model = build(config, attn_implementation="eager").to(device).eval()
     loaded = LoadedModel("bench", model, SimpleNamespace(pad_token_id=0), LENGTH)
-    nested = assignment(vocabulary, THRESHOLDS[-1], rng)  # the words of a smaller threshold are among those of a larger one
-    relations = [TopicRelation(first_words(nested, int(t * vocabulary)), vocabulary, 100, device=torch.device(device)) for t in THRESHOLDS]
+    nested = assignment(
+        vocabulary, THRESHOLDS[-1], rng
+    )  # the words of a smaller threshold are among those of a larger one
+    relations = [
+        TopicRelation(first_words(nested, int(t * vocabulary)), vocabulary, 100, device=torch.device(device))
+        for t in THRESHOLDS
+    ]
 
     def window(document: int) -> Window:
         tokens, places = rng.integers(0, vocabulary, LENGTH), np.sort(rng.choice(LENGTH, WHOLE_WORDS, replace=False))
@@ -75,7 +95,13 @@ def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
     ours()
     times = [(seconds(bare, device), seconds(ours, device)) for _ in range(rounds)]
     plain, mine = (statistics.median(side) / count for side in zip(*times, strict=True))
-    row = Row("attention pass, a window of 256 tokens", "s a window", mine, {"bare forward pass": plain}, aim="at most 1.15 of the forward pass")
+    row = Row(
+        "attention pass, a window of 256 tokens",
+        "s a window",
+        mine,
+        {"bare forward pass": plain},
+        aim="at most 1.15 of the forward pass",
+    )
     row.floor, row.floor_is = plain, "the forward pass"
     row.over_floor = mine / plain
     row.met = mine <= 1.15 * plain
@@ -83,7 +109,9 @@ def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
     before = peak_memory()
     tally_attention(loaded, (window(i // 2) for i in range(256)), relations)
     grown = peak_memory() - before
-    memory = Row("more memory for four times the documents", "GB", max(grown, 0.0), aim="none (under .05)", met=grown < 0.05)
+    memory = Row(
+        "more memory for four times the documents", "GB", max(grown, 0.0), aim="none (under .05)", met=grown < 0.05
+    )
     return [row, memory]
 
 
@@ -92,7 +120,9 @@ def first_words(nested: Assignment, count: int) -> Assignment:
     each = len(nested.token) // TOPICS
     kept = np.concatenate([np.arange(k * each, k * each + count) for k in range(TOPICS)])
     membership = Membership(np.arange(len(kept)), np.repeat(np.arange(TOPICS), count), len(kept), TOPICS)
-    return Assignment(nested.token[kept], ("",) * len(kept), nested.frequency[kept], membership, None, "one", nested.names)
+    return Assignment(
+        nested.token[kept], ("",) * len(kept), nested.frequency[kept], membership, None, "one", nested.names
+    )
 
 
 def peak_memory() -> float:
@@ -124,7 +154,12 @@ def embedding_row(shuffles: int) -> Row:
     each = sum(len(a.token) ** 2 for a in assignments) / len(assignments[-1].token) ** 2
     mine, matrix = seconds(ours), seconds(plain) * each * 2 * (1 + shuffles)
     flops = 2 * 2 * shuffles * sum(len(a.token) for a in assignments) * table.shape[1] / 2
-    row = Row(f"embedding statistics, 30,522 x 768, three thresholds, {shuffles:,} shuffles", "CPU s", mine, {"word-by-word matrices (one measured)": matrix})
+    row = Row(
+        f"embedding statistics, 30,522 x 768, three thresholds, {shuffles:,} shuffles",
+        "CPU s",
+        mine,
+        {"word-by-word matrices (one measured)": matrix},
+    )
     row.floor, row.floor_is = flops / matrix_rate("cpu"), f"{flops / 1e9:.0f} G additions at the matrix rate"
     row.over_floor = mine / row.floor
     row.aim, row.met = "under 10 CPU s", mine < 10
@@ -145,4 +180,10 @@ def topics_row(documents: int, iterations: int) -> Row:
         top_pairs(texts, words, PAIRS)
 
     mine = seconds(ours)
-    return Row(f"fitting 100 topics to {documents:,} articles, {iterations} sweeps", "CPU s", mine, aim="under 90 CPU s", met=mine < 90)
+    return Row(
+        f"fitting 100 topics to {documents:,} articles, {iterations} sweeps",
+        "CPU s",
+        mine,
+        aim="under 90 CPU s",
+        met=mine < 90,
+    )

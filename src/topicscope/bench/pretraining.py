@@ -10,15 +10,20 @@ import numpy as np
 import torch
 
 from topicscope.bench.sandbox import Row, Say, seconds
-from topicscope.pretraining import PretrainConfig, Text
-from topicscope.pretraining.config import Shape
-from topicscope.pretraining.data import Masker
-from topicscope.pretraining.loop import Loop, build_optimizer
-from topicscope.pretraining.model import MaskedLoss, build_model
-from topicscope.pretraining.run import accelerated
-from topicscope.pretraining.tokenizer import train_tokenizer
-from topicscope.pretraining.track import BLOCK
-from topicscope.threads import one_thread
+from topicscope.ground import one_thread
+from topicscope.pretraining import (
+    BLOCK,
+    Loop,
+    MaskedLoss,
+    Masker,
+    PretrainConfig,
+    Shape,
+    Text,
+    accelerated,
+    build_model,
+    build_optimizer,
+    train_tokenizer,
+)
 
 STEPS = 10
 """Steps timed together."""
@@ -52,18 +57,36 @@ def step_rows(device: str, rounds: int, shape: Shape) -> list[Row]:
             if loop.tracker.row == BLOCK:
                 loop.tracker.rows()
 
-    others = {"bare loop": bare_loop(config, tokenizer, loop, library=False), "library's loss, all logits": bare_loop(config, tokenizer, loop, library=True)}
+    others = {
+        "bare loop": bare_loop(config, tokenizer, loop, library=False),
+        "library's loss, all logits": bare_loop(config, tokenizer, loop, library=True),
+    }
     for run in (ours, *others.values()):
         run()
     times = [[seconds(run, device) / STEPS for run in (ours, *others.values())] for _ in range(rounds)]
     mine, *plain = (statistics.median(column) for column in zip(*times, strict=True))
     loop.tracker.rows()
     track = statistics.median(seconds(lambda: tracked(loop), device) / 50 for _ in range(max(3, rounds)))
-    row = Row("pretraining step, 4 layers, 4 heads, 128, 32 rows of 64 tokens", "s a step", mine, dict(zip(others, plain, strict=True)))
-    row.floor, row.floor_is, row.over_floor = plain[0], f"the bare loop; ours makes {tokens / mine:,.0f} tokens a second", mine / plain[0]
+    row = Row(
+        "pretraining step, 4 layers, 4 heads, 128, 32 rows of 64 tokens",
+        "s a step",
+        mine,
+        dict(zip(others, plain, strict=True)),
+    )
+    row.floor, row.floor_is, row.over_floor = (
+        plain[0],
+        f"the bare loop; ours makes {tokens / mine:,.0f} tokens a second",
+        mine / plain[0],
+    )
     row.aim, row.met = "within 10% of the bare loop", mine <= 1.1 * plain[0]
     tracking = Row(
-        "  of which tracking norms and rotation", "s a step", track, floor=mine, floor_is="the step", aim="at most 5% of the step", met=track <= 0.05 * mine
+        "  of which tracking norms and rotation",
+        "s a step",
+        track,
+        floor=mine,
+        floor_is="the step",
+        aim="at most 5% of the step",
+        met=track <= 0.05 * mine,
     )
     return [row, tracking]
 
@@ -80,7 +103,10 @@ def bare_loop(config: PretrainConfig, tokenizer: Any, loop: Loop, *, library: bo
     model = build_model(config, tokenizer).to(device).train()
     optimizer, loss_of = build_optimizer(config, model), MaskedLoss(model)
     masker = Masker(tokenizer, config.masking, config.seed)
-    batches = [[tensor.to(device) for tensor in masker(loop.rows.take(step, config.batch_size), step, 0)] for step in range(STEPS)]
+    batches = [
+        [tensor.to(device) for tensor in masker(loop.rows.take(step, config.batch_size), step, 0)]
+        for step in range(STEPS)
+    ]
 
     def run() -> None:
         for shown, places, targets in batches:

@@ -17,18 +17,16 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 
+from topicscope.ground import one_thread
 from topicscope.model import dense_loss
-from topicscope.threads import one_thread
-from topicscope.training import RunConfig
-from topicscope.training.data import BLOCK
-from topicscope.training.ensemble import Ensemble
-from topicscope.training.run import TOGETHER
+from topicscope.training import BLOCK, TOGETHER, Ensemble, RunConfig
 
 Say = Callable[[str], None]
 Device = Literal["cpu", "cuda"]
@@ -62,7 +60,11 @@ def bench_sandbox(device: Device = "cpu", *, quick: bool = False, say: Say = lam
         rows = [documents_row(rounds)]
         rate = matrix_rate(device)
         config = dataclasses.replace(
-            RunConfig(), steps=10**6, evaluate_every=None, device=device, data=dataclasses.replace(RunConfig().data, dev_documents=100)
+            RunConfig(),
+            steps=10**6,
+            evaluate_every=None,
+            device=device,
+            data=dataclasses.replace(RunConfig().data, dev_documents=100),
         )
         say("one training step, dense pass, BertForMaskedLM")
         joint = step_row("joint step, one-hot embedding, batch 40", config, rate, rounds, against_bert=True)
@@ -166,7 +168,14 @@ def step_row(name: str, config: RunConfig, rate: float, rounds: int, *, against_
     median = {key: statistics.median(value) for key, value in times.items() if value}
     rows = statistics.mean(len(batch.document) for batch in ensemble.data[0].block(0))
     flops = step_flops(config, rows)
-    row = Row(name, "s a step", median.pop("ours"), median, floor=flops / rate, floor_is=f"{flops / 1e6:.0f} MFLOP at {rate / 1e9:.0f} GFLOP/s")
+    row = Row(
+        name,
+        "s a step",
+        median.pop("ours"),
+        median,
+        floor=flops / rate,
+        floor_is=f"{flops / 1e6:.0f} MFLOP at {rate / 1e9:.0f} GFLOP/s",
+    )
     row.aim = "15 times the dense pass" + (", 30 times BertForMaskedLM" if bert is not None else "")
     row.met = row.times_faster["dense pass"] >= 15 and (bert is None or row.times_faster["BertForMaskedLM"] >= 30)
     return row
@@ -180,7 +189,9 @@ def dense_trainer(config: RunConfig, ensemble: Ensemble) -> Callable[[], None]:
 
     def step() -> None:
         optimiser.zero_grad()
-        dense_loss(config.model, parts, config.objective, words, shown, selected, config.topic_model.vocabulary).backward()  # type: ignore[no-untyped-call]
+        dense_loss(
+            config.model, parts, config.objective, words, shown, selected, config.topic_model.vocabulary
+        ).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
     return step
@@ -204,7 +215,14 @@ def bert_trainer(config: RunConfig, ensemble: Ensemble) -> Callable[[], None] | 
     except ImportError:
         return None
     v = config.topic_model.vocabulary
-    shape = BertConfig(vocab_size=v, hidden_size=v, num_hidden_layers=1, num_attention_heads=1, intermediate_size=v, max_position_embeddings=150)
+    shape = BertConfig(
+        vocab_size=v,
+        hidden_size=v,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=v,
+        max_position_embeddings=150,
+    )
     model = BertForMaskedLM(shape).to(config.device)  # type: ignore[no-untyped-call, arg-type]
     optimiser = torch.optim.AdamW(model.parameters(), lr=config.optimizer.lr)
     words, shown, selected = masked_positions(config, ensemble)
@@ -224,17 +242,26 @@ def ensemble_row(config: RunConfig, rate: float, rounds: int) -> Row:
     """32 models against one: CPU groups of them that fit the cache, a GPU all at once."""
     single = Ensemble([config])
     group = 32 if config.device == "cuda" else TOGETHER
-    ensembles = [Ensemble([dataclasses.replace(config, seed=start + i) for i in range(group)]) for start in range(0, 32, group)]
+    ensembles = [
+        Ensemble([dataclasses.replace(config, seed=start + i) for i in range(group)]) for start in range(0, 32, group)
+    ]
     for ensemble in (single, *ensembles):
         ensemble.block(BLOCK, None)
     ours, alone = [], []
     for _ in range(rounds):
         single.block(BLOCK, None)  # so that the single model finds its numbers in the cache, as it does alone
         alone += [seconds(lambda: single.block(BLOCK, None), config.device) / BLOCK for _ in range(4)]
-        ours.append(sum(seconds(lambda e=ensemble: e.block(BLOCK, None), config.device) for ensemble in ensembles) / BLOCK / 32)  # type: ignore[misc]
+        spent = [seconds(partial(ensemble.block, BLOCK, None), config.device) for ensemble in ensembles]
+        ours.append(sum(spent) / BLOCK / 32)
     rows = statistics.mean(len(batch.document) for batch in single.data[0].block(0))
     flops = step_flops(config, rows)
-    row = Row("ensemble of 32, joint step, one-hot", "s a model-step", statistics.median(ours), {"one model": statistics.median(alone)}, floor=flops / rate)
+    row = Row(
+        "ensemble of 32, joint step, one-hot",
+        "s a model-step",
+        statistics.median(ours),
+        {"one model": statistics.median(alone)},
+        floor=flops / rate,
+    )
     row.floor_is = f"{flops / 1e6:.0f} MFLOP at {rate / 1e9:.0f} GFLOP/s"
     row.aim = "at most .6 of one model's cost"
     row.met = row.ours <= 0.6 * row.plain["one model"]
@@ -244,7 +271,19 @@ def ensemble_row(config: RunConfig, rate: float, rounds: int) -> Row:
 def whole_run_rows(device: str, steps: int) -> list[Row]:
     """`topicscope train` in a process of its own: CPU seconds from start to end, imports and floors included, and peak memory."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "topicscope", "train", "--steps", str(steps), "--device", device, "--out", str(Path(folder) / "run"), "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "topicscope",
+            "train",
+            "--steps",
+            str(steps),
+            "--device",
+            device,
+            "--out",
+            str(Path(folder) / "run"),
+            "--json",
+        ]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdout is not None
         output = process.stdout.read()
@@ -255,6 +294,12 @@ def whole_run_rows(device: str, steps: int) -> list[Row]:
     result = json.loads(output)
     cpu = usage.ru_utime + usage.ru_stime
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
-    run = Row(f"whole run of {steps:,} steps (dev loss {result['dev_loss']:.3f})", "CPU s", cpu, aim="at most 10 CPU s", met=cpu <= 10)
+    run = Row(
+        f"whole run of {steps:,} steps (dev loss {result['dev_loss']:.3f})",
+        "CPU s",
+        cpu,
+        aim="at most 10 CPU s",
+        met=cpu <= 10,
+    )
     memory = Row("peak memory of that run", "GB", peak, aim="under 1 GB", met=peak < 1)
     return [run, memory]

@@ -9,17 +9,26 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from topicscope.bench.sandbox import Row, Say
-from topicscope.engines import NAMES, Name
-from topicscope.sweep import build_grid, sweep
-from topicscope.sweep.tasks import Place, Task, compute, pack
+from topicscope.ground import NAMES, Name
+from topicscope.sweeps import Place, Task, build_grid, compute, pack, sweep
 
 
 def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda _: None) -> list[Row]:
     """Packs of eight runs of the quick map (T = v = 10, squared loss, Adam); the first results, by which all workers are at work, are not counted."""
     cores = os.cpu_count() or 1
     packs, steps = (2 * cores + 2, 20) if quick else (10 * cores, 1000)
-    base = {"steps": steps, "evaluate_every": None, "floors": False, "data": {"dev_documents": 1000}, "objective": {"loss": "squared"}}
-    axes = {"optimizer.betas": [[0.9, round(0.999 - 1e-6 * i, 6)] for i in range(packs)], "model.init_scale": [1e-4, 1e-3, 1e-2, 1e-1], "seed": {"seeds": 2}}
+    base = {
+        "steps": steps,
+        "evaluate_every": None,
+        "floors": False,
+        "data": {"dev_documents": 1000},
+        "objective": {"loss": "squared"},
+    }
+    axes = {
+        "optimizer.betas": [[0.9, round(0.999 - 1e-6 * i, 6)] for i in range(packs)],
+        "model.init_scale": [1e-4, 1e-3, 1e-2, 1e-1],
+        "seed": {"seeds": 2},
+    }
     grid = build_grid({"base": base, "axes": axes})
 
     def a_point(engine: Name) -> float:

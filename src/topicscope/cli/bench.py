@@ -14,8 +14,12 @@ from topicscope.cli import consoles
 
 def command(
     device: Annotated[Literal["cpu", "cuda"], typer.Option(help="cpu or cuda.")] = "cpu",
-    part: Annotated[Literal["all", "sandbox", "language", "pretraining", "sweep"], typer.Option(help="What to measure.")] = "all",
-    quick: Annotated[bool, typer.Option("--quick", help="Few repetitions: to see that it works, not to quote.")] = False,
+    part: Annotated[
+        Literal["all", "sandbox", "language", "pretraining", "sweep"], typer.Option(help="What to measure.")
+    ] = "all",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few repetitions: to see that it works, not to quote.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
     """Measure this project's speed against the plain way, both in this run, on one thread (sweeps: on all cores).
@@ -23,27 +27,41 @@ def command(
     Example: [bold]topicscope bench --json > bench.json[/bold]
     """
     from topicscope.bench import bench_language, bench_pretraining, bench_sandbox, bench_sweep
-    from topicscope.training.ensemble import resolve_device
+    from topicscope.training import resolve_device
 
     resolve_device(device)
     console = consoles.progress()
     with console.status("measuring") as status:
         say = lambda what: status.update(f"measuring: {what}")  # noqa: E731
-        parts = {"sandbox": bench_sandbox, "language": bench_language, "pretraining": bench_pretraining, "sweep": bench_sweep}
-        rows = [row for name, measure in parts.items() if part in ("all", name) for row in measure(device, quick=quick, say=say)]
+        parts = {
+            "sandbox": bench_sandbox,
+            "language": bench_language,
+            "pretraining": bench_pretraining,
+            "sweep": bench_sweep,
+        }
+        rows = [
+            row
+            for name, measure in parts.items()
+            if part in ("all", name)
+            for row in measure(device, quick=quick, say=say)
+        ]
     if as_json:
         print(json.dumps({"device": device, "quick": quick, "rows": [asdict(row) for row in rows]}))
         return 0
     table = Table(title=f"topicscope bench ({device}, one thread a process)", title_justify="left")
     for heading in ("what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met"):
-        table.add_column(heading, justify="left" if heading in ("what", "aim", "floor", "plain way") else "right", overflow="fold")
+        table.add_column(
+            heading, justify="left" if heading in ("what", "aim", "floor", "plain way") else "right", overflow="fold"
+        )
     for row in rows:
         plain = "\n".join(f"{name}: {seconds(value)}" for name, value in row.plain.items())
         faster = "\n".join(f"{value:,.1f}" for value in row.times_faster.values())
         floor = "" if row.floor is None else f"{seconds(row.floor)} ({row.floor_is})"
         over = "" if row.over_floor is None else f"{row.over_floor:.3g}"
         ours = f"{row.ours:.2f} {row.unit}" if row.unit in ("GB", "CPU s") else seconds(row.ours)
-        table.add_row(row.name, ours, plain, faster, floor, over, row.aim, {True: "yes", False: "no", None: ""}[row.met])
+        table.add_row(
+            row.name, ours, plain, faster, floor, over, row.aim, {True: "yes", False: "no", None: ""}[row.met]
+        )
     consoles.results().print(table)
     return 0
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import typer
 
-from topicscope.errors import EngineError, InputError, Interrupted
+from topicscope.ground import EngineError, InputError, Interrupted
 
 INTERRUPTED = 130
 
@@ -36,7 +36,10 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    context: typer.Context, version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    context: typer.Context,
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
 ) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -50,13 +53,33 @@ def fail(message: str, code: int = 2) -> int:
 
 def main() -> None:
     try:
-        from topicscope.cli import bench, pretrain, probe, report, reproduce, show, sweep, theory_options, topics, train
-        from topicscope.cli import theory as _theory  # noqa: F401  (registers its commands)
-        from topicscope.cli import theory_attention as _attention  # noqa: F401
+        from topicscope.cli import (
+            bench,
+            pretrain,
+            probe,
+            report,
+            reproduce,
+            show,
+            sweep,
+            theory as _theory,  # noqa: F401  (registers its commands)
+            theory_attention as _attention,  # noqa: F401
+            theory_options,
+            topics,
+            train,
+        )
 
         app.command(name="reproduce")(reproduce.reproduce)
         app.command(name="list")(reproduce.list_)
-        for command in (train.command, topics.command, probe.command, pretrain.command, sweep.command, show.command, report.command, bench.command):
+        for command in (
+            train.command,
+            topics.command,
+            probe.command,
+            pretrain.command,
+            sweep.command,
+            show.command,
+            report.command,
+            bench.command,
+        ):
             app.command(name=command.__module__.rsplit(".", 1)[1])(command)
         app.command(name="words")(probe.words)
         app.add_typer(theory_options.app, name="theory")
@@ -72,14 +95,19 @@ def main() -> None:
     except EngineError as error:
         code = fail(str(error), 1)
     except MemoryError:
-        code = fail("not enough memory for a setting of this size; choose fewer or shorter documents, fewer words or fewer runs")
+        code = fail(
+            "not enough memory for a setting of this size; choose fewer or shorter documents, fewer words or fewer runs"
+        )
     except BrokenPipeError:  # the reader of a pipe has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
         code = fail(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}", 1)
     if code == INTERRUPTED:
-        fail("interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; other commands start anew", INTERRUPTED)
+        fail(
+            "interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; other commands start anew",
+            INTERRUPTED,
+        )
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -15,5 +15,7 @@ def heat_map(matrix: Float[np.ndarray, "m n"], title: str, size: int = 24) -> Te
     small = np.array([[matrix[np.ix_(r, c)].mean() for c in columns] for r in rows])
     low, high = small.min(), small.max()
     level = np.zeros_like(small) if high == low else (small - low) / (high - low)
-    picture = "\n".join("  " + "".join(SHADES[min(int(x * len(SHADES)), len(SHADES) - 1)] * 2 for x in row) for row in level)
+    picture = "\n".join(
+        "  " + "".join(SHADES[min(int(x * len(SHADES)), len(SHADES) - 1)] * 2 for x in row) for row in level
+    )
     return Text(f"{title}\n{picture}")

@@ -17,23 +17,37 @@ from topicscope.cli import consoles
 from topicscope.cli.topics import print_table
 
 if TYPE_CHECKING:
-    from topicscope.paper.dynamics import Curves
+    from topicscope.figures import Curves
     from topicscope.pretraining import PretrainRun
 
 
 def command(
-    corpus: Annotated[list[str] | None, typer.Option("--corpus", help="Files, patterns, folders or hf:NAME; may be repeated.")] = None,
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="YAML file of settings; flags and --set override it.")] = None,
+    corpus: Annotated[
+        list[str] | None, typer.Option("--corpus", help="Files, patterns, folders or hf:NAME; may be repeated.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="YAML file of settings; flags and --set override it.")
+    ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, for example --set model.init_scale.value=usual; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Any setting, for example --set model.init_scale.value=usual; may be repeated.",
+        ),
     ] = None,
     architecture: Annotated[str | None, typer.Option(help="bert, roberta, albert, electra or bart.")] = None,
     layers: Annotated[int | None, typer.Option(help="Layers (default 4).")] = None,
     heads: Annotated[int | None, typer.Option(help="Heads of each layer (default 4).")] = None,
     dim: Annotated[int | None, typer.Option(help="Width (default 128).")] = None,
-    init_scale: Annotated[str | None, typer.Option(help="Standard deviation that W_K, W_Q, W_V start with, a list (one a layer), or usual.")] = None,
+    init_scale: Annotated[
+        str | None,
+        typer.Option(help="Standard deviation that W_K, W_Q, W_V start with, a list (one a layer), or usual."),
+    ] = None,
     tokenizer: Annotated[str | None, typer.Option(help="An existing tokenizer: folder or hub id.")] = None,
-    train_tokenizer: Annotated[str | None, typer.Option(help="Train one on the corpus: wordpiece (default), bpe or unigram.")] = None,
+    train_tokenizer: Annotated[
+        str | None, typer.Option(help="Train one on the corpus: wordpiece (default), bpe or unigram.")
+    ] = None,
     vocab_size: Annotated[int | None, typer.Option(help="Tokens of a trained tokenizer (default 8000).")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps (default 400).")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Rows a step (default 32).")] = None,
@@ -42,12 +56,21 @@ def command(
     lr: Annotated[float | None, typer.Option(help="Learning rate (default 0.001).")] = None,
     warmup: Annotated[int | None, typer.Option(help="Steps of warm-up.")] = None,
     dropout: Annotated[str | None, typer.Option(help="A probability, or usual.")] = None,
-    checkpoints: Annotated[str | None, typer.Option(help="Steps at which the model is kept: log (default), none, or a list such as '[0,10,100]'.")] = None,
-    text_field: Annotated[str | None, typer.Option(help="Field of JSON lines, CSV and Parquet that holds the text.")] = None,
-    split_text: Annotated[str | None, typer.Option(help="What a document of a plain text file is: line, paragraph, file, or auto.")] = None,
+    checkpoints: Annotated[
+        str | None,
+        typer.Option(help="Steps at which the model is kept: log (default), none, or a list such as '[0,10,100]'."),
+    ] = None,
+    text_field: Annotated[
+        str | None, typer.Option(help="Field of JSON lines, CSV and Parquet that holds the text.")
+    ] = None,
+    split_text: Annotated[
+        str | None, typer.Option(help="What a document of a plain text file is: line, paragraph, file, or auto.")
+    ] = None,
     bf16: Annotated[bool, typer.Option("--bf16", help="Mixed precision; GPUs only.")] = False,
     seed: Annotated[int | None, typer.Option(help="Seed of every random draw.", min=0)] = None,
-    runs: Annotated[int, typer.Option(help="Train this many runs, with seeds SEED, SEED + 1, ..., one after another.", min=1)] = 1,
+    runs: Annotated[
+        int, typer.Option(help="Train this many runs, with seeds SEED, SEED + 1, ..., one after another.", min=1)
+    ] = 1,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to write (must be new or empty).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
@@ -60,18 +83,31 @@ def command(
 
     Example: [bold]topicscope pretrain --corpus articles.txt --steps 400 --out runs/pretrain[/bold]
     """
-    from topicscope.errors import InputError
-    from topicscope.paper.dynamics import curves_of
-    from topicscope.pretraining import build_config, pretrain, seeds
-    from topicscope.pretraining.folder import resume_configs
-    from topicscope.settings import apply_settings, load_settings
+    from topicscope.figures import curves_of
+    from topicscope.ground import InputError, apply_settings, load_settings
+    from topicscope.pretraining import build_config, pretrain, resume_configs, seeds
 
     flags = {
-        "text.corpus": corpus, "text.text_field": text_field, "text.split": split_text, "model.architecture": architecture, "model.layers": layers,
-        "model.heads": heads, "model.dim": dim, "tokenizer.existing": tokenizer, "tokenizer.train": train_tokenizer, "tokenizer.vocab_size": vocab_size,
-        "steps": steps, "batch_size": batch_size, "length": length, "optimizer.name": optimizer, "optimizer.lr": lr, "optimizer.warmup": warmup,
-        "bf16": bf16 or None, "seed": seed, "device": device,
-    }  # fmt: skip
+        "text.corpus": corpus,
+        "text.text_field": text_field,
+        "text.split": split_text,
+        "model.architecture": architecture,
+        "model.layers": layers,
+        "model.heads": heads,
+        "model.dim": dim,
+        "tokenizer.existing": tokenizer,
+        "tokenizer.train": train_tokenizer,
+        "tokenizer.vocab_size": vocab_size,
+        "steps": steps,
+        "batch_size": batch_size,
+        "length": length,
+        "optimizer.name": optimizer,
+        "optimizer.lr": lr,
+        "optimizer.warmup": warmup,
+        "bf16": bf16 or None,
+        "seed": seed,
+        "device": device,
+    }
     given = [f"{key}={json.dumps(flag)}" for key, flag in flags.items() if flag is not None]
     words = {"model.init_scale": init_scale, "model.dropout": dropout, "checkpoints": checkpoints}
     given += [f"{key}={flag}" for key, flag in words.items() if flag is not None]
@@ -81,10 +117,14 @@ def command(
         if out is None:
             raise InputError("--resume needs --out, the folder of the run to go on with")
         if config or set_ or [flag for flag in given if not flag.startswith("device=")] or runs > 1 or force:
-            raise InputError("--resume takes all settings from the folder; leave the other options (but --device) out (--force starts a run anew)")
+            raise InputError(
+                "--resume takes all settings from the folder; leave the other options (but --device) out (--force starts a run anew)"
+            )
         what = resume_configs(out)
     else:
-        one = build_config(absolute(apply_settings(load_settings(config) if config is not None else {}, given + (set_ or []))))
+        one = build_config(
+            absolute(apply_settings(load_settings(config) if config is not None else {}, given + (set_ or [])))
+        )
         what = seeds(one, runs) if runs > 1 else one
     configs = what if isinstance(what, list) else [what]
     with progress_bar([c.steps for c in configs]) as progress:
@@ -111,7 +151,9 @@ def absolute(settings: dict[str, Any]) -> dict[str, Any]:
     """File names in full, so that a run can be resumed from anywhere."""
     text, tokenizer = settings.get("text"), settings.get("tokenizer")
     if isinstance(text, dict) and isinstance(text.get("corpus"), list):
-        text["corpus"] = [name if str(name).startswith("hf:") else str(Path(str(name)).resolve()) for name in text["corpus"]]
+        text["corpus"] = [
+            name if str(name).startswith("hf:") else str(Path(str(name)).resolve()) for name in text["corpus"]
+        ]
     if isinstance(tokenizer, dict) and isinstance(name := tokenizer.get("existing"), str) and Path(name).exists():
         tokenizer["existing"] = str(Path(name).resolve())
     return settings
@@ -122,9 +164,13 @@ def progress_bar(steps: list[int]) -> Iterator[Any]:
     """Loss, tokens a second and time left, on stderr."""
     console = consoles.progress()
     columns = (
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TextColumn("loss {task.fields[loss]:.3f}"),
-        TextColumn("{task.fields[rate]:,.0f} tokens/s"), TimeRemainingColumn(),
-    )  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("loss {task.fields[loss]:.3f}"),
+        TextColumn("{task.fields[rate]:,.0f} tokens/s"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal or not is_main()) as bar:
         task = bar.add_task("reading text", total=sum(steps), loss=math.nan, rate=0.0)
 
@@ -136,41 +182,55 @@ def progress_bar(steps: list[int]) -> Iterator[Any]:
 
 
 def show(found: list[PretrainRun], out: Path | None) -> None:
-    from topicscope.paper.dynamics import curves_of, stage_table
+    from topicscope.figures import curves_of, stage_table
 
     print_table(stage_table([curves_of(run) for run in found]))
     for run in found:
         last = run.results["loss"]
         end = "diverged" if run.status == "diverged" else "loss " + (f"{last:.4f}" if last is not None else "-")
         tokens, vocabulary = run.results["tokens"], run.results["vocabulary"]
-        typer.echo(f"seed {run.config.seed}: {end} after {run.results['steps']} steps ({tokens:,} tokens, a vocabulary of {vocabulary})")
+        typer.echo(
+            f"seed {run.config.seed}: {end} after {run.results['steps']} steps ({tokens:,} tokens, a vocabulary of {vocabulary})"
+        )
     if out is not None:
         home = found[0].folder
         assert home is not None
         text = str(json.loads((home / "environment.json").read_text(encoding="utf-8")).get("text", ""))
         if "broken" in text or "encoding" in text:
             typer.echo(f"of the text not all could be read: {text}")
-        typer.echo(f"page: {out / 'report.html'}; probe it with: topicscope probe {home / 'model'} --corpus ..., or --checkpoints {home}")
+        typer.echo(
+            f"page: {out / 'report.html'}; probe it with: topicscope probe {home / 'model'} --corpus ..., or --checkpoints {home}"
+        )
     else:
         typer.echo("--out DIR keeps the model, its checkpoints, metrics and a page")
 
 
 def write(out: Path, found: list[Curves], config: dict[str, Any]) -> None:
     """Figure 5 as PNG, SVG and CSV, and the page."""
-    from topicscope.paper.dynamics import dynamics_figure, loss_figure, stage_table
-    from topicscope.report.figures import draw_figure, write_csv
-    from topicscope.report.page import Section, write_page
+    from topicscope.figures import dynamics_figure, loss_figure, stage_table
+    from topicscope.report import Section, draw_figure, write_csv, write_page
 
     figures = [dynamics_figure(found), loss_figure(found)]
     for figure in figures:
         draw_figure(figure, out / "figures")
         write_csv(figure, out / "figures")
     section = Section(
-        "pretrain", "Do key and query start later than value?", "-", "-", "-", "-", "skipped",
+        "pretrain",
+        "Do key and query start later than value?",
+        "-",
+        "-",
+        "-",
+        "-",
+        "skipped",
         "A norm has started when it has made a tenth of its rise from start to plateau (the mean of the run's last tenth); t50: half of it. "
         "Separation: the earlier t50 of key and query over that of value. Rotation: (1 - cos) / 2 between W_V now and ten steps before.",
-        0.0, f"topicscope pretrain --config {out / 'config.yaml'}", config, figures, [stage_table(found)], judged=False,
-    )  # fmt: skip
+        0.0,
+        f"topicscope pretrain --config {out / 'config.yaml'}",
+        config,
+        figures,
+        [stage_table(found)],
+        judged=False,
+    )
     write_page(
         out / "report.html",
         "topicscope pretrain",
@@ -181,17 +241,24 @@ def write(out: Path, found: list[Curves], config: dict[str, Any]) -> None:
 
 def rebuild(folder: Path) -> None:
     """The page again, from what is stored."""
-    from topicscope.errors import InputError
-    from topicscope.paper.dynamics import Curves
-    from topicscope.pretraining.folder import members
-    from topicscope.pretraining.loop import stored_metrics
-    from topicscope.settings import load_settings
+    from topicscope.figures import Curves
+    from topicscope.ground import InputError, load_settings
+    from topicscope.pretraining import members, stored_metrics
 
     try:
         homes = members(folder)
         for home in homes:
             json.loads((home / "results.json").read_text(encoding="utf-8"))  # finished
         configs = [load_settings(home / "config.yaml") for home in homes]
-        write(folder, [Curves(f"seed {c['seed']}", c["seed"], stored_metrics(home)) for c, home in zip(configs, homes, strict=True)], configs[0])
+        write(
+            folder,
+            [
+                Curves(f"seed {c['seed']}", c["seed"], stored_metrics(home))
+                for c, home in zip(configs, homes, strict=True)
+            ],
+            configs[0],
+        )
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{folder} holds no finished pretraining run ({type(error).__name__}: {error}); go on with 'topicscope pretrain --resume'") from None
+        raise InputError(
+            f"{folder} holds no finished pretraining run ({type(error).__name__}: {error}); go on with 'topicscope pretrain --resume'"
+        ) from None

@@ -27,25 +27,38 @@ if TYPE_CHECKING:
 
 def command(
     models: Annotated[list[str] | None, typer.Argument(help="Model folders or hub ids.")] = None,
-    corpus: Annotated[list[str] | None, typer.Option("--corpus", help="Files, patterns, folders or hf:NAME; may be repeated.")] = None,
+    corpus: Annotated[
+        list[str] | None, typer.Option("--corpus", help="Files, patterns, folders or hf:NAME; may be repeated.")
+    ] = None,
     checkpoints: Annotated[
         list[str] | None,
-        typer.Option(help="A timeline instead: a folder of 'pretrain' or 'train --snapshots', model folders, or hub ids NAME@step1000; may be repeated."),
+        typer.Option(
+            help="A timeline instead: a folder of 'pretrain' or 'train --snapshots', model folders, or hub ids NAME@step1000; may be repeated."
+        ),
     ] = None,
-    threshold: Annotated[list[float] | None, typer.Option(help="theta: words of a topic as a share of the vocabulary; may be repeated.")] = None,
+    threshold: Annotated[
+        list[float] | None, typer.Option(help="theta: words of a topic as a share of the vocabulary; may be repeated.")
+    ] = None,
     topics_per_word: Annotated[str, typer.Option(help="one (Table 1), many (Table 5) or both.")] = "one",
-    topics: Annotated[Path | None, typer.Option(help="Fitted topics (folder of 'topicscope topics'), or a CSV/JSON file of words and topics.")] = None,
+    topics: Annotated[
+        Path | None,
+        typer.Option(help="Fitted topics (folder of 'topicscope topics'), or a CSV/JSON file of words and topics."),
+    ] = None,
     number: Annotated[int, typer.Option(help="Topics to fit where none are given.", min=2)] = 100,
     iterations: Annotated[int, typer.Option(help="Sweeps of that fit.", min=1)] = 120,
     max_documents: Annotated[int, typer.Option(help="Documents that topics are fitted to, sampled.", min=1)] = 2500,
     documents: Annotated[int, typer.Option(help="Documents of the attention pass, sampled.", min=1)] = 250,
     windows: Annotated[int, typer.Option(help="Pieces of the model's length taken of each document.", min=1)] = 2,
-    embedding: Annotated[str, typer.Option(help="matrix (word embeddings) or layer (with position, type and norm).")] = "matrix",
+    embedding: Annotated[
+        str, typer.Option(help="matrix (word embeddings) or layer (with position, type and norm).")
+    ] = "matrix",
     text_field: FieldOption = "text",
     split_text: SplitOption = "auto",
     stop_words: StopOption = "english",
     bootstrap: Annotated[int, typer.Option(help="Resamples of the intervals.", min=2)] = 1000,
-    shuffles: Annotated[int, typer.Option(help="Shuffles of topics among words (a tenth of them for attention); 0: none.", min=0)] = 1000,
+    shuffles: Annotated[
+        int, typer.Option(help="Shuffles of topics among words (a tenth of them for attention); 0: none.", min=0)
+    ] = 1000,
     matched: Annotated[bool, typer.Option(help="Compare pairs of the same word frequencies too.")] = True,
     random: Annotated[bool, typer.Option(help="Probe the same architecture with fresh weights too.")] = True,
     cooccurrence: Annotated[bool, typer.Option(help="Compare with the top co-occurring pairs (Table 2).")] = True,
@@ -63,9 +76,18 @@ def command(
 
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
-    from topicscope.errors import InputError
-    from topicscope.language import THRESHOLDS, Probe, load_model, probe_model, read_stop_words, whole_words
-    from topicscope.language.probe_run import probe_settings, read_topics, usable_device
+    from topicscope.ground import InputError
+    from topicscope.language import (
+        THRESHOLDS,
+        Probe,
+        load_model,
+        probe_model,
+        probe_settings,
+        read_stop_words,
+        read_topics,
+        usable_device,
+        whole_words,
+    )
 
     if topics_per_word not in ("one", "many", "both"):
         raise InputError(f"--topics-per-word {topics_per_word}: expected one, many or both")
@@ -74,20 +96,34 @@ def command(
     check_out(out, ABOUT)
     check_engine(engine, address)
     if checkpoints and (models or (threshold and len(threshold) > 1) or topics_per_word == "both"):
-        raise InputError("--checkpoints takes no models beside it, one --threshold (default 0.002) and one kind of --topics-per-word")
+        raise InputError(
+            "--checkpoints takes no models beside it, one --threshold (default 0.002) and one kind of --topics-per-word"
+        )
     if not checkpoints and not models:
         raise InputError("no model is given; name model folders or hub ids, or --checkpoints DIR for a timeline")
     kinds: Any = ("one", "many") if topics_per_word == "both" else (topics_per_word,)
     thetas = tuple(threshold or (THRESHOLDS[-1:] if checkpoints else THRESHOLDS))
     settings = probe_settings(
-        thetas, kinds, embedding=embedding, bootstrap=bootstrap, shuffles=shuffles, matched=matched, random=random, cooccurrence=cooccurrence,
-        windows=windows, seed=seed,
-    )  # fmt: skip
+        thetas,
+        kinds,
+        embedding=embedding,
+        bootstrap=bootstrap,
+        shuffles=shuffles,
+        matched=matched,
+        random=random,
+        cooccurrence=cooccurrence,
+        windows=windows,
+        seed=seed,
+    )
     if checkpoints and is_sandbox(checkpoints):
         if corpus or topics:
-            raise InputError(f"{checkpoints[0]} is a run of 'topicscope train', which has topics and texts of its own; leave --corpus and --topics out")
+            raise InputError(
+                f"{checkpoints[0]} is a run of 'topicscope train', which has topics and texts of its own; leave --corpus and --topics out"
+            )
         if engine != "serial":
-            raise InputError(f"{checkpoints[0]} is a run of 'topicscope train', which is measured in a moment; leave --engine {engine} out")
+            raise InputError(
+                f"{checkpoints[0]} is a run of 'topicscope train', which is measured in a moment; leave --engine {engine} out"
+            )
         return timeline_of_sandbox(checkpoints[0], settings, out, as_json)
     if not corpus:
         raise InputError("no text is given; name files, a folder or hf:NAME with --corpus")
@@ -101,31 +137,61 @@ def command(
             return fit(source, vocabulary, number, iterations, max_documents, seed, out, len(fitted), chosen)
 
         if checkpoints:
-            return timeline_of_models(checkpoints, source, stops, topics, fitting, documents, settings, place, out, as_json, chosen)
+            return timeline_of_models(
+                checkpoints, source, stops, topics, fitting, documents, settings, place, out, as_json, chosen
+            )
         loaded = [load_model(model, place) for model in models or []]  # all of them before the long work starts
         texts = source.sample(documents, seed + 1)
         for model in loaded:
             vocabulary = whole_words(model.tokenizer, stops)
-            mine = read_topics(topics, vocabulary, texts, chosen) if topics is not None else fitted.get(vocabulary.fingerprint)
+            mine = (
+                read_topics(topics, vocabulary, texts, chosen)
+                if topics is not None
+                else fitted.get(vocabulary.fingerprint)
+            )
             if mine is None:
                 mine = fitted[vocabulary.fingerprint] = fitting(vocabulary)
             with bar(model.name) as progress:
                 if remark := getattr(mine, "remark", ""):
                     consoles.progress().print(f"{model.name}: {remark}", markup=False, highlight=False)
-                found.extend(probe_model(model, vocabulary, texts, mine, settings, lambda what, done, total: progress(done, total, "", what), chosen))
+                found.extend(
+                    probe_model(
+                        model,
+                        vocabulary,
+                        texts,
+                        mine,
+                        settings,
+                        lambda what, done, total: progress(done, total, "", what),
+                        chosen,
+                    )
+                )
     if out is not None:
-        about = {"made_by": "topicscope", "models": models, "corpus": corpus, "found_there": source.summary(), "settings": asdict(settings)}
-        write(out, found, about | {"stop_words": stop_words, "documents": len(texts), "command": shlex.join(["topicscope", *sys.argv[1:]])})
+        about = {
+            "made_by": "topicscope",
+            "models": models,
+            "corpus": corpus,
+            "found_there": source.summary(),
+            "settings": asdict(settings),
+        }
+        write(
+            out,
+            found,
+            about
+            | {"stop_words": stop_words, "documents": len(texts), "command": shlex.join(["topicscope", *sys.argv[1:]])},
+        )
     if as_json:
         print(json.dumps(found.as_dict(), allow_nan=False))
     else:
         show(found)
-        typer.echo(f"corpus: {source.summary()}" + (f"; page: {out / 'report.html'}" if out else "; --out DIR writes a page, CSV and JSON"))
+        typer.echo(
+            f"corpus: {source.summary()}"
+            + (f"; page: {out / 'report.html'}" if out else "; --out DIR writes a page, CSV and JSON")
+        )
     return 0
 
 
 def show(found: Probe) -> None:
-    from topicscope.paper.probing import answers, cooccurrence_table, head_table, ratio_table
+    from topicscope.figures import answers, cooccurrence_table, head_table, ratio_table
 
     for table in (
         ratio_table(found.rows),
@@ -139,13 +205,12 @@ def show(found: Probe) -> None:
 
 def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
     """results.json, its numbers as CSV, figures, and the page."""
-    from topicscope import runs
-    from topicscope.paper import probing
-    from topicscope.report.figures import draw_figure, write_csv
-    from topicscope.report.page import Section, write_page
+    from topicscope.figures import probing
+    from topicscope.ground import files, folders
+    from topicscope.report import Section, draw_figure, write_csv, write_page
 
-    runs.prepare(out)
-    runs.write_json(out / ABOUT, about | {"environment": runs.environment()})
+    folders.prepare(out)
+    files.write_json(out / ABOUT, about | {"environment": folders.environment()})
     models, corpus = about["models"], about["corpus"]
     tables = {"ratios": probing.ratio_table(found.rows), "effects": probing.difference_table(found.rows)}
     if found.heads:
@@ -155,8 +220,11 @@ def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
     if found.cooccurrence:
         tables["cooccurrence"] = probing.cooccurrence_table(found.cooccurrence)
     for name, records in probing.records(found.as_dict()).items():
-        runs.write_csv(out / f"{name}.csv", records)
-    figures = {"ratios": [probing.ratio_figure(found.rows)] if found.rows[0]["threshold"] is not None else [], "heads": probing.head_figures(found.heads)}
+        files.write_csv(out / f"{name}.csv", records)
+    figures = {
+        "ratios": [probing.ratio_figure(found.rows)] if found.rows[0]["threshold"] is not None else [],
+        "heads": probing.head_figures(found.heads),
+    }
     figures["topics"] = probing.topic_figures(found.topics)
     (out / "figures").mkdir(exist_ok=True)
     for figure in (figure for group in figures.values() for figure in group):
@@ -165,10 +233,12 @@ def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
     said = about["command"]
     sections = []
     claims = {
-        "ratios": "Are words of a topic nearer, and do they attend each other more?", "effects": "Is it more than chance, or word frequency?",
-        "heads": "Which heads carry topics?", "topics": "Which topics are tight, and which near each other?",
+        "ratios": "Are words of a topic nearer, and do they attend each other more?",
+        "effects": "Is it more than chance, or word frequency?",
+        "heads": "Which heads carry topics?",
+        "topics": "Which topics are tight, and which near each other?",
         "cooccurrence": "Topics against co-occurrence (Table 2).",
-    }  # fmt: skip
+    }
     notes = {
         "ratios": "Same-topic mean over different-topic mean; 'undefined' over a mean that may be zero. Attention is that of the encoder where there is one.",
         "effects": "Difference: same-topic mean less different-topic mean. 95%: bootstrap over topics (embeddings) or documents (attention). "
@@ -181,25 +251,49 @@ def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
     }
     for name, table in tables.items():
         short = probing.head_table(found.heads) if name == "heads" else table
-        sections.append(Section(name, claims[name], "-", "-", "-", "-", "skipped", notes[name], 0.0, said, {}, figures.get(name, []), [short], judged=False))
-    runs.write_json(out / "results.json", found.as_dict())
-    intro = [f"Models: {', '.join(map(probing.short, models))}. Text: {', '.join(corpus)}.", *probing.answers(found.rows, found.heads)]
+        sections.append(
+            Section(
+                name,
+                claims[name],
+                "-",
+                "-",
+                "-",
+                "-",
+                "skipped",
+                notes[name],
+                0.0,
+                said,
+                {},
+                figures.get(name, []),
+                [short],
+                judged=False,
+            )
+        )
+    files.write_json(out / "results.json", found.as_dict())
+    intro = [
+        f"Models: {', '.join(map(probing.short, models))}. Text: {', '.join(corpus)}.",
+        *probing.answers(found.rows, found.heads),
+    ]
     write_page(out / "report.html", "topicscope probe", "\n\n".join(intro), sections)
 
 
 def rebuild(folder: Path) -> None:
     """The page again, from what is stored."""
-    from topicscope.errors import InputError
+    from topicscope.ground import InputError
     from topicscope.language import Probe
 
     if (folder / "timeline.csv").is_file():
-        raise InputError(f"{folder} holds a timeline, with its page and timeline.csv; to draw it again run 'topicscope probe --checkpoints' again")
+        raise InputError(
+            f"{folder} holds a timeline, with its page and timeline.csv; to draw it again run 'topicscope probe --checkpoints' again"
+        )
     try:
         found = Probe(**json.loads((folder / "results.json").read_text(encoding="utf-8")))
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         write(folder, found, {key: about[key] for key in about if key != "environment"})
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder} holds no whole probe ({type(error).__name__}: {error}); run 'topicscope probe --out {folder}' again") from None
+        raise InputError(
+            f"{folder} holds no whole probe ({type(error).__name__}: {error}); run 'topicscope probe --out {folder}' again"
+        ) from None
 
 
 def words(
@@ -213,11 +307,10 @@ def words(
 
     Example: [bold]topicscope words bert-base-uncased frog toad lizard / mozart beethoven schubert / algebra arithmetic calculus[/bold]
     """
-    from topicscope import runs
-    from topicscope.errors import InputError
+    from topicscope.figures import word_figure
+    from topicscope.ground import InputError, files
     from topicscope.language import load_model, word_map
-    from topicscope.paper.probing import word_figure
-    from topicscope.report.figures import draw_figure, write_csv
+    from topicscope.report import draw_figure, write_csv
 
     if embedding not in ("matrix", "layer"):
         raise InputError(f"--embedding {embedding}: expected matrix or layer")
@@ -233,7 +326,7 @@ def words(
         figure = word_figure(found, model)
         draw_figure(figure, out)
         write_csv(figure, out)
-        runs.write_json(out / "words.json", {"made_by": "topicscope"} | payload)
+        files.write_json(out / "words.json", {"made_by": "topicscope"} | payload)
     if as_json:
         print(json.dumps(payload))
         return 0
@@ -244,7 +337,10 @@ def words(
     if max(found.pieces) > 1:
         typer.echo("* not one token: the mean of its pieces")
     shown = ["-" if math.isnan(mean) else f"{mean:.3f}" for mean in (same, different)]
-    typer.echo(f"mean cosine inside groups {shown[0]}, between groups {shown[1]}" + (f"; written: {out / 'figure3.png'}" if out else ""))
+    typer.echo(
+        f"mean cosine inside groups {shown[0]}, between groups {shown[1]}"
+        + (f"; written: {out / 'figure3.png'}" if out else "")
+    )
     return 0
 
 

@@ -9,12 +9,17 @@ from typing import Annotated
 import typer
 
 
-def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicscope train', 'reproduce', 'probe', 'pretrain' or 'sweep' wrote.")]) -> int:
+def command(
+    folder: Annotated[
+        Path,
+        typer.Argument(help="A folder that 'topicscope train', 'reproduce', 'probe', 'pretrain' or 'sweep' wrote."),
+    ],
+) -> int:
     """Draw a finished run (figure.png, figure.svg and a page), or rebuild the page of a reproduction from its outcomes.
 
     Example: [bold]topicscope report runs/demo[/bold]
     """
-    from topicscope.runs import read_run
+    from topicscope.ground import read_run
 
     if (folder / "probe.json").is_file():
         from topicscope.cli.probe import rebuild as rebuild_probe
@@ -38,36 +43,52 @@ def command(folder: Annotated[Path, typer.Argument(help="A folder that 'topicsco
         rebuild(folder)
         typer.echo(f"written: {folder / 'report.html'}")
         return 0
-    from topicscope.paper.train_run import describe_run
-    from topicscope.report import draw_run
-    from topicscope.report.page import Section, write_page
+    from topicscope.figures import describe_run
+    from topicscope.report import Section, draw_run, write_page
 
     run = read_run(folder)
     for path in draw_run(run, folder):
         typer.echo(f"written: {path}")
     outcome = describe_run(run)
     section = Section(
-        "run", "One training run.", "-", outcome.paper, outcome.theory, outcome.measured, outcome.verdict, outcome.reason, 0.0,
-        f"topicscope train --config {folder / 'config.yaml'}", outcome.config, outcome.figures, outcome.tables, False,
-    )  # fmt: skip
-    write_page(folder / "report.html", f"topicscope: {folder.name}", "A training run: loss, norms, stages, matrices, attention.", [section])
+        "run",
+        "One training run.",
+        "-",
+        outcome.paper,
+        outcome.theory,
+        outcome.measured,
+        outcome.verdict,
+        outcome.reason,
+        0.0,
+        f"topicscope train --config {folder / 'config.yaml'}",
+        outcome.config,
+        outcome.figures,
+        outcome.tables,
+        False,
+    )
+    write_page(
+        folder / "report.html",
+        f"topicscope: {folder.name}",
+        "A training run: loss, norms, stages, matrices, attention.",
+        [section],
+    )
     typer.echo(f"written: {folder / 'report.html'}")
     return 0
 
 
 def rebuild(folder: Path) -> None:
     from topicscope.cli.reproduce import write_report
-    from topicscope.errors import InputError
-    from topicscope.paper.experiment import Context
-    from topicscope.paper.registry import EXPERIMENTS
-    from topicscope.paper.reproduce import load
+    from topicscope.ground import InputError
+    from topicscope.paper import EXPERIMENTS, Context, load
 
     try:
         results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
         assert {"scale", "seed"} <= set(results)
         assert isinstance(results["results"], list)
     except (OSError, ValueError, AssertionError, KeyError, TypeError):
-        raise InputError(f"{folder} holds no finished reproduction (results.json); run 'topicscope reproduce --out {folder}' to finish it") from None
+        raise InputError(
+            f"{folder} holds no finished reproduction (results.json); run 'topicscope reproduce --out {folder}' to finish it"
+        ) from None
     context = Context(results["scale"], results["seed"])
     stored = {name: load(folder, name, context, inputs=False) for name in EXPERIMENTS}
     outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}

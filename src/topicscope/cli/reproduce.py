@@ -14,23 +14,37 @@ from rich.table import Column, Table
 from topicscope.cli import consoles
 
 if TYPE_CHECKING:
-    from topicscope.paper.experiment import Context, Experiment
-    from topicscope.paper.outcome import Outcome
+    from topicscope.paper import Context, Experiment, Outcome
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
 
 
 def reproduce(
-    ids: Annotated[list[str] | None, typer.Argument(help="What to reproduce, for example figure2 theorem2 (default: everything).")] = None,
-    scale: Annotated[Literal["quick", "full"], typer.Option(help="quick: minutes. full: the paper's sizes and more seeds.")] = "quick",
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="What to reproduce, for example figure2 theorem2 (default: everything).")
+    ] = None,
+    scale: Annotated[
+        Literal["quick", "full"], typer.Option(help="quick: minutes. full: the paper's sizes and more seeds.")
+    ] = "quick",
     seed: Annotated[int, typer.Option(help="Moves every random draw.", min=0)] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Folder for results, figures and the page; finished parts found there are kept. Default: runs/reproduce..."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for results, figures and the page; finished parts found there are kept. Default: runs/reproduce...",
+        ),
     ] = None,
-    model: Annotated[list[str] | None, typer.Option("--model", help="For table1, table2, table5, figure3: model folder or hub id; may be repeated.")] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", help="For table1, table2, table5, figure3: model folder or hub id; may be repeated."),
+    ] = None,
     corpus: Annotated[
-        list[str] | None, typer.Option("--corpus", help="For table1, table2, table5, figure5, timeline: text, as 'topicscope probe' takes it; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--corpus",
+            help="For table1, table2, table5, figure5, timeline: text, as 'topicscope probe' takes it; may be repeated.",
+        ),
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes (default: one a core).", min=1)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
@@ -41,27 +55,31 @@ def reproduce(
 
     Example: [bold]topicscope reproduce figure2 theorem2 --out runs/two[/bold]
     """
-    from topicscope import runs
-    from topicscope.paper.experiment import Context
-    from topicscope.paper.registry import chosen
-    from topicscope.paper.reproduce import claim
+    from topicscope.ground import folders
+    from topicscope.paper import Context, chosen, claim
 
     experiments, context = chosen(ids), Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
-    out = out or Path("runs") / ("reproduce" + (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else ""))
+    out = out or Path("runs") / (
+        "reproduce" + (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
+    )
     claim(out, context)
-    with runs.lock(out):
+    with folders.lock(out):
         return _reproduce(experiments, context, out, workers or os.cpu_count() or 1, as_json)
 
 
 def _reproduce(experiments: list[Experiment], context: Context, out: Path, workers: int, as_json: bool) -> int:
-    from topicscope import runs
-    from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE
-    from topicscope.paper.reproduce import load, results_of
-    from topicscope.paper.reproduce import reproduce as run_all
+    from topicscope.ground import files
+    from topicscope.paper import EXPERIMENTS, NOT_IN_REFERENCE, load, reproduce as run_all, results_of
 
     console = consoles.progress()
     expected = sum(e.seconds for e in experiments)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         whole = bar.add_task("all", total=expected)
         tasks = {e.id: bar.add_task(e.id, total=1, start=False) for e in experiments}
@@ -69,14 +87,25 @@ def _reproduce(experiments: list[Experiment], context: Context, out: Path, worke
         def finished(name: str, outcome: Outcome, seconds: float) -> None:
             bar.update(tasks[name], completed=1, visible=False)
             bar.advance(whole, next(e.seconds for e in experiments if e.id == name))
-            console.print(f"{name}: [{COLOURS[outcome.verdict]}]{outcome.verdict}[/] ({seconds:.0f} s)", highlight=False)
+            console.print(
+                f"{name}: [{COLOURS[outcome.verdict]}]{outcome.verdict}[/] ({seconds:.0f} s)", highlight=False
+            )
 
-        outcomes = run_all(experiments, context, out, workers=workers, started=lambda name: bar.start_task(tasks[name]), finished=finished)
+        outcomes = run_all(
+            experiments,
+            context,
+            out,
+            workers=workers,
+            started=lambda name: bar.start_task(tasks[name]),
+            finished=finished,
+        )
     results = results_of(outcomes, context)
     # the folder's page and results.json hold all that is finished there, also by earlier calls
-    everything = {name: stored for name in EXPERIMENTS if (stored := load(out, name, context, inputs=False)) is not None}
+    everything = {
+        name: stored for name in EXPERIMENTS if (stored := load(out, name, context, inputs=False)) is not None
+    }
     whole_results = results_of(everything, context)
-    runs.write_json(out / "results.json", whole_results)
+    files.write_json(out / "results.json", whole_results)
     write_report(out, whole_results, everything)
     if as_json:
         print(json.dumps(results, allow_nan=False))
@@ -84,7 +113,9 @@ def _reproduce(experiments: list[Experiment], context: Context, out: Path, worke
         print_verdicts(results["results"])
         typer.echo(f"page: {out / 'report.html'}")
     judged = [r for r in results["results"] if EXPERIMENTS[r["id"]].judged(context)]
-    lost = [r["id"] for r in judged if r["verdict"] == "not reproduced" and r["id"] not in NOT_IN_REFERENCE[context.scale]]
+    lost = [
+        r["id"] for r in judged if r["verdict"] == "not reproduced" and r["id"] not in NOT_IN_REFERENCE[context.scale]
+    ]
     if lost:
         console.print(f"not reproduced, though the reference runs were: {', '.join(lost)}", style="red")
     return 1 if lost else 0
@@ -92,8 +123,7 @@ def _reproduce(experiments: list[Experiment], context: Context, out: Path, worke
 
 def write_report(out: Path, results: dict[str, Any], outcomes: dict[str, tuple[Outcome, float]]) -> None:
     """Figures as files, and the page."""
-    from topicscope.report.figures import draw_figure, write_csv
-    from topicscope.report.page import Section, write_page
+    from topicscope.report import Section, draw_figure, write_csv, write_page
 
     folder = out / "figures"
     folder.mkdir(exist_ok=True)
@@ -104,8 +134,13 @@ def write_report(out: Path, results: dict[str, Any], outcomes: dict[str, tuple[O
             draw_figure(figure, folder)
             write_csv(figure, folder)
         command = f"topicscope reproduce {result['id']} --scale {results['scale']} --seed {results['seed']} --out {out}"
-        shown = {key: result[key] for key in ("id", "claim", "rule", "paper", "theory", "measured", "verdict", "reason", "seconds")}
-        sections.append(Section(**shown, command=command, config=outcome.config, figures=outcome.figures, tables=outcome.tables))
+        shown = {
+            key: result[key]
+            for key in ("id", "claim", "rule", "paper", "theory", "measured", "verdict", "reason", "seconds")
+        }
+        sections.append(
+            Section(**shown, command=command, config=outcome.config, figures=outcome.figures, tables=outcome.tables)
+        )
     intro = (
         "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured. "
         f"Scale {results['scale']}, seed {results['seed']}. The rule that decides a verdict is part of the code and stands in its section."
@@ -123,7 +158,14 @@ def print_verdicts(results: list[dict[str, Any]]) -> None:
         "s",
     )
     for r in results:
-        table.add_row(r["id"], r["paper"], r["theory"], r["measured"], f"[{COLOURS[r['verdict']]}]{r['verdict']}[/]", f"{r['seconds']:.0f}")
+        table.add_row(
+            r["id"],
+            r["paper"],
+            r["theory"],
+            r["measured"],
+            f"[{COLOURS[r['verdict']]}]{r['verdict']}[/]",
+            f"{r['seconds']:.0f}",
+        )
     console = consoles.results()
     console.print(table)
     for r in results:
@@ -136,10 +178,14 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print only JSON 
 
     Example: [bold]topicscope list[/bold]
     """
-    from topicscope.paper.registry import EXPERIMENTS
+    from topicscope.paper import EXPERIMENTS
 
     if as_json:
-        print(json.dumps([{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in EXPERIMENTS.values()]))
+        print(
+            json.dumps(
+                [{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in EXPERIMENTS.values()]
+            )
+        )
         return 0
     table = Table("id", Column("claim", ratio=1), "about s")
     for e in EXPERIMENTS.values():

@@ -22,12 +22,21 @@ def command(
 
     Example: [bold]topicscope show runs/blocks runs/joint[/bold]
     """
-    from topicscope.runs import ENSEMBLE, MEMBERS, read_run
+    from topicscope.ground import ENSEMBLE, MEMBERS, read_run
 
-    members = [member for folder in folders for member in (sorted(folder.glob(MEMBERS)) if (folder / ENSEMBLE).exists() else [folder])]
+    members = [
+        member
+        for folder in folders
+        for member in (sorted(folder.glob(MEMBERS)) if (folder / ENSEMBLE).exists() else [folder])
+    ]
     runs = [read_run(folder) for folder in members]
     if as_json:
-        print(json.dumps([{"folder": str(run.folder), "config": run.config, "results": run.results} for run in runs], allow_nan=False))
+        print(
+            json.dumps(
+                [{"folder": str(run.folder), "config": run.config, "results": run.results} for run in runs],
+                allow_nan=False,
+            )
+        )
         return 0
     table = Table()
     table.add_column("")

@@ -29,20 +29,28 @@ def theorem1(
     p_mask: PMask = 0.15,
     p_correct: PCorrect = 0.1,
     p_random: PRandom = 0.1,
-    embedding: Annotated[str | None, typer.Option(help="An embedding (.npy or .csv, dim rows, a column a word) to test for membership.")] = None,
+    embedding: Annotated[
+        str | None, typer.Option(help="An embedding (.npy or .csv, dim rows, a column a word) to test for membership.")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Only the embedding is trained: the family of optimal Gram matrices, its bias, and whether an embedding belongs to it.
 
     Example: [bold]topicscope theory theorem1 --topics 20 --words-per-topic 5[/bold]
     """
-    from topicscope.theory import fit_embedding, prediction_bias
-    from topicscope.theory.theorem1 import identity_member
-    from topicscope.world.documents import read_matrix
+    from topicscope.theory import fit_embedding, identity_member, prediction_bias
+    from topicscope.world import read_matrix
 
     s = setting(topics, words_per_topic, 1, p_mask, p_correct, p_random)
     c, bias = s.constants, float(prediction_bias(s.topic_model, s.masking)[1])
-    payload: dict[str, Any] = {"settings": describe(s, tau=False), "bias": bias, "mask_bias": 0.0, "c2": c.c2, "c3": c.c3, "identity_diagonal": c.c3}
+    payload: dict[str, Any] = {
+        "settings": describe(s, tau=False),
+        "bias": bias,
+        "mask_bias": 0.0,
+        "c2": c.c2,
+        "c3": c.c3,
+        "identity_diagonal": c.c3,
+    }
     lines: list[Any] = [
         entries_table(
             [
@@ -61,7 +69,9 @@ def theorem1(
     if embedding is not None:
         found = fit_embedding(read_matrix(embedding, "--embedding"), s.topic_model, s.masking)
         payload["membership"] = {"violation": found.violation, "u_mean": float(found.u.mean())}
-        lines.append(f"{embedding}: the largest violation of the conditions is {found.violation:.4g} (0 for a member; c3 = {c.c3:.4g} is the scale).")
+        lines.append(
+            f"{embedding}: the largest violation of the conditions is {found.violation:.4g} (0 for a member; c3 = {c.c3:.4g} is the scale)."
+        )
     emit(payload, as_json, lines)
     return 0
 
@@ -73,7 +83,10 @@ def theorem2(
     p_mask: PMask = 0.15,
     p_correct: PCorrect = 0.1,
     p_random: PRandom = 0.1,
-    matrix: Annotated[str | None, typer.Option(help="A value matrix (.npy or .csv) to compare: distance, and membership in Lemma 1's family.")] = None,
+    matrix: Annotated[
+        str | None,
+        typer.Option(help="A value matrix (.npy or .csv) to compare: distance, and membership in Lemma 1's family."),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """The optimal value matrix under uniform attention and vanishing L2: its entries, a picture, and how to read it.
@@ -82,13 +95,18 @@ def theorem2(
     """
     import numpy as np
 
-    from topicscope.theory import fit_family
-    from topicscope.theory import theorem2 as closed_form
-    from topicscope.world.documents import read_matrix
+    from topicscope.theory import fit_family, theorem2 as closed_form
+    from topicscope.world import read_matrix
 
     s = setting(topics, words_per_topic, 1, p_mask, p_correct, p_random)
     optimum, c = closed_form(s.topic_model, s.masking), s.constants
-    payload: dict[str, Any] = {**asdict(optimum), "c1": c.c1, "c2": c.c2, "c3": c.c3, "settings": describe(s, tau=False)}
+    payload: dict[str, Any] = {
+        **asdict(optimum),
+        "c1": c.c1,
+        "c2": c.c2,
+        "c3": c.c3,
+        "settings": describe(s, tau=False),
+    }
     lines: list[Any] = [
         entries_table(
             [
@@ -109,7 +127,9 @@ def theorem2(
         found = fit_family(given, s.topic_model, s.masking)
         distance = float(np.abs(given - optimum.matrix(s.topic_model)).max())
         payload["comparison"] = {"largest_difference": distance, "family_violation": found.violation}
-        lines.append(f"{matrix}: largest difference from Theorem 2 {distance:.4g}; largest violation of Lemma 1's conditions {found.violation:.4g}.")
+        lines.append(
+            f"{matrix}: largest difference from Theorem 2 {distance:.4g}; largest violation of Lemma 1's conditions {found.violation:.4g}."
+        )
     emit(payload, as_json, lines)
     return 0
 
@@ -123,7 +143,13 @@ def verify(as_json: AsJson = False) -> int:
     from topicscope.theory import verify as all_certificates
 
     console = consoles.progress()
-    with Progress(SpinnerColumn(), TextColumn("{task.description}"), console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
         task = bar.add_task("verifying")
         certificates = all_certificates(lambda claim: bar.update(task, description=claim))
     failed = [c for c in certificates if c.should_hold and not c.holds]
@@ -133,18 +159,26 @@ def verify(as_json: AsJson = False) -> int:
     claims: dict[tuple[str, bool], list[Any]] = {}
     for c in certificates:
         claims.setdefault((c.claim, c.should_hold), []).append(c)
-    table = Table(Column("claim", ratio=1), "cases", "error", "tolerance", "holds", title="theory verify", title_justify="left")
+    table = Table(
+        Column("claim", ratio=1), "cases", "error", "tolerance", "holds", title="theory verify", title_justify="left"
+    )
     for (claim, should), group in claims.items():
         good = sum(c.holds for c in group)
         word = ("yes" if good == len(group) else "NO") if should else f"not claimed ({good}/{len(group)})"
         table.add_row(claim, str(len(group)), f"{max(c.error for c in group):.2g}", f"{group[0].tolerance:g}", word)
     out = consoles.results()
     out.print(table)
-    out.print("[bold]Details[/bold]: one example a claim; all where the theorem's assumptions are strained or a claim failed")
+    out.print(
+        "[bold]Details[/bold]: one example a claim; all where the theorem's assumptions are strained or a claim failed"
+    )
     told: set[str] = set()
     for c in certificates:
         strained = "strained" in c.note
-        if c.note and (strained or c in failed or c.claim not in told) and (not c.should_hold or c in failed or "exponent" in c.note):
+        if (
+            c.note
+            and (strained or c in failed or c.claim not in told)
+            and (not c.should_hold or c in failed or "exponent" in c.note)
+        ):
             told.add(c.claim)
             out.print(f"- {c.claim}, {short(c.settings)}: {c.note}", soft_wrap=True, highlight=False, markup=False)
     return 1 if failed else 0
@@ -152,5 +186,12 @@ def verify(as_json: AsJson = False) -> int:
 
 def short(settings: dict[str, Any]) -> str:
     """Settings in the paper's letters."""
-    letters = {"topics": "T", "words_per_topic": "v", "topics_per_document": "tau", "p_mask": "p_m", "p_correct": "p_c", "p_random": "p_r"}
+    letters = {
+        "topics": "T",
+        "words_per_topic": "v",
+        "topics_per_document": "tau",
+        "p_mask": "p_m",
+        "p_correct": "p_c",
+        "p_random": "p_r",
+    }
     return " ".join(f"{letters.get(key, key)}={value}" for key, value in settings.items())

@@ -23,14 +23,16 @@ PRandom = Annotated[float, typer.Option(help="p_r, share of masked positions tha
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")]
 
 
-def setting(topics: int, words_per_topic: int, topics_per_document: int, p_mask: float, p_correct: float, p_random: float) -> Setting:
+def setting(
+    topics: int, words_per_topic: int, topics_per_document: int, p_mask: float, p_correct: float, p_random: float
+) -> Setting:
     from topicscope.theory import Setting
 
     return Setting.of(topics, words_per_topic, topics_per_document, p_mask, p_correct, p_random)
 
 
 def describe(s: Setting, *, tau: bool = True) -> dict[str, Any]:
-    from topicscope.theory.certificates import describe
+    from topicscope.theory import describe
 
     return {key: value for key, value in describe(s).items() if tau or key != "topics_per_document"}
 

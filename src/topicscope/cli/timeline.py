@@ -16,9 +16,9 @@ from topicscope.cli import consoles
 from topicscope.cli.topics import bar, print_table
 
 if TYPE_CHECKING:
-    from topicscope.engines import Engine
+    from topicscope.figures import Effects
+    from topicscope.ground import Engine
     from topicscope.language import Settings
-    from topicscope.paper.timelines import Effects
 
 NOTE = (
     "Difference: same-topic mean less different-topic mean. A measure appears at the first kept step from which on its 95% interval stays above zero; "
@@ -28,10 +28,13 @@ NOTE = (
 
 def is_sandbox(checkpoints: list[str]) -> bool:
     """Whether the folder is one of 'topicscope train'."""
-    from topicscope.errors import InputError
-    from topicscope.settings import load_settings
+    from topicscope.ground import InputError, load_settings
 
-    of_train = [name for name in checkpoints if (config := Path(name) / "config.yaml").is_file() and "topic_model" in load_settings(config)]
+    of_train = [
+        name
+        for name in checkpoints
+        if (config := Path(name) / "config.yaml").is_file() and "topic_model" in load_settings(config)
+    ]
     if of_train and len(checkpoints) > 1:
         raise InputError(f"{of_train[0]} is a run of 'topicscope train'; give it alone")
     return bool(of_train)
@@ -45,26 +48,40 @@ def stopped_early(folder: Path) -> bool:
 
 
 def timeline_of_sandbox(folder: str, settings: Settings, out: Path | None, as_json: bool) -> int:
-    from topicscope.training.timeline import read_snapshots, sandbox_effects
+    from topicscope.training import read_snapshots, sandbox_effects
 
     config, snapshots = read_snapshots(Path(folder))
     found = sandbox_effects(config, snapshots, settings.bootstrap, settings.seed)
-    about = {"checkpoints": [folder], "topics": "the true ones", "settings": {"bootstrap": settings.bootstrap, "seed": settings.seed}}
+    about = {
+        "checkpoints": [folder],
+        "topics": "the true ones",
+        "settings": {"bootstrap": settings.bootstrap, "seed": settings.seed},
+    }
     return finish(found, about, f"{folder}, against its true topics; 95%: bootstrap over topics.", out, as_json)
 
 
 def timeline_of_models(
-    names: list[str], source: Any, stops: Any, topics: Path | None, fitting: Callable[[Any], Any], documents: int, settings: Settings, device: str,
-    out: Path | None, as_json: bool, engine: Engine,
-) -> int:  # fmt: skip
-    from topicscope.language import load_tokenizer, whole_words
-    from topicscope.language.probe import assignments_of
-    from topicscope.language.probe_run import read_topics
-    from topicscope.language.timeline import find_checkpoints, timeline
+    names: list[str],
+    source: Any,
+    stops: Any,
+    topics: Path | None,
+    fitting: Callable[[Any], Any],
+    documents: int,
+    settings: Settings,
+    device: str,
+    out: Path | None,
+    as_json: bool,
+    engine: Engine,
+) -> int:
+    from topicscope.language import assignments_of, find_checkpoints, load_tokenizer, read_topics, timeline, whole_words
 
     for name in names:
         if stopped_early(Path(name)):
-            consoles.progress().print(f"{name} is a run that diverged: its last checkpoints may be no sound models", markup=False, highlight=False)
+            consoles.progress().print(
+                f"{name} is a run that diverged: its last checkpoints may be no sound models",
+                markup=False,
+                highlight=False,
+            )
     checkpoints = find_checkpoints(names)
     texts = source.sample(documents, settings.seed + 1)
     vocabulary = whole_words(load_tokenizer(checkpoints[0][1]), stops)
@@ -72,32 +89,59 @@ def timeline_of_models(
     assignment = assignments_of(mine, vocabulary, texts, settings)[0]
     with bar("probing checkpoints") as progress:
         found = timeline(checkpoints, texts, assignment, vocabulary, settings, device, progress, engine)
-    about = {"checkpoints": [name for _, name in checkpoints], "corpus": source.summary(), "documents": len(texts), "settings": asdict(settings)}
+    about = {
+        "checkpoints": [name for _, name in checkpoints],
+        "corpus": source.summary(),
+        "documents": len(texts),
+        "settings": asdict(settings),
+    }
     intro = f"{len(checkpoints)} checkpoints, {len(assignment.words)} words of {int((assignment.membership.sizes > 0).sum())} topics, {len(texts)} documents; "
-    return finish(found, about, intro + "95%: bootstrap over topics (embeddings) or documents (attention).", out, as_json)
+    return finish(
+        found, about, intro + "95%: bootstrap over topics (embeddings) or documents (attention).", out, as_json
+    )
 
 
 def finish(found: Effects, about: dict[str, Any], intro: str, out: Path | None, as_json: bool) -> int:
     """Results, table, figures and page."""
-    from topicscope import runs
-    from topicscope.paper.probing import flat
-    from topicscope.paper.timelines import moment_table, moments, rows, sentence, timeline_figures
-    from topicscope.report.figures import draw_figure, write_csv
-    from topicscope.report.page import Section, write_page
+    from topicscope.figures import flat, moment_table, moments, rows, sentence, timeline_figures
+    from topicscope.ground import files, folders
+    from topicscope.report import Section, draw_figure, write_csv, write_page
 
     results: dict[str, Any] = {"timeline": rows(found), "moments": moments(found), "answer": sentence(found)}
     if out is not None:
-        command, figures, table = shlex.join(["topicscope", *sys.argv[1:]]), timeline_figures(found), moment_table(found)
-        runs.prepare(out)
-        runs.write_json(out / "probe.json", {"made_by": "topicscope", **about, "command": command, "environment": runs.environment()})
-        runs.write_csv(out / "timeline.csv", [flat(row) for row in results["timeline"]])
+        command, figures, table = (
+            shlex.join(["topicscope", *sys.argv[1:]]),
+            timeline_figures(found),
+            moment_table(found),
+        )
+        folders.prepare(out)
+        files.write_json(
+            out / "probe.json",
+            {"made_by": "topicscope", **about, "command": command, "environment": folders.environment()},
+        )
+        files.write_csv(out / "timeline.csv", [flat(row) for row in results["timeline"]])
         for figure in figures:
             draw_figure(figure, out / "figures")
             write_csv(figure, out / "figures")
         question = "When does topic structure appear?"
-        section = Section("timeline", question, "-", "-", "-", "-", "skipped", NOTE, 0.0, command, about, figures, [table], judged=False)
+        section = Section(
+            "timeline",
+            question,
+            "-",
+            "-",
+            "-",
+            "-",
+            "skipped",
+            NOTE,
+            0.0,
+            command,
+            about,
+            figures,
+            [table],
+            judged=False,
+        )
         write_page(out / "report.html", "topicscope: a timeline", f"{intro}\n\n{results['answer']}", [section])
-        runs.write_json(out / "results.json", results)
+        files.write_json(out / "results.json", results)
     if as_json:
         print(json.dumps(results, allow_nan=False))
     else:

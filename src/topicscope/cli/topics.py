@@ -16,13 +16,20 @@ from topicscope.cli import consoles
 from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, check_engine, chosen_engine
 
 if TYPE_CHECKING:
-    from topicscope.engines import Engine
+    from topicscope.figures import TableData
+    from topicscope.ground import Engine
     from topicscope.language import Topics
-    from topicscope.paper.outcome import TableData
 
-CorpusOption = Annotated[list[str], typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME/CONFIG:SPLIT.")]
+CorpusOption = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME/CONFIG:SPLIT."
+    ),
+]
 FieldOption = Annotated[str, typer.Option(help="Field of JSON lines, CSV and Parquet that holds the text.")]
-SplitOption = Annotated[str, typer.Option(help="What a document of a plain text file is: line, paragraph, file, or auto.")]
+SplitOption = Annotated[
+    str, typer.Option(help="What a document of a plain text file is: line, paragraph, file, or auto.")
+]
 StopOption = Annotated[str, typer.Option(help="english, none, or a file with a word a line.")]
 
 
@@ -38,7 +45,9 @@ def command(
     min_documents: Annotated[int, typer.Option(help="Words of fewer documents are left out.", min=1)] = 5,
     stop_words: StopOption = "english",
     seed: Annotated[int, typer.Option(help="Of the sample and the fit.", min=0)] = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the topics; 'topicscope probe --topics' reads it.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the topics; 'topicscope probe --topics' reads it.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
     engine: EngineOption = "serial",
     address: AddressOption = None,
@@ -48,8 +57,8 @@ def command(
 
     Example: [bold]topicscope topics articles.jsonl.gz --tokenizer bert-base-uncased --topics 50 --out runs/topics[/bold]
     """
+    from topicscope.ground import one_thread
     from topicscope.language import fit_topics, load_tokenizer, read_stop_words, whole_words
-    from topicscope.threads import one_thread
 
     check_out(out, "topics.json")
     check_engine(engine, address)
@@ -59,15 +68,33 @@ def command(
         texts = source.sample(max_documents, seed)
         with bar("fitting topics") as progress:
             found = fit_topics(
-                texts, vocabulary, topics, backend=backend, iterations=iterations, min_documents=min_documents, seed=seed,
-                progress=lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}"), engine=chosen,
-            )  # fmt: skip
+                texts,
+                vocabulary,
+                topics,
+                backend=backend,
+                iterations=iterations,
+                min_documents=min_documents,
+                seed=seed,
+                progress=lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}"),
+                engine=chosen,
+            )
     found.about["corpus"] = source.summary()
     if out is not None:
         found.save(out)
     if as_json:
-        listed = [{"topic": k, "words": found.top_words(k), "coherence": found.about["coherence"][k]} for k in range(len(found))]
-        print(json.dumps({"topics": listed, **{key: value for key, value in found.about.items() if key not in ("coherence", "topics")}}, allow_nan=False))
+        listed = [
+            {"topic": k, "words": found.top_words(k), "coherence": found.about["coherence"][k]}
+            for k in range(len(found))
+        ]
+        print(
+            json.dumps(
+                {
+                    "topics": listed,
+                    **{key: value for key, value in found.about.items() if key not in ("coherence", "topics")},
+                },
+                allow_nan=False,
+            )
+        )
     else:
         show(found)
         typer.echo(f"corpus: {source.summary()}" + (f"; written: {out}" if out else "; --out DIR keeps them"))
@@ -76,7 +103,7 @@ def command(
 
 def check_out(out: Path | None, own: str) -> None:
     """A folder of the same kind may be replaced; anything else is left alone."""
-    from topicscope.errors import InputError
+    from topicscope.ground import InputError
 
     if out is None or not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
@@ -89,7 +116,7 @@ def check_out(out: Path | None, own: str) -> None:
 
 
 def open_corpus(sources: list[str], text_field: str, split_text: str) -> Any:
-    from topicscope.errors import InputError
+    from topicscope.ground import InputError
     from topicscope.language import Corpus
 
     if split_text not in ("auto", "line", "paragraph", "file"):
@@ -101,25 +128,47 @@ def show(topics: Topics) -> None:
     table = Table("topic", "share", "c_npmi", Column("top words", ratio=1))
     share = topics.document_topics.mean(0)
     for k in range(len(topics)):
-        table.add_row(str(k), f"{100 * share[k]:.1f}%", f"{topics.about['coherence'][k]:.3f}", " ".join(topics.top_words(k)))
+        table.add_row(
+            str(k), f"{100 * share[k]:.1f}%", f"{topics.about['coherence'][k]:.3f}", " ".join(topics.top_words(k))
+        )
     console = consoles.results()
     console.print(table, markup=False)
     coherence = topics.about["coherence"]
-    console.print(f"mean coherence (c_npmi) {sum(coherence) / len(coherence):.3f}, {topics.about['documents']} documents, {topics.about['tokens']:,} words")
+    console.print(
+        f"mean coherence (c_npmi) {sum(coherence) / len(coherence):.3f}, {topics.about['documents']} documents, {topics.about['tokens']:,} words"
+    )
 
 
 @contextmanager
 def bar(what: str) -> Iterator[Any]:
     """A progress bar on stderr: call with what is done, the total, and a remark."""
     console = consoles.progress()
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=None, note="")
-        yield lambda done, total, note="", name=what: progress.update(task, completed=done, total=total, note=note, description=name)
+        yield lambda done, total, note="", name=what: progress.update(
+            task, completed=done, total=total, note=note, description=name
+        )
 
 
-def fit(source: Any, vocabulary: Any, number: int, iterations: int, max_documents: int, seed: int, out: Path | None, count: int, engine: Engine) -> Any:
-    from topicscope.language.probe_run import fit_corpus
+def fit(
+    source: Any,
+    vocabulary: Any,
+    number: int,
+    iterations: int,
+    max_documents: int,
+    seed: int,
+    out: Path | None,
+    count: int,
+    engine: Engine,
+) -> Any:
+    from topicscope.language import fit_corpus
 
     with bar("fitting topics") as progress:
         note = lambda done, total, ll: progress(done, total, f"log-likelihood {ll:.3f}")  # noqa: E731

@@ -22,31 +22,45 @@ Flag = dict[str, Any]
 
 
 def command(
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="YAML file of settings; flags and --set override it.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="YAML file of settings; flags and --set override it.")
+    ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any setting, for example --set masking.p_random=0.2; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any setting, for example --set masking.p_random=0.2; may be repeated."
+        ),
     ] = None,
     topics: Annotated[int | None, typer.Option(help="T, number of topics.")] = None,
     words_per_topic: Annotated[int | None, typer.Option(help="v, words in each topic.")] = None,
     prior: Annotated[str | None, typer.Option(help="dirichlet, fixed, infinite or given.")] = None,
     topics_per_document: Annotated[int | None, typer.Option(help="tau, for the priors fixed and infinite.")] = None,
-    loss: Annotated[str | None, typer.Option(help="cross-entropy, squared (summed over outputs) or squared-mean.")] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="cross-entropy, squared (summed over outputs) or squared-mean.")
+    ] = None,
     l2: Annotated[float | None, typer.Option(help="lambda of the L2 penalty, on all trained parts.")] = None,
     optimizer: Annotated[str | None, typer.Option(help="adam or sgd.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     embedding: Annotated[str | None, typer.Option(help="one-hot or trained.")] = None,
-    uniform_attention: Annotated[bool, typer.Option("--uniform-attention", help="Freeze key and query at zero.")] = False,
+    uniform_attention: Annotated[
+        bool, typer.Option("--uniform-attention", help="Freeze key and query at zero.")
+    ] = False,
     value: Annotated[str | None, typer.Option(help="trained, identity, blocks, diagonal or given.")] = None,
     schedule: Annotated[str | None, typer.Option(help="joint, two-stage or alternating.")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps (default: 20 epochs, 5,000 steps).")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Documents a step.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of every random draw.")] = None,
-    runs: Annotated[int, typer.Option(help="Train this many runs, with seeds SEED, SEED + 1, ..., in one batched program.", min=1)] = 1,
+    runs: Annotated[
+        int, typer.Option(help="Train this many runs, with seeds SEED, SEED + 1, ..., in one batched program.", min=1)
+    ] = 1,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to write (must be new or empty).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
-    snapshots: Annotated[str | None, typer.Option(help="Keep the weights at some steps, for a timeline: log, or a list such as '[0,10,100]'.")] = None,
+    snapshots: Annotated[
+        str | None,
+        typer.Option(help="Keep the weights at some steps, for a timeline: log, or a list such as '[0,10,100]'."),
+    ] = None,
     floors: Annotated[bool, typer.Option(help="Compute the floors of the loss at the end.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
@@ -54,30 +68,44 @@ def command(
 
     Example: [bold]topicscope train --loss squared --uniform-attention --l2 1e-4 --steps 2000 --out runs/blocks[/bold]
     """
-    from topicscope.errors import InputError
-    from topicscope.training import apply_settings, build_config, load_settings, train
-    from topicscope.training.run import resume_config
-    from topicscope.training.run import seeds as with_seeds
+    from topicscope.ground import InputError, apply_settings, load_settings
+    from topicscope.training import build_config, resume_config, seeds as with_seeds, train
 
     flags = {
-        "topic_model.topics": topics, "topic_model.words_per_topic": words_per_topic, "documents.kind": prior,
-        "documents.topics_per_document": topics_per_document, "objective.loss": loss, "objective.l2": l2, "optimizer.name": optimizer, "optimizer.lr": lr,
-        "model.embedding": embedding, "model.value": value, "model.key": "zero" if uniform_attention else None,
-        "model.query": "zero" if uniform_attention else None, "steps": steps, "batch_size": batch_size, "seed": seed, "device": device,
-    }  # fmt: skip
+        "topic_model.topics": topics,
+        "topic_model.words_per_topic": words_per_topic,
+        "documents.kind": prior,
+        "documents.topics_per_document": topics_per_document,
+        "objective.loss": loss,
+        "objective.l2": l2,
+        "optimizer.name": optimizer,
+        "optimizer.lr": lr,
+        "model.embedding": embedding,
+        "model.value": value,
+        "model.key": "zero" if uniform_attention else None,
+        "model.query": "zero" if uniform_attention else None,
+        "steps": steps,
+        "batch_size": batch_size,
+        "seed": seed,
+        "device": device,
+    }
     flags["floors"] = None if floors else False
     given = {key: flag for key, flag in flags.items() if flag is not None}
     if resume:
         if out is None:
             raise InputError("--resume needs --out, the folder of the run to go on with")
         if config or set_ or given or snapshots or schedule or runs > 1 or force:
-            raise InputError("--resume takes all settings from the folder; leave the other options out (--force starts a run anew)")
+            raise InputError(
+                "--resume takes all settings from the folder; leave the other options out (--force starts a run anew)"
+            )
         many, runs = ensemble_size(out)
         settings = resume_config(out / "run-000" if many else out)
     else:
         settings = load_settings(config) if config is not None else {}
         assignments = (
-            [f"{key}={json.dumps(flag)}" for key, flag in given.items()] + ([f"snapshots={snapshots}"] if snapshots is not None else []) + (set_ or [])
+            [f"{key}={json.dumps(flag)}" for key, flag in given.items()]
+            + ([f"snapshots={snapshots}"] if snapshots is not None else [])
+            + (set_ or [])
         )
         settings = apply_settings(settings, assignments)
         many = runs > 1
@@ -96,15 +124,16 @@ def command(
     for run in diverged:
         console.print(
             f"seed {run.config.seed} diverged at step {run.results['steps']}: loss or weights are no longer finite. "
-            "Its figures up to there are kept; try a smaller --lr.", style="red", soft_wrap=True,
-        )  # fmt: skip
+            "Its figures up to there are kept; try a smaller --lr.",
+            style="red",
+            soft_wrap=True,
+        )
     return 1 if diverged else 0
 
 
 def ensemble_size(out: Path) -> tuple[bool, int]:
     """Whether the folder holds an ensemble, and of how many runs."""
-    from topicscope.errors import InputError
-    from topicscope.runs import ENSEMBLE
+    from topicscope.ground import ENSEMBLE, InputError
 
     path = out / ENSEMBLE
     if not path.exists():
@@ -117,7 +146,12 @@ def ensemble_size(out: Path) -> tuple[bool, int]:
 
 def absolute(settings: dict[str, Any]) -> dict[str, Any]:
     """File names in full, so that a run can be resumed from anywhere."""
-    for section, key in (("data", "train_file"), ("data", "dev_file"), ("documents", "proportions"), ("model", "value_matrix")):
+    for section, key in (
+        ("data", "train_file"),
+        ("data", "dev_file"),
+        ("documents", "proportions"),
+        ("model", "value_matrix"),
+    ):
         part = settings.get(section)
         if isinstance(part, dict) and isinstance(part.get(key), str):
             part[key] = str(Path(part[key]).resolve())
@@ -166,8 +200,17 @@ def print_results(console: Console, results: list[Any], out: Path | None) -> Non
 
 
 def print_many(console: Console, results: list[Any]) -> None:
-    wanted = [("dev loss", ("dev_loss",)), ("above Bayes", ("above_floor", "bayes")), ("same topic", ("value", "same")), ("different", ("value", "different"))]
-    wanted += [("diagonal", ("value", "diagonal")), ("Gram same", ("gram", "same")), ("Gram different", ("gram", "different"))]
+    wanted = [
+        ("dev loss", ("dev_loss",)),
+        ("above Bayes", ("above_floor", "bayes")),
+        ("same topic", ("value", "same")),
+        ("different", ("value", "different")),
+    ]
+    wanted += [
+        ("diagonal", ("value", "diagonal")),
+        ("Gram same", ("gram", "same")),
+        ("Gram different", ("gram", "different")),
+    ]
     columns = [(label, path) for label, path in wanted if any(lookup(run.results, path) is not None for run in results)]
     table = Table("seed", "status", *(label for label, _ in columns), title="topicscope train", title_justify="left")
     for run in results:
@@ -193,7 +236,10 @@ def rows_to_print(results: list[Any]) -> list[tuple[str, tuple[str, ...]]]:
         ("  dev loss above it", ("above_floor", "least_squares")),
     ]
     for what, name in (("W_V", "value"), ("W_E'W_E", "gram")):
-        rows += [(f"{what}, {relation}", (name, key)) for relation, key in (("same topic", "same"), ("different topic", "different"), ("diagonal", "diagonal"))]
+        rows += [
+            (f"{what}, {relation}", (name, key))
+            for relation, key in (("same topic", "same"), ("different topic", "different"), ("diagonal", "diagonal"))
+        ]
     return [(label, path) for label, path in rows if any(lookup(run.results, path) is not None for run in results)]
 
 

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary
-from topicscope.measure.pairs import Membership
+from topicscope.measure import Membership
 
 TopicsPerWord = Literal["one", "many"]
 
@@ -34,15 +34,23 @@ class Assignment:
     remark: str = ""  # what of the given topics could not be used
 
 
-def assign(topics: Topics, threshold: float, topics_per_word: TopicsPerWord = "one", names: tuple[str, ...] | None = None) -> Assignment:
+def assign(
+    topics: Topics, threshold: float, topics_per_word: TopicsPerWord = "one", names: tuple[str, ...] | None = None
+) -> Assignment:
     """The `threshold * V` most likely words of each topic. With 'one', a word in several lists stays where it is likeliest."""
     if not 0 < threshold < 1:
-        raise InputError(f"threshold {threshold} is not between 0 and 1; it is the share of the vocabulary that each topic keeps, for example 0.001")
+        raise InputError(
+            f"threshold {threshold} is not between 0 and 1; it is the share of the vocabulary that each topic keeps, for example 0.001"
+        )
     count = int(threshold * topics.vocabulary_size)
     if count < 1:
-        raise InputError(f"threshold {threshold:g} keeps no word (threshold * V = {threshold * topics.vocabulary_size:.2g}); choose a larger one")
+        raise InputError(
+            f"threshold {threshold:g} keeps no word (threshold * V = {threshold * topics.vocabulary_size:.2g}); choose a larger one"
+        )
     if count >= len(topics.words):
-        raise InputError(f"threshold {threshold:g} keeps all {len(topics.words)} words in every topic; choose a smaller one")
+        raise InputError(
+            f"threshold {threshold:g} keeps all {len(topics.words)} words in every topic; choose a smaller one"
+        )
     chosen = np.zeros(topics.probability.shape, dtype=bool)
     np.put_along_axis(chosen, np.argsort(-topics.probability, 1, kind="stable")[:, :count], True, 1)
     if topics_per_word == "one":
@@ -52,16 +60,23 @@ def assign(topics: Topics, threshold: float, topics_per_word: TopicsPerWord = "o
     topic, word = np.nonzero(chosen[:, used])
     names = names or tuple(" ".join(topics.top_words(k, 3)) for k in range(len(topics)))
     return Assignment(
-        topics.token[used], tuple(topics.words[i] for i in used), topics.frequency[used], Membership(word, topic, len(used), len(topics)), threshold,
-        topics_per_word, names,
-    )  # fmt: skip
+        topics.token[used],
+        tuple(topics.words[i] for i in used),
+        topics.frequency[used],
+        Membership(word, topic, len(used), len(topics)),
+        threshold,
+        topics_per_word,
+        names,
+    )
 
 
 def given_topics(path: str | Path, vocabulary: Vocabulary, frequency: dict[int, float] | None = None) -> Assignment:
     """Topics that the user wrote down: CSV with the columns word and topic, or JSON {word: topic} or {topic: [words]}."""
     pairs = _read_pairs(Path(path))
     if not pairs:
-        raise InputError(f"{path} names no words; expected lines 'word,topic' under such a header, or JSON {{word: topic}}")
+        raise InputError(
+            f"{path} names no words; expected lines 'word,topic' under such a header, or JSON {{word: topic}}"
+        )
     known = [(vocabulary.number[word], topic) for word, topic in dict.fromkeys(pairs) if word in vocabulary.number]
     unknown = [word for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]
     some = ", ".join(repr(word) for word in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
@@ -79,8 +94,14 @@ def given_topics(path: str | Path, vocabulary: Vocabulary, frequency: dict[int, 
     counts = np.array([(frequency or {}).get(int(token), 1.0) for token in tokens])
     several: TopicsPerWord = "many" if len(listed) > len(numbers) else "one"
     words = tuple(vocabulary.words[i] for i in numbers)
-    left_out = f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}" if unknown else ""
-    return Assignment(tokens, words, counts, Membership(word, topic, len(numbers), len(names)), None, several, names, left_out)
+    left_out = (
+        f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}"
+        if unknown
+        else ""
+    )
+    return Assignment(
+        tokens, words, counts, Membership(word, topic, len(numbers), len(names)), None, several, names, left_out
+    )
 
 
 def _read_pairs(path: Path) -> list[tuple[str, str]]:

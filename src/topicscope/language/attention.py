@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from topicscope.engines import Engine
+from topicscope.ground import Engine
 from topicscope.language.models import AttentionPart, LoadedModel, attention_of
 from topicscope.language.relations import Relation, TopicRelation
 from topicscope.language.sharding import in_shards, is_here
@@ -39,7 +39,13 @@ class Window:
     places: Int[np.ndarray, " P"]
 
 
-def windows(loaded: LoadedModel, vocabulary: Vocabulary, texts: Iterable[str], per_document: int | None, length: int | None = None) -> Iterator[Window]:
+def windows(
+    loaded: LoadedModel,
+    vocabulary: Vocabulary,
+    texts: Iterable[str],
+    per_document: int | None,
+    length: int | None = None,
+) -> Iterator[Window]:
     """Documents cut to the model's length, at most `per_document` pieces of each; a word at a cut is no whole word."""
     before, after = special_tokens(loaded.tokenizer)
     room = min(length or loaded.window, loaded.window) - len(before) - len(after)
@@ -73,7 +79,10 @@ class PartTally:
             return torch.zeros(*shape, dtype=torch.float64, device=device)
 
         self.sums, self.pairs = zeros(groups, heads), zeros(groups)
-        self.null_sums, self.null_pairs = zeros(relation.shuffles), zeros(relation.shuffles)  # same topic, mean over heads
+        self.null_sums, self.null_pairs = (
+            zeros(relation.shuffles),
+            zeros(relation.shuffles),
+        )  # same topic, mean over heads
         self.other_sums, self.other_pairs = zeros(1), zeros(1)  # different words, mean over heads
         # resampled sums: by relation for every head, and by stratum for the mean over heads
         self.boot_sums, self.boot_pairs = zeros(bootstrap, relation.relations, heads), zeros(bootstrap, groups)
@@ -87,11 +96,20 @@ class PartTally:
         for name, array in arrays.items():
             getattr(self, name).numpy()[...] += array
 
-    def window(self, weights: Float[Tensor, "H Q K"], query: Tensor, key: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+    def window(
+        self, weights: Float[Tensor, "H Q K"], query: Tensor, key: Tensor, allowed: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Adds one window; returns its sums and numbers of pairs by group, for the bootstrap."""
         relation, groups = self.relation, len(self.sums)
-        rows, columns = (torch.nonzero(relation.index[side] >= 0)[:, 0] for side in (query, key))  # most words are in no topic
-        weights, query, key, allowed = weights[:, rows][:, :, columns], query[rows], key[columns], allowed[rows][:, columns]
+        rows, columns = (
+            torch.nonzero(relation.index[side] >= 0)[:, 0] for side in (query, key)
+        )  # most words are in no topic
+        weights, query, key, allowed = (
+            weights[:, rows][:, :, columns],
+            query[rows],
+            key[columns],
+            allowed[rows][:, columns],
+        )
         codes = relation.codes(query, key, allowed).flatten()
         listed = codes >= 0
         codes = torch.where(listed, codes, groups)
@@ -118,7 +136,17 @@ class PartTally:
         self.boot_strata += times @ sums.mean(2)
 
 
-SUMS = ("sums", "pairs", "null_sums", "null_pairs", "other_sums", "other_pairs", "boot_sums", "boot_pairs", "boot_strata")
+SUMS = (
+    "sums",
+    "pairs",
+    "null_sums",
+    "null_pairs",
+    "other_sums",
+    "other_pairs",
+    "boot_sums",
+    "boot_pairs",
+    "boot_strata",
+)
 
 
 @dataclass(frozen=True)
@@ -154,7 +182,10 @@ def tally_attention(
     for windows_done, parts in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
         for name, (heads, tallies) in parts.items():
             if name not in found:
-                found[name] = (heads, [PartTally(relation, sum(heads), bootstrap, torch.device("cpu")) for relation in relations])
+                found[name] = (
+                    heads,
+                    [PartTally(relation, sum(heads), bootstrap, torch.device("cpu")) for relation in relations],
+                )
             for tally, arrays in zip(found[name][1], tallies, strict=True):
                 tally.add(arrays)
         if progress is not None and not here:
@@ -162,7 +193,9 @@ def tally_attention(
     return found
 
 
-def tally_chunk(common: Pass, chunk: Sequence[Window]) -> tuple[int, dict[str, tuple[list[int], list[dict[str, np.ndarray]]]]]:
+def tally_chunk(
+    common: Pass, chunk: Sequence[Window]
+) -> tuple[int, dict[str, tuple[list[int], list[dict[str, np.ndarray]]]]]:
     """The number of windows, and for each part the heads of its layers and the sums for every relation."""
     loaded, relations, bootstrap = common.loaded, common.relations, common.bootstrap
     found: dict[str, tuple[list[int], list[PartTally]]] = {}
@@ -173,7 +206,10 @@ def tally_chunk(common: Pass, chunk: Sequence[Window]) -> tuple[int, dict[str, t
         for part in attention_of(loaded, tokens, mask):
             if part.name not in found:
                 heads = [layer.shape[1] for layer in part.weights]
-                found[part.name] = (heads, [PartTally(relation, sum(heads), bootstrap, loaded.device) for relation in relations])
+                found[part.name] = (
+                    heads,
+                    [PartTally(relation, sum(heads), bootstrap, loaded.device) for relation in relations],
+                )
             rows = held.setdefault(part.name, [[] for _ in relations])
             for number, window in enumerate(batch):
                 weights, query, key, allowed = pairs_of(part, number, window, loaded)
@@ -183,21 +219,33 @@ def tally_chunk(common: Pass, chunk: Sequence[Window]) -> tuple[int, dict[str, t
         if common.progress is not None:
             common.progress(len(batch))
     if bootstrap:
-        drawn = {document: np.random.default_rng([common.seed, 0xB007, document]).poisson(1, bootstrap) for document in set(owners)}
-        times = torch.as_tensor(np.stack([drawn[document] for document in owners], 1), dtype=torch.float64, device=loaded.device)
+        drawn = {
+            document: np.random.default_rng([common.seed, 0xB007, document]).poisson(1, bootstrap)
+            for document in set(owners)
+        }
+        times = torch.as_tensor(
+            np.stack([drawn[document] for document in owners], 1), dtype=torch.float64, device=loaded.device
+        )
         for name, rows in held.items():
             for tally, row in zip(found[name][1], rows, strict=True):
                 tally.resample(times, torch.stack([sums for sums, _ in row]), torch.stack([pairs for _, pairs in row]))
-    return len(chunk), {name: (heads, [tally.arrays() for tally in tallies]) for name, (heads, tallies) in found.items()}
+    return len(chunk), {
+        name: (heads, [tally.arrays() for tally in tallies]) for name, (heads, tallies) in found.items()
+    }
 
 
-def pairs_of(part: AttentionPart, number: int, window: Window, loaded: LoadedModel) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def pairs_of(
+    part: AttentionPart, number: int, window: Window, loaded: LoadedModel
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Debiased weights (all heads) between the whole words of a window, their tokens, and which pairs of positions count.
 
     A position does not pair with itself; in a causal part only with those before it. A decoder reads each word one place later.
     """
     length, device = len(window.tokens), loaded.device
-    tokens, places = torch.tensor(window.tokens, device=device), torch.tensor(window.places, device=device)  # copies: what Ray hands over is read-only
+    tokens, places = (
+        torch.tensor(window.tokens, device=device),
+        torch.tensor(window.places, device=device),
+    )  # copies: what Ray hands over is read-only
     shift = int(getattr(loaded.model.config, "is_encoder_decoder", False))
     query = key = places
     if part.name in ("decoder", "cross"):

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy import sparse
 
-from topicscope.engines import Engine
+from topicscope.ground import Engine
 from topicscope.language.sharding import document_shards, in_shards
 
 STRETCH = 50
@@ -19,9 +19,14 @@ STRETCH = 50
 
 def stretches(documents: Sequence[Int[np.ndarray, " N"]], words: int) -> sparse.csr_array:
     """1 where a word occurs in a stretch, a row a stretch; none reaches over the end of a document."""
-    row = np.concatenate([np.empty(0, dtype=np.int64), *(np.arange(len(document)) // STRETCH for document in documents)])
+    row = np.concatenate(
+        [np.empty(0, dtype=np.int64), *(np.arange(len(document)) // STRETCH for document in documents)]
+    )
     counts = [-(-len(document) // STRETCH) for document in documents]
-    row += np.repeat(np.cumsum([0, *counts[:-1]]) if counts else np.zeros(0, dtype=np.int64), [len(document) for document in documents])
+    row += np.repeat(
+        np.cumsum([0, *counts[:-1]]) if counts else np.zeros(0, dtype=np.int64),
+        [len(document) for document in documents],
+    )
     column = np.concatenate([np.empty(0, dtype=np.int64), *documents])
     found = sparse.coo_array((np.ones(len(row), dtype=np.int64), (row, column)), shape=(sum(counts), words)).tocsr()
     found.data[:] = 1
@@ -56,7 +61,9 @@ def spread_of(words: int, documents: Sequence[Int[np.ndarray, " N"]]) -> Int[np.
     return np.asarray(stretches(documents, words).sum(0)).ravel()
 
 
-def joint_counts(which: tuple[int, Int[np.ndarray, " K"]], documents: Sequence[Int[np.ndarray, " N"]]) -> sparse.csr_array:
+def joint_counts(
+    which: tuple[int, Int[np.ndarray, " K"]], documents: Sequence[Int[np.ndarray, " N"]]
+) -> sparse.csr_array:
     """How many stretches each two of the kept words share, the first of the pair before the second."""
     words, kept = which
     part = stretches(documents, words)[:, kept]

@@ -28,7 +28,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 
 Split = Literal["auto", "line", "paragraph", "file"]
 TEXT, LINES, TABLES, PARQUET = {".txt", ".text", ".raw", ".md"}, {".jsonl", ".ndjson"}, {".csv", ".tsv"}, {".parquet"}
@@ -58,7 +58,11 @@ class Corpus:
     def __post_init__(self) -> None:
         if not self.sources:
             raise InputError("no corpus is given; name files, a folder, or hf:NAME for one on the hub")
-        self.files = [str(s) if str(s).startswith(HUB) else path for s in self.sources for path in ([str(s)] if str(s).startswith(HUB) else found(str(s)))]
+        self.files = [
+            str(s) if str(s).startswith(HUB) else path
+            for s in self.sources
+            for path in ([str(s)] if str(s).startswith(HUB) else found(str(s)))
+        ]
 
     def __iter__(self) -> Iterator[str]:
         self.counts.clear()
@@ -72,7 +76,11 @@ class Corpus:
 
     def sample(self, count: int | None, seed: int = 0) -> list[str]:
         """At most `count` documents, each with the same chance, in their order; the whole corpus is read once, `count` texts are kept."""
-        kept = list(enumerate(self)) if count is None else reservoir(enumerate(self), count, np.random.default_rng([seed, 0x70C5]))
+        kept = (
+            list(enumerate(self))
+            if count is None
+            else reservoir(enumerate(self), count, np.random.default_rng([seed, 0x70C5]))
+        )
         if not kept:
             raise InputError(f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()})")
         return [text for _, text in sorted(kept)]
@@ -91,7 +99,12 @@ class Corpus:
 
     def summary(self) -> str:
         return (
-            ", ".join(f"{self.counts[key]} {key}" for key in ("documents", "empty", "broken lines", "lines with bad encoding") if self.counts[key]) or "empty"
+            ", ".join(
+                f"{self.counts[key]} {key}"
+                for key in ("documents", "empty", "broken lines", "lines with bad encoding")
+                if self.counts[key]
+            )
+            or "empty"
         )
 
     def _texts(self, file: str) -> Iterator[str]:
@@ -104,9 +117,15 @@ class Corpus:
             if packing:
                 raise InputError(f"{file}: a Parquet file is packed inside; unpack it first")
             return self._parquet(file)
-        readers = {**dict.fromkeys(TEXT, self._plain), **dict.fromkeys(LINES, self._json_lines), **dict.fromkeys(TABLES, self._table)}
+        readers = {
+            **dict.fromkeys(TEXT, self._plain),
+            **dict.fromkeys(LINES, self._json_lines),
+            **dict.fromkeys(TABLES, self._table),
+        }
         if kind not in readers:
-            raise InputError(f"{file}: kind of file not known; expected {', '.join(sorted(TEXT | LINES | TABLES | PARQUET))}, packed or not")
+            raise InputError(
+                f"{file}: kind of file not known; expected {', '.join(sorted(TEXT | LINES | TABLES | PARQUET))}, packed or not"
+            )
         return self._opened(file, packing, readers[kind])
 
     def _opened(self, file: str, packing: str | None, reader: Any) -> Iterator[str]:
@@ -136,7 +155,13 @@ class Corpus:
         if split == "auto":
             inner = "".join(first).strip("\n").split("\n")
             start = next((line for line in first if line.strip()), "")
-            split = "article" if HEADING.match(start) else "paragraph" if any(not line.strip() for line in inner) else "line"
+            split = (
+                "article"
+                if HEADING.match(start)
+                else "paragraph"
+                if any(not line.strip() for line in inner)
+                else "line"
+            )
         lines = chain(first, lines)
         if split == "line":
             yield from lines
@@ -173,7 +198,9 @@ class Corpus:
 
     def _table(self, lines: Iterator[str], file: str) -> Iterator[str]:
         csv.field_size_limit(2**31 - 1)
-        rows = csv.DictReader((line.replace("\0", "") for line in lines), delimiter="\t" if ".tsv" in Path(file).suffixes else ",")
+        rows = csv.DictReader(
+            (line.replace("\0", "") for line in lines), delimiter="\t" if ".tsv" in Path(file).suffixes else ","
+        )
         while True:
             try:
                 record = next(rows)
@@ -182,11 +209,15 @@ class Corpus:
             except csv.Error:
                 self.counts["broken lines"] += 1
                 continue
-            yield self._field({key: value for key, value in record.items() if key is not None}, f"{file}, line {rows.line_num}")
+            yield self._field(
+                {key: value for key, value in record.items() if key is not None}, f"{file}, line {rows.line_num}"
+            )
 
     def _field(self, record: dict[str, Any], where: str) -> str:
         if self.text_field not in record:
-            raise InputError(f"{where} has no field {self.text_field!r}; it has {', '.join(map(repr, record)) or 'none'}: choose with --text-field")
+            raise InputError(
+                f"{where} has no field {self.text_field!r}; it has {', '.join(map(repr, record)) or 'none'}: choose with --text-field"
+            )
         value = record[self.text_field]
         if not isinstance(value, str):
             self.counts["broken lines"] += value is not None
@@ -200,7 +231,9 @@ class Corpus:
         except Exception as error:
             raise InputError(f"{file} is no Parquet file, or is damaged ({str(error).splitlines()[0]})") from None
         if self.text_field not in opened.schema_arrow.names:
-            raise InputError(f"{file} has no field {self.text_field!r}; it has {', '.join(map(repr, opened.schema_arrow.names))}: choose with --text-field")
+            raise InputError(
+                f"{file} has no field {self.text_field!r}; it has {', '.join(map(repr, opened.schema_arrow.names))}: choose with --text-field"
+            )
         for batch in opened.iter_batches(batch_size=256, columns=[self.text_field]):
             for value in batch.column(0).to_pylist():
                 yield value if isinstance(value, str) else ""
@@ -214,7 +247,9 @@ class Corpus:
         try:
             stream = datasets.load_dataset(repository, config or None, split=part or "train", streaming=True)
         except Exception as error:
-            raise InputError(f"{name}: not to be had from the hub ({str(error).splitlines()[0]}); expected hf:OWNER/NAME[/CONFIG][:SPLIT]") from None
+            raise InputError(
+                f"{name}: not to be had from the hub ({str(error).splitlines()[0]}); expected hf:OWNER/NAME[/CONFIG][:SPLIT]"
+            ) from None
         for number, record in enumerate(stream, start=1):
             yield self._field(record, f"{name}, record {number}")
 
@@ -224,7 +259,11 @@ def found(source: str) -> list[str]:
     path = Path(source)
     if path.is_dir():
         known = TEXT | LINES | TABLES | PARQUET
-        inside = sorted(str(p) for p in path.rglob("*") if p.is_file() and (set(p.suffixes[-2:]) & known) and not p.name.startswith("."))
+        inside = sorted(
+            str(p)
+            for p in path.rglob("*")
+            if p.is_file() and (set(p.suffixes[-2:]) & known) and not p.name.startswith(".")
+        )
         if not inside:
             raise InputError(f"{source} has no text files ({', '.join(sorted(known))}, packed or not)")
         return inside

@@ -9,7 +9,7 @@ import numpy as np
 
 from topicscope.language.attention import PartTally
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC, SAME_WORD
-from topicscope.measure.effects import Effect, effect
+from topicscope.measure import Effect, effect
 
 
 def attention_effect(tally: PartTally, heads: Sequence[int] | None = None, *, matched: bool = False) -> Effect | None:
@@ -21,7 +21,10 @@ def attention_effect(tally: PartTally, heads: Sequence[int] | None = None, *, ma
         return array.reshape(*array.shape[:-1], tally.relation.relations, strata).sum(-1)
 
     pairs, boot_pairs = by_relation(tally.pairs), by_relation(tally.boot_pairs)
-    sums, boot = tally.sums.cpu().numpy().reshape(tally.relation.relations, strata, -1).sum(1), tally.boot_sums.cpu().numpy()
+    sums, boot = (
+        tally.sums.cpu().numpy().reshape(tally.relation.relations, strata, -1).sum(1),
+        tally.boot_sums.cpu().numpy(),
+    )
     chosen = slice(None) if heads is None else list(heads)
     sums, boot = sums[:, chosen].mean(1), boot[:, :, chosen].mean(2)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -35,7 +38,14 @@ def attention_effect(tally: PartTally, heads: Sequence[int] | None = None, *, ma
             left, right, (first, second) = matched_attention(tally)
             equal = (left, right, first - second)
     own = float(means[SAME_WORD]) if np.isfinite(means[SAME_WORD]) else None
-    return effect(float(means[SAME_TOPIC]), float(means[DIFFERENT]), (resampled[:, SAME_TOPIC], resampled[:, DIFFERENT]), null, equal, own)
+    return effect(
+        float(means[SAME_TOPIC]),
+        float(means[DIFFERENT]),
+        (resampled[:, SAME_TOPIC], resampled[:, DIFFERENT]),
+        null,
+        equal,
+        own,
+    )
 
 
 def matched_attention_effect(tally: PartTally) -> Effect | None:

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 
 HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w.-]+))?")
 """NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit."""
@@ -45,7 +45,9 @@ class LoadedModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.place is None:
-            raise InputError(f"{self.name}: a model that was not loaded from a folder or hub cannot be sent to other processes; use the engine serial")
+            raise InputError(
+                f"{self.name}: a model that was not loaded from a folder or hub cannot be sent to other processes; use the engine serial"
+            )
         folder = Path(self.place)
         written = max((file.stat().st_mtime_ns for file in folder.iterdir()), default=0) if folder.is_dir() else 0
         return _loaded_again, (self.place, self.name, self.device.type, self.variant, self.seed, written)
@@ -59,7 +61,9 @@ class LoadedModel:
         import transformers
 
         state = torch.get_rng_state()
-        torch.manual_seed(zlib.crc32(f"{seed} {Path(self.name).name}".encode()))  # models of the same shape are not to share their chance
+        torch.manual_seed(
+            zlib.crc32(f"{seed} {Path(self.name).name}".encode())
+        )  # models of the same shape are not to share their chance
         try:
             with quiet():
                 build: Any = transformers.AutoModel.from_config
@@ -76,7 +80,9 @@ def load_tokenizer(name: str | Path) -> Any:
     place, local, revision = _place(name)
     try:
         with quiet():
-            return transformers.AutoTokenizer.from_pretrained(place, revision=revision, local_files_only=local, trust_remote_code=False)
+            return transformers.AutoTokenizer.from_pretrained(
+                place, revision=revision, local_files_only=local, trust_remote_code=False
+            )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{name}: no tokenizer is to be had there ({_first_line(error)})") from None
 
@@ -92,9 +98,14 @@ def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
     try:
         with quiet():
             model = transformers.AutoModel.from_pretrained(
-                place, revision=revision, local_files_only=local, trust_remote_code=False, use_safetensors=True, attn_implementation="eager",
+                place,
+                revision=revision,
+                local_files_only=local,
+                trust_remote_code=False,
+                use_safetensors=True,
+                attn_implementation="eager",
                 dtype=torch.float32,
-            )  # fmt: skip
+            )
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise InputError(f"{name}: not to be loaded as a model ({_first_line(error)})") from None
     except Exception as error:  # safetensors has an exception of its own, outside all families
@@ -103,7 +114,10 @@ def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
         raise InputError(f"{name}: its weights file is damaged or cut off ({_first_line(error)})") from None
     if device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # has to stand before the first product
-    return replace(checked(str(name), model.to(device).eval(), tokenizer), place=str(Path(place).absolute()) if local else str(name))
+    return replace(
+        checked(str(name), model.to(device).eval(), tokenizer),
+        place=str(Path(place).absolute()) if local else str(name),
+    )
 
 
 def _loaded_again(place: str, name: str, device: str, variant: str, seed: int, written: int) -> LoadedModel:
@@ -120,12 +134,16 @@ def _kept(place: str, name: str, device: str, _written: int) -> LoadedModel:
 def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:
     """A model that the caller has: switched to eager attention, and asked whether it gives weights."""
     if len(tokenizer) > model.get_input_embeddings().weight.shape[0]:
-        raise InputError(f"{name}: its tokenizer has {len(tokenizer)} tokens, but the model only {model.get_input_embeddings().weight.shape[0]}")
+        raise InputError(
+            f"{name}: its tokenizer has {len(tokenizer)} tokens, but the model only {model.get_input_embeddings().weight.shape[0]}"
+        )
     if getattr(model.config, "_attn_implementation", "eager") != "eager":
         try:
             model.set_attn_implementation("eager")
         except (AttributeError, ValueError):
-            raise InputError(f"{name}: this model has no eager attention, and the other kinds return no weights") from None
+            raise InputError(
+                f"{name}: this model has no eager attention, and the other kinds return no weights"
+            ) from None
     loaded = LoadedModel(name, model.eval(), tokenizer, window_of(model, tokenizer))
     inputs = torch.as_tensor(tokenizer("a b", return_tensors="np")["input_ids"], device=loaded.device)
     try:
@@ -133,7 +151,9 @@ def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:
     except (TypeError, AttributeError, KeyError):
         parts = []
     if not parts:
-        raise InputError(f"{name}: this model returns no attention weights; a transformer with attention layers is needed")
+        raise InputError(
+            f"{name}: this model returns no attention weights; a transformer with attention layers is needed"
+        )
     return loaded
 
 
@@ -143,7 +163,11 @@ def window_of(model: Any, tokenizer: Any) -> int:
     known = [getattr(config, key, None) for key in ("max_position_embeddings", "n_positions", "max_sequence_length")]
     lengths = [length for length in known if isinstance(length, int) and length > 0]
     for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding) and module.padding_idx is not None:
+        if (
+            name.endswith("position_embeddings")
+            and isinstance(module, torch.nn.Embedding)
+            and module.padding_idx is not None
+        ):
             lengths.append(module.num_embeddings - module.padding_idx - 1)
     if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
         lengths.append(tokenizer.model_max_length)
@@ -168,14 +192,22 @@ def attention_of(loaded: LoadedModel, tokens: Int[Tensor, "B N"], mask: Int[Tens
         shifted, shifted_mask = shifted_right(tokens, mask, config)
         inputs |= {"decoder_input_ids": shifted, "decoder_attention_mask": shifted_mask}
         found = loaded.model(**inputs, use_cache=False)
-        named = [("encoder", found.encoder_attentions, False), ("decoder", found.decoder_attentions, True), ("cross", found.cross_attentions, False)]
+        named = [
+            ("encoder", found.encoder_attentions, False),
+            ("decoder", found.decoder_attentions, True),
+            ("cross", found.cross_attentions, False),
+        ]
     else:
         if is_causal(config):
             inputs["use_cache"] = False
         found = loaded.model(**inputs)
         causal = is_causal(config)
         named = [("decoder" if causal else "encoder", getattr(found, "attentions", None), causal)]
-    return [AttentionPart(name, tuple(weights), causal) for name, weights, causal in named if weights and weights[0] is not None]
+    return [
+        AttentionPart(name, tuple(weights), causal)
+        for name, weights, causal in named
+        if weights and weights[0] is not None
+    ]
 
 
 def shifted_right(tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], config: Any) -> tuple[Tensor, Tensor]:
@@ -204,7 +236,9 @@ def word_vectors(loaded: LoadedModel, token: Int[np.ndarray, " W"], *, layer: bo
         return loaded.model.get_input_embeddings().weight[ids].double().cpu().numpy()
     found = []
     for part in torch.split(ids, 512):
-        model = loaded.model.get_encoder() if getattr(loaded.model.config, "is_encoder_decoder", False) else loaded.model
+        model = (
+            loaded.model.get_encoder() if getattr(loaded.model.config, "is_encoder_decoder", False) else loaded.model
+        )
         found.append(model(input_ids=part[:, None], output_hidden_states=True, return_dict=True).hidden_states[0][:, 0])
     return torch.cat(found).double().cpu().numpy()
 
@@ -214,12 +248,20 @@ def _place(name: str | Path) -> tuple[str, bool, str]:
     path = Path(name)
     if path.exists():
         if not path.is_dir():
-            raise InputError(f"{name} is a file; expected a model's folder (config.json, model.safetensors, tokenizer.json) or a hub id")
+            raise InputError(
+                f"{name} is a file; expected a model's folder (config.json, model.safetensors, tokenizer.json) or a hub id"
+            )
         inside = path / "model"
-        return str(inside if not (path / "config.json").exists() and (inside / "config.json").exists() else path), True, "main"
+        return (
+            str(inside if not (path / "config.json").exists() and (inside / "config.json").exists() else path),
+            True,
+            "main",
+        )
     found = HUB_ID.fullmatch(str(name))
     if found is None:
-        raise InputError(f"no such model: {name} (a folder with config.json and model.safetensors, or a hub id such as bert-base-uncased)")
+        raise InputError(
+            f"no such model: {name} (a folder with config.json and model.safetensors, or a hub id such as bert-base-uncased)"
+        )
     return found["name"], False, found["revision"] or "main"
 
 
@@ -227,9 +269,13 @@ def _check_folder(folder: Path) -> None:
     if not (folder / "config.json").is_file():
         raise InputError(f"{folder} is no model folder: it has no config.json")
     if not list(folder.glob("*.safetensors")):
-        pickles = [path.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5") for path in folder.glob(pattern)]
+        pickles = [
+            path.name for pattern in ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5") for path in folder.glob(pattern)
+        ]
         if pickles:
-            raise InputError(f"{folder} has its weights as {pickles[0]} only, a format that can run code when opened; convert it to safetensors first")
+            raise InputError(
+                f"{folder} has its weights as {pickles[0]} only, a format that can run code when opened; convert it to safetensors first"
+            )
         raise InputError(f"{folder} has no weights (model.safetensors)")
 
 

@@ -14,16 +14,13 @@ import torch
 from pydantic import Field, NonNegativeInt, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from topicscope.engines import Engine
-from topicscope.errors import InputError, validated
+from topicscope.ground import STRICT, Engine, InputError, one_thread, validated
 from topicscope.language.assignment import Assignment, TopicsPerWord
 from topicscope.language.corpora import Corpus, Split
 from topicscope.language.models import load_model
-from topicscope.language.probe import THRESHOLDS, Probe, Settings, Step, probe_model, read_given
+from topicscope.language.probing import THRESHOLDS, Probe, Settings, Step, probe_model, read_given
 from topicscope.language.topics import Progress, Topics, fit_topics
 from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words
-from topicscope.settings import STRICT
-from topicscope.threads import one_thread
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -55,9 +52,17 @@ class ProbeConfig:
     @property
     def settings(self) -> Settings:
         return probe_settings(
-            (self.threshold,), (self.topics_per_word,), embedding=self.embedding, bootstrap=self.bootstrap, shuffles=self.shuffles, matched=self.matched,
-            random=self.random, cooccurrence=self.cooccurrence, windows=self.windows, seed=self.seed,
-        )  # fmt: skip
+            (self.threshold,),
+            (self.topics_per_word,),
+            embedding=self.embedding,
+            bootstrap=self.bootstrap,
+            shuffles=self.shuffles,
+            matched=self.matched,
+            random=self.random,
+            cooccurrence=self.cooccurrence,
+            windows=self.windows,
+            seed=self.seed,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         return dict(ADAPTER.dump_python(self, mode="json"))
@@ -87,30 +92,54 @@ def run_probe(config: ProbeConfig, *, engine: Engine | None = None, progress: St
     if config.topics is not None:
         topics = read_topics(config.topics, vocabulary, texts, engine)
     else:
-        note: Progress | None = None if progress is None else lambda done, total, _: progress("fitting topics", done, total)
-        topics = fit_corpus(source, vocabulary, config.number, config.iterations, config.max_documents, config.seed, note, engine)
+        note: Progress | None = (
+            None if progress is None else lambda done, total, _: progress("fitting topics", done, total)
+        )
+        topics = fit_corpus(
+            source, vocabulary, config.number, config.iterations, config.max_documents, config.seed, note, engine
+        )
     return probe_model(loaded, vocabulary, texts, topics, config.settings, progress, engine)
 
 
-def probe_settings(thresholds: tuple[float, ...], topics_per_word: tuple[TopicsPerWord, ...], *, shuffles: int, **others: Any) -> Settings:
+def probe_settings(
+    thresholds: tuple[float, ...], topics_per_word: tuple[TopicsPerWord, ...], *, shuffles: int, **others: Any
+) -> Settings:
     """Attention is shuffled a tenth as often as embeddings: a shuffle of it costs more."""
     return Settings(thresholds, topics_per_word, shuffles=shuffles, attention_shuffles=shuffles // 10, **others)
 
 
-def read_topics(path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine | None = None) -> Topics | Assignment:
+def read_topics(
+    path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine | None = None
+) -> Topics | Assignment:
     """Fitted ones from their folder, or the user's own from a file."""
     if not Path(path).exists():
-        raise InputError(f"topics: {path} is not there; expected a folder of 'topicscope topics' or a CSV/JSON file of words and topics")
+        raise InputError(
+            f"topics: {path} is not there; expected a folder of 'topicscope topics' or a CSV/JSON file of words and topics"
+        )
     return Topics.load(path) if Path(path).is_dir() else read_given(path, vocabulary, texts, engine)
 
 
 def fit_corpus(
-    source: Corpus, vocabulary: Vocabulary, number: int, iterations: int, max_documents: int, seed: int, progress: Progress | None = None,
+    source: Corpus,
+    vocabulary: Vocabulary,
+    number: int,
+    iterations: int,
+    max_documents: int,
+    seed: int,
+    progress: Progress | None = None,
     engine: Engine | None = None,
-) -> Topics:  # fmt: skip
+) -> Topics:
     """Topics of a sample of the corpus."""
     with one_thread():
-        return fit_topics(source.sample(max_documents, seed), vocabulary, number, iterations=iterations, seed=seed, progress=progress, engine=engine)
+        return fit_topics(
+            source.sample(max_documents, seed),
+            vocabulary,
+            number,
+            iterations=iterations,
+            seed=seed,
+            progress=progress,
+            engine=engine,
+        )
 
 
 def usable_device(device: str) -> str:

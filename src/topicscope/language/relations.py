@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from topicscope.language.assignment import Assignment
-from topicscope.measure.pairs import frequency_bins
+from topicscope.measure import frequency_bins
 
 SAME_WORD, SAME_TOPIC, DIFFERENT = 0, 1, 2
 NAMES = ("same_word", "same_topic", "different_topic")
@@ -51,22 +51,30 @@ class TopicRelation:
             topic = np.empty(words, dtype=np.int64)
             topic[members.word] = members.topic
             narrow = torch.int16 if members.topics < 2**15 else torch.int32  # compared by the million
-            self.topic = torch.as_tensor(topic[orders], device=self.device).to(narrow)  # (1 + shuffles) x W: the topics as they are, then shuffled
+            self.topic = torch.as_tensor(topic[orders], device=self.device).to(
+                narrow
+            )  # (1 + shuffles) x W: the topics as they are, then shuffled
         self.several = several
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made_from(self)
 
-    def codes(self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]) -> Int[Tensor, "Q K"]:
+    def codes(
+        self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]
+    ) -> Int[Tensor, "Q K"]:
         """Of every pair of positions with these tokens."""
         i, j = self.index[query], self.index[key]
         counts = allowed & (i >= 0)[:, None] & (j >= 0)
         i, j = i.clamp(min=0), j.clamp(min=0)
-        relation = torch.where(i[:, None] == j, SAME_WORD, torch.where(self._same(i, j, slice(0, 1))[0], SAME_TOPIC, DIFFERENT))
+        relation = torch.where(
+            i[:, None] == j, SAME_WORD, torch.where(self._same(i, j, slice(0, 1))[0], SAME_TOPIC, DIFFERENT)
+        )
         stratum = self.bin_of[i][:, None] * self.bin_count + self.bin_of[j]
         return torch.where(counts, relation * self.strata + stratum, -1)
 
-    def shuffled(self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]) -> tuple[Bool[Tensor, "S Q K"], Bool[Tensor, "Q K"]]:
+    def shuffled(
+        self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]
+    ) -> tuple[Bool[Tensor, "S Q K"], Bool[Tensor, "Q K"]]:
         """For each shuffle the pairs that come out in the same topic; and the pairs of different words at all."""
         i, j = self.index[query], self.index[key]
         other = allowed & (i >= 0)[:, None] & (j >= 0) & (i[:, None] != j)
@@ -103,7 +111,9 @@ class PairRelation:
     def __reduce__(self) -> tuple[Any, ...]:
         return _made_from(self)
 
-    def codes(self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]) -> Int[Tensor, "Q K"]:
+    def codes(
+        self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]
+    ) -> Int[Tensor, "Q K"]:
         i, j = self.index[query], self.index[key]
         counts = allowed & (i >= 0)[:, None] & (j >= 0)
         return torch.where(counts & self.listed[i.clamp(min=0)[:, None], j.clamp(min=0)], 0, -1)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from topicscope.engines import Common, Engine, Item, Result, in_order, serial
-from topicscope.threads import repeatable
+from topicscope.ground import Common, Engine, Item, Result, in_order, repeatable, serial
 
 DOCUMENTS = 256
 """Of a shard: their token lists are large."""
@@ -20,7 +19,9 @@ def is_here(engine: Engine | None) -> bool:
     return engine is None or engine is serial
 
 
-def in_shards(engine: Engine | None, work: Callable[[Common, Item], Result], common: Common, shards: Iterable[Item]) -> Iterator[Result]:
+def in_shards(
+    engine: Engine | None, work: Callable[[Common, Item], Result], common: Common, shards: Iterable[Item]
+) -> Iterator[Result]:
     """`work(common, shard)` of every shard, in order. Elsewhere `common` is packed as a pool of processes packs what it sends, but unpacked once a process."""
     if is_here(engine):
         return (work(common, shard) for shard in shards)

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope import runs
-from topicscope.engines import Engine
-from topicscope.errors import InputError
+from topicscope.ground import Engine, InputError, files
 from topicscope.language.cooccurrence import top_pairs
 from topicscope.language.corpora import needed
 from topicscope.language.sharding import document_shards, in_shards
@@ -55,13 +53,15 @@ class Topics:
 
     def check(self, vocabulary: Vocabulary) -> None:
         if self.fingerprint != vocabulary.fingerprint:
-            raise InputError("these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics CORPUS --tokenizer MODEL')")
+            raise InputError(
+                "these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics CORPUS --tokenizer MODEL')"
+            )
 
     def save(self, folder: str | Path) -> Path:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         arrays = {name: getattr(self, name) for name in ARRAYS}
-        runs.write_tensors(folder / "topics.safetensors", arrays)
+        files.write_tensors(folder / "topics.safetensors", arrays)
         head = {
             "made_by": "topicscope",
             "format": FORMAT,
@@ -70,7 +70,7 @@ class Topics:
             "about": self.about,
             "words": self.words,
         }
-        runs.write(
+        files.write(
             folder / "topics.json", (json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
         )  # last: with it the folder is whole
         return folder
@@ -82,20 +82,24 @@ class Topics:
             head = json.loads((folder / "topics.json").read_text(encoding="utf-8"))
             if head["format"] != FORMAT:
                 raise InputError(f"{folder} holds topics of format {head['format']}, expected {FORMAT}; {advice}")
-            arrays: Any = runs.read_tensors(folder / "topics.safetensors", advice)
+            arrays: Any = files.read_tensors(folder / "topics.safetensors", advice)
             rest: Any = {key: head[key] for key in ("vocabulary_size", "fingerprint", "about")}
             return cls(words=tuple(head["words"]), **{name: arrays[name] for name in ARRAYS}, **rest)
         except InputError:
             raise
         except FileNotFoundError:
-            raise InputError(f"{folder} holds no topics (no topics.json); fit some with 'topicscope topics CORPUS --tokenizer MODEL --out {folder}'") from None
+            raise InputError(
+                f"{folder} holds no topics (no topics.json); fit some with 'topicscope topics CORPUS --tokenizer MODEL --out {folder}'"
+            ) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"{folder / 'topics.json'} is damaged ({error}); {advice}") from None
 
     def to_pyldavis(self) -> Any:
         """Prepared data for pyLDAvis.display or pyLDAvis.save_html."""
         prepare = needed("pyLDAvis", "pyldavis", "for to_pyldavis()").prepare
-        return prepare(self.probability, self.document_topics, self.document_lengths, list(self.words), self.frequency, n_jobs=1)
+        return prepare(
+            self.probability, self.document_topics, self.document_lengths, list(self.words), self.frequency, n_jobs=1
+        )
 
 
 ARRAYS = ("token", "probability", "frequency", "document_topics", "document_lengths", "cooccurring")
@@ -106,9 +110,15 @@ def best(values: Float[np.ndarray, " W"], count: int) -> Int[np.ndarray, " n"]:
     return np.argsort(-values, kind="stable")[:count]
 
 
-def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine | None = None) -> list[Int[np.ndarray, " N"]]:
+def word_documents(
+    texts: Sequence[str], vocabulary: Vocabulary, engine: Engine | None = None
+) -> list[Int[np.ndarray, " N"]]:
     """The whole words of each text."""
-    return [document for shard in in_shards(engine, whole_words_of, vocabulary, document_shards(texts)) for document in shard]
+    return [
+        document
+        for shard in in_shards(engine, whole_words_of, vocabulary, document_shards(texts))
+        for document in shard
+    ]
 
 
 def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
@@ -150,26 +160,47 @@ def fit_topics(
             "give more documents or ask for fewer topics"
         )
     if len(used) < topics:
-        raise InputError(f"{len(used)} words that occur in at least {min_documents} documents are fewer than {topics} topics; give more text")
-    fits = [BACKENDS[backend](documents, len(used), topics, iterations, seed + 1000 * i, progress) for i in range(restarts)]
+        raise InputError(
+            f"{len(used)} words that occur in at least {min_documents} documents are fewer than {topics} topics; give more text"
+        )
+    fits = [
+        BACKENDS[backend](documents, len(used), topics, iterations, seed + 1000 * i, progress) for i in range(restarts)
+    ]
     probability, mixture, trace = max(fits, key=lambda fit: fit[2][-1])
     order = np.argsort(-mixture.sum(0), kind="stable")  # the most common topic first
     probability, mixture = probability[order], mixture[:, order]
     lengths = np.array([len(document) for document in documents])
     frequency = np.bincount(np.concatenate(documents), minlength=len(used)).astype(float)
-    about = {"backend": backend, "topics": topics, "iterations": iterations, "seed": seed, "min_documents": min_documents, "documents": len(documents)}
+    about = {
+        "backend": backend,
+        "topics": topics,
+        "iterations": iterations,
+        "seed": seed,
+        "min_documents": min_documents,
+        "documents": len(documents),
+    }
     about |= {"tokens": int(lengths.sum()), "log_likelihood": trace}
     about["coherence"] = coherence(documents, [best(row, TOP) for row in probability])
     return Topics(
-        tuple(vocabulary.words[i] for i in used), vocabulary.token[used], probability, frequency, mixture.astype(np.float32), lengths,
-        top_pairs(documents, len(used), PAIRS, engine)[0], vocabulary.size, vocabulary.fingerprint, about,
-    )  # fmt: skip
+        tuple(vocabulary.words[i] for i in used),
+        vocabulary.token[used],
+        probability,
+        frequency,
+        mixture.astype(np.float32),
+        lengths,
+        top_pairs(documents, len(used), PAIRS, engine)[0],
+        vocabulary.size,
+        vocabulary.fingerprint,
+        about,
+    )
 
 
 Fit = tuple[Float[np.ndarray, "K W"], Float[np.ndarray, "D K"], list[float]]
 
 
-def fit_tomotopy(documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress | None) -> Fit:
+def fit_tomotopy(
+    documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress | None
+) -> Fit:
     """Collapsed Gibbs sampling. One worker: more are not repeatable. Words are numbers written out, since it wants strings."""
     tomotopy = needed("tomotopy", "tomotopy", "to fit topics")
     names = [str(i) for i in range(words)]
@@ -189,11 +220,15 @@ def fit_tomotopy(documents: list[np.ndarray], words: int, topics: int, iteration
     return probability, np.array([document.get_topic_dist() for document in model.docs]), trace
 
 
-def fit_sklearn(documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress | None) -> Fit:
+def fit_sklearn(
+    documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress | None
+) -> Fit:
     decomposition = needed("sklearn.decomposition", "scikit-learn", "for the backend sklearn")
     counts = _counts(documents, words)
     passes = max(1, iterations // 10)
-    model = decomposition.LatentDirichletAllocation(topics, max_iter=passes, random_state=seed, learning_method="online", batch_size=128)
+    model = decomposition.LatentDirichletAllocation(
+        topics, max_iter=passes, random_state=seed, learning_method="online", batch_size=128
+    )
     mixture = model.fit_transform(counts)
     trace = [round(float(model.score(counts)) / counts.sum(), 6)]
     if progress is not None:
@@ -201,11 +236,24 @@ def fit_sklearn(documents: list[np.ndarray], words: int, topics: int, iterations
     return model.components_ / model.components_.sum(1, keepdims=True), mixture, trace
 
 
-def fit_gensim(documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress | None) -> Fit:
+def fit_gensim(
+    documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress | None
+) -> Fit:
     models = needed("gensim.models", "gensim", "for the backend gensim")
-    bags = [list(zip(*(array.tolist() for array in np.unique(document, return_counts=True)), strict=True)) for document in documents]
+    bags = [
+        list(zip(*(array.tolist() for array in np.unique(document, return_counts=True)), strict=True))
+        for document in documents
+    ]
     names = {i: str(i) for i in range(words)}
-    model = models.LdaModel(bags, num_topics=topics, id2word=names, passes=max(1, iterations // 30), random_state=seed, eta="auto", alpha="auto")
+    model = models.LdaModel(
+        bags,
+        num_topics=topics,
+        id2word=names,
+        passes=max(1, iterations // 30),
+        random_state=seed,
+        eta="auto",
+        alpha="auto",
+    )
     trace = [round(float(model.log_perplexity(bags)), 6)]
     if progress is not None:
         progress(iterations, iterations, trace[-1])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 
 BEFORE = "a"
 """What stands before a token when the tokenizer is asked how it is written."""
@@ -69,7 +69,11 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
     pieces = [text[len(start) :] if text.startswith(start) else "" for text in written]
     continues = np.array([bool(piece) and piece[0].isalnum() and i not in special for i, piece in enumerate(pieces)])
     stopped = {word.lower() for word in (read_stop_words("english") if stop_words is None else stop_words)}
-    candidates = [(i, piece[1:]) for i, piece in enumerate(pieces) if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and i not in special]
+    candidates = [
+        (i, piece[1:])
+        for i, piece in enumerate(pieces)
+        if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and i not in special
+    ]
     candidates = [(i, word) for i, word in candidates if word.lower() not in stopped]
     if not candidates:
         raise InputError("this tokenizer has no token that is a whole word; topics of words need one that has")
@@ -90,7 +94,9 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
         try:
             text = Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
-            raise InputError(f"--stop-words {name}: expected 'english', 'none' or a text file with a word a line") from None
+            raise InputError(
+                f"--stop-words {name}: expected 'english', 'none' or a text file with a word a line"
+            ) from None
     return frozenset(text.split())
 
 
@@ -101,7 +107,9 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     before = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity(40)  # 'longer than the model can take': windows are cut later
     try:
-        encoded = tokenizer(list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False)["input_ids"]
+        encoded = tokenizer(
+            list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False
+        )["input_ids"]
     finally:
         transformers.logging.set_verbosity(before)
     return [np.asarray(tokens, dtype=np.int64) for tokens in encoded]

@@ -28,7 +28,9 @@ class AttentionMeans(NamedTuple):
         return self.same_word / self.different_topic
 
 
-def attention_means(scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]) -> AttentionMeans:
+def attention_means(
+    scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
+) -> AttentionMeans:
     """`scores[j, i]` of query word j and key word i. Every ordered pair of positions of a document counts once."""
     sums, pairs = word_pair_sums(scores, counts)
     same_topic = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
@@ -39,12 +41,16 @@ def attention_means(scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V
     return AttentionMeans(*(float(total / number) for total, number in (own, mates, others)))
 
 
-def attention_pair_sums(scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]) -> PairSums:
+def attention_pair_sums(
+    scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
+) -> PairSums:
     """The same sums, topic by topic: `topic` from 1 on, 0 is [MASK], which does not count."""
     return matrix_pair_sums(*word_pair_sums(scores, counts), topic)
 
 
-def word_pair_sums(scores: Float[np.ndarray, "V V"], counts: Float[np.ndarray, "D V"]) -> tuple[Float[np.ndarray, "V V"], Float[np.ndarray, "V V"]]:
+def word_pair_sums(
+    scores: Float[np.ndarray, "V V"], counts: Float[np.ndarray, "D V"]
+) -> tuple[Float[np.ndarray, "V V"], Float[np.ndarray, "V V"]]:
     """Attention and number of pairs of positions, summed over documents, for every query word j and key word i.
 
     A query word j of a document attends each position of word i with exp(score) / z_j, z_j = sum_i count_i exp(score), so sums over

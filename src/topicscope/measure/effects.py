@@ -62,7 +62,9 @@ def effect(
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
     denominator = interval(boot[1])
-    defined = denominator is not None and denominator[0] > 0  # over what may be zero, or is negative, a ratio says nothing
+    defined = (
+        denominator is not None and denominator[0] > 0
+    )  # over what may be zero, or is negative, a ratio says nothing
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = boot[0] / boot[1]
     null_interval = p_value = None
@@ -70,14 +72,29 @@ def effect(
         shuffled = null[0] - null[1]
         null_interval = interval(shuffled)
         p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
-    equal = None if matched is None or not np.isfinite(matched[:2]).all() else Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
+    equal = (
+        None
+        if matched is None or not np.isfinite(matched[:2]).all()
+        else Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
+    )
     return Effect(
-        same, different, same - different, same / different if defined else None, interval(boot[0] - boot[1]), interval(ratios) if defined else None,
-        null_interval, p_value, equal, same_word, boot[0] - boot[1],
-    )  # fmt: skip
+        same,
+        different,
+        same - different,
+        same / different if defined else None,
+        interval(boot[0] - boot[1]),
+        interval(ratios) if defined else None,
+        null_interval,
+        p_value,
+        equal,
+        same_word,
+        boot[0] - boot[1],
+    )
 
 
-def embedding_effect(models: Sequence[PairSums], resamples: int, seed: int, null: tuple[np.ndarray, np.ndarray] | None, *, matched: bool) -> Effect | None:
+def embedding_effect(
+    models: Sequence[PairSums], resamples: int, seed: int, null: tuple[np.ndarray, np.ndarray] | None, *, matched: bool
+) -> Effect | None:
     """Bootstrap over topics; where there are several models (fresh initialisations), their mean, and bootstrap over them too."""
     topics, rng = len(models[0].same), np.random.default_rng([seed, 0xE3B])
     times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)

@@ -58,7 +58,9 @@ class PairSums:
     between: Float[np.ndarray, "K K S"]
     between_pairs: Float[np.ndarray, "K K S"]
 
-    def means(self, weight: Float[np.ndarray, "*R K"] | None = None, *, matched: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def means(
+        self, weight: Float[np.ndarray, "*R K"] | None = None, *, matched: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Same-topic and different-topic mean, where each topic counts `weight` times (a bootstrap draws those).
 
         `matched`: different-topic pairs weigh so that their frequencies are those of the same-topic pairs; strata without either are left out.
@@ -77,7 +79,9 @@ class PairSums:
 
     def pooled(self) -> PairSums:
         """All strata together."""
-        return PairSums(*(x.sum(-1, keepdims=True) for x in (self.same, self.same_pairs, self.between, self.between_pairs)))
+        return PairSums(
+            *(x.sum(-1, keepdims=True) for x in (self.same, self.same_pairs, self.between, self.between_pairs))
+        )
 
     def topic_means(self) -> Float[np.ndarray, " K"]:
         """The same-topic mean of each topic; NaN where it has one word only."""
@@ -98,16 +102,23 @@ def _both_weighted(w: Float[np.ndarray, "*R K"], table: Float[np.ndarray, "K K S
     return np.einsum("...k,...ks->...s", w, (w @ table.reshape(topics, -1)).reshape(*w.shape[:-1], topics, strata))
 
 
-def pair_sums(vectors: Float[np.ndarray, "W d"], membership: Membership, bins: Int[np.ndarray, " W"] | None = None) -> PairSums:
+def pair_sums(
+    vectors: Float[np.ndarray, "W d"], membership: Membership, bins: Int[np.ndarray, " W"] | None = None
+) -> PairSums:
     """Of dot products; give vectors of length 1 for cosines. `bins` parts the words; a stratum is the bins of a pair's two words."""
     u = np.asarray(vectors, dtype=np.float64)
     bins = np.zeros(len(u), dtype=np.int64) if bins is None else bins
     topics, count = membership.topics, int(bins.max(initial=0)) + 1
     # sums over the words of a topic that are in a bin
     cells = sparse.csr_array(
-        (np.ones(len(membership.word)), (membership.word, membership.topic * count + bins[membership.word])), shape=(membership.words, topics * count)
+        (np.ones(len(membership.word)), (membership.word, membership.topic * count + bins[membership.word])),
+        shape=(membership.words, topics * count),
     )
-    sums, norms, sizes = cells.T @ u, cells.T @ (u**2).sum(1), np.bincount(cells.indices, minlength=topics * count).astype(float)
+    sums, norms, sizes = (
+        cells.T @ u,
+        cells.T @ (u**2).sum(1),
+        np.bincount(cells.indices, minlength=topics * count).astype(float),
+    )
     whole, pairs = sums @ sums.T, np.outer(sizes, sizes)
     left, right = membership.shared()
     shared = [np.zeros_like(whole), np.zeros_like(pairs)]
@@ -130,7 +141,9 @@ def pair_sums(vectors: Float[np.ndarray, "W d"], membership: Membership, bins: I
     return PairSums(inside(whole, norms), inside(pairs, sizes), outside(whole - shared[0]), outside(pairs - shared[1]))
 
 
-def matrix_pair_sums(sums: Float[np.ndarray, "V V"], pairs: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"]) -> PairSums:
+def matrix_pair_sums(
+    sums: Float[np.ndarray, "V V"], pairs: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"]
+) -> PairSums:
     """Of a matrix over words that is given entry by entry, with how often each pair counts. Topics count from 1; words of topic 0 are left out."""
     members = (topic[:, None] == np.arange(1, topic.max() + 1)).astype(float)  # V x K
     off = 1 - np.eye(len(topic))
@@ -150,7 +163,9 @@ def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np
     return np.searchsorted(np.unique(edges), frequency, side="left")
 
 
-def shuffled_means(vectors: Float[np.ndarray, "W d"], membership: Membership, shuffles: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def shuffled_means(
+    vectors: Float[np.ndarray, "W d"], membership: Membership, shuffles: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Same-topic and different-topic mean when topics are handed to words at random, `shuffles` times (the sizes and overlaps stay)."""
     rng = np.random.default_rng([seed, 0x5AFF])
     u = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
@@ -181,7 +196,9 @@ def shuffled_means(vectors: Float[np.ndarray, "W d"], membership: Membership, sh
         whole = sums.sum(0)
         shared = 0.0
         if len(left):
-            partners = torch.nn.functional.embedding_bag(order[right], u, starts, mode="sum", per_sample_weights=weights)
+            partners = torch.nn.functional.embedding_bag(
+                order[right], u, starts, mode="sum", per_sample_weights=weights
+            )
             shared = float((partners * u[order[firsts]]).sum(dtype=torch.float64))
         same[i] = (inside - lengths) / same_pairs
         different[i] = (float(whole @ whole) - inside - shared) / between_pairs

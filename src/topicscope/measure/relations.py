@@ -23,7 +23,9 @@ class BlockMeans(NamedTuple):
     diagonal: float
 
 
-def relation_masks(topic: Int[np.ndarray, " V"], dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> Float[Tensor, "3 V*V"]:
+def relation_masks(
+    topic: Int[np.ndarray, " V"], dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
+) -> Float[Tensor, "3 V*V"]:
     """Rows that average a flattened V x V matrix over (same topic, different topic, diagonal); a relation nobody is in gives NaN."""
     words = topic > 0
     both = words[:, None] & words

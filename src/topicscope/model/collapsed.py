@@ -93,7 +93,9 @@ def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, 
 
 
 @torch.inference_mode()
-def loss_and_gradient(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None) -> Float[Tensor, " E"]:
+def loss_and_gradient(
+    config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None
+) -> Float[Tensor, " E"]:
     """Loss of every model (without the L2 penalty); the gradient of the objective, penalty included, goes to `weights.gradients`.
 
     `wanted` names the parts whose gradient is needed (default: all that are trained); the others' is left alone.
@@ -130,7 +132,9 @@ def scores_slope(attention: Tensor, slope: Tensor, contributions: Tensor, batch:
     return d_scores.view(models, vocabulary, vocabulary)
 
 
-def back_through_attention(word: Tables, parts: Parts, gradients: Parts, d_scores: Tensor, wanted: Collection[str], d_embedding: Tensor | None) -> None:
+def back_through_attention(
+    word: Tables, parts: Parts, gradients: Parts, d_scores: Tensor, wanted: Collection[str], d_embedding: Tensor | None
+) -> None:
     """L = (W_Q Z + b_Q)'(W_K Z + b_K) / sqrt(d_a)."""
     assert word.key is not None
     assert word.query is not None
@@ -149,7 +153,13 @@ def back_through_attention(word: Tables, parts: Parts, gradients: Parts, d_score
 
 
 def back_through_value(
-    config: ModelConfig, word: Tables, parts: Parts, gradients: Parts, d_contributions: Tensor, wanted: Collection[str], d_embedding: Tensor | None
+    config: ModelConfig,
+    word: Tables,
+    parts: Parts,
+    gradients: Parts,
+    d_contributions: Tensor,
+    wanted: Collection[str],
+    d_embedding: Tensor | None,
 ) -> None:
     """U = W_pred (W_V Z + b_V) + b_pred, with W_pred = W_E' where it is tied."""
     if "prediction_bias" in wanted:

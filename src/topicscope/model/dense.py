@@ -26,7 +26,9 @@ def embed(config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], vocabula
     return one_hot if config.embedding == "one-hot" else parts["embedding"] @ one_hot
 
 
-def attention(config: ModelConfig, parts: Parts, z: Float[Tensor, "B d N"], visible: Bool[Tensor, "B N"]) -> Float[Tensor, "B N N"]:
+def attention(
+    config: ModelConfig, parts: Parts, z: Float[Tensor, "B d N"], visible: Bool[Tensor, "B N"]
+) -> Float[Tensor, "B N N"]:
     """A = softmax over keys of (W_K Z + b_K)'(W_Q Z + b_Q) / sqrt(d_a); columns sum to 1 (eq 5)."""
     if config.key == "zero":
         scores = z.new_zeros(z.shape[0], z.shape[2], z.shape[2])
@@ -41,7 +43,9 @@ def attention(config: ModelConfig, parts: Parts, z: Float[Tensor, "B d N"], visi
     return torch.softmax(scores.masked_fill(~visible[:, :, None], -math.inf), dim=1)
 
 
-def dense_forward(config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], visible: Bool[Tensor, "B N"], vocabulary: int) -> Float[Tensor, "B V N"]:
+def dense_forward(
+    config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], visible: Bool[Tensor, "B N"], vocabulary: int
+) -> Float[Tensor, "B V N"]:
     """f(X) = W_pred (W_V Z A + b_V) + b_pred at every position (eq 6)."""
     z = embed(config, parts, shown, vocabulary)
     attended = z @ attention(config, parts, z, visible)
@@ -57,7 +61,9 @@ def dense_forward(config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], 
     return output + parts["prediction_bias"][:, None] if "prediction_bias" in parts else output
 
 
-def visible_positions(config: ModelConfig, words: Int[Tensor, "B N"], selected: Bool[Tensor, "B N"]) -> Bool[Tensor, "B N"]:
+def visible_positions(
+    config: ModelConfig, words: Int[Tensor, "B N"], selected: Bool[Tensor, "B N"]
+) -> Bool[Tensor, "B N"]:
     """All positions of the document; with `hide_masked` the unmasked ones, where there is any."""
     there = words >= 0
     if not config.hide_masked:

@@ -10,7 +10,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from topicscope.settings import STRICT
+from topicscope.ground import STRICT
 
 Rate = Annotated[float, Field(ge=0)]
 Loss = Literal["cross-entropy", "squared", "squared-mean"]
@@ -33,7 +33,11 @@ class Objective:
 
 
 def value_and_slope(
-    loss: Loss, output: Float[Tensor, "E R V"], weight: Float[Tensor, "E R 1"], target: Int[Tensor, " E*P"], target_weight: Float[Tensor, " E*P"]
+    loss: Loss,
+    output: Float[Tensor, "E R V"],
+    weight: Float[Tensor, "E R 1"],
+    target: Int[Tensor, " E*P"],
+    target_weight: Float[Tensor, " E*P"],
 ) -> tuple[Float[Tensor, " E"], Float[Tensor, "E R V"]]:
     """Loss of each model, and its derivative by the outputs. The targets are sparse: a row wants a few words out of V.
 

@@ -12,11 +12,9 @@ from jaxtyping import Float
 from pydantic import PositiveInt
 from pydantic.dataclasses import dataclass
 
-from topicscope.errors import InputError
-from topicscope.settings import STRICT
+from topicscope.ground import STRICT, InputError
 from topicscope.theory import diagonal_value_matrix, prediction_bias, theorem2
-from topicscope.world import Masking, TopicModel
-from topicscope.world.documents import as_matrix, read_matrix
+from topicscope.world import Masking, TopicModel, as_matrix, read_matrix
 
 PARTS = ("embedding", "key", "query", "value", "head", "key_bias", "query_bias", "value_bias", "prediction_bias")
 """W_E, W_K, W_Q, W_V, W_pred (where it is not tied to W_E), b_K, b_Q, b_V, b_pred."""
@@ -56,13 +54,19 @@ class ModelConfig:
         vocabulary = topic_model.vocabulary
         for needs in ("one-hot embedding", "identity head", "value matrix 'blocks'", "value matrix 'diagonal'"):
             if self.width(vocabulary) != vocabulary and self._wants(needs):
-                raise InputError(f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; set model.dim to that or leave it out")
+                raise InputError(
+                    f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; set model.dim to that or leave it out"
+                )
         if not isinstance(self.init_scale, str) and not self.init_scale >= 0:
             raise InputError(f"init_scale = {self.init_scale}: expected a number >= 0 or 'usual'")
         if self.value == "given" and self.value_matrix is None:
-            raise InputError("model.value = 'given' needs model.value_matrix: a matrix, or the path of a .npy or .csv file")
+            raise InputError(
+                "model.value = 'given' needs model.value_matrix: a matrix, or the path of a .npy or .csv file"
+            )
         if self.value != "given" and self.value_matrix is not None:
-            raise InputError(f"model.value_matrix is given, but model.value is {self.value!r}; set model.value to 'given' or leave the matrix out")
+            raise InputError(
+                f"model.value_matrix is given, but model.value is {self.value!r}; set model.value to 'given' or leave the matrix out"
+            )
         self.frozen(topic_model, masking)
 
     def _wants(self, needs: str) -> bool:
@@ -81,10 +85,19 @@ class ModelConfig:
         d = self.width(vocabulary)
         d_a = d if self.attention_dim is None else self.attention_dim
         shapes: dict[str, tuple[int, ...]] = {
-            "embedding": (d, vocabulary), "key": (d_a, d), "query": (d_a, d), "value": (d, d), "head": (vocabulary, d),
-            "key_bias": (d_a,), "query_bias": (d_a,), "value_bias": (d,), "prediction_bias": (vocabulary,),
-        }  # fmt: skip
-        states = {name: getattr(self, name) for name in PARTS} | {"head": "trained" if self.head == "untied" else "frozen"}
+            "embedding": (d, vocabulary),
+            "key": (d_a, d),
+            "query": (d_a, d),
+            "value": (d, d),
+            "head": (vocabulary, d),
+            "key_bias": (d_a,),
+            "query_bias": (d_a,),
+            "value_bias": (d,),
+            "prediction_bias": (vocabulary,),
+        }
+        states = {name: getattr(self, name) for name in PARTS} | {
+            "head": "trained" if self.head == "untied" else "frozen"
+        }
         return {name: shapes[name] for name in PARTS if states[name] == "trained"}
 
     def frozen(self, topic_model: TopicModel, masking: Masking) -> dict[str, Float[np.ndarray, ...]]:

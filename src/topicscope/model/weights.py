@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from topicscope.ground import Stream, generator
 from topicscope.model.parts import PARTS, ModelConfig
 from topicscope.world import Masking, TopicModel
-from topicscope.world.streams import Stream, generator
 
 
 def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[np.ndarray, ...]]:
@@ -71,11 +71,23 @@ class Weights:
 
     @classmethod
     def from_config(
-        cls, config: ModelConfig, topic_model: TopicModel, masking: Masking, seed: int = 0, *, dtype: torch.dtype = torch.float32, device: str = "cpu"
+        cls,
+        config: ModelConfig,
+        topic_model: TopicModel,
+        masking: Masking,
+        seed: int = 0,
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
     ) -> Weights:
         """One freshly initialised model."""
         config.check(topic_model, masking)
-        return cls([initial(config, topic_model.vocabulary, seed)], config.frozen(topic_model, masking), dtype=dtype, device=device)
+        return cls(
+            [initial(config, topic_model.vocabulary, seed)],
+            config.frozen(topic_model, masking),
+            dtype=dtype,
+            device=device,
+        )
 
     def member(self, index: int) -> dict[str, Tensor]:
         """All parts of one model without the leading axis; trained parts are views."""

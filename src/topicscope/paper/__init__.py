@@ -1,1 +1,5 @@
 """The paper's figures, tables and theorems, one file each: claim, config, run, verdict rule, figures as data."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from topicscope.figures import Points, Series
 from topicscope.measure import AttentionMeans, attention_means, estimate
-from topicscope.paper.outcome import Points, Series
-from topicscope.training import Run
-from topicscope.training.data import RunData
-from topicscope.training.timeline import word_scores
-from topicscope.world.batches import word_counts
+from topicscope.training import Run, RunData, word_scores
+from topicscope.world import word_counts
 
 DIAGONAL_RULE = "Diagonal: the mean of the diagonal stands further above the same-topic mean than that does above the different-topic mean."
 
@@ -18,7 +16,11 @@ def dev_attention(run: Run) -> AttentionMeans:
     """Mean attention by relation over the unmasked dev documents of a one-hot run."""
     words = RunData(run.config).dev.words
     assert words is not None
-    return attention_means(word_scores(run.weights), run.config.topic_model.topic_of_word, word_counts(words, run.config.topic_model.vocabulary))
+    return attention_means(
+        word_scores(run.weights),
+        run.config.topic_model.topic_of_word,
+        word_counts(words, run.config.topic_model.vocabulary),
+    )
 
 
 def is_diagonal(run: Run) -> bool:
@@ -36,7 +38,13 @@ def row_of(label: str, paper: tuple[float, float, float], found: list[AttentionM
 def bars(title: str, labels: list[str], means: list[list[Any]]) -> Points:
     names = ("same word", "same topic, other word", "different topic")
     series = [
-        Series(name, [float(i) for i in range(len(labels))], [m[k].mean for m in means], [m[k].low for m in means], [m[k].high for m in means])
+        Series(
+            name,
+            [float(i) for i in range(len(labels))],
+            [m[k].mean for m in means],
+            [m[k].low for m in means],
+            [m[k].high for m in means],
+        )
         for k, name in enumerate(names)
     ]
     return Points(title, labels, series, "mean attention of a pair of positions")

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from topicscope.figures import Figure, Heat, TableData
 from topicscope.measure import Estimate, estimate
 from topicscope.paper.experiment import Context, train_many
-from topicscope.paper.outcome import Figure, Heat, Outcome, TableData
+from topicscope.paper.outcome import Outcome
 from topicscope.training import Run
 
 PAIRS = (("cross-entropy", "sgd"), ("cross-entropy", "adam"), ("squared", "sgd"), ("squared", "adam"))
@@ -35,9 +36,11 @@ def value_settings(context: Context, loss: str, method: str, *, l2: float, atten
     """Figures 2, 9 and 10: one-hot embedding, the value matrix trained, attention uniform or trained."""
     model = {} if attention else {"key": "zero", "query": "zero"}
     return {
-        "steps": context.pick(1500, 5000), "model": model | {"prediction_bias": "none"},
-        "objective": {"loss": loss, "l2": {"value": l2} if l2 else 0.0}, "optimizer": optimizer(loss, method),
-    }  # fmt: skip
+        "steps": context.pick(1500, 5000),
+        "model": model | {"prediction_bias": "none"},
+        "objective": {"loss": loss, "l2": {"value": l2} if l2 else 0.0},
+        "optimizer": optimizer(loss, method),
+    }
 
 
 def train_pairs(context: Context, settings: Callable[[str, str], dict[str, Any]]) -> list[list[Run]]:
@@ -65,7 +68,9 @@ def heat(title: str, matrix: np.ndarray, run: Run) -> Heat:
     model = run.config.topic_model
     low, high = np.quantile(matrix, [0.002, 0.998])
     rounded = np.round(matrix.astype(float), 6).tolist()
-    return Heat(title, rounded, topics=model.topics, words_per_topic=model.words_per_topic, low=float(low), high=float(high))
+    return Heat(
+        title, rounded, topics=model.topics, words_per_topic=model.words_per_topic, low=float(low), high=float(high)
+    )
 
 
 def is_diagonal(runs: Sequence[Run]) -> bool:
@@ -79,7 +84,12 @@ def is_diagonal(runs: Sequence[Run]) -> bool:
 
 
 def four_panels(
-    name: str, what: str, which: str, panels: Sequence[Sequence[Run]], paper_means: Sequence[tuple[float, float, float]], weak: Sequence[int] = ()
+    name: str,
+    what: str,
+    which: str,
+    panels: Sequence[Sequence[Run]],
+    paper_means: Sequence[tuple[float, float, float]],
+    weak: Sequence[int] = (),
 ) -> Outcome:
     """`weak`: panels that show no blocks in the paper itself, and do not decide the verdict. In a Gram matrix 'diagonal' is good too."""
     rows: list[list[str]] = []
@@ -101,14 +111,22 @@ def four_panels(
         measured = " / ".join(f"{means[key].mean:.3g}" for key in ("same", "different", "diagonal"))
         rows.append([label, paper, measured, str(found), f"{found.mean / noise:.2g}", pattern])
         numbers[label] = {
-            "contrast": found.__dict__, "contrasts": [run.results[which]["same"] - run.results[which]["different"] for run in runs],
-            "means": {k: v.mean for k, v in means.items()}, "spread": noise, "seeds": found.runs, "pattern": pattern,
-        }  # fmt: skip
+            "contrast": found.__dict__,
+            "contrasts": [run.results[which]["same"] - run.results[which]["different"] for run in runs],
+            "means": {k: v.mean for k, v in means.items()},
+            "spread": noise,
+            "seeds": found.runs,
+            "pattern": pattern,
+        }
     good = all(pattern in {"blocks", "diagonal"} for i, pattern in enumerate(found_patterns) if i not in weak)
     table = TableData(
-        "Means of the entries: same topic / different topic / diagonal", ["panel", "paper", "measured", "contrast (95%)", "contrast / spread", "pattern"], rows
+        "Means of the entries: same topic / different topic / diagonal",
+        ["panel", "paper", "measured", "contrast (95%)", "contrast / spread", "pattern"],
+        rows,
     )
-    figure = Figure(name, what, f"Four heat maps of {what}, words ordered by topic; blocks on the diagonal are topics.", heats)
+    figure = Figure(
+        name, what, f"Four heat maps of {what}, words ordered by topic; blocks on the diagonal are topics.", heats
+    )
     order = "same minus different topic, in order: "
     return Outcome(
         order + ", ".join(f"{same - different:.3g}" for same, different, _ in paper_means),

@@ -13,4 +13,6 @@ def figure10(context: Context) -> Outcome:
     return four_panels("figure10", "W_V with key and query trained", "value", panels, means)
 
 
-EXPERIMENT = Experiment("figure10", "With key and query trained too the value matrix is block-wise by topic.", RULE, figure10, 25)
+EXPERIMENT = Experiment(
+    "figure10", "With key and query trained too the value matrix is block-wise by topic.", RULE, figure10, 25
+)

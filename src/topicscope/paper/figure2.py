@@ -13,4 +13,6 @@ def figure2(context: Context) -> Outcome:
     return four_panels("figure2", "W_V with L2, uniform attention", "value", panels, means)
 
 
-EXPERIMENT = Experiment("figure2", "Under uniform attention with L2 the trained value matrix is block-wise by topic.", RULE, figure2, 12)
+EXPERIMENT = Experiment(
+    "figure2", "Under uniform attention with L2 the trained value matrix is block-wise by topic.", RULE, figure2, 12
+)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from topicscope.figures import Curves, dynamics_figure, layer_title, loss_figure, stage_table, starts
 from topicscope.language import Corpus
-from topicscope.paper.dynamics import Curves, dynamics_figure, layer_title, loss_figure, stage_table, starts
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.outcome import Outcome
 from topicscope.paper.word_texts import build_tokenizer, sample_texts, word_lists
@@ -53,7 +53,11 @@ def figure5(context: Context) -> Outcome:
         for number in range(context.pick(2, 3)):
             base = base_of(context)
             whole = base | settings | {"model": base["model"] | settings["model"], "seed": 1000 * context.seed + number}
-            run = pretrain(build_config({"text": {"corpus": list(context.corpus) or ["(made-up texts)"]}, **whole}), texts=texts, tokenizer=tokenizer)
+            run = pretrain(
+                build_config({"text": {"corpus": list(context.corpus) or ["(made-up texts)"]}, **whole}),
+                texts=texts,
+                tokenizer=tokenizer,
+            )
             curves.append(Curves(name, number, run.metrics))
             config = config or run.config.as_dict()
     return outcome_of(curves, config, "the given text" if context.corpus else "made-up texts")
@@ -72,9 +76,15 @@ def outcome_of(curves: list[Curves], config: dict[str, Any], text: str) -> Outco
                 failed.append(f"{run.setting}, seed {run.seed}, {layer_title(layer)}")
     near = [run for run in curves if run.setting.startswith("near")]
     said = "; ".join(f"{name}: {sum(holds)} of {len(holds)} layers (all runs)" for name, holds in counts.items())
-    spread = {part: [starts(run.metrics, layer)[part] for run in near for layer in layer_names(run.metrics)] for part in ("value", "key", "query")}
+    spread = {
+        part: [starts(run.metrics, layer)[part] for run in near for layer in layer_names(run.metrics)]
+        for part in ("value", "key", "query")
+    }
     ranges = ", ".join(f"{part} {np.nanmin(values):.0f} to {np.nanmax(values):.0f}" for part, values in spread.items())
-    numbers = {run.setting + f", seed {run.seed}": {layer: starts(run.metrics, layer) for layer in layer_names(run.metrics)} for run in curves}
+    numbers = {
+        run.setting + f", seed {run.seed}": {layer: starts(run.metrics, layer) for layer in layer_names(run.metrics)}
+        for run in curves
+    }
     return Outcome(
         "value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
         "near zero the gradients of key and query are of second order",
@@ -91,7 +101,12 @@ def outcome_of(curves: list[Curves], config: dict[str, Any], text: str) -> Outco
 
 def growth(runs: list[Curves]) -> str:
     """How much norms grow, over all layers."""
-    ratios = [run.metrics[f"norm_{part}_{layer}"] for run in runs for layer in layer_names(run.metrics) for part in ("key", "query", "value")]
+    ratios = [
+        run.metrics[f"norm_{part}_{layer}"]
+        for run in runs
+        for layer in layer_names(run.metrics)
+        for part in ("key", "query", "value")
+    ]
     factors = [norm[-1] / norm[0] for norm in ratios]
     return " to ".join(f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in (min(factors), max(factors))) + " times"
 

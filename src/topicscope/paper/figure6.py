@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from topicscope.figures import Figure
 from topicscope.paper.attention_rows import DIAGONAL_RULE, is_diagonal
 from topicscope.paper.block_figures import heat
 from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Figure, Outcome
+from topicscope.paper.outcome import Outcome
 from topicscope.theory import Setting
 
 
 def figure6(context: Context) -> Outcome:
-    settings = {"steps": context.pick(2500, 5000), "optimizer": {"lr": 0.003}, "objective": {"loss": "squared-mean"}, "model": {"prediction_bias": "none"}}
+    settings = {
+        "steps": context.pick(2500, 5000),
+        "optimizer": {"lr": 0.003},
+        "objective": {"loss": "squared-mean"},
+        "model": {"prediction_bias": "none"},
+    }
     runs = train_many(context, settings)
     diagonal = [run for run in runs if is_diagonal(run)]
     best = max(runs, key=lambda run: run.results["value"]["diagonal"] - run.results["value"]["same"])
@@ -40,5 +46,9 @@ def figure6(context: Context) -> Outcome:
 
 
 EXPERIMENT = Experiment(
-    "figure6", "Without L2 the trained value matrix is sometimes diagonal.", f"At least one run without L2 is diagonal. {DIAGONAL_RULE}", figure6, 6
+    "figure6",
+    "Without L2 the trained value matrix is sometimes diagonal.",
+    f"At least one run without L2 is diagonal. {DIAGONAL_RULE}",
+    figure6,
+    6,
 )

@@ -13,4 +13,6 @@ def figure9(context: Context) -> Outcome:
     return four_panels("figure9", "W_V without L2, uniform attention", "value", panels, means)
 
 
-EXPERIMENT = Experiment("figure9", "Under uniform attention without L2 the trained value matrix is block-wise by topic.", RULE, figure9, 12)
+EXPERIMENT = Experiment(
+    "figure9", "Under uniform attention without L2 the trained value matrix is block-wise by topic.", RULE, figure9, 12
+)

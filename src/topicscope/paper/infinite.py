@@ -6,14 +6,19 @@ from typing import Any, Literal
 
 import numpy as np
 
+from topicscope.figures import Figure
 from topicscope.measure import estimate
 from topicscope.paper.block_figures import heat
 from topicscope.paper.experiment import Context, train_many
-from topicscope.paper.outcome import Figure, Outcome
+from topicscope.paper.outcome import Outcome
 from topicscope.theory import Setting, best_attention, theorem3, theorem5
 from topicscope.training import Run
 
-INFINITE: dict[str, Any] = {"documents": {"kind": "infinite", "topics_per_document": 3}, "objective": {"loss": "squared"}, "dtype": "float64"}
+INFINITE: dict[str, Any] = {
+    "documents": {"kind": "infinite", "topics_per_document": 3},
+    "objective": {"loss": "squared"},
+    "dtype": "float64",
+}
 
 
 def verdict(ok: bool) -> Literal["reproduced", "not reproduced"]:
@@ -24,9 +29,13 @@ def second_stage(context: Context, kind: Literal["blocks", "diagonal"]) -> Outco
     """W_V frozen, key and query trained on infinite documents; the attention found against the theorem and the exact minimiser."""
     s = Setting.of(10, 10, 3)
     settings = INFINITE | {
-        "steps": context.pick(400, 2000), "batch_size": 24, "data": {"documents": 120, "dev_documents": 120}, "optimizer": {"lr": 0.03}, "dtype": "float32",
+        "steps": context.pick(400, 2000),
+        "batch_size": 24,
+        "data": {"documents": 120, "dev_documents": 120},
+        "optimizer": {"lr": 0.03},
+        "dtype": "float32",
         "model": {"value": kind, "prediction_bias": "none", "init_scale": 0.02},
-    }  # fmt: skip
+    }
     runs = train_many(context, settings)
     best = best_attention(s, kind)
     alphas, betas = zip(*(relation_ratios(run) for run in runs), strict=True)

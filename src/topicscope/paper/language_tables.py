@@ -4,19 +4,48 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicscope.language import Corpus, Probe, Settings, fit_topics, load_model, probe_model, read_stop_words, whole_words
-from topicscope.paper import probing
+from topicscope.figures import probing
+from topicscope.ground import one_thread
+from topicscope.language import (
+    Corpus,
+    Probe,
+    Settings,
+    fit_topics,
+    load_model,
+    probe_model,
+    read_stop_words,
+    whole_words,
+)
 from topicscope.paper.experiment import Context
 from topicscope.paper.outcome import Outcome
-from topicscope.threads import one_thread
 
-CHECKPOINTS = ("bert-base-uncased", "albert-base-v2", "facebook/bart-base", "google/electra-base-discriminator", "roberta-base")
+CHECKPOINTS = (
+    "bert-base-uncased",
+    "albert-base-v2",
+    "facebook/bart-base",
+    "google/electra-base-discriminator",
+    "roberta-base",
+)
 WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
 
 
 def skipped(name: str, claim: str) -> Outcome:
-    command = f"topicscope reproduce {name} " + " ".join(f"--model {model}" for model in CHECKPOINTS) + f" --corpus {WIKIPEDIA}"
-    return Outcome(claim, "-", "-", "skipped", f"needs models and text; run: {command} (or your own: folders and files)", [], [], {}, {})
+    command = (
+        f"topicscope reproduce {name} "
+        + " ".join(f"--model {model}" for model in CHECKPOINTS)
+        + f" --corpus {WIKIPEDIA}"
+    )
+    return Outcome(
+        claim,
+        "-",
+        "-",
+        "skipped",
+        f"needs models and text; run: {command} (or your own: folders and files)",
+        [],
+        [],
+        {},
+        {},
+    )
 
 
 def probed(context: Context, **settings: Any) -> Probe:
@@ -29,8 +58,14 @@ def probed(context: Context, **settings: Any) -> Probe:
         for model in models:
             vocabulary = whole_words(model.tokenizer, read_stop_words("english"))
             if vocabulary.fingerprint not in fitted:
-                fitted[vocabulary.fingerprint] = fit_topics(source.sample(2500, context.seed), vocabulary, 100, seed=context.seed)
-            found.extend(probe_model(model, vocabulary, texts, fitted[vocabulary.fingerprint], Settings(seed=context.seed, **settings)))
+                fitted[vocabulary.fingerprint] = fit_topics(
+                    source.sample(2500, context.seed), vocabulary, 100, seed=context.seed
+                )
+            found.extend(
+                probe_model(
+                    model, vocabulary, texts, fitted[vocabulary.fingerprint], Settings(seed=context.seed, **settings)
+                )
+            )
     return found
 
 
@@ -53,13 +88,19 @@ def ratio_outcome(context: Context, name: str, kind: str, judged: tuple[str, ...
     )
     none = all(r["attention"] is not None and abs(r["attention"]["ratio"] - 1) < 0.01 for r in fresh)
     ok = not weak and falls and none
-    reason = ("every effect has an interval above zero" if not weak else f"no effect: {', '.join(weak)}") + "; the attention ratio "
+    reason = (
+        "every effect has an interval above zero" if not weak else f"no effect: {', '.join(weak)}"
+    ) + "; the attention ratio "
     reason += f"{'falls' if falls else 'does not fall'} from the smallest threshold to the largest; "
     reason += f"random models {'show none' if none else 'show an effect'} in attention"
     return Outcome(
         "; ".join(f"{probing.short(m)}: {probing.family(m, kind)}" for m in context.models),
         "-",
-        "; ".join(f"{probing.short(r['model'])} {r['threshold']:g}: " + " ".join(probing.ratio(r[m]) for m in probing.MEASURES) for r in trained),
+        "; ".join(
+            f"{probing.short(r['model'])} {r['threshold']:g}: "
+            + " ".join(probing.ratio(r[m]) for m in probing.MEASURES)
+            for r in trained
+        ),
         "reproduced" if ok else "not reproduced",
         reason,
         [probing.ratio_figure(found.rows), *probing.head_figures(found.heads)],

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from topicscope.figures import Figure, Points, Series, TableData
 from topicscope.measure import estimate
 from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Figure, Outcome, Points, Series, TableData
+from topicscope.paper.outcome import Outcome
 from topicscope.theory import bayes_loss
-from topicscope.training.data import RunData
+from topicscope.training import RunData
 
 PARTS: dict[str, dict[str, Any]] = {
     "everything": {"embedding": "trained"},
@@ -27,13 +28,24 @@ def losses(context: Context) -> Outcome:
         found: dict[str, Any] = {}
         floor = blind = uniform = 0.0
         for name, model in PARTS.items():
-            runs = train_many(context, {"steps": context.pick(2000, 8000), "model": model, "objective": {"loss": loss}, "optimizer": {"lr": 0.003}})
+            runs = train_many(
+                context,
+                {
+                    "steps": context.pick(2000, 8000),
+                    "model": model,
+                    "objective": {"loss": loss},
+                    "optimizer": {"lr": 0.003},
+                },
+            )
             config = config or runs[0].config.as_dict()
             found[name] = estimate([run.results["dev_loss"] for run in runs])
             if not floor:
                 data, c = RunData(runs[0].config), runs[0].config
                 floor, blind = (
-                    bayes_loss(c.objective.loss, c.topic_model, c.documents, c.masking, data.dev, data.dev_masked, own_word=own).loss for own in (True, False)
+                    bayes_loss(
+                        c.objective.loss, c.topic_model, c.documents, c.masking, data.dev, data.dev_masked, own_word=own
+                    ).loss
+                    for own in (True, False)
                 )
                 uniform = float(np.log(100)) if loss == "cross-entropy" else 0.99
         everything = found["everything"].mean
@@ -41,14 +53,36 @@ def losses(context: Context) -> Outcome:
         for name, value in found.items():
             share = (value.mean - everything) / gain
             ok = ok and share < 0.2
-            rows.append([loss, name, str(value), f"{value.mean - floor:.4g}", f"{value.mean - blind:.4g}", f"{100 * share:.1f}%"])
-            numbers[f"{loss}, {name}"] = {"dev_loss": value.mean, "bayes": floor, "bayes_topics": blind, "share_of_gain": share}
+            rows.append(
+                [
+                    loss,
+                    name,
+                    str(value),
+                    f"{value.mean - floor:.4g}",
+                    f"{value.mean - blind:.4g}",
+                    f"{100 * share:.1f}%",
+                ]
+            )
+            numbers[f"{loss}, {name}"] = {
+                "dev_loss": value.mean,
+                "bayes": floor,
+                "bayes_topics": blind,
+                "share_of_gain": share,
+            }
         series.append((loss, found, floor, blind))
     panels: list[Any] = [
         Points(
             f"dev loss, {loss}",
             list(PARTS),
-            [Series("dev loss", [0.0, 1.0, 2.0], [v.mean for v in found.values()], [v.low for v in found.values()], [v.high for v in found.values()])],
+            [
+                Series(
+                    "dev loss",
+                    [0.0, 1.0, 2.0],
+                    [v.mean for v in found.values()],
+                    [v.low for v in found.values()],
+                    [v.high for v in found.values()],
+                )
+            ],
             "loss",
             [(floor, "Bayes"), (blind, "Bayes, from topics alone")],
         )
@@ -69,7 +103,14 @@ def losses(context: Context) -> Outcome:
             for loss, found, _, blind in series
             if found["everything"].high < blind
         ),
-        [Figure("losses", "What training a part alone costs", "Dev losses of three kinds of training with floors.", panels)],
+        [
+            Figure(
+                "losses",
+                "What training a part alone costs",
+                "Dev losses of three kinds of training with floors.",
+                panels,
+            )
+        ],
         [TableData("Dev losses", columns, rows)],
         numbers,
         config,

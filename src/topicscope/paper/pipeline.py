@@ -8,13 +8,12 @@ import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from topicscope.language import Probe, Settings, Topics, fit_topics, probe, whole_words
-from topicscope.language.assignment import assign
-from topicscope.paper import probing
+from topicscope.figures import Figure, Lines, Series, probing
+from topicscope.ground import one_thread
+from topicscope.language import Probe, Settings, Topics, assign, fit_topics, probe, whole_words
 from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Figure, Lines, Outcome, Series
+from topicscope.paper.outcome import Outcome
 from topicscope.paper.word_texts import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
-from topicscope.threads import one_thread
 
 BATCH = 48
 
@@ -25,9 +24,15 @@ def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple
 
     torch.manual_seed(seed)
     config = transformers.BertConfig(
-        vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128, max_position_embeddings=LENGTH + 2,
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=LENGTH + 2,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
     build: Any = transformers.BertForMaskedLM
     model = build(config)
     tokens = torch.tensor(tokenizer(texts)["input_ids"])
@@ -38,7 +43,9 @@ def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple
         chance = torch.rand(batch.shape, generator=draw)
         masked = (chance < 0.15) & (batch >= len(SPECIAL))
         anything = torch.randint(len(SPECIAL), len(tokenizer), batch.shape, generator=draw)
-        shown = torch.where(masked & (chance < 0.12), tokenizer.mask_token_id, torch.where(masked & (chance < 0.135), anything, batch))
+        shown = torch.where(
+            masked & (chance < 0.12), tokenizer.mask_token_id, torch.where(masked & (chance < 0.135), anything, batch)
+        )
         loss = model(input_ids=shown, labels=batch.masked_fill(~masked, -100)).loss
         optimiser.zero_grad()
         loss.backward()
@@ -69,16 +76,31 @@ def pipeline(context: Context) -> Outcome:
         topics = fit_topics(texts, vocabulary, len(lists), iterations=50, restarts=12, seed=context.seed)
         threshold = (len(next(iter(lists.values()))) + 0.5) / len(tokenizer)
         accuracy, names = matching(topics, lists, threshold)
-        found = probe(model, tokenizer, texts[:150], assign(topics, threshold, names=tuple(names)), name="small BERT", settings=Settings(seed=context.seed))
+        found = probe(
+            model,
+            tokenizer,
+            texts[:150],
+            assign(topics, threshold, names=tuple(names)),
+            name="small BERT",
+            settings=Settings(seed=context.seed),
+        )
     return outcome_of(found, accuracy, losses, len(lists))
 
 
 def outcome_of(found: Probe, accuracy: float, losses: list[float], count: int) -> Outcome:
     trained, fresh = found.rows
     effects = {m: trained[m]["interval"][0] > 0 and trained[m]["p_value"] < 0.05 for m in probing.MEASURES}
-    none = abs(fresh["attention"]["ratio"] - 1) < 0.01 and fresh["cosine"]["interval"][0] <= 0 <= fresh["cosine"]["interval"][1]
+    none = (
+        abs(fresh["attention"]["ratio"] - 1) < 0.01
+        and fresh["cosine"]["interval"][0] <= 0 <= fresh["cosine"]["interval"][1]
+    )
     ok = accuracy >= 0.95 and all(effects.values()) and none
-    curve = Lines("training", [Series("loss", [float(i) for i in range(0, len(losses), 10)], losses[::10])], "step", "masked-word loss")
+    curve = Lines(
+        "training",
+        [Series("loss", [float(i) for i in range(0, len(losses), 10)], losses[::10])],
+        "step",
+        "masked-word loss",
+    )
     figures = [
         Figure("pipeline-training", "A small BERT on texts from word lists", "Loss against steps.", [curve], columns=1),
         *probing.head_figures(found.heads),
@@ -99,7 +121,12 @@ def outcome_of(found: Probe, accuracy: float, losses: list[float], count: int) -
         + ("; the random model shows none" if none else "; the random model shows an effect"),
         figures,
         [probing.ratio_table(found.rows), probing.difference_table(found.rows), probing.head_table(found.heads)],
-        {"accuracy": accuracy, "rows": found.rows, "heads": found.heads, "loss": [float(np.mean(losses[:20])), float(np.mean(losses[-50:]))]},
+        {
+            "accuracy": accuracy,
+            "rows": found.rows,
+            "heads": found.heads,
+            "loss": [float(np.mean(losses[:20])), float(np.mean(losses[-50:]))],
+        },
         {"documents": DOCUMENTS, "length": LENGTH, "steps": len(losses), "topics": count},
     )
 

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import importlib
 
-from topicscope.errors import InputError, nearest
+from topicscope.ground import InputError, nearest
 from topicscope.paper.experiment import Experiment
 
 ORDER = (
-    "figure1", "figure2", "figure3", "figure4", "figure5", "figure6", "figure7", "figure8", "figure9", "figure10",
-    "table1", "table2", "table3", "table4", "table5", "theorem1", "theorem2", "theorem3", "theorem5", "losses", "robustness", "pipeline", "timeline",
+    "figure1",
+    "figure2",
+    "figure3",
+    "figure4",
+    "figure5",
+    "figure6",
+    "figure7",
+    "figure8",
+    "figure9",
+    "figure10",
+    "table1",
+    "table2",
+    "table3",
+    "table4",
+    "table5",
+    "theorem1",
+    "theorem2",
+    "theorem3",
+    "theorem5",
+    "losses",
+    "robustness",
+    "pipeline",
+    "timeline",
     "two-stage",
-)  # fmt: skip
+)
 
-EXPERIMENTS: dict[str, Experiment] = {name: importlib.import_module(f"topicscope.paper.{name.replace('-', '_')}").EXPERIMENT for name in ORDER}
+EXPERIMENTS: dict[str, Experiment] = {
+    name: importlib.import_module(f"topicscope.paper.{name.replace('-', '_')}").EXPERIMENT for name in ORDER
+}
 """One module each; its file is found by its id."""
 
 NOT_IN_REFERENCE = {"quick": frozenset({"table4"}), "full": frozenset({"table4", "losses"})}

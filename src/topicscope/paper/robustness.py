@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from topicscope.figures import Figure, Points, Series, TableData
 from topicscope.paper.block_figures import contrast, spread
 from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Figure, Outcome, Points, Series, TableData
+from topicscope.paper.outcome import Outcome
 
 VARIATIONS: dict[str, dict[str, Any]] = {
     "the paper's setting": {},
@@ -20,7 +21,9 @@ VARIATIONS: dict[str, dict[str, Any]] = {
     "alpha = 1": {"documents": {"alpha": 1.0}},
     "p_mask = 0.4": {"masking": {"p_mask": 0.4}},
     "p_correct = p_random = 0.3": {"masking": {"p_correct": 0.3, "p_random": 0.3}},
-    "unequal words": {"topic_model": {"word_probabilities": [0.28, 0.2, 0.14, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02]}},
+    "unequal words": {
+        "topic_model": {"word_probabilities": [0.28, 0.2, 0.14, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02]}
+    },
 }
 
 
@@ -44,7 +47,15 @@ def robustness(context: Context) -> Outcome:
         numbers[name] = {"contrast": value.__dict__, "spread": noise}
         labels.append(name)
         found.append(value)
-    series = [Series("contrast", [float(i) for i in range(len(found))], [v.mean for v in found], [v.low for v in found], [v.high for v in found])]
+    series = [
+        Series(
+            "contrast",
+            [float(i) for i in range(len(found))],
+            [v.mean for v in found],
+            [v.low for v in found],
+            [v.high for v in found],
+        )
+    ]
     figure = Figure(
         "robustness",
         "Same-topic contrast of W_V under other settings",
@@ -59,7 +70,13 @@ def robustness(context: Context) -> Outcome:
         "reproduced" if all(ok) else "not reproduced",
         f"same-topic minus different-topic mean above zero, 95% over seeds, in {sum(ok)} of {len(ok)} settings",
         [figure],
-        [TableData("Contrast of W_V, attention trained, cross entropy", ["setting", "contrast (95%)", "contrast / spread", "blocks"], rows)],
+        [
+            TableData(
+                "Contrast of W_V, attention trained, cross entropy",
+                ["setting", "contrast (95%)", "contrast / spread", "blocks"],
+                rows,
+            )
+        ],
         numbers,
         config,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicscope.paper import probing
+from topicscope.figures import probing
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.language_tables import probed, skipped
 from topicscope.paper.outcome import Outcome
@@ -18,7 +18,8 @@ def table2(context: Context) -> Outcome:
         claim,
         "-",
         "; ".join(
-            f"{probing.short(r['model'])} {r['threshold']:g}: cosine {r['cosine']['same_topic']:.3g} against {r['cosine']['cooccurring']:.3g}" for r in rows
+            f"{probing.short(r['model'])} {r['threshold']:g}: cosine {r['cosine']['same_topic']:.3g} against {r['cosine']['cooccurring']:.3g}"
+            for r in rows
         ),
         "reproduced" if all(nearer) else "not reproduced",
         f"same-topic pairs have a higher cosine than the top co-occurring pairs in {sum(nearer)} of {len(rows)} rows",

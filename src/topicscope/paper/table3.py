@@ -6,17 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from topicscope.figures import Figure, TableData
 from topicscope.measure import estimate
 from topicscope.paper.attention_rows import bars, dev_attention, row_of
 from topicscope.paper.block_figures import contrast
 from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Figure, Outcome, TableData
+from topicscope.paper.outcome import Outcome
 from topicscope.theory import Setting, theorem3
 
 TABLE3 = {
-    ("adam", 0.003): (0.00759, 0.0108, 0.00689), ("adam", 0.01): (0.00811, 0.010, 0.00707), ("adam", 0.03): (0.00453, 0.0116, 0.00665),
-    ("sgd", 0.01): (0.0105, 0.0106, 0.00673), ("sgd", 0.03): (0.0140, 0.0103, 0.00641),
-}  # fmt: skip
+    ("adam", 0.003): (0.00759, 0.0108, 0.00689),
+    ("adam", 0.01): (0.00811, 0.010, 0.00707),
+    ("adam", 0.03): (0.00453, 0.0116, 0.00665),
+    ("sgd", 0.01): (0.0105, 0.0106, 0.00673),
+    ("sgd", 0.03): (0.0140, 0.0103, 0.00641),
+}
 SGD_FACTOR = 1000
 """SGD rows run at a thousand times the paper's rate: the same path in a thousandth of the steps. At a hundred times attention stays uniform."""
 
@@ -27,7 +31,12 @@ def table3(context: Context) -> Outcome:
     for (method, lr), paper in TABLE3.items():
         rate = lr * SGD_FACTOR if method == "sgd" else lr
         runs = train_many(
-            context, {"steps": context.pick(3000, 5000), "optimizer": {"name": method, "lr": rate}, "model": {"prediction_bias": "none", "init_scale": "usual"}}
+            context,
+            {
+                "steps": context.pick(3000, 5000),
+                "optimizer": {"name": method, "lr": rate},
+                "model": {"prediction_bias": "none", "init_scale": "usual"},
+            },
         )
         config = config or runs[0].config.as_dict()
         found = [dev_attention(run) for run in runs]
@@ -85,7 +94,10 @@ def table3(context: Context) -> Outcome:
     return Outcome(
         "same topic .0100 to .0116, different topic .0064 to .0071",
         f"Theorem 3 at tau = 3: gamma in ({low:.3g}, {high:.3g}), asymptotically",
-        "same topic " + ", ".join(f"{m[1].mean:.3g}" for m in all_means) + "; different topic " + ", ".join(f"{m[2].mean:.3g}" for m in all_means),
+        "same topic "
+        + ", ".join(f"{m[1].mean:.3g}" for m in all_means)
+        + "; different topic "
+        + ", ".join(f"{m[2].mean:.3g}" for m in all_means),
         "reproduced" if all(good) else "not reproduced",
         reason,
         [figure],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from topicscope.figures import Figure, TableData, Verdict
 from topicscope.paper.attention_rows import DIAGONAL_RULE, bars, dev_attention, is_diagonal, row_of
 from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Figure, Outcome, TableData, Verdict
+from topicscope.paper.outcome import Outcome
 from topicscope.theory import Setting, theorem5
 
 TABLE4 = {0.003: (0.0916, 0.00185, 0.00256), 0.01: (0.0918, 0.00182, 0.00256)}
@@ -18,7 +19,12 @@ def table4(context: Context) -> Outcome:
     came_out = {}
     for loss in ("cross-entropy", "squared-mean"):
         for lr, paper in TABLE4.items():
-            settings = {"steps": context.pick(2500, 10_000), "optimizer": {"lr": lr}, "objective": {"loss": loss}, "model": {"prediction_bias": "none"}}
+            settings = {
+                "steps": context.pick(2500, 10_000),
+                "optimizer": {"lr": lr},
+                "objective": {"loss": loss},
+                "model": {"prediction_bias": "none"},
+            }
             runs = train_many(context, settings)
             config = config or runs[0].config.as_dict()
             diagonal = [run for run in runs if is_diagonal(run)]
@@ -33,7 +39,12 @@ def table4(context: Context) -> Outcome:
             orders.append(order)
             inside = [theorem5.contains(Setting.of(10, 10, 3), m.alpha, m.beta) for m in found]
             rows.append([*cells, f"{len(diagonal)} of {len(runs)}", "yes" if order else "no"])
-            numbers[label] = {"means": [m.mean for m in means], "alpha": [m.alpha for m in found], "beta": [m.beta for m in found], "inside_theorem5": inside}
+            numbers[label] = {
+                "means": [m.mean for m in means],
+                "alpha": [m.alpha for m in found],
+                "beta": [m.beta for m in found],
+                "inside_theorem5": inside,
+            }
             labels.append(label)
             all_means.append(means)
     entropy = sum(n for label, n in came_out.items() if label.startswith("cross"))
@@ -55,7 +66,15 @@ def table4(context: Context) -> Outcome:
         if labels
         else []
     )
-    columns = ["loss and rate", "paper (cross entropy)", "same word", "same topic", "different topic", "diagonal runs", "order as claimed"]
+    columns = [
+        "loss and rate",
+        "paper (cross entropy)",
+        "same word",
+        "same topic",
+        "different topic",
+        "diagonal runs",
+        "order as claimed",
+    ]
     return Outcome(
         "same word .092 > different topic .0026 > same topic .0018, in 7 of 10 cross-entropy runs",
         "Theorem 5: beta large, alpha a small fraction of it",

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from topicscope.figures import Figure
 from topicscope.paper.block_figures import heat
 from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.infinite import INFINITE, verdict
-from topicscope.paper.outcome import Figure, Outcome
+from topicscope.paper.outcome import Outcome
 from topicscope.theory import Setting, fit_embedding
 
 
 def theorem1(context: Context) -> Outcome:
     settings = INFINITE | {
-        "steps": context.pick(3000, 10_000), "batch_size": 40, "data": {"documents": 120, "dev_documents": 120}, "optimizer": {"name": "sgd", "lr": 2.0},
-        "model": {"embedding": "trained", "key": "zero", "query": "zero", "value": "identity", "prediction_bias": "theorem1", "init_scale": 0.1},
-    }  # fmt: skip
+        "steps": context.pick(3000, 10_000),
+        "batch_size": 40,
+        "data": {"documents": 120, "dev_documents": 120},
+        "optimizer": {"name": "sgd", "lr": 2.0},
+        "model": {
+            "embedding": "trained",
+            "key": "zero",
+            "query": "zero",
+            "value": "identity",
+            "prediction_bias": "theorem1",
+            "init_scale": 0.1,
+        },
+    }
     runs = train_many(context, settings)
     s = Setting.of(10, 10, 3)
-    found = [fit_embedding(run.weights["embedding"], s.topic_model, s.masking).violation / s.constants.c3 for run in runs]
+    found = [
+        fit_embedding(run.weights["embedding"], s.topic_model, s.masking).violation / s.constants.c3 for run in runs
+    ]
     excess = [run.results["dev_loss"] - (1 - 1 / 30) for run in runs]
     gram = runs[0].weights["embedding"].T @ runs[0].weights["embedding"]
     figure = Figure(

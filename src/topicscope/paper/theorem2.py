@@ -6,13 +6,13 @@ import itertools
 
 import numpy as np
 
+from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import estimate
 from topicscope.paper.block_figures import heat
 from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.infinite import INFINITE, verdict
-from topicscope.paper.outcome import Figure, Lines, Outcome, Series, TableData
-from topicscope.theory import Setting
-from topicscope.theory import theorem2 as closed_form
+from topicscope.paper.outcome import Outcome
+from topicscope.theory import Setting, theorem2 as closed_form
 from topicscope.training import Run
 
 LENGTHS: tuple[int | str, ...] = (100, 1000, 10_000, "infinite")
@@ -25,21 +25,38 @@ def theorem2(context: Context) -> Outcome:
     exact = closed_form(s.topic_model, s.masking)
     matrix = exact.matrix(s.topic_model)
     for length in LENGTHS:
-        count = 120 if length == "infinite" else context.pick(2000, 10_000) if length != 10_000 else context.pick(400, 2000)
+        count = (
+            120 if length == "infinite" else context.pick(2000, 10_000) if length != 10_000 else context.pick(400, 2000)
+        )
         settings = INFINITE | {
-            "steps": context.pick(600, 2000), "batch_size": 40, "data": {"documents": count, "dev_documents": 100}, "optimizer": {"name": "sgd", "lr": 10.0},
+            "steps": context.pick(600, 2000),
+            "batch_size": 40,
+            "data": {"documents": count, "dev_documents": 100},
+            "optimizer": {"name": "sgd", "lr": 10.0},
             "documents": {"kind": "fixed", "topics_per_document": 3, "length": length},
-            "objective": {"loss": "squared", "l2": {"value": 1e-7}}, "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
-        }  # fmt: skip
+            "objective": {"loss": "squared", "l2": {"value": 1e-7}},
+            "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
+        }
         last = train_many(context, settings)
-        distances[str(length)] = [float(np.linalg.norm(run.weights["value"] - matrix) / np.linalg.norm(matrix)) for run in last]
+        distances[str(length)] = [
+            float(np.linalg.norm(run.weights["value"] - matrix) / np.linalg.norm(matrix)) for run in last
+        ]
     means = [estimate(values) for values in distances.values()]
     falls = all(a.mean > b.mean for a, b in itertools.pairwise(means))
     final = means[-1].mean
     x = [100.0, 1000.0, 10_000.0, 100_000.0]
     line = Lines(
         "distance to Theorem 2",
-        [Series("trained", x, [m.mean for m in means], [max(m.low, 0) for m in means], [m.high for m in means], markers=True)],
+        [
+            Series(
+                "trained",
+                x,
+                [m.mean for m in means],
+                [max(m.low, 0) for m in means],
+                [m.high for m in means],
+                markers=True,
+            )
+        ],
         "document length N (last: infinite)",
         "relative distance",
         log_x=True,

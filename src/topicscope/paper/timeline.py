@@ -6,19 +6,30 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from topicscope.language import Corpus, Settings, fit_topics, read_stop_words, whole_words
-from topicscope.language.assignment import assign
-from topicscope.language.timeline import find_checkpoints, timeline
+from topicscope.figures import Effects, Figure, TableData, later, moment_table, moments, sentence, timeline_figures
+from topicscope.ground import one_thread
+from topicscope.language import (
+    Corpus,
+    Settings,
+    assign,
+    find_checkpoints,
+    fit_topics,
+    read_stop_words,
+    timeline,
+    whole_words,
+)
 from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Figure, Outcome, TableData
-from topicscope.paper.timelines import Effects, later, moment_table, moments, sentence, timeline_figures
+from topicscope.paper.outcome import Outcome
 from topicscope.pretraining import build_config, pretrain
-from topicscope.threads import one_thread
-from topicscope.training.timeline import sandbox_effects
+from topicscope.training import sandbox_effects
 
 SANDBOX: dict[str, Any] = {
-    "objective": {"loss": "squared-mean"}, "optimizer": {"lr": 0.002}, "model": {"embedding": "trained", "init_scale": 1e-3}, "steps": 3000, "snapshots": "log",
-}  # fmt: skip
+    "objective": {"loss": "squared-mean"},
+    "optimizer": {"lr": 0.002},
+    "model": {"embedding": "trained", "init_scale": 1e-3},
+    "steps": 3000,
+    "snapshots": "log",
+}
 """The setting nearest to Figure 4, at twice its rate."""
 
 
@@ -28,7 +39,14 @@ def timeline_of_text(context: Context) -> tuple[Effects, dict[str, Any]]:
     steps = context.pick(1500, 20_000)
     shape = {"layers": 4, "heads": 4, "dim": context.pick(64, 256), "init_scale": 1e-4, "dropout": 0.0}
     rows = {"length": 64, "batch_size": 32} if context.scale == "quick" else {"length": 128, "batch_size": 64}
-    settings = {"text": {"corpus": list(context.corpus)}, "steps": steps, "model": shape, "optimizer": {"lr": 0.001}, "seed": context.seed, "save_every": None}
+    settings = {
+        "text": {"corpus": list(context.corpus)},
+        "steps": steps,
+        "model": shape,
+        "optimizer": {"lr": 0.001},
+        "seed": context.seed,
+        "save_every": None,
+    }
     config = build_config({**settings, **rows})
     with tempfile.TemporaryDirectory() as folder, one_thread():
         run = pretrain(config, Path(folder) / "run")
@@ -36,7 +54,9 @@ def timeline_of_text(context: Context) -> tuple[Effects, dict[str, Any]]:
         topics = fit_topics(source.sample(2500, context.seed), vocabulary, 100, seed=context.seed)
         texts = source.sample(context.pick(100, 250), context.seed + 1)
         chosen = Settings(seed=context.seed)
-        found = timeline(find_checkpoints([str(Path(folder) / "run")]), texts, assign(topics, 0.002), vocabulary, chosen)
+        found = timeline(
+            find_checkpoints([str(Path(folder) / "run")]), texts, assign(topics, 0.002), vocabulary, chosen
+        )
     return found, config.as_dict()
 
 
@@ -51,14 +71,19 @@ def timeline_(context: Context) -> Outcome:
         table = moment_table(effects)
         table.title = f"Sandbox, seed {run.config.seed % 1000}: when topic structure appears"
         tables.append(table)
-    numbers: dict[str, Any] = {"sandbox": [{"moments": moments(effects), "later": order} for effects, order in zip(found, orders, strict=True)]}
+    numbers: dict[str, Any] = {
+        "sandbox": [{"moments": moments(effects), "later": order} for effects, order in zip(found, orders, strict=True)]
+    }
     config, said = runs[0].config.as_dict(), f"sandbox: {sentence(found[0])}"
     if context.corpus:
         text, config_of_text = timeline_of_text(context)
         figures += timeline_figures(text, "timeline-text")
         tables.append(moment_table(text))
         tables[-1].title = "On the given text: when topic structure appears"
-        numbers["text"], config = {"moments": moments(text), "later": later(text, "cosine", "attention")}, {"sandbox": config, "text": config_of_text}
+        numbers["text"], config = (
+            {"moments": moments(text), "later": later(text, "cosine", "attention")},
+            {"sandbox": config, "text": config_of_text},
+        )
         said += f". On the given text: {sentence(text)}"
     return Outcome(
         "not asked; the two stages suggest that the embedding comes first",

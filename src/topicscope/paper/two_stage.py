@@ -6,12 +6,11 @@ import tempfile
 from collections import Counter
 from typing import Any
 
+from topicscope.figures import Axes, Figure, Map, Row, TableData, map_figure, phase_table, stage_findings as findings
 from topicscope.measure import PHASES
-from topicscope.paper import stage_findings as findings
 from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.maps import Axes, Row, map_figure, phase_table
-from topicscope.paper.outcome import Figure, Map, Outcome, TableData
-from topicscope.sweep import build_grid, sweep
+from topicscope.paper.outcome import Outcome
+from topicscope.sweeps import build_grid, sweep
 
 LOSSES, EMBEDDINGS = ["squared", "cross-entropy"], ["one-hot", "trained"]
 LR, SCALE, EPS = "optimizer.lr", "model.init_scale", "optimizer.eps"
@@ -20,11 +19,19 @@ RATES: dict[str, dict[str, list[float]]] = {
     "sgd": {"quick": [1e-2, 1e-1, 3e-1, 1.0, 10.0], "full": [1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0]},
 }
 SCALES = {"quick": [1e-4, 1e-3, 1e-2, 1e-1, 1.0], "full": [1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 1.0]}
-EPSILONS = {"quick": [1e-20, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2], "full": [1e-20, 1e-14, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-2]}
+EPSILONS = {
+    "quick": [1e-20, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2],
+    "full": [1e-20, 1e-14, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-2],
+}
 EPSILON_RATE = 1e-3
 """Adam's learning rate along epsilon: that of Figure 4."""
 
-FLOW_RATES = {("squared", "one-hot"): 0.3, ("squared", "trained"): 0.3, ("cross-entropy", "one-hot"): 3.0, ("cross-entropy", "trained"): 1.0}
+FLOW_RATES = {
+    ("squared", "one-hot"): 0.3,
+    ("squared", "trained"): 0.3,
+    ("cross-entropy", "one-hot"): 3.0,
+    ("cross-entropy", "trained"): 1.0,
+}
 """The larger of two rates of SGD; with a third of it and three times the steps the same course is gradient flow's."""
 
 BLIND = {"squared": 0.99, "cross-entropy": 4.605}
@@ -33,7 +40,13 @@ BLIND = {"squared": 0.99, "cross-entropy": 4.605}
 
 def run_grid(context: Context, axes: Axes, **base: Any) -> list[Row]:
     """One process, one thread; T = v = 10 as in the paper."""
-    shared = {"evaluate_every": None, "floors": False, "data": {"dev_documents": 1000}, "seed": 1000 * context.seed, **base}
+    shared = {
+        "evaluate_every": None,
+        "floors": False,
+        "data": {"dev_documents": 1000},
+        "seed": 1000 * context.seed,
+        **base,
+    }
     with tempfile.TemporaryDirectory() as folder:
         return sweep(build_grid({"base": shared, "axes": axes}), folder).rows
 
@@ -42,7 +55,12 @@ def rate_maps(context: Context) -> dict[str, tuple[Axes, list[Row]]]:
     """Learning rate x initial scale, for each optimiser (their rates are of different size), loss and embedding."""
     found = {}
     for name, rates in RATES.items():
-        axes: Axes = {"objective.loss": LOSSES, "model.embedding": EMBEDDINGS, LR: rates[context.scale], SCALE: SCALES[context.scale]}
+        axes: Axes = {
+            "objective.loss": LOSSES,
+            "model.embedding": EMBEDDINGS,
+            LR: rates[context.scale],
+            SCALE: SCALES[context.scale],
+        }
         axes["seed"] = [1000 * context.seed + i for i in range(context.pick(1, 3))]
         found[name] = axes, run_grid(context, axes, steps=context.pick(1000, 3000), optimizer={"name": name})
     return found
@@ -50,7 +68,12 @@ def rate_maps(context: Context) -> dict[str, tuple[Axes, list[Row]]]:
 
 def epsilon_map(context: Context) -> tuple[Axes, list[Row]]:
     """Epsilon x initial scale. A loss that is c times as large has the effect of an epsilon that is c times as small."""
-    axes: Axes = {"objective.loss": LOSSES, "model.embedding": EMBEDDINGS, EPS: EPSILONS[context.scale], SCALE: [1e-3, 1e-2]}
+    axes: Axes = {
+        "objective.loss": LOSSES,
+        "model.embedding": EMBEDDINGS,
+        EPS: EPSILONS[context.scale],
+        SCALE: [1e-3, 1e-2],
+    }
     axes["seed"] = [1000 * context.seed + i for i in range(context.pick(1, 3))]
     return axes, run_grid(context, axes, steps=context.pick(1000, 3000), optimizer={"lr": EPSILON_RATE})
 
@@ -60,13 +83,19 @@ def flows(context: Context) -> list[Row]:
     rows = []
     for (loss, embedding), rate in FLOW_RATES.items():
         for part in (1, 3):
-            base = {"objective": {"loss": loss}, "model": {"embedding": embedding}, "optimizer": {"name": "sgd", "lr": rate / part}}
+            base = {
+                "objective": {"loss": loss},
+                "model": {"embedding": embedding},
+                "optimizer": {"name": "sgd", "lr": rate / part},
+            }
             found = run_grid(context, {SCALE: [1e-2, 1e-1]}, steps=part * context.pick(2000, 8000), **base)
             rows += [row | {"objective.loss": loss, "model.embedding": embedding, LR: rate / part} for row in found]
     return rows
 
 
-def joined(maps: dict[str, tuple[Axes, list[Row]]], measure: str, name: str, title: str, *, log: bool = False) -> Figure:
+def joined(
+    maps: dict[str, tuple[Axes, list[Row]]], measure: str, name: str, title: str, *, log: bool = False
+) -> Figure:
     """Four panels of each optimiser; numbers of one loss share a scale, and diverged runs have none."""
     panels: list[Any] = []
     for optimiser, (axes, rows) in maps.items():
@@ -81,12 +110,18 @@ def joined(maps: dict[str, tuple[Axes, list[Row]]], measure: str, name: str, tit
     else:
         share_scale(panels, None)
     return Figure(
-        name, title, f"{title}: learning rate to the right, initial scale upwards; a panel each for optimiser, loss and embedding.", panels, columns=4
+        name,
+        title,
+        f"{title}: learning rate to the right, initial scale upwards; a panel each for optimiser, loss and embedding.",
+        panels,
+        columns=4,
     )
 
 
 def share_scale(panels: list[Map], top: float | None) -> None:
-    known = [value for panel in panels if panel.names is None for line in panel.z for value in line if value is not None]
+    known = [
+        value for panel in panels if panel.names is None for line in panel.z for value in line if value is not None
+    ]
     for panel in panels:
         if known and panel.names is None:
             panel.low, panel.high = min(known), max(known) if top is None else top
@@ -97,27 +132,52 @@ def two_stage(context: Context) -> Outcome:
     axes, along_epsilon = epsilon_map(context)
     along_flow = flows(context)
     said = findings.sentences(maps, along_epsilon, along_flow)
-    panel = [row for row in maps["adam"][1] if (row["objective.loss"], row["model.embedding"]) == ("squared", "trained")]
+    panel = [
+        row for row in maps["adam"][1] if (row["objective.loss"], row["model.embedding"]) == ("squared", "trained")
+    ]
     by_rate, by_scale = findings.changes(panel, LR, SCALE), findings.changes(panel, SCALE, LR)
     figures = [
         joined(maps, "phase", "two-stage", "Which course a run takes"),
-        joined(maps, "separation", "two-stage-separation", "Stage separation: t50 of key and query over t50 of value", log=True),
+        joined(
+            maps,
+            "separation",
+            "two-stage-separation",
+            "Stage separation: t50 of key and query over t50 of value",
+            log=True,
+        ),
         joined(maps, "start_separation", "two-stage-starts", "The same of the starts (a tenth of the rise)", log=True),
         joined(maps, "loss", "two-stage-loss", "Loss at the end"),
         joined(maps, "contrast", "two-stage-contrast", "Same-topic less different-topic mean at the end"),
-        map_figure(along_epsilon, axes, "phase", "two-stage-epsilon", f"Along Adam's epsilon (rate {EPSILON_RATE:g})", across=EPS, up=SCALE),
         map_figure(
-            along_epsilon, axes, "separation", "two-stage-epsilon-separation", f"Stage separation along Adam's epsilon (rate {EPSILON_RATE:g})",
-            log=True, across=EPS, up=SCALE,
+            along_epsilon,
+            axes,
+            "phase",
+            "two-stage-epsilon",
+            f"Along Adam's epsilon (rate {EPSILON_RATE:g})",
+            across=EPS,
+            up=SCALE,
         ),
-    ]  # fmt: skip
+        map_figure(
+            along_epsilon,
+            axes,
+            "separation",
+            "two-stage-epsilon-separation",
+            f"Stage separation along Adam's epsilon (rate {EPSILON_RATE:g})",
+            log=True,
+            across=EPS,
+            up=SCALE,
+        ),
+    ]
     counts = Counter(row["phase"] for _, rows in maps.values() for row in rows)
     tables: list[TableData] = []
     for name, (found_axes, rows) in maps.items():
         table = phase_table(rows, found_axes, across=LR, up=SCALE)
         tables.append(TableData(f"{table.title} ({name})", table.columns, table.rows))
     tables += [findings.epsilon_table(along_epsilon), findings.flow_table(along_flow)]
-    numbers: dict[str, Any] = {"phases": {name: dict(Counter(row["phase"] for row in rows)) for name, (_, rows) in maps.items()}, "findings": said}
+    numbers: dict[str, Any] = {
+        "phases": {name: dict(Counter(row["phase"] for row in rows)) for name, (_, rows) in maps.items()},
+        "findings": said,
+    }
     numbers |= {"adam": maps["adam"][1], "sgd": maps["sgd"][1], "epsilon": along_epsilon, "flow": along_flow}
     return Outcome(
         "the two stages depend on initialisation and learning rate (no map)",

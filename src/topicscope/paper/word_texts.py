@@ -6,8 +6,8 @@ import json
 from importlib import resources
 from typing import Any
 
+from topicscope.ground import Stream, generator
 from topicscope.world import DocumentPrior, TopicModel
-from topicscope.world.streams import Stream, generator
 
 DOCUMENTS, LENGTH = 3000, 48
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -30,10 +30,14 @@ def build_tokenizer(lists: dict[str, list[str]]) -> Any:
     import transformers
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    vocabulary = {word: i for i, word in enumerate([*SPECIAL, "a", *(word for topic in lists.values() for word in topic)])}
+    vocabulary = {
+        word: i for i, word in enumerate([*SPECIAL, "a", *(word for topic in lists.values() for word in topic)])
+    }
     built = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     built.normalizer, built.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    built.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    built.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
     names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
     build: Any = transformers.PreTrainedTokenizerFast
     return build(tokenizer_object=built, model_max_length=LENGTH + 2, **names)

@@ -13,9 +13,8 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from topicscope import runs
-from topicscope.errors import InputError
-from topicscope.language.models import quiet
+from topicscope.ground import InputError, files
+from topicscope.language import quiet
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import Rows
 from topicscope.pretraining.track import Tracker
@@ -24,24 +23,42 @@ STATE, MODEL, TOKENIZER, CHECKPOINTS = "state.safetensors", "model", "tokenizer"
 ADVICE = "start the run anew with --force"
 
 
-def save(path: Path, step: int, config: PretrainConfig, model: Any, optimizer: torch.optim.Optimizer, tracker: Tracker, rows: Rows) -> None:
+def save(
+    path: Path,
+    step: int,
+    config: PretrainConfig,
+    model: Any,
+    optimizer: torch.optim.Optimizer,
+    tracker: Tracker,
+    rows: Rows,
+) -> None:
     tensors = {f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in model.named_parameters()}
     for number, state in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value).cpu().numpy() for name, value in state.items() if value is not None}
+        tensors |= {
+            f"optimizer.{number}.{name}": torch.as_tensor(value).cpu().numpy()
+            for name, value in state.items()
+            if value is not None
+        }
     tensors |= {"history": tracker.history.cpu().numpy(), "past_norms": tracker.past_norms}
     tensors |= {f"rows.{name}": array for name, array in rows.state().items()}
-    runs.write_tensors(path, tensors, {"step": str(step), "fingerprint": fingerprint(config), "text": rows.fingerprint})
+    files.write_tensors(
+        path, tensors, {"step": str(step), "fingerprint": fingerprint(config), "text": rows.fingerprint}
+    )
 
 
-def load(path: Path, config: PretrainConfig, model: Any, optimizer: torch.optim.Optimizer, tracker: Tracker, rows: Rows) -> int:
+def load(
+    path: Path, config: PretrainConfig, model: Any, optimizer: torch.optim.Optimizer, tracker: Tracker, rows: Rows
+) -> int:
     """Puts everything back, and returns the step."""
-    tensors = runs.read_tensors(path, ADVICE)
+    tensors = files.read_tensors(path, ADVICE)
     with safe_open(path, framework="numpy") as opened:
         note = opened.metadata() or {}
     if note.get("fingerprint") != fingerprint(config):
         raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
     if note.get("text") != rows.fingerprint:
-        raise InputError(f"the text has changed since {path.parent} was stopped; bring back the text that it began with, or {ADVICE}")
+        raise InputError(
+            f"the text has changed since {path.parent} was stopped; bring back the text that it began with, or {ADVICE}"
+        )
     try:
         with torch.no_grad():
             for name, parameter in model.named_parameters():
@@ -57,7 +74,9 @@ def load(path: Path, config: PretrainConfig, model: Any, optimizer: torch.optim.
         rows.load({name: tensors[f"rows.{name}"] for name in ("place", "rest", "store")})
         return int(note["step"])
     except (KeyError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ADVICE}") from None
+        raise InputError(
+            f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ADVICE}"
+        ) from None
 
 
 def fingerprint(config: PretrainConfig) -> str:
@@ -77,4 +96,8 @@ def keep_model(folder: Path, model: Any, tokenizer: Any) -> None:
 
 def kept(folder: Path) -> list[tuple[int, Path]]:
     """The models of a run by step."""
-    return sorted((int(path.name.removeprefix("step-")), path) for path in (folder / CHECKPOINTS).glob("step-[0-9]*") if path.is_dir())
+    return sorted(
+        (int(path.name.removeprefix("step-")), path)
+        for path in (folder / CHECKPOINTS).glob("step-[0-9]*")
+        if path.is_dir()
+    )

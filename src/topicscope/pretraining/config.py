@@ -12,8 +12,7 @@ import pydantic
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-from topicscope.errors import InputError, validated
-from topicscope.settings import STRICT, log_steps
+from topicscope.ground import STRICT, InputError, log_steps, validated
 
 VERSION: Literal[1] = 1
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -58,11 +57,15 @@ class Shape:
     def _check(self) -> Shape:
         if self.dim % self.heads:
             near = self.heads * max(1, round(self.dim / self.heads))
-            raise ValueError(f"model.dim {self.dim} is not divisible by {self.heads} heads; choose {near}, or another number of heads")
+            raise ValueError(
+                f"model.dim {self.dim} is not divisible by {self.heads} heads; choose {near}, or another number of heads"
+            )
         given = self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]
         for scale in given:
             if isinstance(scale, list) and len(scale) != self.layers:
-                raise ValueError(f"model.init_scale has {len(scale)} scales for {self.layers} layers; give one a layer, or one for all")
+                raise ValueError(
+                    f"model.init_scale has {len(scale)} scales for {self.layers} layers; give one a layer, or one for all"
+                )
         return self
 
     def init_scale_of(self, part: Part, layer: int) -> Scale:
@@ -81,7 +84,9 @@ class Masking:
     @model_validator(mode="after")
     def _check(self) -> Masking:
         if self.p_correct + self.p_random > 1:
-            raise ValueError(f"masking: p_correct {self.p_correct:g} and p_random {self.p_random:g} add up to more than 1")
+            raise ValueError(
+                f"masking: p_correct {self.p_correct:g} and p_random {self.p_random:g} add up to more than 1"
+            )
         return self
 
 
@@ -129,7 +134,9 @@ class PretrainConfig:
     @model_validator(mode="after")
     def _check(self) -> PretrainConfig:
         if self.micro_batch is not None and self.batch_size % self.micro_batch:
-            raise ValueError(f"batch_size {self.batch_size} is no multiple of micro_batch {self.micro_batch}; choose one that is")
+            raise ValueError(
+                f"batch_size {self.batch_size} is no multiple of micro_batch {self.micro_batch}; choose one that is"
+            )
         if isinstance(self.checkpoints, list) and max(self.checkpoints, default=0) > self.steps:
             raise ValueError(f"checkpoints: step {max(self.checkpoints)} is after the last of {self.steps} steps")
         if self.optimizer.warmup > self.steps:
@@ -155,9 +162,13 @@ def build_config(settings: dict[str, Any]) -> PretrainConfig:
     """A config from nested settings."""
     version = settings.get("version", VERSION)
     if version != VERSION:
-        raise InputError(f"config version {version!r}: this topicscope reads version {VERSION}; use the topicscope that wrote it, or write the config anew")
+        raise InputError(
+            f"config version {version!r}: this topicscope reads version {VERSION}; use the topicscope that wrote it, or write the config anew"
+        )
     if not (settings.get("text") or {}).get("corpus"):
-        raise InputError("no text is given; name files, a folder or hf:NAME with --corpus (text.corpus in a config file)")
+        raise InputError(
+            "no text is given; name files, a folder or hf:NAME with --corpus (text.corpus in a config file)"
+        )
     config = validated(ADAPTER, settings)
     assert isinstance(config, PretrainConfig)
     return config

@@ -15,10 +15,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from topicscope.errors import InputError
-from topicscope.language import Corpus
-from topicscope.language.attention import special_tokens
-from topicscope.language.vocabulary import encode
+from topicscope.ground import InputError
+from topicscope.language import Corpus, encode, special_tokens
 from topicscope.pretraining.config import Masking
 
 DOCUMENTS, ROWS = 1000, 4096
@@ -74,7 +72,9 @@ class Rows:
             if have < ROWS:
                 self._read()
         if have < least:
-            raise InputError(f"the corpus has {have} rows of {self.length} tokens, fewer than a batch of {least}; give more text, or choose a smaller batch")
+            raise InputError(
+                f"the corpus has {have} rows of {self.length} tokens, fewer than a batch of {least}; give more text, or choose a smaller batch"
+            )
         self.store = np.concatenate(found)
 
     def _next(self, count: int) -> Int[np.ndarray, "B N"]:
@@ -87,7 +87,14 @@ class Rows:
         count = min(most, len(self.rest) // self.room)
         inner = self.rest[: count * self.room].reshape(count, self.room)
         self.rest = self.rest[count * self.room :]
-        return np.concatenate([np.tile(np.array(self.before, dtype=np.int32), (count, 1)), inner, np.tile(np.array(self.after, dtype=np.int32), (count, 1))], 1)
+        return np.concatenate(
+            [
+                np.tile(np.array(self.before, dtype=np.int32), (count, 1)),
+                inner,
+                np.tile(np.array(self.after, dtype=np.int32), (count, 1)),
+            ],
+            1,
+        )
 
     def _read(self) -> None:
         """Some more documents; at the end of the corpus it starts again, in another order."""
@@ -134,11 +141,16 @@ class Masker:
         self.special = torch.tensor(tokenizer.all_special_ids)
         build: Any = transformers.DataCollatorForLanguageModeling
         self.collator = build(
-            tokenizer, mlm=True, mlm_probability=masking.p_mask, mask_replace_prob=1 - masking.p_correct - masking.p_random,
+            tokenizer,
+            mlm=True,
+            mlm_probability=masking.p_mask,
+            mask_replace_prob=1 - masking.p_correct - masking.p_random,
             random_replace_prob=masking.p_random,
-        )  # fmt: skip
+        )
 
-    def __call__(self, rows: Int[np.ndarray, "B N"], step: int, number: int) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
+    def __call__(
+        self, rows: Int[np.ndarray, "B N"], step: int, number: int
+    ) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
         """What is shown, the places (of the flattened rows) whose token is to be told, and these tokens."""
         tokens = torch.from_numpy(rows.astype(np.int64))
         self.collator.generator = torch.Generator().manual_seed(stream(self.seed, MASK, step, number))

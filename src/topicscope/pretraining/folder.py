@@ -9,38 +9,42 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from topicscope import runs
-from topicscope.errors import InputError
+from topicscope.ground import InputError, files, folders, load_settings
 from topicscope.language import Corpus, load_tokenizer
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig, build_config
 from topicscope.pretraining.tokenizer import make_tokenizer
-from topicscope.settings import load_settings
 
 
 @contextmanager
-def claimed(root: Path, homes: list[Path], configs: list[PretrainConfig], *, resume: bool, force: bool, read: bool = True) -> Iterator[None]:
+def claimed(
+    root: Path, homes: list[Path], configs: list[PretrainConfig], *, resume: bool, force: bool, read: bool = True
+) -> Iterator[None]:
     """The folder, made and locked, with the configs of all its runs; one that holds another run is left alone. `read`: the text is the config's."""
-    runs.check(root, resume=resume, force=force)
+    folders.check(root, resume=resume, force=force)
     for config in configs:
         if read:
-            Corpus(config.text.corpus, config.text.text_field, config.text.split)  # named files are there before anything is written
-    runs.prepare(root)
-    with runs.lock(root):
-        runs.prepare(root, force=force)
-        for home in [root, *root.glob(runs.MEMBERS)] if force else []:
+            Corpus(
+                config.text.corpus, config.text.text_field, config.text.split
+            )  # named files are there before anything is written
+    folders.prepare(root)
+    with folders.lock(root):
+        folders.prepare(root, force=force)
+        for home in [root, *root.glob(folders.MEMBERS)] if force else []:
             for name in (checkpoint.MODEL, checkpoint.TOKENIZER, checkpoint.CHECKPOINTS):
                 shutil.rmtree(home / name, ignore_errors=True)
             (home / checkpoint.STATE).unlink(missing_ok=True)
         if homes != [root]:
-            runs.write_json(root / runs.ENSEMBLE, {"runs": len(homes)})
-        fresh = [home for home in homes if not (home / runs.CONFIG).exists()]
+            files.write_json(root / folders.ENSEMBLE, {"runs": len(homes)})
+        fresh = [home for home in homes if not (home / folders.CONFIG).exists()]
         for home, config in zip(homes, configs, strict=True):
-            runs.claim(home, config.as_dict())
+            folders.claim(home, config.as_dict())
         try:
             yield
         except InputError:
-            if fresh == homes and not any((home / runs.METRICS).exists() for home in homes):  # nothing was done: nothing stands in the way of a better try
+            if fresh == homes and not any(
+                (home / folders.METRICS).exists() for home in homes
+            ):  # nothing was done: nothing stands in the way of a better try
                 forget(root, homes)
             raise
 
@@ -50,16 +54,16 @@ def forget(root: Path, homes: list[Path]) -> None:
     for home in homes:
         for name in (checkpoint.TOKENIZER, checkpoint.CHECKPOINTS):
             shutil.rmtree(home / name, ignore_errors=True)
-        for name in (runs.CONFIG, runs.ENVIRONMENT):
+        for name in (folders.CONFIG, folders.ENVIRONMENT):
             (home / name).unlink(missing_ok=True)
         if home != root and not any(home.iterdir()):
             home.rmdir()
-    (root / runs.ENSEMBLE).unlink(missing_ok=True)
+    (root / folders.ENSEMBLE).unlink(missing_ok=True)
 
 
 def members(folder: Path) -> list[Path]:
     """The folders of a folder's runs: itself, or run-000, run-001, ..."""
-    path = folder / runs.ENSEMBLE
+    path = folder / folders.ENSEMBLE
     if not path.exists():
         return [folder]
     try:
@@ -72,9 +76,11 @@ def resume_configs(folder: Path) -> PretrainConfig | list[PretrainConfig]:
     """The configs of the runs in a folder, to go on with."""
     homes = members(folder)
     for home in homes:
-        if not (home / runs.CONFIG).is_file():
-            raise InputError(f"--resume: {home} holds no run (no {runs.CONFIG}); leave --resume out to start one there")
-    configs = [build_config(load_settings(home / runs.CONFIG)) for home in homes]
+        if not (home / folders.CONFIG).is_file():
+            raise InputError(
+                f"--resume: {home} holds no run (no {folders.CONFIG}); leave --resume out to start one there"
+            )
+    configs = [build_config(load_settings(home / folders.CONFIG)) for home in homes]
     return configs[0] if homes == [folder] else configs
 
 

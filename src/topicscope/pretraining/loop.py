@@ -16,8 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope import runs
-from topicscope.errors import InputError
+from topicscope.ground import InputError, files, folders
 from topicscope.language import Corpus
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig
@@ -45,7 +44,9 @@ class PretrainRun:
 class Loop:
     """The steps. Every process draws the rows and masks of the whole step, and runs its share of the micro-batches."""
 
-    def __init__(self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Any, folder: Path | None, accelerator: Any) -> None:
+    def __init__(
+        self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Any, folder: Path | None, accelerator: Any
+    ) -> None:
         self.config, self.tokenizer, self.folder, self.accelerator = config, tokenizer, folder, accelerator
         self.rows = Rows(corpus, tokenizer, config.length, config.seed)
         self.masker = Masker(tokenizer, config.masking, config.seed)
@@ -73,7 +74,9 @@ class Loop:
         while True:
             if self.folder is not None and main and self.step in keep:
                 (self.folder / checkpoint.CHECKPOINTS).mkdir(exist_ok=True)
-                checkpoint.keep_model(self.folder / checkpoint.CHECKPOINTS / f"step-{self.step:06d}", self.model, self.tokenizer)
+                checkpoint.keep_model(
+                    self.folder / checkpoint.CHECKPOINTS / f"step-{self.step:06d}", self.model, self.tokenizer
+                )
             if self.step == config.steps:
                 self.tracker.record(self.step, config.optimizer.lr_at(config.steps - 1, config.steps))
                 self._flush()
@@ -85,7 +88,15 @@ class Loop:
                     status = "diverged"
                     break
                 if self.folder is not None and main and save:
-                    checkpoint.save(self.folder / checkpoint.STATE, self.step, config, self.model, self.optimizer, self.tracker, self.rows)
+                    checkpoint.save(
+                        self.folder / checkpoint.STATE,
+                        self.step,
+                        config,
+                        self.model,
+                        self.optimizer,
+                        self.tracker,
+                        self.rows,
+                    )
             if progress is not None and (self.step % 5 == 0 or self.step == config.steps):
                 elapsed = max(1e-9, time.perf_counter() - seen[1])
                 progress(self.step, float(loss), (self.step - seen[0]) * config.batch_size * config.length / elapsed)
@@ -136,10 +147,10 @@ class Loop:
             self.step = checkpoint.load(state, self.config, self.model, self.optimizer, self.tracker, self.rows)
         if self.accelerator.is_main_process:
             if self.step:
-                runs.truncate_metrics(folder / runs.METRICS, self.step)
+                folders.truncate_metrics(folder / folders.METRICS, self.step)
             else:
-                (folder / runs.METRICS).unlink(missing_ok=True)
-                runs.write_json(folder / runs.ENVIRONMENT, runs.environment())
+                (folder / folders.METRICS).unlink(missing_ok=True)
+                files.write_json(folder / folders.ENVIRONMENT, folders.environment())
 
     def _flush(self) -> bool:
         """Writes the figures of the last steps; False once the loss is no number any more, and nothing from there on is written."""
@@ -151,7 +162,9 @@ class Loop:
         table = table[: bad[0]] if len(bad) else table
         self.tables.append(table)
         if self.folder is not None and self.accelerator.is_main_process:
-            runs.append_lines(self.folder / runs.METRICS, runs.metric_lines(self.tracker.names, table, first, {}, DIGITS))
+            files.append_lines(
+                self.folder / folders.METRICS, folders.metric_lines(self.tracker.names, table, first, {}, DIGITS)
+            )
         return not len(bad)
 
     def _end(self, status: str, first: int, seconds: float) -> PretrainRun:
@@ -173,22 +186,30 @@ class Loop:
             }
             if isinstance(self.rows.corpus, Corpus):
                 about["text"] = self.rows.corpus.summary()  # of the last pass
-            started = json.loads((folder / runs.ENVIRONMENT).read_text(encoding="utf-8"))["command"] if first else None
-            runs.write_json(folder / runs.ENVIRONMENT, runs.environment(**about, resumed_at=first or None, started_by=started))
-            runs.write_json(folder / runs.RESULTS, results)
+            started = (
+                json.loads((folder / folders.ENVIRONMENT).read_text(encoding="utf-8"))["command"] if first else None
+            )
+            files.write_json(
+                folder / folders.ENVIRONMENT, folders.environment(**about, resumed_at=first or None, started_by=started)
+            )
+            files.write_json(folder / folders.RESULTS, results)
             (folder / checkpoint.STATE).unlink(missing_ok=True)
         self.accelerator.wait_for_everyone()
         return PretrainRun(config, status, results, metrics, model, self.tokenizer, folder)
 
     def _metrics(self) -> dict[str, np.ndarray]:
         table = np.concatenate(self.tables)
-        written = np.array([float(f"{x:.{DIGITS}g}") for x in table.ravel()]).reshape(table.shape)  # as metrics.jsonl would have it
-        return {"step": np.arange(len(table), dtype=float)} | {name: written[:, i] for i, name in enumerate(self.tracker.names)}
+        written = np.array([float(f"{x:.{DIGITS}g}") for x in table.ravel()]).reshape(
+            table.shape
+        )  # as metrics.jsonl would have it
+        return {"step": np.arange(len(table), dtype=float)} | {
+            name: written[:, i] for i, name in enumerate(self.tracker.names)
+        }
 
 
 def stored_metrics(folder: Path) -> dict[str, np.ndarray]:
     """What was written; figures that no step had (the rotation of a run of fewer than ten steps) are there as NaN."""
-    metrics = runs.read_metrics(folder) if (folder / runs.METRICS).exists() else {}
+    metrics = folders.read_metrics(folder) if (folder / folders.METRICS).exists() else {}
     length = len(metrics.get("step", ()))
     missing = ["loss", *(f"rotation_{name}" for name in layer_names(metrics))]
     return metrics | {name: np.full(length, np.nan) for name in missing if name not in metrics}
@@ -216,19 +237,31 @@ def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer
     settings = config.optimizer
     named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
     matrices = [p for _, p in named if p.ndim > 1]
-    groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": [p for _, p in named if p.ndim <= 1], "weight_decay": 0.0}]
+    groups = [
+        {"params": matrices, "weight_decay": settings.weight_decay},
+        {"params": [p for _, p in named if p.ndim <= 1], "weight_decay": 0.0},
+    ]
     if settings.name == "sgd":
         return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
     return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True)
 
 
-def summary(config: PretrainConfig, status: str, metrics: dict[str, np.ndarray], model: Any, tokenizer: Any, rows: Rows) -> dict[str, Any]:
+def summary(
+    config: PretrainConfig, status: str, metrics: dict[str, np.ndarray], model: Any, tokenizer: Any, rows: Rows
+) -> dict[str, Any]:
     """results.json: where the run ended, and the stages of every layer. Nothing in it depends on the machine's speed."""
     losses = metrics["loss"][np.isfinite(metrics["loss"])]
     steps = len(losses)
     layers = {name: found.as_dict() for name, found in stages_by_layer(metrics).items()} if status == "done" else {}
     return {
-        "status": status, "seed": config.seed, "steps": steps, "first_loss": float(losses[0]) if steps else None,
-        "loss": float(losses[-min(50, steps) :].mean()) if steps else None, "tokens": steps * config.batch_size * config.length, "epochs": rows.epoch,
-        "parameters": sum(p.numel() for p in model.parameters()), "vocabulary": len(tokenizer), "layers": layers,
-    }  # fmt: skip
+        "status": status,
+        "seed": config.seed,
+        "steps": steps,
+        "first_loss": float(losses[0]) if steps else None,
+        "loss": float(losses[-min(50, steps) :].mean()) if steps else None,
+        "tokens": steps * config.batch_size * config.length,
+        "epochs": rows.epoch,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "vocabulary": len(tokenizer),
+        "layers": layers,
+    }

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from topicscope.language.models import shifted_right
+from topicscope.language import shifted_right
 from topicscope.pretraining.config import PretrainConfig, Shape
 from topicscope.pretraining.data import stream
 
@@ -39,28 +39,52 @@ def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
     import transformers
 
     inner = shape.feedforward or 4 * shape.dim
-    ids = {"pad_token_id": tokenizer.pad_token_id, "bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
-    common: dict[str, Any] = {"vocab_size": len(tokenizer), **{key: value for key, value in ids.items() if value is not None}}
+    ids = {
+        "pad_token_id": tokenizer.pad_token_id,
+        "bos_token_id": tokenizer.cls_token_id,
+        "eos_token_id": tokenizer.sep_token_id,
+    }
+    common: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        **{key: value for key, value in ids.items() if value is not None},
+    }
     if shape.architecture == "bart":
         sizes = {
             f"{side}_{what}": n
             for side in ("encoder", "decoder")
             for what, n in (("layers", shape.layers), ("attention_heads", shape.heads), ("ffn_dim", inner))
         }
-        drop = {} if shape.dropout == "usual" else dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), shape.dropout)
-        start = {"decoder_start_token_id": common.get("eos_token_id", 0), "forced_eos_token_id": common.get("eos_token_id")}
+        drop = (
+            {}
+            if shape.dropout == "usual"
+            else dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), shape.dropout)
+        )
+        start = {
+            "decoder_start_token_id": common.get("eos_token_id", 0),
+            "forced_eos_token_id": common.get("eos_token_id"),
+        }
         build_bart: Any = transformers.BartConfig
         return build_bart(d_model=shape.dim, max_position_embeddings=length, **sizes, **drop, **start, **common)
-    drop = {} if shape.dropout == "usual" else {"hidden_dropout_prob": shape.dropout, "attention_probs_dropout_prob": shape.dropout}
+    drop = (
+        {}
+        if shape.dropout == "usual"
+        else {"hidden_dropout_prob": shape.dropout, "attention_probs_dropout_prob": shape.dropout}
+    )
     # positions of a RoBERTa start after its padding token's number
     positions = length + (common.get("pad_token_id", 1) + 1 if shape.architecture == "roberta" else 0)
     narrow = {"embedding_size": min(128, shape.dim)} if shape.architecture in ("albert", "electra") else {}
     classes = {"bert": "BertConfig", "roberta": "RobertaConfig", "albert": "AlbertConfig", "electra": "ElectraConfig"}
     build: Any = getattr(transformers, classes[shape.architecture])
     return build(
-        hidden_size=shape.dim, num_hidden_layers=shape.layers, num_attention_heads=shape.heads, intermediate_size=inner, max_position_embeddings=positions,
-        **narrow, **drop, **common,
-    )  # fmt: skip
+        hidden_size=shape.dim,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=inner,
+        max_position_embeddings=positions,
+        **narrow,
+        **drop,
+        **common,
+    )
 
 
 @dataclass(frozen=True)
@@ -85,7 +109,9 @@ def attention_layers(model: Any) -> list[AttentionLayer]:
             if all(isinstance(getattr(module, name, None), nn.Linear) for name in names):
                 numbers = re.findall(r"\.(\d+)\.", f"{path}.")
                 part = "cross" if "encoder_attn" in path else "decoder" if ".decoder." in path else "encoder"
-                found.append((part, int(numbers[-1]) if numbers else 0, [getattr(module, name).weight for name in names]))
+                found.append(
+                    (part, int(numbers[-1]) if numbers else 0, [getattr(module, name).weight for name in names])
+                )
     several = len({part for part, _, _ in found}) > 1
     order = {"encoder": 0, "decoder": 1, "cross": 2}
     return [
@@ -113,11 +139,17 @@ class MaskedLoss(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]) -> Float[Tensor, ""]:
+    def forward(
+        self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]
+    ) -> Float[Tensor, ""]:
         logits = head(self.model, self.hidden(shown, places, targets).flatten(0, 1)[places])
-        return nn.functional.cross_entropy(logits.float() if logits.dtype == torch.bfloat16 else logits, targets, reduction="sum")
+        return nn.functional.cross_entropy(
+            logits.float() if logits.dtype == torch.bfloat16 else logits, targets, reduction="sum"
+        )
 
-    def hidden(self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]) -> Float[Tensor, "B N d"]:
+    def hidden(
+        self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]
+    ) -> Float[Tensor, "B N d"]:
         """A decoder reads the whole text, one place later, and tells the masked tokens: denoising."""
         inputs = {"input_ids": shown}
         if self.model.config.is_encoder_decoder:

@@ -17,17 +17,13 @@ from typing import Any, overload
 
 import torch
 
-from topicscope import runs
-from topicscope.errors import InputError
-from topicscope.language import Corpus, load_tokenizer
-from topicscope.language.corpora import needed
-from topicscope.language.models import quiet
+from topicscope.ground import InputError, folders, one_thread
+from topicscope.language import Corpus, load_tokenizer, needed, quiet
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.folder import claimed, stored_tokenizer
 from topicscope.pretraining.loop import Loop, PretrainRun, stored_metrics
 from topicscope.pretraining.tokenizer import make_tokenizer
-from topicscope.threads import one_thread
 
 Progress = Callable[[int, int, float, float], None]
 """Called with the number of the run, its steps done, the present loss and tokens a second."""
@@ -78,21 +74,47 @@ def pretrain(
     done: list[PretrainRun] = []
     with one_thread(), torch.random.fork_rng(), ExitStack() as held:
         root = None if out is None else Path(out)
-        homes = [None] * len(configs) if root is None else [root] if single else [root / f"run-{i:03d}" for i in range(len(configs))]
+        homes = (
+            [None] * len(configs)
+            if root is None
+            else [root]
+            if single
+            else [root / f"run-{i:03d}" for i in range(len(configs))]
+        )
         if root is not None and accelerator.is_main_process:
-            held.enter_context(claimed(root, [home for home in homes if home is not None], configs, resume=resume, force=force, read=texts is None))
+            held.enter_context(
+                claimed(
+                    root,
+                    [home for home in homes if home is not None],
+                    configs,
+                    resume=resume,
+                    force=force,
+                    read=texts is None,
+                )
+            )
         accelerator.wait_for_everyone()
         for number, (c, home) in enumerate(zip(configs, homes, strict=True)):
             note = None if progress is None else partial(progress, number)
             done.append(_pretrain_one(c, home, accelerator, texts, tokenizer, note))
-            tokenizer = tokenizer if tokenizer is not None or c.tokenizer != configs[0].tokenizer else done[-1].tokenizer  # trained once for all
+            tokenizer = (
+                tokenizer if tokenizer is not None or c.tokenizer != configs[0].tokenizer else done[-1].tokenizer
+            )  # trained once for all
     return done[0] if single else done
 
 
-def _pretrain_one(config: PretrainConfig, folder: Path | None, accelerator: Any, texts: Iterable[str] | None, tokenizer: Any, progress: Any) -> PretrainRun:
-    if folder is not None and (folder / runs.RESULTS).exists():
+def _pretrain_one(
+    config: PretrainConfig,
+    folder: Path | None,
+    accelerator: Any,
+    texts: Iterable[str] | None,
+    tokenizer: Any,
+    progress: Any,
+) -> PretrainRun:
+    if folder is not None and (folder / folders.RESULTS).exists():
         return finished(config, folder)
-    corpus: Iterable[str] = Corpus(config.text.corpus, config.text.text_field, config.text.split) if texts is None else texts
+    corpus: Iterable[str] = (
+        Corpus(config.text.corpus, config.text.text_field, config.text.split) if texts is None else texts
+    )
     if folder is not None:
         tokenizer = stored_tokenizer(folder, config, corpus, tokenizer, accelerator)
     elif tokenizer is None:
@@ -110,7 +132,9 @@ def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
     cpu = device == "cpu" or not torch.cuda.is_available()
     state = accelerate.state.AcceleratorState
     if state._shared_state and state().num_processes == 1 and (state().device.type == "cpu") != cpu:
-        state._reset_state(reset_partial_state=True)  # the library keeps the first device of a process, and has no other way to let it go
+        state._reset_state(
+            reset_partial_state=True
+        )  # the library keeps the first device of a process, and has no other way to let it go
     return accelerate.Accelerator(cpu=cpu)
 
 
@@ -123,10 +147,18 @@ def finished(config: PretrainConfig, folder: Path) -> PretrainRun:
     """The run that is there."""
     import transformers
 
-    results = json.loads((folder / runs.RESULTS).read_text(encoding="utf-8"))
+    results = json.loads((folder / folders.RESULTS).read_text(encoding="utf-8"))
     model = None
     if results["status"] == "done":
         load: Any = transformers.AutoModelForMaskedLM.from_pretrained
         with quiet():
             model = load(folder / checkpoint.MODEL, local_files_only=True, use_safetensors=True)
-    return PretrainRun(config, results["status"], results, stored_metrics(folder), model, load_tokenizer(folder / checkpoint.TOKENIZER), folder)
+    return PretrainRun(
+        config,
+        results["status"],
+        results,
+        stored_metrics(folder),
+        model,
+        load_tokenizer(folder / checkpoint.TOKENIZER),
+        folder,
+    )

@@ -9,12 +9,17 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from topicscope.errors import InputError
-from topicscope.language import Corpus, load_tokenizer
-from topicscope.language.corpora import needed
+from topicscope.ground import InputError
+from topicscope.language import Corpus, load_tokenizer, needed
 from topicscope.pretraining.config import PretrainConfig
 
-SPECIAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+SPECIAL = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
 ALPHABET = 1000
 """Most letters of a WordPiece vocabulary; rarer ones are unknown."""
 
@@ -30,7 +35,9 @@ def make_tokenizer(config: PretrainConfig, corpus: Iterable[str]) -> Any:
         return train_tokenizer(texts, settings.train, settings.vocab_size, config.length)
     tokenizer = load_tokenizer(settings.existing)
     if tokenizer.mask_token_id is None:
-        raise InputError(f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; choose another, or train one")
+        raise InputError(
+            f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; choose another, or train one"
+        )
     tokenizer.model_max_length = config.length
     return tokenizer
 
@@ -47,14 +54,26 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
     built = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](texts, vocab_size)
     found = built.get_vocab_size()
     if exact and found < vocab_size:
-        raise InputError(f"the corpus supports {found} tokens of kind {kind}, fewer than the vocabulary of {vocab_size} asked for; choose at most {found}")
+        raise InputError(
+            f"the corpus supports {found} tokens of kind {kind}, fewer than the vocabulary of {vocab_size} asked for; choose at most {found}"
+        )
     if found > vocab_size:
-        raise InputError(f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {found}; choose a larger one")
+        raise InputError(
+            f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {found}; choose a larger one"
+        )
     around = [(token, built.token_to_id(token)) for token in (SPECIAL["cls_token"], SPECIAL["sep_token"])]
-    built.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=around)
+    built.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=around
+    )
     build: Any = transformers.PreTrainedTokenizerFast
     # an encoder-decoder asks for a first and a last token
-    return build(tokenizer_object=built, model_max_length=length, bos_token=SPECIAL["cls_token"], eos_token=SPECIAL["sep_token"], **SPECIAL)
+    return build(
+        tokenizer_object=built,
+        model_max_length=length,
+        bos_token=SPECIAL["cls_token"],
+        eos_token=SPECIAL["sep_token"],
+        **SPECIAL,
+    )
 
 
 def wordpiece(texts: list[str], size: int) -> Any:
@@ -68,14 +87,28 @@ def wordpiece(texts: list[str], size: int) -> Any:
         counts.update(built.normalizer.normalize_str(text))
     letters = sorted(counts, key=lambda letter: (-counts[letter], letter))
     alphabet = sorted([letter for letter in letters if not letter.isspace()][:ALPHABET])
-    continuing = [f"##{letter}" for letter in alphabet if not (unicodedata.category(letter)[0] == "P" or (letter.isascii() and not letter.isalnum()))]
+    continuing = [
+        f"##{letter}"
+        for letter in alphabet
+        if not (unicodedata.category(letter)[0] == "P" or (letter.isascii() and not letter.isalnum()))
+    ]
     trainer = trainers.WordPieceTrainer(
-        vocab_size=size, special_tokens=[*SPECIAL.values(), *continuing], initial_alphabet=alphabet, limit_alphabet=max(1, len(alphabet)), show_progress=False
+        vocab_size=size,
+        special_tokens=[*SPECIAL.values(), *continuing],
+        initial_alphabet=alphabet,
+        limit_alphabet=max(1, len(alphabet)),
+        show_progress=False,
     )
     built.train_from_iterator(texts, trainer)
     numbers = built.get_vocab()
-    final = Tokenizer(models.WordPiece(numbers, unk_token=SPECIAL["unk_token"]))  # continuing letters are no special tokens here
-    final.normalizer, final.pre_tokenizer, final.decoder = built.normalizer, built.pre_tokenizer, decoders.WordPiece(cleanup=False)
+    final = Tokenizer(
+        models.WordPiece(numbers, unk_token=SPECIAL["unk_token"])
+    )  # continuing letters are no special tokens here
+    final.normalizer, final.pre_tokenizer, final.decoder = (
+        built.normalizer,
+        built.pre_tokenizer,
+        decoders.WordPiece(cleanup=False),
+    )
     final.add_special_tokens(list(SPECIAL.values()))
     return final
 
@@ -86,7 +119,9 @@ def bpe(texts: list[str], size: int) -> Any:
     built = Tokenizer(models.BPE())
     built.pre_tokenizer, built.decoder = pre_tokenizers.ByteLevel(add_prefix_space=True), decoders.ByteLevel()
     letters = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=list(SPECIAL.values()), initial_alphabet=sorted(letters), show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=list(SPECIAL.values()), initial_alphabet=sorted(letters), show_progress=False
+    )
     built.train_from_iterator(texts, trainer)
     return built
 
@@ -98,9 +133,15 @@ def unigram(texts: list[str], size: int) -> Any:
     built = Tokenizer(models.Unigram())
     built.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
     built.pre_tokenizer, built.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=size, special_tokens=list(SPECIAL.values()), unk_token=SPECIAL["unk_token"], show_progress=False)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=list(SPECIAL.values()), unk_token=SPECIAL["unk_token"], show_progress=False
+    )
     built.train_from_iterator(lines(texts), trainer)
-    pieces = [(piece, round(score, 6)) for piece, score in json.loads(built.to_str())["model"]["vocab"] if piece not in SPECIAL.values()]
+    pieces = [
+        (piece, round(score, 6))
+        for piece, score in json.loads(built.to_str())["model"]["vocab"]
+        if piece not in SPECIAL.values()
+    ]
     ordered = sorted(pieces, key=lambda item: (-item[1], item[0]))
     final = Tokenizer(models.Unigram([(name, 0.0) for name in SPECIAL.values()] + ordered, 1, False))
     final.normalizer, final.pre_tokenizer, final.decoder = built.normalizer, built.pre_tokenizer, built.decoder

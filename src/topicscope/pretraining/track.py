@@ -23,9 +23,16 @@ class Tracker:
         self.layers = layers
         self.matrices = [getattr(layer, part) for part in PARTS for layer in layers]
         count, value = len(layers), layers[0].value
-        self.names = ("loss", "lr", *(f"norm_{part}_{layer.name}" for part in PARTS for layer in layers), *(f"rotation_{layer.name}" for layer in layers))
+        self.names = (
+            "loss",
+            "lr",
+            *(f"norm_{part}_{layer.name}" for part in PARTS for layer in layers),
+            *(f"rotation_{layer.name}" for layer in layers),
+        )
         self.table = torch.full((BLOCK, len(self.names)), math.nan, dtype=torch.float64, device=value.device)
-        self.history = torch.zeros((ROTATION_SPAN, count, value.numel()), device=value.device)  # W_V at the last steps, as a ring
+        self.history = torch.zeros(
+            (ROTATION_SPAN, count, value.numel()), device=value.device
+        )  # W_V at the last steps, as a ring
         self.past_norms = np.full((ROTATION_SPAN, count), math.nan)  # oldest first
         self.start = self.row = 0  # step of the first row held, and rows held
 

@@ -1,6 +1,5 @@
 """Pictures of what was found."""
 
-from topicscope.report.landscape_figure import draw_landscape
-from topicscope.report.run_figure import draw_run
+import lazy_loader
 
-__all__ = ["draw_landscape", "draw_run"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

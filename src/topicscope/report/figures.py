@@ -18,7 +18,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from topicscope.paper.outcome import Figure, Heat, Lines, Map, Panel, Points
+from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points
+from topicscope.ground import write
 from topicscope.report.layout import (
     BAND_ALPHAS,
     DASHES,
@@ -32,10 +33,9 @@ from topicscope.report.layout import (
     placed_marks,
     positions,
     topic_ticks,
-)  # fmt: skip
+)
 from topicscope.report.map_panel import draw_map, map_handles
 from topicscope.report.run_figure import STYLE, save
-from topicscope.runs import write
 
 PANEL_WIDTH, PANEL_HEIGHT, LINE = 3.7, 3.2, 0.2  # inches; LINE: of text
 CATEGORY_WIDTH = 0.48
@@ -44,7 +44,14 @@ LABEL_BOX = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.
 LEVEL_DASHES = ((5, 2), (1.5, 1.5), (6, 2, 1.5, 2), (9, 3))
 
 # Small panels and large letters: a figure of two columns is still read at half its width.
-LARGE: Any = STYLE | {"font.size": 12, "axes.titlesize": 12, "axes.labelsize": 12, "xtick.labelsize": 10.5, "ytick.labelsize": 10.5, "legend.fontsize": 10.5}
+LARGE: Any = STYLE | {
+    "font.size": 12,
+    "axes.titlesize": 12,
+    "axes.labelsize": 12,
+    "xtick.labelsize": 10.5,
+    "ytick.labelsize": 10.5,
+    "legend.fontsize": 10.5,
+}
 
 
 def draw_figure(figure: Figure, folder: Path) -> list[Path]:
@@ -55,12 +62,18 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
     shared = _shared_legend(figure)
     with mpl.rc_context(LARGE):
         heights = [
-            max((_height(panel, legend=not shared) for panel in figure.panels[row * columns : (row + 1) * columns]), default=PANEL_HEIGHT)
+            max(
+                (_height(panel, legend=not shared) for panel in figure.panels[row * columns : (row + 1) * columns]),
+                default=PANEL_HEIGHT,
+            )
             for row in range(rows)
         ]
-        below = math.ceil(len(_legend_labels(figure.panels[0])) / _shared_columns(_legend_labels(figure.panels[0]), columns)) if shared else 0  # type: ignore[arg-type]
+        labels = _legend_labels(figure.panels[0]) if shared else []  # type: ignore[arg-type]
+        below = math.ceil(len(labels) / _shared_columns(labels, columns)) if shared else 0
         title = _wrapped(figure.title, 34 * columns)
-        width = PANEL_WIDTH * columns if columns > 1 else max(1.4 * PANEL_WIDTH, CATEGORY_WIDTH * most_categories(figure))
+        width = (
+            PANEL_WIDTH * columns if columns > 1 else max(1.4 * PANEL_WIDTH, CATEGORY_WIDTH * most_categories(figure))
+        )
         canvas = Canvas(figsize=(width, sum(heights) + LINE * (title.count("\n") + 2 + below)))
         canvas.suptitle(title, fontsize=13)
         grid = canvas.subplots(rows, columns, squeeze=False, height_ratios=heights)
@@ -70,9 +83,17 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
         if shared:
             first: Any = figure.panels[0]
             labels = _legend_labels(first)
-            canvas.legend(_handles(first, pens_of), labels, ncols=_shared_columns(labels, columns), loc="outside lower center", columnspacing=1)
+            canvas.legend(
+                _handles(first, pens_of),
+                labels,
+                ncols=_shared_columns(labels, columns),
+                loc="outside lower center",
+                columnspacing=1,
+            )
         if handles := map_handles(figure):
-            canvas.legend(handles=handles, ncols=min(len(handles), 2 * columns), loc="outside lower center", columnspacing=1)
+            canvas.legend(
+                handles=handles, ncols=min(len(handles), 2 * columns), loc="outside lower center", columnspacing=1
+            )
         for axes in grid.flat[len(figure.panels) :]:
             axes.set_axis_off()
         return save(canvas, folder, figure.name)
@@ -100,7 +121,11 @@ def _csv_rows(panel: Panel) -> Iterable[list[Any]]:
         yield ["x", "y", "value"]
         for name, line in zip(panel.y, panel.z, strict=True):
             for place, cell in zip(panel.x, line, strict=True):
-                yield [place, name, "" if cell is None else cell if panel.names is None else list(panel.names)[int(cell)]]
+                yield [
+                    place,
+                    name,
+                    "" if cell is None else cell if panel.names is None else list(panel.names)[int(cell)],
+                ]
         return
     if isinstance(panel, Heat):
         yield ["x", "y", "value"]
@@ -137,10 +162,19 @@ def _draw_heat(axes: Axes, heat: Heat) -> None:
     z = np.array(heat.z, dtype=float)
     image: Any
     if heat.x is None and heat.y is None and not heat.log:
-        image = axes.imshow(z, cmap="cividis", interpolation="nearest", vmin=heat.low, vmax=heat.high, aspect="equal" if z.shape[0] == z.shape[1] else "auto")
+        image = axes.imshow(
+            z,
+            cmap="cividis",
+            interpolation="nearest",
+            vmin=heat.low,
+            vmax=heat.high,
+            aspect="equal" if z.shape[0] == z.shape[1] else "auto",
+        )
     else:
         xs, ys = positions(heat.x, z.shape[1]), positions(heat.y, z.shape[0])
-        image = axes.pcolormesh(xs, ys, z, cmap="cividis", shading="nearest", vmin=heat.low, vmax=heat.high, rasterized=True)
+        image = axes.pcolormesh(
+            xs, ys, z, cmap="cividis", shading="nearest", vmin=heat.low, vmax=heat.high, rasterized=True
+        )
         if heat.log:
             axes.set(xscale="log", yscale="log")
             axes.minorticks_off()
@@ -153,7 +187,12 @@ def _draw_heat(axes: Axes, heat: Heat) -> None:
                 axis.set_ticks(ticks[0], ticks[1], rotation=45, ha="right", rotation_mode="anchor")
         elif given is None and not heat.log:
             axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
-    axes.set(xlabel=_wrapped(heat.x_label, LABEL_LETTERS), ylabel=_wrapped(heat.y_label, LABEL_LETTERS), xlim=axes.get_xlim(), ylim=axes.get_ylim())
+    axes.set(
+        xlabel=_wrapped(heat.x_label, LABEL_LETTERS),
+        ylabel=_wrapped(heat.y_label, LABEL_LETTERS),
+        xlim=axes.get_xlim(),
+        ylim=axes.get_ylim(),
+    )
     axes.grid(visible=False)
     _draw_marks(axes, heat)
     bar: Any = axes.figure.colorbar(image, ax=axes)
@@ -162,8 +201,12 @@ def _draw_heat(axes: Axes, heat: Heat) -> None:
 
 def _draw_marks(axes: Axes, heat: Heat) -> None:
     for x, y, label in placed_marks(heat):
-        axes.plot(x, y, marker="*", markersize=12, color="#D55E00", markeredgecolor="white", linestyle="none", clip_on=False)
-        right = axes.transData.transform((x, y))[0] > axes.transAxes.transform((0.5, 0.5))[0]  # towards the middle, to stay inside
+        axes.plot(
+            x, y, marker="*", markersize=12, color="#D55E00", markeredgecolor="white", linestyle="none", clip_on=False
+        )
+        right = (
+            axes.transData.transform((x, y))[0] > axes.transAxes.transform((0.5, 0.5))[0]
+        )  # towards the middle, to stay inside
         axes.annotate(
             _plain(label),
             (x, y),
@@ -179,7 +222,15 @@ def _draw_marks(axes: Axes, heat: Heat) -> None:
 def _draw_lines(axes: Axes, lines: Lines, pens_of: dict[str, Pen]) -> None:
     for series in lines.series:
         pen = pens_of[pen_key(series)]
-        axes.plot(series.x, series.y, color=pen.colour, linestyle=DASHES[pen.dash], linewidth=1.6, marker="o" if series.markers else None, markersize=4)
+        axes.plot(
+            series.x,
+            series.y,
+            color=pen.colour,
+            linestyle=DASHES[pen.dash],
+            linewidth=1.6,
+            marker="o" if series.markers else None,
+            markersize=4,
+        )
         if series.low is not None and series.high is not None:
             axes.fill_between(series.x, series.low, series.high, color=pen.colour, alpha=0.2, linewidth=0)
     if lines.log_x:
@@ -198,10 +249,16 @@ def _draw_points(axes: Axes, points: Points, pens_of: dict[str, Pen]) -> None:
         error = None
         if series.low is not None and series.high is not None:
             error = np.maximum(0, [y - np.array(series.low), np.array(series.high) - y])
-        axes.errorbar(x, y, yerr=error, fmt="o", markersize=5, capsize=3, linewidth=1.6, color=pens_of[pen_key(series)].colour)
+        axes.errorbar(
+            x, y, yerr=error, fmt="o", markersize=5, capsize=3, linewidth=1.6, color=pens_of[pen_key(series)].colour
+        )
     crowded = len(points.categories) * max(map(len, points.categories), default=0) > 36
     turned: Any = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    axes.set_xticks(range(len(points.categories)), [_wrapped(category, 24 if crowded else 14) for category in points.categories], **turned)
+    axes.set_xticks(
+        range(len(points.categories)),
+        [_wrapped(category, 24 if crowded else 14) for category in points.categories],
+        **turned,
+    )
     axes.set(ylabel=_wrapped(points.y_label, LABEL_LETTERS), xlim=(-0.5, len(points.categories) - 0.5))
     _draw_levels(axes, points.levels)
 
@@ -215,23 +272,40 @@ def _legend(axes: Axes, panel: Lines | Points, pens_of: dict[str, Pen]) -> None:
     """Under the axes, where it covers nothing."""
     labels = _legend_labels(panel)
     if labels:
-        box: Any = axes.xaxis.get_tightbbox()  # in inches below the axes, since the layout is still to change their size
+        box: Any = (
+            axes.xaxis.get_tightbbox()
+        )  # in inches below the axes, since the layout is still to change their size
         below = (axes.bbox.y0 - box.y0) / axes.figure.dpi + 0.1
         place = axes.transAxes + mpl.transforms.ScaledTranslation(0, -below, axes.figure.dpi_scale_trans)
         axes.legend(
-            _handles(panel, pens_of), labels, ncols=_legend_columns(labels), columnspacing=1,
-            loc="upper left", bbox_to_anchor=(-0.02, 0), bbox_transform=place, borderaxespad=0,
-        )  # fmt: skip
+            _handles(panel, pens_of),
+            labels,
+            ncols=_legend_columns(labels),
+            columnspacing=1,
+            loc="upper left",
+            bbox_to_anchor=(-0.02, 0),
+            bbox_transform=place,
+            borderaxespad=0,
+        )
 
 
 def _handles(panel: Lines | Points, pens_of: dict[str, Pen]) -> list[Any]:
     """One a group, one a level, one a band."""
     handles: list[Any] = []
     for key in _groups(panel):
-        how: Any = {"marker": "o", "linestyle": "none"} if isinstance(panel, Points) else {"linestyle": DASHES[pens_of[key].dash]}
+        how: Any = (
+            {"marker": "o", "linestyle": "none"}
+            if isinstance(panel, Points)
+            else {"linestyle": DASHES[pens_of[key].dash]}
+        )
         handles.append(mpl.lines.Line2D([], [], color=pens_of[key].colour, linewidth=1.8, **how))
-    handles += [mpl.lines.Line2D([], [], color=GREY, linestyle=(0, LEVEL_DASHES[i % len(LEVEL_DASHES)]), linewidth=1.4) for i in range(len(panel.levels))]
-    return handles + [mpl.patches.Patch(color=GREY, alpha=BAND_ALPHAS[i % 2], linewidth=0) for i, _ in enumerate(_bands(panel))]
+    handles += [
+        mpl.lines.Line2D([], [], color=GREY, linestyle=(0, LEVEL_DASHES[i % len(LEVEL_DASHES)]), linewidth=1.4)
+        for i in range(len(panel.levels))
+    ]
+    return handles + [
+        mpl.patches.Patch(color=GREY, alpha=BAND_ALPHAS[i % 2], linewidth=0) for i, _ in enumerate(_bands(panel))
+    ]
 
 
 def _legend_labels(panel: Lines | Points) -> list[str]:
@@ -248,7 +322,12 @@ def _shared_legend(figure: Figure) -> bool:
     """Whether one legend under the whole figure says what one under each panel would."""
     panels = [panel for panel in figure.panels if not isinstance(panel, Heat | Map)]
     legends = {tuple(_legend_labels(panel)) for panel in panels}
-    return len(panels) == len(figure.panels) > 1 and len({type(panel) for panel in panels}) == 1 and len(legends) == 1 and legends != {()}
+    return (
+        len(panels) == len(figure.panels) > 1
+        and len({type(panel) for panel in panels}) == 1
+        and len(legends) == 1
+        and legends != {()}
+    )
 
 
 def _shared_columns(labels: list[str], columns: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicscope.paper.outcome import Figure, Heat, Lines, Map, Series
+from topicscope.figures import Figure, Heat, Lines, Map, Series
 from topicscope.report.run_figure import COLOURS
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
@@ -27,7 +27,9 @@ class Pen:
 
 def pens(figure: Figure) -> dict[str, Pen]:
     """A pen for each group (or curve without one). Parts of the model keep the colours that they have in a run's picture."""
-    keys = dict.fromkeys(pen_key(series) for panel in figure.panels if not isinstance(panel, Heat | Map) for series in panel.series)
+    keys = dict.fromkeys(
+        pen_key(series) for panel in figure.panels if not isinstance(panel, Heat | Map) for series in panel.series
+    )
     taken = {COLOURS[key] for key in keys if key in COLOURS}
     free = [colour for colour in PALETTE if colour not in taken] or list(PALETTE)
     others = [key for key in keys if key not in COLOURS]

@@ -9,20 +9,29 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from topicscope.paper.outcome import Figure, Map
+from topicscope.figures import Figure, Map
 
 MOST_TICKS = 8
 
 
 def draw_map(axes: Axes, chart: Map) -> None:
-    z = np.ma.masked_invalid(np.array([[math.nan if value is None else value for value in row] for row in chart.z], dtype=float))
+    z = np.ma.masked_invalid(
+        np.array([[math.nan if value is None else value for value in row] for row in chart.z], dtype=float)
+    )
     how: dict[str, Any] = {"cmap": "cividis", "vmin": chart.low, "vmax": chart.high}
     if chart.names is not None:
         colours: Any = list(chart.names.values())
         how = {"cmap": mpl.colors.ListedColormap(colours), "vmin": -0.5, "vmax": len(chart.names) - 0.5}
     elif chart.log and z.count() and z.min() > 0:
         how = {"cmap": "cividis", "norm": mpl.colors.LogNorm(chart.low, chart.high)}
-    image = axes.pcolormesh(np.arange(len(chart.x) + 1) - 0.5, np.arange(len(chart.y) + 1) - 0.5, z, edgecolors="white", linewidth=0.5, **how)
+    image = axes.pcolormesh(
+        np.arange(len(chart.x) + 1) - 0.5,
+        np.arange(len(chart.y) + 1) - 0.5,
+        z,
+        edgecolors="white",
+        linewidth=0.5,
+        **how,
+    )
     for axis, names in ((axes.xaxis, chart.x), (axes.yaxis, chart.y)):
         pick = range(0, len(names), math.ceil(len(names) / MOST_TICKS))
         crowded = axis is axes.xaxis and sum(len(names[i]) for i in pick) > 16
@@ -38,5 +47,10 @@ def draw_map(axes: Axes, chart: Map) -> None:
 
 def map_handles(figure: Figure) -> list[Any]:
     """For one legend under the figure: the words of its maps, and their colours."""
-    names = {name: colour for panel in figure.panels if isinstance(panel, Map) for name, colour in (panel.names or {}).items()}
+    names = {
+        name: colour
+        for panel in figure.panels
+        if isinstance(panel, Map)
+        for name, colour in (panel.names or {}).items()
+    }
     return [mpl.patches.Patch(color=colour, label=name) for name, colour in names.items()]

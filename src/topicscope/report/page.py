@@ -16,10 +16,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from topicscope.paper.outcome import Figure, TableData, Verdict
+from topicscope.figures import Figure, TableData, Verdict
+from topicscope.ground import write
 from topicscope.report.layout import pens
 from topicscope.report.specs import panel_spec, shared_keys
-from topicscope.runs import write
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,11 @@ def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> N
             title=title,
             paragraphs=[paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()],
             sections=list(zip(anchors([section.id for section in sections]), sections, strict=True)),
-            summary=", ".join(f"{counts[verdict]} {verdict}" for verdict in ("reproduced", "not reproduced", "skipped") if counts[verdict]),
+            summary=", ".join(
+                f"{counts[verdict]} {verdict}"
+                for verdict in ("reproduced", "not reproduced", "skipped")
+                if counts[verdict]
+            ),
             judged=any(section.judged for section in sections),
             plotly=Markup(get_plotlyjs()),
         )
@@ -62,7 +66,13 @@ def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> N
 
 def environment() -> Environment:
     """Templates of this folder; text is escaped wherever it stands."""
-    found = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     found.filters |= {"script_json": _script_json, "config": _config, "numeric": numeric_columns, "duration": _duration}
     found.filters |= {"spec": panel_spec, "pens": pens, "keys": shared_keys}
     return found
@@ -83,7 +93,12 @@ def anchors(names: list[str]) -> list[str]:
 
 def _script_json(value: Any) -> Markup:
     """JSON that can stand in a script element: nothing in it can close the element or open a comment."""
-    return Markup(json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+    return Markup(
+        json.dumps(value, separators=(",", ":"), allow_nan=False)
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026")
+    )
 
 
 def _config(config: dict[str, Any]) -> str:
@@ -92,11 +107,18 @@ def _config(config: dict[str, Any]) -> str:
 
 def numeric_columns(table: TableData) -> list[bool]:
     """Which columns hold numbers only, and stand to the right."""
-    return [all(map(_is_number, cells)) for cells in zip(*table.rows, strict=True)] if table.rows else [False] * len(table.columns)
+    return (
+        [all(map(_is_number, cells)) for cells in zip(*table.rows, strict=True)]
+        if table.rows
+        else [False] * len(table.columns)
+    )
 
 
 def _is_number(cell: str) -> bool:
-    return cell.strip() in ("", "-", "–", "—") or re.fullmatch(r"[-+−±]?\s*[\d.,]+([eE][-+]?\d+)?\s*([%s×x]|±.*|\(.*\)|\[.*\])?", cell.strip()) is not None  # noqa: RUF001
+    return (
+        cell.strip() in ("", "-", "–", "—")
+        or re.fullmatch(r"[-+−±]?\s*[\d.,]+([eE][-+]?\d+)?\s*([%s×x]|±.*|\(.*\)|\[.*\])?", cell.strip()) is not None
+    )
 
 
 def _duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from topicscope.runs import StoredRun, write
+from topicscope.ground import StoredRun, write
 
 COLOURS = {"key": "#0072B2", "query": "#56B4E9", "value": "#D55E00", "embedding": "#009E73", "head": "#CC79A7"}
 """Okabe and Ito's palette: told apart by colour-blind readers."""
@@ -21,9 +21,15 @@ COLOURS = {"key": "#0072B2", "query": "#56B4E9", "value": "#D55E00", "embedding"
 SYMBOLS = {"key": "W_K", "query": "W_Q", "value": "W_V", "embedding": "W_E", "head": "W_{pred}"}
 
 STYLE: Any = {
-    "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25, "legend.frameon": False,
-    "svg.hashsalt": "topicscope", "figure.constrained_layout.use": True,
-}  # fmt: skip
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "svg.hashsalt": "topicscope",
+    "figure.constrained_layout.use": True,
+}
 
 
 def draw_run(run: StoredRun, folder: Path) -> list[Path]:
@@ -54,8 +60,14 @@ def draw_loss(axes: Axes, run: StoredRun) -> None:
     step, loss = run.metrics["step"], run.metrics["loss"]
     axes.plot(step, loss, color="#BBBBBB", linewidth=0.5, label="training, each batch")
     dev = np.isfinite(run.metrics["dev_loss"])
-    axes.plot(step[dev], run.metrics["dev_loss"][dev], color="black", marker="o", markersize=3, linewidth=1.2, label="dev")
-    names = {"bayes": "Bayes-optimal", "bayes_topics": "Bayes, from topics alone", "least_squares": "best uniform-attention fit of dev"}
+    axes.plot(
+        step[dev], run.metrics["dev_loss"][dev], color="black", marker="o", markersize=3, linewidth=1.2, label="dev"
+    )
+    names = {
+        "bayes": "Bayes-optimal",
+        "bayes_topics": "Bayes, from topics alone",
+        "least_squares": "best uniform-attention fit of dev",
+    }
     for (name, floor), dash in zip(run.results.get("floors", {}).items(), ("-", "--", ":"), strict=False):
         axes.axhline(floor["loss"], color="#009E73", linestyle=dash, linewidth=1, label=names[name])
     axes.set(xlabel="step", ylabel="loss", title="Loss and its floors")
@@ -65,7 +77,9 @@ def draw_loss(axes: Axes, run: StoredRun) -> None:
 def draw_norms(axes: Axes, run: StoredRun) -> None:
     for part, colour in COLOURS.items():
         if f"norm_{part}" in run.metrics:
-            axes.plot(run.metrics["step"], run.metrics[f"norm_{part}"], color=colour, label=f"${SYMBOLS[part]}$ ({part})")
+            axes.plot(
+                run.metrics["step"], run.metrics[f"norm_{part}"], color=colour, label=f"${SYMBOLS[part]}$ ({part})"
+            )
     axes.set(xlabel="step", ylabel="Frobenius norm", title="Norms: which part moves first?")
     if axes.get_legend_handles_labels()[1]:
         axes.legend(fontsize=8)
@@ -76,7 +90,11 @@ def draw_means(axes: Axes, run: StoredRun) -> None:
     if f"{what}_same" not in run.metrics:
         axes.set_axis_off()
         return
-    labels = {"same": ("same topic", "#D55E00"), "different": ("different topic", "#0072B2"), "diagonal": ("diagonal", "#999999")}
+    labels = {
+        "same": ("same topic", "#D55E00"),
+        "different": ("different topic", "#0072B2"),
+        "diagonal": ("diagonal", "#999999"),
+    }
     for relation, (label, colour) in labels.items():
         if f"{what}_{relation}" in run.metrics:
             axes.plot(run.metrics["step"], run.metrics[f"{what}_{relation}"], color=colour, label=label)
@@ -96,13 +114,23 @@ def draw_matrix(axes: Axes, run: StoredRun) -> None:
         axes.set_axis_off()
         return
     topics, v = run.config["topic_model"]["topics"], run.config["topic_model"]["words_per_topic"]
-    image = axes.imshow(matrix, cmap="cividis", interpolation="nearest", vmin=np.quantile(matrix, 0.002), vmax=np.quantile(matrix, 0.998))
+    image = axes.imshow(
+        matrix,
+        cmap="cividis",
+        interpolation="nearest",
+        vmin=np.quantile(matrix, 0.002),
+        vmax=np.quantile(matrix, 0.998),
+    )
     every = -(-topics // 10)
     ticks = [1 + v * t + (v - 1) / 2 for t in range(0, topics, every)]
     labels = [f"{t + 1}" for t in range(0, topics, every)]
     axes.set_xticks(ticks, labels)
     axes.set_yticks(ticks, labels)
-    sides = ("topic of the input word", "topic of the output word") if one_hot else ("topic of the word", "topic of the word")
+    sides = (
+        ("topic of the input word", "topic of the output word")
+        if one_hot
+        else ("topic of the word", "topic of the word")
+    )
     axes.set(xlabel=sides[0], ylabel=sides[1], title=f"{name} at the end")
     axes.grid(visible=False)
     bar: Any = axes.figure.colorbar(image, ax=axes, shrink=0.85)

@@ -7,8 +7,19 @@ import math
 import textwrap
 from typing import Any
 
-from topicscope.paper.outcome import Figure, Heat, Lines, Map, Panel, Points, Series
-from topicscope.report.layout import BAND_ALPHAS, GREY, MOST_TICKS, Pen, dodge, pen_key, placed_bands, placed_marks, positions, topic_ticks
+from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points, Series
+from topicscope.report.layout import (
+    BAND_ALPHAS,
+    GREY,
+    MOST_TICKS,
+    Pen,
+    dodge,
+    pen_key,
+    placed_bands,
+    placed_marks,
+    positions,
+    topic_ticks,
+)
 
 DIGITS = 6
 PLOT_HEIGHT, LEGEND_ROW = 300, 20
@@ -22,11 +33,22 @@ Spec = dict[str, Any]
 
 def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str, str]]:
     """Name, colour and dashes of the curves, where many narrow panels have the same ones: one legend for all of them leaves room for the curves."""
-    if names := {name: colour for panel in figure.panels if isinstance(panel, Map) for name, colour in (panel.names or {}).items()}:
+    if names := {
+        name: colour
+        for panel in figure.panels
+        if isinstance(panel, Map)
+        for name, colour in (panel.names or {}).items()
+    }:
         return [(name, colour, "solid") for name, colour in names.items()]
-    if figure.columns < NARROW or not all(isinstance(panel, Lines) and not panel.levels and not panel.bands for panel in figure.panels):
+    if figure.columns < NARROW or not all(
+        isinstance(panel, Lines) and not panel.levels and not panel.bands for panel in figure.panels
+    ):
         return []
-    groups = [list(dict.fromkeys(pen_key(series) for series in panel.series)) for panel in figure.panels if isinstance(panel, Lines)]
+    groups = [
+        list(dict.fromkeys(pen_key(series) for series in panel.series))
+        for panel in figure.panels
+        if isinstance(panel, Lines)
+    ]
     if len(groups) < 2 or len(groups[0]) < 2 or any(group != groups[0] for group in groups):
         return []
     return [(key, pens_of[key].colour, ("solid", "dashed", "dotted", "dashed")[pens_of[key].dash]) for key in groups[0]]
@@ -49,11 +71,17 @@ def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) ->
 def _heat_spec(heat: Heat) -> Spec:
     rows, columns = len(heat.z), len(heat.z[0])
     trace: Spec = {
-        "type": "heatmap", "z": [_rounded(row) for row in heat.z], "x": _numbers(positions(heat.x, columns)), "y": _numbers(positions(heat.y, rows)),
-        "colorscale": "Cividis", "zmin": _number(heat.low), "zmax": _number(heat.high), "zauto": heat.low is None and heat.high is None,
+        "type": "heatmap",
+        "z": [_rounded(row) for row in heat.z],
+        "x": _numbers(positions(heat.x, columns)),
+        "y": _numbers(positions(heat.y, rows)),
+        "colorscale": "Cividis",
+        "zmin": _number(heat.low),
+        "zmax": _number(heat.high),
+        "zauto": heat.low is None and heat.high is None,
         "colorbar": {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0, "exponentformat": "e"},
         "hovertemplate": f"{_text(heat.y_label or 'row')}: %{{y:.4~g}}<br>{_text(heat.x_label or 'column')}: %{{x:.4~g}}<br>%{{z:.4~g}}<extra></extra>",
-    }  # fmt: skip
+    }
     if heat.low is None or heat.high is None:
         finite = [value for row in heat.z for value in row if math.isfinite(value)] or [0.0]
         trace["zmin"] = _number(min(finite)) if heat.low is None else trace["zmin"]
@@ -73,8 +101,10 @@ def _heat_spec(heat: Heat) -> Spec:
     spec["layout"]["margin"]["r"] = 8
     words = [name for name, ticks, _ in ends if ticks is not None]
     if heat.labels is not None:
-        trace |= {"customdata": [[[row, column] for column in map(_text, heat.labels)] for row in map(_text, heat.labels)]}
-        trace["hovertemplate"] = "%{customdata[0]} × %{customdata[1]}: %{z:.3~g}<extra></extra>"  # noqa: RUF001
+        trace |= {
+            "customdata": [[[row, column] for column in map(_text, heat.labels)] for row in map(_text, heat.labels)]
+        }
+        trace["hovertemplate"] = "%{customdata[0]} × %{customdata[1]}: %{z:.3~g}<extra></extra>"
     elif words:
         trace["hovertemplate"] = "%{text}: %{z:.3~g}<extra></extra>"
         spec["words"] = {"perTopic": heat.words_per_topic, "axes": words}
@@ -88,20 +118,33 @@ def _map_spec(chart: Map) -> Spec:
     shown = [[None if value is None else math.log10(value) if log else value for value in row] for row in chart.z]
     ends = [None if end is None else math.log10(end) if log else end for end in (chart.low, chart.high)]
     colour: Spec = {"colorscale": "Cividis", "zmin": ends[0], "zmax": ends[1], "zauto": None in ends}
-    colour["colorbar"] = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0} | ({"tickprefix": "10^", "dtick": 1} if log else {"nticks": 5})
+    colour["colorbar"] = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0} | (
+        {"tickprefix": "10^", "dtick": 1} if log else {"nticks": 5}
+    )
     if chart.names:
         steps = [[edge / len(names), c] for i, c in enumerate(chart.names.values()) for edge in (i, i + 1)]
         colour = {"colorscale": steps, "zmin": -0.5, "zmax": len(names) - 0.5, "showscale": False}
     said = [[["-" if v is None else _text(names[int(v)]) if names else f"{v:.4g}"] for v in row] for row in chart.z]
     trace: Spec = {
-        "type": "heatmap", "x": list(map(_text, chart.x)), "y": list(map(_text, chart.y)), "z": shown, "customdata": said, "xgap": 1, "ygap": 1, **colour,
+        "type": "heatmap",
+        "x": list(map(_text, chart.x)),
+        "y": list(map(_text, chart.y)),
+        "z": shown,
+        "customdata": said,
+        "xgap": 1,
+        "ygap": 1,
+        **colour,
         "hovertemplate": f"{_text(chart.y_label or 'row')}: %{{y}}<br>{_text(chart.x_label or 'column')}: %{{x}}<br>%{{customdata[0]}}<extra></extra>",
-    }  # fmt: skip
-    axes = [_axis(label, log=False) | {"type": "category", "showgrid": False} for label in (chart.x_label, chart.y_label)]
+    }
+    axes = [
+        _axis(label, log=False) | {"type": "category", "showgrid": False} for label in (chart.x_label, chart.y_label)
+    ]
     layout = _layout(*axes) | {"showlegend": False}
     if not known:
         trace["showscale"] = False
-        layout["annotations"] = [{"text": "nothing to show", "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}]
+        layout["annotations"] = [
+            {"text": "nothing to show", "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
+        ]
     return {"data": [trace], "layout": layout}
 
 
@@ -112,10 +155,16 @@ def _mark_traces(heat: Heat) -> list[Spec]:
     sides = ["middle left" if sum(x > position for position in xs) > middle else "middle right" for x, _, _ in marks]
     marker = {"symbol": "star", "size": 12, "color": "#D55E00", "line": {"color": "white", "width": 1}}
     trace = {
-        "type": "scatter", "mode": "markers+text", "x": [x for x, _, _ in marks], "y": [y for _, y, _ in marks],
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": [x for x, _, _ in marks],
+        "y": [y for _, y, _ in marks],
         "text": [_text(label) for _, _, label in marks],
-        "textposition": sides, "marker": marker, "cliponaxis": False, "hovertemplate": "%{text}: %{x:.4~g}, %{y:.4~g}<extra></extra>",
-    }  # fmt: skip
+        "textposition": sides,
+        "marker": marker,
+        "cliponaxis": False,
+        "hovertemplate": "%{text}: %{x:.4~g}, %{y:.4~g}<extra></extra>",
+    }
     return [trace] if marks else []
 
 
@@ -127,15 +176,28 @@ def _lines_spec(lines: Lines, pens_of: dict[str, Pen]) -> Spec:
         pen = pens_of[key]
         common: Spec = {"type": "scatter", "x": _numbers(series.x), "legendgroup": key}
         if series.low is not None and series.high is not None:
-            edge: Spec = common | {"mode": "lines", "line": {"width": 0, "color": pen.colour}, "hoverinfo": "skip", "showlegend": False}
-            data += [edge | {"y": _rounded(series.low)}, edge | {"y": _rounded(series.high), "fill": "tonexty", "fillcolor": _see_through(pen.colour)}]
+            edge: Spec = common | {
+                "mode": "lines",
+                "line": {"width": 0, "color": pen.colour},
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
+            data += [
+                edge | {"y": _rounded(series.low)},
+                edge | {"y": _rounded(series.high), "fill": "tonexty", "fillcolor": _see_through(pen.colour)},
+            ]
         data.append(
-            common | {
-                "mode": "lines+markers" if series.markers else "lines", "y": _rounded(series.y), "name": _lines(key, 44), "showlegend": key not in named,
-                "line": {"color": pen.colour, "width": 1.8, "dash": DASHES[pen.dash]}, "marker": {"size": 6, "color": pen.colour},
+            common
+            | {
+                "mode": "lines+markers" if series.markers else "lines",
+                "y": _rounded(series.y),
+                "name": _lines(key, 44),
+                "showlegend": key not in named,
+                "line": {"color": pen.colour, "width": 1.8, "dash": DASHES[pen.dash]},
+                "marker": {"size": 6, "color": pen.colour},
                 **_hover(series, f"{_text(lines.x_label or 'x')}: %{{x:.6~g}}"),
             }
-        )  # fmt: skip
+        )
         named.add(key)
     layout = _layout(_axis(lines.x_label, log=lines.log_x), _axis(lines.y_label, log=lines.log_y))
     layout["shapes"] = [_band(i, *band) for i, band in enumerate(placed_bands(lines))] + _levels(lines.levels)
@@ -148,21 +210,40 @@ def _points_spec(points: Points, pens_of: dict[str, Pen]) -> Spec:
     for i, series in enumerate(points.series):
         key = pen_key(series)
         trace: Spec = {
-            "type": "scatter", "mode": "markers", "x": [x + dodge(i, len(points.series)) for x in series.x], "y": _rounded(series.y),
-            "name": _lines(key, 44), "legendgroup": key, "showlegend": key not in named, "marker": {"size": 9, "color": pens_of[key].colour},
-            "text": [_text(points.categories[round(x)]) for x in series.x], **_hover(series, "%{text}"),
-        }  # fmt: skip
+            "type": "scatter",
+            "mode": "markers",
+            "x": [x + dodge(i, len(points.series)) for x in series.x],
+            "y": _rounded(series.y),
+            "name": _lines(key, 44),
+            "legendgroup": key,
+            "showlegend": key not in named,
+            "marker": {"size": 9, "color": pens_of[key].colour},
+            "text": [_text(points.categories[round(x)]) for x in series.x],
+            **_hover(series, "%{text}"),
+        }
         if series.low is not None and series.high is not None:
             above = _rounded([max(0.0, high - y) for high, y in zip(series.high, series.y, strict=True)])
             below = _rounded([max(0.0, y - low) for low, y in zip(series.low, series.y, strict=True)])
-            trace["error_y"] = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "thickness": 1.6, "width": 4}
+            trace["error_y"] = {
+                "type": "data",
+                "symmetric": False,
+                "array": above,
+                "arrayminus": below,
+                "thickness": 1.6,
+                "width": 4,
+            }
         data.append(trace)
         named.add(key)
     count = len(points.categories)
     x_axis = _axis("", log=False) | {
-        "tickmode": "array", "tickvals": list(range(count)), "ticktext": [_lines(category, 16) for category in points.categories],
-        "range": [-0.5, count - 0.5], "showgrid": False, "zeroline": False, "tickangle": 0,
-    }  # fmt: skip
+        "tickmode": "array",
+        "tickvals": list(range(count)),
+        "ticktext": [_lines(category, 16) for category in points.categories],
+        "range": [-0.5, count - 0.5],
+        "showgrid": False,
+        "zeroline": False,
+        "tickangle": 0,
+    }
     layout = _layout(x_axis, _axis(points.y_label, log=False))
     layout["shapes"] = _levels(points.levels)
     return {"data": data, "layout": layout}
@@ -173,23 +254,46 @@ def _hover(series: Series, where: str) -> Spec:
     if series.low is None or series.high is None:
         return {"hovertemplate": template + "<extra></extra>"}
     interval = [list(ends) for ends in zip(_rounded(series.low), _rounded(series.high), strict=True)]
-    return {"customdata": interval, "hovertemplate": template + " (%{customdata[0]:.4~g} to %{customdata[1]:.4~g})<extra></extra>"}
+    return {
+        "customdata": interval,
+        "hovertemplate": template + " (%{customdata[0]:.4~g} to %{customdata[1]:.4~g})<extra></extra>",
+    }
 
 
 def _band(index: int, low: float, high: float, label: str) -> Spec:
     """Named in the legend: a narrow band has no room for its name."""
     return {
-        "type": "rect", "xref": "x", "yref": "paper", "x0": low, "x1": high, "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0},
-        "fillcolor": _see_through(GREY, BAND_ALPHAS[index % 2]), "name": _lines(label, 44), "showlegend": True,
-    }  # fmt: skip
+        "type": "rect",
+        "xref": "x",
+        "yref": "paper",
+        "x0": low,
+        "x1": high,
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+        "line": {"width": 0},
+        "fillcolor": _see_through(GREY, BAND_ALPHAS[index % 2]),
+        "name": _lines(label, 44),
+        "showlegend": True,
+    }
 
 
 def _levels(levels: list[tuple[float, str]]) -> list[Spec]:
     return [
-        {"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": level, "y1": level, "name": _lines(label, 44), "showlegend": True,
-         "line": {"color": GREY, "width": 1.6, "dash": LEVEL_DASHES[i % len(LEVEL_DASHES)]}}
+        {
+            "type": "line",
+            "xref": "paper",
+            "yref": "y",
+            "x0": 0,
+            "x1": 1,
+            "y0": level,
+            "y1": level,
+            "name": _lines(label, 44),
+            "showlegend": True,
+            "line": {"color": GREY, "width": 1.6, "dash": LEVEL_DASHES[i % len(LEVEL_DASHES)]},
+        }
         for i, (level, label) in enumerate(levels)
-    ]  # fmt: skip
+    ]
 
 
 def _room(panel: Lines | Points) -> list[Spec]:
@@ -198,20 +302,42 @@ def _room(panel: Lines | Points) -> list[Spec]:
     if start is None or not panel.levels:
         return []
     levels = [level for level, _ in panel.levels]
-    return [{"type": "scatter", "mode": "markers", "x": [start] * len(levels), "y": levels, "marker": {"opacity": 0}, "hoverinfo": "skip", "showlegend": False}]
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [start] * len(levels),
+            "y": levels,
+            "marker": {"opacity": 0},
+            "hoverinfo": "skip",
+            "showlegend": False,
+        }
+    ]
 
 
 def _axis(label: str, *, log: bool) -> Spec:
-    axis: Spec = {"title": {"text": _lines(label, 36), "standoff": 8}, "type": "log" if log else "linear", "exponentformat": "power", "automargin": True}
+    axis: Spec = {
+        "title": {"text": _lines(label, 36), "standoff": 8},
+        "type": "log" if log else "linear",
+        "exponentformat": "power",
+        "automargin": True,
+    }
     return axis | ({"nticks": 5, "tickangle": 0} if log else {})
 
 
 def _layout(x_axis: Spec, y_axis: Spec) -> Spec:
     return {
-        "xaxis": x_axis, "yaxis": y_axis, "margin": {"l": 44, "r": 14, "t": 12, "b": 40}, "font": {"size": 13},
-        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "hovermode": "closest", "hoverlabel": {"font": {"size": 13}, "namelength": -1},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}}, "autosize": True,
-    }  # fmt: skip
+        "xaxis": x_axis,
+        "yaxis": y_axis,
+        "margin": {"l": 44, "r": 14, "t": 12, "b": 40},
+        "font": {"size": 13},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hovermode": "closest",
+        "hoverlabel": {"font": {"size": 13}, "namelength": -1},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        "autosize": True,
+    }
 
 
 def _text(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem2 import theorem2
 
@@ -47,7 +47,15 @@ class Entries:
         raise InputError(f"value matrix {kind!r}: expected blocks or diagonal")
 
 
-def attention_loss(setting: Setting, entries: Entries, alpha: Numbers, beta: Numbers, convention: Convention = "exact", *, cap: bool = False) -> Numbers:
+def attention_loss(
+    setting: Setting,
+    entries: Entries,
+    alpha: Numbers,
+    beta: Numbers,
+    convention: Convention = "exact",
+    *,
+    cap: bool = False,
+) -> Numbers:
     """Squared loss (eq 1, eq 3) for every (alpha, beta); `cap` predicts min(prediction, 1), which Figure 7 needs and the text does not say."""
     s, e = setting, entries
     p0, p1, p2, tau, topics, v = s.p0, s.p1, s.p2, s.tau, s.T, s.v
@@ -65,7 +73,10 @@ def attention_loss(setting: Setting, entries: Entries, alpha: Numbers, beta: Num
     inside = beta + alpha * (v - 1)
     z = p1 * inside + p1 * v * (tau - 1) + p2 * v * (topics - tau) + outside
     rest = (1 - outside / z, outside / z)
-    f = [predict(y / z, topic / z, *rest) for y, topic in ((beta * p1, inside * p1), (alpha * p1, inside * p1), (p1, v * p1), (p2, v * p2))]
+    f = [
+        predict(y / z, topic / z, *rest)
+        for y, topic in ((beta * p1, inside * p1), (alpha * p1, inside * p1), (p1, v * p1), (p2, v * p2))
+    ]
     total = f[0] * f[0] + (v - 1) * f[1] * f[1] + v * (tau - 1) * f[2] * f[2] + v * (topics - tau) * f[3] * f[3]
     loss = own * (total - 2 * f[0] + 1) + same * (total - 2 * f[1] + 1) + other * (total - 2 * f[2] + 1)
 
@@ -73,7 +84,10 @@ def attention_loss(setting: Setting, entries: Entries, alpha: Numbers, beta: Num
     if topics > tau:
         z = p2 * inside + p1 * v * tau + p2 * v * (topics - tau - 1) + outside
         rest = (1 - outside / z, outside / z)
-        f = [predict(y / z, topic / z, *rest) for y, topic in ((beta * p2, inside * p2), (alpha * p2, inside * p2), (p1, v * p1), (p2, v * p2))]
+        f = [
+            predict(y / z, topic / z, *rest)
+            for y, topic in ((beta * p2, inside * p2), (alpha * p2, inside * p2), (p1, v * p1), (p2, v * p2))
+        ]
         total = f[0] * f[0] + (v - 1) * f[1] * f[1] + v * tau * f[2] * f[2] + v * (topics - tau - 1) * f[3] * f[3]
         loss = loss + absent * (total - 2 * f[2] + 1)
     if convention == "paper":

@@ -19,8 +19,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Complex, Float, Int
 
-from topicscope.world import MASK, DocumentPrior, Documents, Masked, Masking, TopicModel
-from topicscope.world.batches import infinite_rows, word_counts
+from topicscope.world import MASK, DocumentPrior, Documents, Masked, Masking, TopicModel, infinite_rows, word_counts
 
 NODES, SHORT_NODES = 24, 48
 """Nodes of the contour for documents of 20 words and more, and for shorter ones: 12 digits of the posterior (see the tests)."""
@@ -69,7 +68,9 @@ def bayes_loss(
         evidence[words, shown[words] - 1] -= 1
     mean = posterior_mean(topic_model, prior, evidence, a, e)
     cost = _position_costs(loss, topic_model, masking, mean, shown, row, masked.true)
-    per_document = np.bincount(masked.document, weights=cost, minlength=len(documents)) / np.bincount(masked.document, minlength=len(documents))
+    per_document = np.bincount(masked.document, weights=cost, minlength=len(documents)) / np.bincount(
+        masked.document, minlength=len(documents)
+    )
     return BayesLoss(float(per_document.mean()), float(per_document.std() / math.sqrt(len(documents))), len(documents))
 
 
@@ -86,7 +87,9 @@ def _position_costs(
     q = topic_model.word_given_topic
     v = topic_model.words_per_topic
     word = np.maximum(shown - 1, 0)
-    own = np.where(shown == MASK, 0, masking.p_correct * mean[np.arange(len(mean)), word // v] * q[word // v, word % v])  # P(its own word, shown)
+    own = np.where(
+        shown == MASK, 0, masking.p_correct * mean[np.arange(len(mean)), word // v] * q[word // v, word % v]
+    )  # P(its own word, shown)
     other = np.where(shown == MASK, 1, masking.p_random / topic_model.words)  # P(shown | a replacement)
     spread, bonus = other / (other + own), own / (other + own)
     topic, inside = np.divmod(true - 1, v)
@@ -99,7 +102,9 @@ def _position_costs(
     return cost / topic_model.vocabulary if loss == "squared-mean" else cost
 
 
-def _infinite_loss(loss: str, topic_model: TopicModel, masking: Masking, documents: Documents, own_word: bool) -> BayesLoss:
+def _infinite_loss(
+    loss: str, topic_model: TopicModel, masking: Masking, documents: Documents, own_word: bool
+) -> BayesLoss:
     """An infinite document shows its proportions exactly; what is left is the randomness of the word given the word shown."""
     assert documents.proportions is not None
     total = 0.0
@@ -114,12 +119,18 @@ def _infinite_loss(loss: str, topic_model: TopicModel, masking: Masking, documen
     return BayesLoss(mean / topic_model.vocabulary if loss == "squared-mean" else mean, 0.0, len(documents))
 
 
-def posterior_mean(topic_model: TopicModel, prior: DocumentPrior, evidence: Float[np.ndarray, "R Tv"], a: float, e: float) -> Float[np.ndarray, "R T"]:
+def posterior_mean(
+    topic_model: TopicModel, prior: DocumentPrior, evidence: Float[np.ndarray, "R Tv"], a: float, e: float
+) -> Float[np.ndarray, "R T"]:
     """E[theta | counts of the words seen], each seen with probability a theta_t q_w + e."""
     by_topic = evidence.reshape(len(evidence), topic_model.topics, topic_model.words_per_topic)
     q = topic_model.word_given_topic
     if topic_model.uniform:  # only the counts of topics matter: the words of a topic become one
-        by_topic, q, e = by_topic.sum(2, keepdims=True), np.ones((topic_model.topics, 1)), e * topic_model.words_per_topic
+        by_topic, q, e = (
+            by_topic.sum(2, keepdims=True),
+            np.ones((topic_model.topics, 1)),
+            e * topic_model.words_per_topic,
+        )
     result = np.empty((len(by_topic), topic_model.topics))
     order = np.argsort(by_topic.sum((1, 2)))  # alike lengths together, so that one contour serves a slice
     for start in range(0, len(order), ROWS_AT_A_TIME):
@@ -133,7 +144,9 @@ def posterior_mean(topic_model: TopicModel, prior: DocumentPrior, evidence: Floa
     return result
 
 
-def _dirichlet_mean(counts: Float[np.ndarray, "R T w"], q: Float[np.ndarray, "T w"], alpha: float, a: float, e: float) -> Float[np.ndarray, "R T"]:
+def _dirichlet_mean(
+    counts: Float[np.ndarray, "R T w"], q: Float[np.ndarray, "T w"], alpha: float, a: float, e: float
+) -> Float[np.ndarray, "R T"]:
     rows, topics, _ = counts.shape
     per_topic = counts.sum(2).astype(int)
     if e == 0:
@@ -156,7 +169,9 @@ def _dirichlet_mean(counts: Float[np.ndarray, "R T w"], q: Float[np.ndarray, "T 
             which = table_of.reshape(rows, topics)[:, t]
             factor, ratio = table[0][which], table[1][which]
         else:
-            factor, ratio = _at_nodes(_log_products(counts[:, t], e / (a * q[t])), per_topic[:, t], alpha, saddle, powers)
+            factor, ratio = _at_nodes(
+                _log_products(counts[:, t], e / (a * q[t])), per_topic[:, t], alpha, saddle, powers
+            )
         node *= factor
         ratios.append(ratio)
     evidence = node.sum(1).real
@@ -164,7 +179,11 @@ def _dirichlet_mean(counts: Float[np.ndarray, "R T w"], q: Float[np.ndarray, "T 
 
 
 def _at_nodes(
-    log_coefficients: Float[np.ndarray, "n m"], count: Int[np.ndarray, " n"], alpha: float, saddle: float, powers: Complex[np.ndarray, "M Q"]
+    log_coefficients: Float[np.ndarray, "n m"],
+    count: Int[np.ndarray, " n"],
+    alpha: float,
+    saddle: float,
+    powers: Complex[np.ndarray, "M Q"],
 ) -> tuple[Complex[np.ndarray, "n Q"], Complex[np.ndarray, "n Q"]]:
     """sum_m a_m (alpha)_m s^-m at the nodes, and by which ratio one more theta_t changes it. Rows are scaled by their term m = n."""
     m = np.arange(log_coefficients.shape[1] + 1)
@@ -182,7 +201,9 @@ def _log_binomials(count: Int[np.ndarray, " n"], log_shift: float) -> Float[np.n
     left = count[:, None] - m
     inside = left >= 0
     left = np.maximum(left, 0)
-    return np.where(inside, log_factorial[count][:, None] - log_factorial[m] - log_factorial[left] + left * log_shift, -np.inf)
+    return np.where(
+        inside, log_factorial[count][:, None] - log_factorial[m] - log_factorial[left] + left * log_shift, -np.inf
+    )
 
 
 def _log_products(counts: Float[np.ndarray, "R w"], shift: Float[np.ndarray, " w"]) -> Float[np.ndarray, "R m"]:
@@ -214,7 +235,9 @@ def _mixture_mean(
     return (weight / weight.sum(1, keepdims=True)) @ given
 
 
-def _subset_mean(counts: Float[np.ndarray, "R T w"], q: Float[np.ndarray, "T w"], tau: int, a: float, e: float) -> Float[np.ndarray, "R T"]:
+def _subset_mean(
+    counts: Float[np.ndarray, "R T w"], q: Float[np.ndarray, "T w"], tau: int, a: float, e: float
+) -> Float[np.ndarray, "R T"]:
     """P(t in S | counts) / tau = r_t e_(tau-1)(r without t) / e_tau(r) / tau, with elementary symmetric polynomials in logarithms."""
     rows, topics, _ = counts.shape
     if e == 0:  # a topic that was seen is there for certain

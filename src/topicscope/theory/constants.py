@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 from topicscope.world import Masking, TopicModel
 
 
@@ -19,9 +19,13 @@ class Constants:
     @classmethod
     def of(cls, topic_model: TopicModel, masking: Masking) -> Constants:
         if not topic_model.uniform:
-            raise InputError("the closed forms assume equally probable words in a topic; leave topic_model.word_probabilities out")
+            raise InputError(
+                "the closed forms assume equally probable words in a topic; leave topic_model.word_probabilities out"
+            )
         if masking.p_mask_word <= 1e-12:
-            raise InputError(f"p_correct + p_random = {masking.p_correct + masking.p_random:g} leaves no [MASK]; the closed forms need less than 1")
+            raise InputError(
+                f"p_correct + p_random = {masking.p_correct + masking.p_random:g} leaves no [MASK]; the closed forms need less than 1"
+            )
         c1 = masking.p_random / (masking.p_mask_word * masking.k * topic_model.words)
         c2 = 1 / (masking.p_mask_word * masking.p_mask) - 1
         return cls(c1, c2, 1 / masking.k)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.world.batches import Rows
+from topicscope.world import Rows
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class UniformOptimum:
     objective: float  # with it
 
 
-def uniform_optimum(batches: Iterable[Rows], *, ridge: float = 0.0, bias: Float[np.ndarray, " V"] | None = None, free_bias: bool = False) -> UniformOptimum:
+def uniform_optimum(
+    batches: Iterable[Rows], *, ridge: float = 0.0, bias: Float[np.ndarray, " V"] | None = None, free_bias: bool = False
+) -> UniformOptimum:
     """Least squares over batches made with `uniform=True`. `bias` fixes c (default 0); `free_bias` fits it, without penalty.
 
     The loss is the sum over outputs. For 'squared-mean' give V * ridge and divide both results by V.
@@ -34,7 +36,12 @@ def uniform_optimum(batches: Iterable[Rows], *, ridge: float = 0.0, bias: Float[
     shown, wanted, spread, sizes = [], [], 0.0, []
     for rows in batches:
         documents, vocabulary = rows.context.shape
-        y = np.bincount(rows.target, weights=rows.target_weight, minlength=documents * vocabulary).reshape(documents, vocabulary) * documents
+        y = (
+            np.bincount(rows.target, weights=rows.target_weight, minlength=documents * vocabulary).reshape(
+                documents, vocabulary
+            )
+            * documents
+        )
         shown.append(rows.context.astype(float))
         wanted.append(y)
         spread += float((1 - (y**2).sum(1)).sum())

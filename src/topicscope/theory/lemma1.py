@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 from topicscope.theory.constants import Constants
 from topicscope.world import Masking, TopicModel
 
@@ -33,14 +33,21 @@ def targets(topic_model: TopicModel, masking: Masking) -> tuple[Float[np.ndarray
     return column, own * c.c3
 
 
-def fit_family(matrix: Float[np.ndarray, "V V"], topic_model: TopicModel, masking: Masking, column: Float[np.ndarray, " V"] | None = None) -> Membership:
+def fit_family(
+    matrix: Float[np.ndarray, "V V"],
+    topic_model: TopicModel,
+    masking: Masking,
+    column: Float[np.ndarray, " V"] | None = None,
+) -> Membership:
     """Membership test. For each row the T + 1 conditions are linear in one unknown u_i, fitted by least squares.
 
     `column` replaces Lemma 1's constants of the [MASK] column (Theorem 1 has zeros there).
     """
     vocabulary, topics, v = topic_model.vocabulary, topic_model.topics, topic_model.words_per_topic
     if matrix.shape != (vocabulary, vocabulary):
-        raise InputError(f"the matrix has shape {matrix.shape}; expected ({vocabulary}, {vocabulary}): topics * words_per_topic + 1")
+        raise InputError(
+            f"the matrix has shape {matrix.shape}; expected ({vocabulary}, {vocabulary}): topics * words_per_topic + 1"
+        )
     c2 = Constants.of(topic_model, masking).c2
     default, sums = targets(topic_model, masking)
     first = matrix[:, 0] - (default if column is None else column)  # = -c2 u
@@ -51,7 +58,12 @@ def fit_family(matrix: Float[np.ndarray, "V V"], topic_model: TopicModel, maskin
 
 
 def random_member(
-    topic_model: TopicModel, masking: Masking, rng: np.random.Generator, *, u: Float[np.ndarray, " V"] | None = None, scale: float = 0.1
+    topic_model: TopicModel,
+    masking: Masking,
+    rng: np.random.Generator,
+    *,
+    u: Float[np.ndarray, " V"] | None = None,
+    scale: float = 0.1,
 ) -> Float[np.ndarray, "V V"]:
     """A matrix of the family: random entries, moved in each topic so that they sum to what they have to."""
     vocabulary, topics, v = topic_model.vocabulary, topic_model.topics, topic_model.words_per_topic

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from topicscope.ground import one_thread
 from topicscope.theory.attention_loss import Convention, Entries, ValueMatrix, attention_loss
 from topicscope.theory.setting import Setting
-from topicscope.threads import one_thread
 
 SMALLEST, LARGEST = 1e-9, 1e12
 """Range of alpha and beta that is searched."""
@@ -38,7 +38,9 @@ class Optimum:
 
 
 @one_thread()
-def best_attention(setting: Setting, kind: ValueMatrix, convention: Convention = "exact", *, cap: bool = False) -> Optimum:
+def best_attention(
+    setting: Setting, kind: ValueMatrix, convention: Convention = "exact", *, cap: bool = False
+) -> Optimum:
     """Minimise `attention_loss` over alpha and beta."""
     from scipy.optimize import minimize  # a quarter of a second that training does not need
 
@@ -62,7 +64,14 @@ def best_attention(setting: Setting, kind: ValueMatrix, convention: Convention =
         grid = np.where(np.eye(97, dtype=bool), grid, np.inf)
 
     def descend(start: np.ndarray) -> tuple[float, np.ndarray]:
-        found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=[(low, high)] * 2, options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12})
+        found = minimize(
+            value,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(low, high)] * 2,
+            options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12},
+        )
         return min(((value(point)[0], point) for point in (start, found.x)), key=lambda pair: pair[0])
 
     def look_along(point: np.ndarray) -> np.ndarray:

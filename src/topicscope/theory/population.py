@@ -8,21 +8,29 @@ C(T, tau) documents, all words shown, all true words. Both are differentiable.
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from topicscope.theory.setting import Setting
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 def population_loss(
-    setting: Setting, matrix: Float[Tensor, "V V"], alpha: float = 1.0, beta: float = 1.0, bias: Float[Tensor, " V"] | None = None
+    setting: Setting,
+    matrix: Float[Tensor, "V V"],
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    bias: Float[Tensor, " V"] | None = None,
 ) -> Float[Tensor, ""]:
     """E over documents, masks and words of |W y + b - e_w|^2 under the 'exact' convention; alpha = beta = 1 is uniform attention.
 
     A bias adds b to every prediction: since attention sums to 1 it is the same as adding b to every column of W.
     """
+    import torch
+
     s = setting
     if bias is not None:
         matrix = matrix + bias[:, None]
@@ -33,7 +41,9 @@ def population_loss(
     by_topic = columns.reshape(len(matrix), topics, v).sum(2)
     whole = by_topic.sum(1)
     square, topic_square, whole_square = columns.square().sum(), by_topic.square().sum(), whole.square().sum()
-    cross = (whole_square - topic_square) / (topics - 1) if topics > 1 else torch.zeros_like(whole_square)  # sum_s W_s . (mean other topic)
+    cross = (
+        (whole_square - topic_square) / (topics - 1) if topics > 1 else torch.zeros_like(whole_square)
+    )  # sum_s W_s . (mean other topic)
     with_mask, mask_square = w0 @ whole, w0.square().sum()
     inner = matrix[1:, 1:]
     trace, total = inner.diagonal().sum(), inner.sum()
@@ -46,10 +56,19 @@ def population_loss(
         """E|W (e e_j + topic 1_s + document 1_S + everywhere 1 + mask e_0)|^2 for a word j of topic s, in the document or not (`own`)."""
         topic_document = (topic_square / topics if own else 0) + (tau - 1 if own else tau) * cross / topics
         document_square = tau * topic_square / topics + tau * (tau - 1) * cross / topics
-        result = e**2 * square / words + topic**2 * topic_square / topics + document**2 * document_square + everywhere**2 * whole_square
+        result = (
+            e**2 * square / words
+            + topic**2 * topic_square / topics
+            + document**2 * document_square
+            + everywhere**2 * whole_square
+        )
         result = result + 2 * e * topic * topic_square / words + 2 * (e / v + topic) * document * topic_document
         result = result + 2 * (e / words + topic / topics + document * tau / topics) * everywhere * whole_square
-        return result + mask**2 * mask_square + 2 * mask * (e / words + topic / topics + document * tau / topics + everywhere) * with_mask
+        return (
+            result
+            + mask**2 * mask_square
+            + 2 * mask * (e / words + topic / topics + document * tau / topics + everywhere) * with_mask
+        )
 
     def linear(e: float, topic: float, document: float, everywhere: float, mask: float, relation: str) -> Tensor:
         """E (W y)_w for the true word w, which is j itself, another word of its topic, or a word of another topic of the document."""
@@ -78,9 +97,15 @@ def population_loss(
 
 
 def enumerated_loss(
-    setting: Setting, matrix: Float[Tensor, "V V"], alpha: float = 1.0, beta: float = 1.0, bias: Float[Tensor, " V"] | None = None
+    setting: Setting,
+    matrix: Float[Tensor, "V V"],
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    bias: Float[Tensor, " V"] | None = None,
 ) -> Float[Tensor, ""]:
     """The same by the definition: every document, every word shown, every true word."""
+    import torch
+
     s = setting
     topic = torch.from_numpy(s.topic_model.topic_of_word)
     words, size = s.T * s.v, s.T * s.v + 1

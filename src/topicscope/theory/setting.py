@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 from topicscope.theory.constants import Constants
 from topicscope.world import Masking, TopicModel
 
@@ -28,14 +28,22 @@ class Setting:
 
     @classmethod
     def of(
-        cls, topics: int = 10, words_per_topic: int = 10, topics_per_document: int = 3, p_mask: float = 0.15, p_correct: float = 0.1, p_random: float = 0.1
+        cls,
+        topics: int = 10,
+        words_per_topic: int = 10,
+        topics_per_document: int = 3,
+        p_mask: float = 0.15,
+        p_correct: float = 0.1,
+        p_random: float = 0.1,
     ) -> Setting:
         """From plain numbers; each probability must be inside (0, 1), as the theorems assume."""
         for name, p in (("p_mask", p_mask), ("p_correct", p_correct), ("p_random", p_random)):
             if not 0 < p < 1:
                 raise InputError(f"{name} = {p:g}: expected a probability strictly between 0 and 1")
         if p_correct + p_random >= 1:
-            raise InputError(f"p_correct + p_random = {p_correct + p_random:g}: expected less than 1, so that [MASK] is shown at all")
+            raise InputError(
+                f"p_correct + p_random = {p_correct + p_random:g}: expected less than 1, so that [MASK] is shown at all"
+            )
         for name, number in (("topics", topics), ("words_per_topic", words_per_topic)):
             if number < 1:
                 raise InputError(f"{name} = {number}: expected at least 1")

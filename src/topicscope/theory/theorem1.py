@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 from topicscope.theory.constants import Constants
 from topicscope.theory.lemma1 import Membership, fit_family
 from topicscope.world import Masking, TopicModel
@@ -24,7 +24,9 @@ def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
 def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, masking: Masking) -> Membership:
     """Membership test of a trained embedding: is W_E'W_E in the family, and if not, by how much?"""
     if embedding.ndim != 2 or embedding.shape[1] != topic_model.vocabulary:
-        raise InputError(f"the embedding has shape {embedding.shape}; expected (dim, {topic_model.vocabulary}): a column a word")
+        raise InputError(
+            f"the embedding has shape {embedding.shape}; expected (dim, {topic_model.vocabulary}): a column a word"
+        )
     return fit_family(embedding.T @ embedding, topic_model, masking, column=np.zeros(topic_model.vocabulary))
 
 
@@ -35,7 +37,9 @@ def identity_member(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
     return gram
 
 
-def member(topic_model: TopicModel, masking: Masking, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None) -> Float[np.ndarray, "V V"]:
+def member(
+    topic_model: TopicModel, masking: Masking, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None
+) -> Float[np.ndarray, "V V"]:
     """A realisable E (symmetric, positive semi-definite), for any u >= 0 and any positive semi-definite `inner`:
 
     E = u z z' + c3 blocks(1/v) + C inner C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums over topics vanish.
@@ -64,5 +68,7 @@ def embedding_of(gram: Float[np.ndarray, "V V"]) -> Float[np.ndarray, "V V"]:
     """W_E with W_E'W_E = E."""
     values, vectors = np.linalg.eigh(gram)
     if values.min() < -1e-9 * max(1.0, values.max()):
-        raise InputError(f"E has the eigenvalue {values.min():.3g}; expected none below 0, or no embedding has it as its Gram matrix")
+        raise InputError(
+            f"E has the eigenvalue {values.min():.3g}; expected none below 0, or no embedding has it as its Gram matrix"
+        )
     return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T

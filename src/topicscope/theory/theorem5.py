@@ -11,7 +11,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 from topicscope.theory.constants import Constants
 from topicscope.theory.setting import Setting
 from topicscope.world import Masking, TopicModel
@@ -34,7 +34,9 @@ def lambdas(setting: Setting) -> tuple[float, float, float]:
     noise = m.p_mask * m.p_random
     gap = math.sqrt(v - 1) - 2 + (1 - m.p_correct) * m.p_mask
     if gap <= 0:
-        raise InputError(f"words_per_topic = {v}: Theorem 5's lambda4 needs sqrt(v - 1) > 2 - (1 - p_c) p_m; choose a larger v (10 suffices)")
+        raise InputError(
+            f"words_per_topic = {v}: Theorem 5's lambda4 needs sqrt(v - 1) > 2 - (1 - p_c) p_m; choose a larger v (10 suffices)"
+        )
     lambda4 = v * m.k / gap * (1 - m.p_mask_word * m.p_mask) / noise
     return v * (m.k + noise) / 100, lambda4, 1 / ((v - 1) * m.k)
 

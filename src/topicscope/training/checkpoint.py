@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 
-from topicscope.errors import InputError
-from topicscope.runs import read_tensors, write_tensors
+from topicscope.ground import InputError, read_tensors, write_tensors
 from topicscope.training.config import RunConfig
 from topicscope.training.ensemble import Ensemble
 
@@ -36,7 +35,11 @@ def save(path: Path, ensemble: Ensemble) -> None:
         members.append({"dev": list(member.dev.items()), "status": member.status, "end": member.end})
         if member.weights is not None:
             tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
-    note = {"step": str(ensemble.step), "members": json.dumps(members), "fingerprint": fingerprint([m.config for m in ensemble.members])}
+    note = {
+        "step": str(ensemble.step),
+        "members": json.dumps(members),
+        "fingerprint": fingerprint([m.config for m in ensemble.members]),
+    }
     write_tensors(path, tensors, note)
 
 
@@ -47,12 +50,20 @@ def load(path: Path, ensemble: Ensemble) -> None:
         with safe_open(path, "np") as stream:
             note = stream.metadata() or {}
         if note["fingerprint"] != fingerprint([m.config for m in ensemble.members]):
-            raise InputError(f"{path} belongs to a run with another config; resume with that config (leave the other options out), or {ADVICE}")
+            raise InputError(
+                f"{path} belongs to a run with another config; resume with that config (leave the other options out), or {ADVICE}"
+            )
         ensemble.step = int(note["step"])
         for i, block in enumerate(ensemble.weights.blocks):
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
         prefix = "optimiser."
-        ensemble.optimiser.load({name.removeprefix(prefix): torch.from_numpy(value) for name, value in tensors.items() if name.startswith(prefix)})
+        ensemble.optimiser.load(
+            {
+                name.removeprefix(prefix): torch.from_numpy(value)
+                for name, value in tensors.items()
+                if name.startswith(prefix)
+            }
+        )
         ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
         ensemble.tracker.past_norms = tensors["past_norms"]
         ensemble.first_loss = tensors["first_loss"]
@@ -60,9 +71,15 @@ def load(path: Path, ensemble: Ensemble) -> None:
             member = ensemble.members[e]
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
             member.status, member.end = stored["status"], stored["end"]
-            kept = {name.split(".", 2)[2]: np.array(value) for name, value in tensors.items() if name.startswith(f"member.{e}.")}
+            kept = {
+                name.split(".", 2)[2]: np.array(value)
+                for name, value in tensors.items()
+                if name.startswith(f"member.{e}.")
+            }
             member.weights = kept or None
     except InputError:
         raise
     except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
-        raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ADVICE}") from None
+        raise InputError(
+            f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ADVICE}"
+        ) from None

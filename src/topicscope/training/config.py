@@ -12,10 +12,8 @@ import pydantic
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-from topicscope.errors import InputError, nearest, validated
-from topicscope.model import PARTS, ModelConfig, Objective
-from topicscope.model.parts import ATTENTION_PARTS
-from topicscope.settings import STRICT, log_steps
+from topicscope.ground import STRICT, InputError, log_steps, nearest, validated
+from topicscope.model import ATTENTION_PARTS, PARTS, ModelConfig, Objective
 from topicscope.world import DocumentPrior, Masking, TopicModel
 
 Decay = Annotated[float, Field(ge=0, lt=1)]
@@ -104,7 +102,9 @@ def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -
     if name == "joint":
         return Schedule()
     if not attention or not others:
-        raise InputError(f"schedule {name!r} needs a trained key or query and another trained part; trained here: {', '.join(trained) or 'nothing'}")
+        raise InputError(
+            f"schedule {name!r} needs a trained key or query and another trained part; trained here: {', '.join(trained) or 'nothing'}"
+        )
     if name == "two-stage":
         return Schedule([Phase(others, max(1, steps // 2)), Phase(attention)])
     if name == "alternating":
@@ -146,10 +146,15 @@ class RunConfig:
         trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
         if not trained:
             raise ValueError("every part of the model is frozen; let at least one be 'trained'")
-        named = [*(self.objective.l2 if isinstance(self.objective.l2, dict) else ()), *(part for phase in self.schedule.phases for part in phase.parts)]
+        named = [
+            *(self.objective.l2 if isinstance(self.objective.l2, dict) else ()),
+            *(part for phase in self.schedule.phases for part in phase.parts),
+        ]
         for part in named:
             if part not in trained:
-                raise ValueError(f"part {part!r} is not trained in this model, so neither L2 nor a schedule can name it; trained: {', '.join(trained)}")
+                raise ValueError(
+                    f"part {part!r} is not trained in this model, so neither L2 nor a schedule can name it; trained: {', '.join(trained)}"
+                )
         if isinstance(self.snapshots, list) and max(self.snapshots, default=0) > self.total_steps:
             raise ValueError(f"snapshots: step {max(self.snapshots)} is after the last of {self.total_steps} steps")
         if self.patience is not None and self.evaluate_every is None:
@@ -182,7 +187,9 @@ def build_config(settings: dict[str, Any], schedule: str | None = None) -> RunCo
     """A config from nested settings; `schedule` may name one ('joint', 'two-stage', 'alternating')."""
     version = settings.get("version", VERSION)
     if version != VERSION:  # first, since another version may have other keys
-        raise InputError(f"config version {version!r}: this topicscope reads version {VERSION}; use the topicscope that wrote it, or write the config anew")
+        raise InputError(
+            f"config version {version!r}: this topicscope reads version {VERSION}; use the topicscope that wrote it, or write the config anew"
+        )
     config = validated(ADAPTER, settings)
     assert isinstance(config, RunConfig)
     if schedule is not None:

@@ -7,10 +7,9 @@ import dataclasses
 import numpy as np
 from jaxtyping import Int
 
+from topicscope.ground import Stream, generator
 from topicscope.training.config import RunConfig
-from topicscope.world import Documents, Masked, read_documents
-from topicscope.world.batches import Rows, infinite_rows, masked_rows, word_counts
-from topicscope.world.streams import Stream, generator
+from topicscope.world import Documents, Masked, Rows, infinite_rows, masked_rows, read_documents, word_counts
 
 BLOCK = 50
 """Steps whose batches are prepared together; checkpoints fall on multiples of it."""
@@ -37,7 +36,11 @@ class RunData:
         if file is not None:
             documents = read_documents(file, config.topic_model)
             cut = slice(0, count)  # at most so many; a shorter file is used whole
-            return dataclasses.replace(documents, words=documents.words[cut] if documents.words is not None else None, lengths=documents.lengths[cut])
+            return dataclasses.replace(
+                documents,
+                words=documents.words[cut] if documents.words is not None else None,
+                lengths=documents.lengths[cut],
+            )
         return config.documents.sample(config.topic_model, count, generator(config.seed, stream))
 
     def _mask_all(self, documents: Documents, stream: Stream) -> Masked | None:
@@ -82,10 +85,21 @@ class RunData:
         return dev_rows(self.config, self.dev, self.dev_masked, **self.layout)
 
 
-def dev_rows(config: RunConfig, dev: Documents, masked: Masked | None, *, uniform: bool, hide_masked: bool, batch: int = DEV_BATCH) -> list[Rows]:
+def dev_rows(
+    config: RunConfig,
+    dev: Documents,
+    masked: Masked | None,
+    *,
+    uniform: bool,
+    hide_masked: bool,
+    batch: int = DEV_BATCH,
+) -> list[Rows]:
     if masked is None or dev.words is None:
         assert dev.proportions is not None
         pieces = [dev.proportions[i : i + batch // 10] for i in range(0, len(dev), batch // 10)]
-        return [infinite_rows(config.topic_model, config.masking, piece, uniform=uniform, hide_masked=hide_masked) for piece in pieces]
+        return [
+            infinite_rows(config.topic_model, config.masking, piece, uniform=uniform, hide_masked=hide_masked)
+            for piece in pieces
+        ]
     counts = word_counts(dev.words, config.topic_model.vocabulary)
     return masked_rows(counts, masked, batch, np.dtype(config.dtype), uniform=uniform, hide_masked=hide_masked)

@@ -18,14 +18,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.errors import InputError
-from topicscope.model import Weights, collapsed_loss, loss_and_gradient
-from topicscope.model.weights import initial
+from topicscope.ground import InputError
+from topicscope.model import Weights, collapsed_loss, initial, loss_and_gradient
 from topicscope.training.config import RunConfig
 from topicscope.training.data import BLOCK, RunData
 from topicscope.training.optimiser import EnsembleOptimiser
 from topicscope.training.track import Tracker
-from topicscope.world.batches import Batch, Rows, stack
+from topicscope.world import Batch, Rows, stack
 
 
 @dataclass
@@ -73,7 +72,10 @@ class Ensemble:
         self.config = config = self.members[0].config
         self.device = resolve_device(config.device, len(configs))
         self.dtype = getattr(torch, config.dtype)
-        drawn = {seed: RunData(member.config) for seed, member in {member.config.seed: member for member in self.members}.items()}
+        drawn = {
+            seed: RunData(member.config)
+            for seed, member in {member.config.seed: member for member in self.members}.items()
+        }
         self.data = [drawn[member.config.seed] for member in self.members]  # lr and initial scale have no part in it
         vocabulary = config.topic_model.vocabulary
         trained = tuple(config.model.trained_shapes(vocabulary))
@@ -166,7 +168,9 @@ class Ensemble:
 
     def state(self) -> State:
         """Copies of the weights and of what the optimiser remembers."""
-        return [block.clone() for block in self.weights.blocks], {name: value.clone() for name, value in self.optimiser.state().items()}
+        return [block.clone() for block in self.weights.blocks], {
+            name: value.clone() for name, value in self.optimiser.state().items()
+        }
 
     def restore(self, state: State) -> None:
         for block, old in zip(self.weights.blocks, state[0], strict=True):
@@ -182,7 +186,14 @@ class Ensemble:
         self.optimiser.step(active)
         self.step += 1
 
-    def retire_diverged(self, start: int, table: Float[np.ndarray, "S M E"], before: State, earlier: list[Tensor] | None, batches: list[Any]) -> None:
+    def retire_diverged(
+        self,
+        start: int,
+        table: Float[np.ndarray, "S M E"],
+        before: State,
+        earlier: list[Tensor] | None,
+        batches: list[Any],
+    ) -> None:
         """A loss or norm that is not finite, or a loss beyond all measure, ends a model. It keeps the last weights that were sound.
 
         They are found by taking the block's steps again: all that is random in them is named by the step.
@@ -212,7 +223,10 @@ class Ensemble:
         self._keep()
         self.evaluate()
         for e in self.running():
-            finite = all(bool(torch.isfinite(block[e]).all()) for block in self.weights.blocks) and self.step in self.members[e].dev
+            finite = (
+                all(bool(torch.isfinite(block[e]).all()) for block in self.weights.blocks)
+                and self.step in self.members[e].dev
+            )
             self.retire(e, "done" if finite else "diverged", self.step)
         if report is not None:
             report(self.step, self.tracker.rows(), 0)
@@ -225,12 +239,23 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
     first = _shared(configs[0])
     for config in configs[1:]:
         if _shared(config) != first:
-            different = [f.name for f in dataclasses.fields(RunConfig) if getattr(_shared(config), f.name) != getattr(first, f.name)]
-            raise InputError(f"members of an ensemble may differ in seed, optimizer.lr and model.init_scale only; these differ in {', '.join(different)}")
+            different = [
+                f.name
+                for f in dataclasses.fields(RunConfig)
+                if getattr(_shared(config), f.name) != getattr(first, f.name)
+            ]
+            raise InputError(
+                f"members of an ensemble may differ in seed, optimizer.lr and model.init_scale only; these differ in {', '.join(different)}"
+            )
 
 
 def _shared(config: RunConfig) -> RunConfig:
-    return dataclasses.replace(config, seed=0, optimizer=dataclasses.replace(config.optimizer, lr=1.0), model=dataclasses.replace(config.model, init_scale=1.0))
+    return dataclasses.replace(
+        config,
+        seed=0,
+        optimizer=dataclasses.replace(config.optimizer, lr=1.0),
+        model=dataclasses.replace(config.model, init_scale=1.0),
+    )
 
 
 GPU_FROM = 8
@@ -243,5 +268,7 @@ def resolve_device(name: str, models: int = 1) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() and models >= GPU_FROM else "cpu"
     if name == "cuda":
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may sum in another order every time
+        os.environ.setdefault(
+            "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+        )  # without it cuBLAS may sum in another order every time
     return torch.device(name)

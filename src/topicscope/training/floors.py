@@ -37,9 +37,15 @@ def floors(config: RunConfig, data: RunData) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, own_word in (("bayes", True), ("bayes_topics", False)):
         floor = bayes_loss(
-            config.objective.loss, config.topic_model, config.documents, config.masking, dev, masked,
-            hide_masked=config.model.hide_masked, own_word=own_word,
-        )  # fmt: skip
+            config.objective.loss,
+            config.topic_model,
+            config.documents,
+            config.masking,
+            dev,
+            masked,
+            hide_masked=config.model.hide_masked,
+            own_word=own_word,
+        )
         result[name] = dataclasses.asdict(floor)
     if config.objective.loss != "cross-entropy":
         result["least_squares"] = least_squares_floor(config, data)
@@ -59,19 +65,30 @@ def least_squares_floor(config: RunConfig, data: RunData) -> dict[str, Any]:
     elif not isinstance(bias, str):
         fixed = np.full(vocabulary, bias)
     optimum = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias=bias == "trained")
-    return {"loss": optimum.loss * scale, "objective": optimum.objective * scale, "ridge": ridge, "documents": len(data.dev)}
+    return {
+        "loss": optimum.loss * scale,
+        "objective": optimum.objective * scale,
+        "ridge": ridge,
+        "documents": len(data.dev),
+    }
 
 
 def value_ridge(config: RunConfig) -> float:
     """lambda of W_V where W_V itself is the matrix that least squares fits; elsewhere the floor is that without penalty."""
     over_words = config.model.embedding == "one-hot" and config.model.head != "untied"
-    return config.objective.penalties(("value",)).get("value", 0.0) if over_words and config.model.value == "trained" else 0.0
+    return (
+        config.objective.penalties(("value",)).get("value", 0.0)
+        if over_words and config.model.value == "trained"
+        else 0.0
+    )
 
 
 def first_documents(documents: Documents, masked: Masked, count: int) -> tuple[Documents, Masked]:
     assert documents.words is not None
     kept = dataclasses.replace(
-        documents, words=documents.words[:count], lengths=documents.lengths[:count],
+        documents,
+        words=documents.words[:count],
+        lengths=documents.lengths[:count],
         proportions=None if documents.proportions is None else documents.proportions[:count],
-    )  # fmt: skip
+    )
     return kept, masked.take(np.arange(count))

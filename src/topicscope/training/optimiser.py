@@ -36,15 +36,35 @@ class Slice:
                 memory["moment1"], memory["moment2"] = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
                 memory["steps"] = torch.zeros((), dtype=torch.float32, device=self.weights.device)
             adam(
-                [self.weights], [self.gradients], [memory["moment1"]], [memory["moment2"]], [], [memory["steps"]],
-                fused=True, amsgrad=False, beta1=s.betas[0], beta2=s.betas[1], lr=s.lr, weight_decay=0.0, eps=s.eps, maximize=False,
-            )  # fmt: skip
+                [self.weights],
+                [self.gradients],
+                [memory["moment1"]],
+                [memory["moment2"]],
+                [],
+                [memory["steps"]],
+                fused=True,
+                amsgrad=False,
+                beta1=s.betas[0],
+                beta2=s.betas[1],
+                lr=s.lr,
+                weight_decay=0.0,
+                eps=s.eps,
+                maximize=False,
+            )
         else:
             momentum: list[Tensor | None] = [memory.get("momentum")]
             sgd(
-                [self.weights], [self.gradients], momentum,
-                fused=True, weight_decay=0.0, momentum=s.momentum, lr=s.lr, dampening=0.0, nesterov=False, maximize=False,
-            )  # fmt: skip
+                [self.weights],
+                [self.gradients],
+                momentum,
+                fused=True,
+                weight_decay=0.0,
+                momentum=s.momentum,
+                lr=s.lr,
+                dampening=0.0,
+                nesterov=False,
+                maximize=False,
+            )
             if momentum[0] is not None:
                 memory["momentum"] = momentum[0]
 

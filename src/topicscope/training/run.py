@@ -1,4 +1,4 @@
-"""Training from Python: one call, one or many configs, in memory or into run folders.
+"""Training from Python: one call, one or many configs, in memory or into run places.
 
 from topicscope import RunConfig, train
 run = train(RunConfig(steps=500))
@@ -19,11 +19,8 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from topicscope import runs
-from topicscope.errors import InputError
+from topicscope.ground import InputError, files, folders, load_settings, repeatable
 from topicscope.measure import matrix_block_means, relation_masks
-from topicscope.settings import load_settings
-from topicscope.threads import repeatable
 from topicscope.training import checkpoint
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
@@ -50,12 +47,20 @@ class Run:
     metrics: dict[str, np.ndarray]  # a column a figure, a row a step; NaN where a step has no such figure
     weights: dict[str, np.ndarray]
     folder: Path | None = None
-    snapshots: dict[int, dict[str, np.ndarray]] = field(default_factory=dict)  # weights by step, of runs in memory; others have them in files
+    snapshots: dict[int, dict[str, np.ndarray]] = field(
+        default_factory=dict
+    )  # weights by step, of runs in memory; others have them in files
 
 
 @overload
 def train(
-    config: RunConfig, out: str | Path | None = ..., *, resume: bool = ..., force: bool = ..., with_floors: bool = ..., progress: Progress | None = ...
+    config: RunConfig,
+    out: str | Path | None = ...,
+    *,
+    resume: bool = ...,
+    force: bool = ...,
+    with_floors: bool = ...,
+    progress: Progress | None = ...,
 ) -> Run: ...
 @overload
 def train(
@@ -87,38 +92,45 @@ def train(
     total = sum(c.total_steps for c in configs)
     done: list[Run] = []
     with repeatable(), ExitStack() as held:
-        folders: list[Path | None] = [None] * len(configs)
+        places: list[Path | None] = [None] * len(configs)
         if out is not None:
             root = Path(out)
-            runs.check(root, resume=resume, force=force)
+            folders.check(root, resume=resume, force=force)
             RunData(configs[0])  # data files are read before anything is written
-            runs.prepare(root)
-            held.enter_context(runs.lock(root))
-            runs.prepare(root, force=force)
-            folders = [root] if single else [root / f"run-{i:03d}" for i in range(len(configs))]
-            for c, folder in zip(configs, folders, strict=True):
+            folders.prepare(root)
+            held.enter_context(folders.lock(root))
+            folders.prepare(root, force=force)
+            places = [root] if single else [root / f"run-{i:03d}" for i in range(len(configs))]
+            for c, folder in zip(configs, places, strict=True):
                 assert folder is not None
-                runs.claim(folder, c.as_dict())
+                folders.claim(folder, c.as_dict())
             if not single:
-                runs.write_json(root / runs.ENSEMBLE, {"runs": len(configs)})
+                files.write_json(root / folders.ENSEMBLE, {"runs": len(configs)})
         for start in range(0, len(configs), size):
             part = slice(start, start + size)
-            done += _train_together(configs[part], folders[part], resume, with_floors, progress, total)
+            done += _train_together(configs[part], places[part], resume, with_floors, progress, total)
     return done[0] if single else done
 
 
 def _train_together(
-    configs: Sequence[RunConfig], folders: Sequence[Path | None], resume: bool, with_floors: bool, progress: Progress | None, total: int
+    configs: Sequence[RunConfig],
+    places: Sequence[Path | None],
+    resume: bool,
+    with_floors: bool,
+    progress: Progress | None,
+    total: int,
 ) -> list[Run]:
     began = time.perf_counter(), time.process_time()
-    if resume and all(folder is not None and (folder / runs.RESULTS).exists() for folder in folders):
-        finished = [_finished(config, folder) for config, folder in zip(configs, folders, strict=True) if folder is not None]
+    if resume and all(folder is not None and (folder / folders.RESULTS).exists() for folder in places):
+        finished = [
+            _finished(config, folder) for config, folder in zip(configs, places, strict=True) if folder is not None
+        ]
         if progress is not None:
             progress(sum(c.total_steps for c in configs), total, float("nan"))
         return finished
     ensemble = Ensemble(configs)
-    homes = [folders[i] for i in ensemble.order]
-    saved = None if folders[0] is None else folders[0] / runs.CHECKPOINT
+    homes = [places[i] for i in ensemble.order]
+    saved = None if places[0] is None else places[0] / folders.CHECKPOINT
     if resume and saved is not None and saved.exists():
         checkpoint.load(saved, ensemble)
     if saved is not None:
@@ -137,7 +149,12 @@ def _train_together(
                 here = table[:count, :, e]
                 tables[e].append(here)
                 if home is not None:
-                    runs.append_lines(home / runs.METRICS, runs.metric_lines(ensemble.tracker.names, here, start, member.dev, DIGITS[member.config.dtype]))
+                    files.append_lines(
+                        home / folders.METRICS,
+                        folders.metric_lines(
+                            ensemble.tracker.names, here, start, member.dev, DIGITS[member.config.dtype]
+                        ),
+                    )
         if progress is not None and len(table) > 1:
             progress(len(table) * len(configs), total, float(np.nan_to_num(table[-1, 0]).mean()))
 
@@ -156,8 +173,8 @@ def _train_together(
         if home is None:
             kept[e][step] = weights
         else:
-            (home / runs.SNAPSHOTS).mkdir(exist_ok=True)
-            runs.write_tensors(home / runs.SNAPSHOTS / f"step-{step:06d}.safetensors", weights)
+            (home / folders.SNAPSHOTS).mkdir(exist_ok=True)
+            files.write_tensors(home / folders.SNAPSHOTS / f"step-{step:06d}.safetensors", weights)
 
     ensemble.keep = keep
     ensemble.run(report, after_block)
@@ -173,9 +190,9 @@ def _train_together(
         results = summary(ensemble, e, metrics, with_floors)
         assert member.weights is not None
         if home is not None:
-            runs.write_tensors(home / runs.WEIGHTS, member.weights)
-            runs.write_json(home / runs.ENVIRONMENT, runs.environment(device=str(ensemble.device), **seconds))
-            runs.write_json(home / runs.RESULTS, results)
+            files.write_tensors(home / folders.WEIGHTS, member.weights)
+            files.write_json(home / folders.ENVIRONMENT, folders.environment(device=str(ensemble.device), **seconds))
+            files.write_json(home / folders.RESULTS, results)
         result[ensemble.order[e]] = Run(member.config, member.status, results, metrics, member.weights, home, kept[e])
     if saved is not None:
         saved.unlink(missing_ok=True)
@@ -190,22 +207,26 @@ def _lines_until(member: Member) -> int:
 
 def _start_folder(home: Path, member: Member, step: int) -> None:
     if step == 0:
-        (home / runs.METRICS).unlink(missing_ok=True)
-        runs.write_json(home / runs.ENVIRONMENT, runs.environment())
+        (home / folders.METRICS).unlink(missing_ok=True)
+        files.write_json(home / folders.ENVIRONMENT, folders.environment())
     else:
-        runs.truncate_metrics(home / runs.METRICS, step, None if member.end is None else _lines_until(member))
+        folders.truncate_metrics(home / folders.METRICS, step, None if member.end is None else _lines_until(member))
 
 
 def _finished(config: RunConfig, folder: Path) -> Run:
-    stored = runs.read_run(folder)
+    stored = folders.read_run(folder)
     if stored.config != config.as_dict():
-        raise InputError(f"{folder} holds a finished run with another config; choose another folder, or replace it with --force")
+        raise InputError(
+            f"{folder} holds a finished run with another config; choose another folder, or replace it with --force"
+        )
     return Run(config, stored.results["status"], stored.results, stored.metrics, stored.weights, folder)
 
 
-def _metrics(ensemble: Ensemble, member: Member, tables: list[Float[np.ndarray, "S M"]], first: int, home: Path | None) -> dict[str, np.ndarray]:
+def _metrics(
+    ensemble: Ensemble, member: Member, tables: list[Float[np.ndarray, "S M"]], first: int, home: Path | None
+) -> dict[str, np.ndarray]:
     if home is not None and first > 0:  # the steps before the resumption are in the file
-        return runs.read_metrics(home)
+        return folders.read_metrics(home)
     table = np.concatenate(tables) if tables else np.empty((0, len(ensemble.tracker.names)))
     steps = np.arange(len(table), dtype=float)
     metrics = {"step": steps} | {name: table[:, i] for i, name in enumerate(ensemble.tracker.names)}
@@ -233,7 +254,9 @@ def summary(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_flo
         results["gram"] = block_means(topics, member.weights["embedding"].T @ member.weights["embedding"])
     if with_floors and config.floors and member.status != "diverged":
         results["floors"] = floors(config, ensemble.data[e])
-        results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in results["floors"].items()}
+        results["above_floor"] = {
+            name: results["dev_loss"] - floor["loss"] for name, floor in results["floors"].items()
+        }
     return results
 
 
@@ -244,15 +267,22 @@ def as_written(config: RunConfig, value: float) -> float:
 
 def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:
     """Means over words of the same topic, of different topics, and over the diagonal; None where there is no such pair."""
-    means = matrix_block_means(relation_masks(topics, torch.float64), torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1))[0].tolist()
-    return {name: None if np.isnan(mean) else mean for name, mean in zip(("same", "different", "diagonal"), means, strict=True)}
+    means = matrix_block_means(
+        relation_masks(topics, torch.float64), torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1)
+    )[0].tolist()
+    return {
+        name: None if np.isnan(mean) else mean
+        for name, mean in zip(("same", "different", "diagonal"), means, strict=True)
+    }
 
 
 def resume_config(folder: str | Path) -> dict[str, Any]:
     """The settings of the run in a folder, to go on with."""
-    path = Path(folder) / runs.CONFIG
+    path = Path(folder) / folders.CONFIG
     if not path.is_file():
-        raise InputError(f"--resume: {folder} holds no run (no {runs.CONFIG}); leave --resume out to start one there")
+        raise InputError(
+            f"--resume: {folder} holds no run (no {folders.CONFIG}); leave --resume out to start one there"
+        )
     return load_settings(path)
 
 

@@ -8,14 +8,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope import runs
-from topicscope.errors import InputError
-from topicscope.measure import Effect, attention_pair_sums, embedding_effect, matrix_pair_sums
-from topicscope.measure.pairs import PairSums
-from topicscope.settings import load_settings
+from topicscope.ground import InputError, files, folders, load_settings
+from topicscope.measure import Effect, PairSums, attention_pair_sums, embedding_effect, matrix_pair_sums
 from topicscope.training.config import RunConfig, build_config
 from topicscope.training.data import RunData
-from topicscope.world.batches import word_counts
+from topicscope.world import word_counts
 
 DOCUMENTS = 1000
 """Dev documents whose attention is averaged."""
@@ -67,8 +64,10 @@ def sandbox_effects(
 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, dict[str, np.ndarray]]]:
     """The weights that `train --snapshots` kept."""
-    files = sorted((folder / runs.SNAPSHOTS).glob("step-[0-9]*.safetensors"))
-    if not (folder / runs.CONFIG).is_file() or not files:
+    kept = sorted((folder / folders.SNAPSHOTS).glob("step-[0-9]*.safetensors"))
+    if not (folder / folders.CONFIG).is_file() or not kept:
         raise InputError(f"{folder} has no snapshots; train with --snapshots log")
-    config = build_config(load_settings(folder / runs.CONFIG))
-    return config, {int(path.stem.removeprefix("step-")): runs.read_tensors(path, "train again with --force") for path in files}
+    config = build_config(load_settings(folder / folders.CONFIG))
+    return config, {
+        int(path.stem.removeprefix("step-")): files.read_tensors(path, "train again with --force") for path in kept
+    }

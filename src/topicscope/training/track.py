@@ -20,7 +20,9 @@ RELATIONS = ("same", "different", "diagonal")
 class Tracker:
     """Row s describes the weights before step s: their loss on batch s, norms, gradient norms, rotation, and block means."""
 
-    def __init__(self, weights: Weights, model: ModelConfig, topic_model: TopicModel, penalties: dict[str, float]) -> None:
+    def __init__(
+        self, weights: Weights, model: ModelConfig, topic_model: TopicModel, penalties: dict[str, float]
+    ) -> None:
         self.weights, self.penalties, self.topics = weights, penalties, topic_model.topics
         block = weights.blocks[0]
         self.follow_value = "value" in weights.trained
@@ -34,11 +36,19 @@ class Tracker:
         names += [f"gram_{relation}" for relation in RELATIONS] if self.gram else []
         self.names = tuple(names)
         self.index = {name: i for i, name in enumerate(names)}
-        self.masks = relation_masks(topic_model.topic_of_word, block.dtype, block.device) if self.value_over_words else None
+        self.masks = (
+            relation_masks(topic_model.topic_of_word, block.dtype, block.device) if self.value_over_words else None
+        )
         self.table = block.new_full((BLOCK, len(names), weights.models), math.nan)
         # where each step's figures go, sliced once instead of at every step
-        self.norm_slots = [[(pair, row[self.index[f"norm_{part}"] :][:2]) for part, pair in weights.pairs.items()] for row in self.table]
-        self.slots = [{name: row[self.index[name] :][:3] for name in ("value_same", "gram_same") if name in self.index} for row in self.table]
+        self.norm_slots = [
+            [(pair, row[self.index[f"norm_{part}"] :][:2]) for part, pair in weights.pairs.items()]
+            for row in self.table
+        ]
+        self.slots = [
+            {name: row[self.index[name] :][:3] for name in ("value_same", "gram_same") if name in self.index}
+            for row in self.table
+        ]
         self.row = 0
         self.active: list[tuple[str, ...]] = []
         size = weights.parts["value"][0].numel() if self.follow_value else 0
@@ -55,7 +65,9 @@ class Tracker:
             torch.linalg.vector_norm(pair, dim=2, out=slot)
         if self.follow_value:
             now, before = weights.pairs["value"][0], self.history[step % ROTATION_SPAN]
-            torch.sum(before.mul_(now), 1, out=row[self.index["rotation"]])  # |before| |now| cos; made a rotation in `rows`
+            torch.sum(
+                before.mul_(now), 1, out=row[self.index["rotation"]]
+            )  # |before| |now| cos; made a rotation in `rows`
             before.copy_(now)
         if self.masks is not None:
             slots["value_same"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
@@ -78,7 +90,9 @@ class Tracker:
             still = [part not in active for active in self.active]
             table[still, index[f"grad_{part}"]] = math.nan
         if self.penalties:
-            table[:, 1] = table[:, 0] + sum(rate * table[:, index[f"norm_{part}"]] ** 2 for part, rate in self.penalties.items())
+            table[:, 1] = table[:, 0] + sum(
+                rate * table[:, index[f"norm_{part}"]] ** 2 for part, rate in self.penalties.items()
+            )
         self.row, self.active = 0, []
         self.table.fill_(math.nan)
         return table

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
-from torch import Tensor
 
 from topicscope.world.masking import Masked, Masking
 from topicscope.world.topics import MASK, TopicModel
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
 class Batch:
     """Batches of E models side by side; indices point into the flattened leading axes, so that one gather serves all models."""
 
-    context: Float[Tensor, "E B V"]  # log counts of the words that attention sees; their shares where attention is uniform
+    context: Float[
+        Tensor, "E B V"
+    ]  # log counts of the words that attention sees; their shares where attention is uniform
     row_document: Int[Tensor, " E*R"]  # e * B + document
     row_query: Int[Tensor, " E*R"]  # e * V + word shown at the predicted positions
     row_weight: Float[Tensor, "E R 1"]  # sums to 1 over a model's rows
@@ -54,7 +58,7 @@ def context_of(counts: Float[np.ndarray, "B V"], uniform: bool) -> Float[np.ndar
 
 
 def real_type(dtype: torch.dtype) -> np.dtype:
-    return torch.empty(0, dtype=dtype).numpy().dtype
+    return np.dtype(str(dtype).removeprefix("torch."))
 
 
 def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndarray, "D V"]:
@@ -64,11 +68,15 @@ def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndar
     for start in range(0, len(words), slice_size):
         part = words[start : start + slice_size]
         flat = (np.arange(len(part))[:, None] * vocabulary + part)[part >= 0]
-        counts[start : start + slice_size] = np.bincount(flat, minlength=len(part) * vocabulary).reshape(len(part), vocabulary)
+        counts[start : start + slice_size] = np.bincount(flat, minlength=len(part) * vocabulary).reshape(
+            len(part), vocabulary
+        )
     return counts
 
 
-def masked_rows(counts: Float[np.ndarray, "D V"], masked: Masked, batch: int, real: np.dtype, *, uniform: bool, hide_masked: bool) -> list[Rows]:
+def masked_rows(
+    counts: Float[np.ndarray, "D V"], masked: Masked, batch: int, real: np.dtype, *, uniform: bool, hide_masked: bool
+) -> list[Rows]:
     """Split masked documents into batches of `batch` documents. `counts` are those of the words before masking, and are overwritten.
 
     Indices are exact; shares and weights are computed in the type `real`.
@@ -109,12 +117,28 @@ def masked_rows(counts: Float[np.ndarray, "D V"], masked: Masked, batch: int, re
     result = []
     r0 = t0 = 0
     for start, r1, t1 in zip(starts.tolist(), row_edges[1:].tolist(), target_edges[1:].tolist(), strict=True):
-        result.append(Rows(context[start : start + batch], document[r0:r1], query[r0:r1], row_weight[r0:r1], target[t0:t1], weight[t0:t1]))
+        result.append(
+            Rows(
+                context[start : start + batch],
+                document[r0:r1],
+                query[r0:r1],
+                row_weight[r0:r1],
+                target[t0:t1],
+                weight[t0:t1],
+            )
+        )
         r0, t0 = r1, t1
     return result
 
 
-def infinite_rows(topic_model: TopicModel, masking: Masking, proportions: Float[np.ndarray, "B T"], *, uniform: bool, hide_masked: bool) -> Rows:
+def infinite_rows(
+    topic_model: TopicModel,
+    masking: Masking,
+    proportions: Float[np.ndarray, "B T"],
+    *,
+    uniform: bool,
+    hide_masked: bool,
+) -> Rows:
     """The batch of infinite documents (Assumption 1): every expectation over masks taken exactly."""
     documents, words, vocabulary = len(proportions), topic_model.words, topic_model.vocabulary
     p = topic_model.word_distribution(proportions)  # B x Tv
@@ -147,10 +171,14 @@ def infinite_rows(topic_model: TopicModel, masking: Masking, proportions: Float[
 
 def stack(members: Sequence[Rows], dtype: torch.dtype) -> Batch:
     """Put the batches of E models side by side; shorter ones are padded with rows and targets of weight zero."""
+    import torch
+
     real = real_type(dtype)
     if len(members) == 1:
         (m,) = members
-        context, weight, target_weight = (array.astype(real, copy=False) for array in (m.context, m.weight, m.target_weight))
+        context, weight, target_weight = (
+            array.astype(real, copy=False) for array in (m.context, m.weight, m.target_weight)
+        )
         single = (context[None], m.document, m.query, weight[None, :, None], m.target, target_weight)
         return Batch(*map(torch.from_numpy, single))
     models, vocabulary = len(members), members[0].context.shape[1]
@@ -180,14 +208,36 @@ def stack(members: Sequence[Rows], dtype: torch.dtype) -> Batch:
 
 
 def masked_batch(
-    words: Int[np.ndarray, "D N"], masked: Masked, vocabulary: int, dtype: torch.dtype, *, uniform: bool = False, hide_masked: bool = False
+    words: Int[np.ndarray, "D N"],
+    masked: Masked,
+    vocabulary: int,
+    dtype: torch.dtype,
+    *,
+    uniform: bool = False,
+    hide_masked: bool = False,
 ) -> Batch:
     """One model's batch from masked documents, all in one."""
-    return stack(masked_rows(word_counts(words, vocabulary), masked, len(words), real_type(dtype), uniform=uniform, hide_masked=hide_masked), dtype)
+    return stack(
+        masked_rows(
+            word_counts(words, vocabulary),
+            masked,
+            len(words),
+            real_type(dtype),
+            uniform=uniform,
+            hide_masked=hide_masked,
+        ),
+        dtype,
+    )
 
 
 def infinite_batch(
-    topic_model: TopicModel, masking: Masking, proportions: Float[np.ndarray, "B T"], dtype: torch.dtype, *, uniform: bool = False, hide_masked: bool = False
+    topic_model: TopicModel,
+    masking: Masking,
+    proportions: Float[np.ndarray, "B T"],
+    dtype: torch.dtype,
+    *,
+    uniform: bool = False,
+    hide_masked: bool = False,
 ) -> Batch:
     """One model's batch of infinite documents."""
     return stack([infinite_rows(topic_model, masking, proportions, uniform=uniform, hide_masked=hide_masked)], dtype)

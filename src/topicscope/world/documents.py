@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from pydantic import Field, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-from topicscope.errors import InputError
-from topicscope.settings import STRICT
+from topicscope.ground import STRICT, InputError
 from topicscope.world.topics import TopicModel
 
 PADDING = -1
@@ -66,9 +64,13 @@ class DocumentPrior:
         if self.length != "infinite":
             low, high = self.length_range
             if not 1 <= low <= high:
-                raise ValueError(f"length = {self.length}: expected a number of words >= 1, an increasing range, or 'infinite'")
+                raise ValueError(
+                    f"length = {self.length}: expected a number of words >= 1, an increasing range, or 'infinite'"
+                )
         if (self.kind == "given") != (self.proportions is not None):
-            raise ValueError("documents.proportions (a matrix or a .npy or .csv file) goes with kind 'given', and only with it")
+            raise ValueError(
+                "documents.proportions (a matrix or a .npy or .csv file) goes with kind 'given', and only with it"
+            )
         return self
 
     @property
@@ -81,7 +83,9 @@ class DocumentPrior:
     def check(self, topics: int) -> None:
         """What can only be said once the number of topics is known."""
         if self.kind in ("fixed", "infinite") and self.topics_per_document > topics:
-            raise InputError(f"topics_per_document = {self.topics_per_document} is more than topics = {topics}; choose at most {topics}")
+            raise InputError(
+                f"topics_per_document = {self.topics_per_document} is more than topics = {topics}; choose at most {topics}"
+            )
         if self.kind == "given":
             self.given(topics)
 
@@ -93,7 +97,9 @@ class DocumentPrior:
             else as_matrix(self.proportions, "documents.proportions")
         )
         if rows.ndim != 2 or rows.shape[1] != topics or len(rows) == 0:
-            raise InputError(f"documents.proportions has shape {rows.shape}; expected (documents, {topics}), a column a topic")
+            raise InputError(
+                f"documents.proportions has shape {rows.shape}; expected (documents, {topics}), a column a topic"
+            )
         if not (rows >= 0).all() or not np.allclose(rows.sum(1), 1, atol=1e-6):
             raise InputError("documents.proportions: every row must be non-negative and sum to 1")
         return rows / rows.sum(1, keepdims=True)
@@ -105,7 +111,9 @@ class DocumentPrior:
         if self.kind == "given":
             rows = self.given(topics)
             return rows[np.arange(count) % len(rows)]
-        chosen = np.argpartition(rng.random((count, topics)), self.topics_per_document - 1, axis=1)[:, : self.topics_per_document]
+        chosen = np.argpartition(rng.random((count, topics)), self.topics_per_document - 1, axis=1)[
+            :, : self.topics_per_document
+        ]
         proportions = np.zeros((count, topics))
         np.put_along_axis(proportions, chosen, 1 / self.topics_per_document, axis=1)
         return proportions
@@ -132,7 +140,9 @@ def every_document(topic_model: TopicModel, topics_per_document: int) -> Documen
     return Documents(None, np.zeros(len(subsets), dtype=np.int64), proportions)
 
 
-def _sample_words(topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator) -> Int[np.ndarray, "D N"]:
+def _sample_words(
+    topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator
+) -> Int[np.ndarray, "D N"]:
     """Topic by inversion of each document's cumulative proportions, then a word of the topic; all documents at once.
 
     Works through documents in slices so that the temporaries stay in cache.
@@ -162,7 +172,11 @@ def _invert(cumulative: Float[np.ndarray, "D K"], uniform: Float[np.ndarray, "D 
     """For each number of a row, how many of the row's cumulative probabilities it has passed."""
     choices = cumulative.shape[1]
     if choices > 32:  # bisection; below that, one comparison with each threshold is several times faster
-        return torch.searchsorted(torch.from_numpy(cumulative), torch.from_numpy(uniform), right=True, out_int32=True).numpy()
+        import torch
+
+        return torch.searchsorted(
+            torch.from_numpy(cumulative), torch.from_numpy(uniform), right=True, out_int32=True
+        ).numpy()
     passed = np.zeros(uniform.shape, dtype=np.int16)
     for choice in range(choices - 1):
         passed += uniform >= cumulative[:, choice, None]
@@ -184,17 +198,23 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
         if not tokens:
             continue
         if tokens[-1] != "END":
-            raise InputError(f"{path}, line {number}: ends with {tokens[-1]!r}; expected 'END' last (is the file cut off?)")
+            raise InputError(
+                f"{path}, line {number}: ends with {tokens[-1]!r}; expected 'END' last (is the file cut off?)"
+            )
         for token in tokens[:-1]:
             if not token.isascii() or not token.isdigit() or int(token) >= topic_model.words:
-                raise InputError(f"{path}, line {number}: word {token!r} is outside the vocabulary; expected a word id from 0 to {topic_model.words - 1}")
+                raise InputError(
+                    f"{path}, line {number}: word {token!r} is outside the vocabulary; expected a word id from 0 to {topic_model.words - 1}"
+                )
         if len(tokens) == 1:
             raise InputError(f"{path}, line {number}: the document has no words; expected at least one before 'END'")
         lines.append(np.array(tokens[:-1], dtype=np.int32) + 1)
     if not lines:
         raise InputError(f"{path} holds no documents; expected a document a line")
     lengths = np.array([len(line) for line in lines])
-    words = np.full((len(lines), lengths.max()), PADDING, dtype=np.int16 if topic_model.vocabulary < 2**15 else np.int32)
+    words = np.full(
+        (len(lines), lengths.max()), PADDING, dtype=np.int16 if topic_model.vocabulary < 2**15 else np.int32
+    )
     words[np.arange(words.shape[1]) < lengths[:, None]] = np.concatenate(lines)
     return Documents(words, lengths, None)
 
@@ -203,7 +223,9 @@ def write_documents(documents: Documents, path: str | os.PathLike[str]) -> None:
     """Write the authors' text format, which `read_documents` reads."""
     if documents.words is None:
         raise InputError("infinite documents have no words to write; give documents.length a number or a range")
-    lines = (" ".join(map(str, row[:n] - 1)) + " END\n" for row, n in zip(documents.words, documents.lengths, strict=True))
+    lines = (
+        " ".join(map(str, row[:n] - 1)) + " END\n" for row, n in zip(documents.words, documents.lengths, strict=True)
+    )
     temporary = Path(f"{path}.tmp")
     with temporary.open("w", encoding="utf-8") as stream:
         stream.writelines(lines)
@@ -218,9 +240,15 @@ def read_matrix(path: str, name: str) -> Float[np.ndarray, "rows columns"]:
             if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
                 raise ValueError("it holds no array of real numbers")
             return finite(array.astype(float), f"{name}: {path}")
-        rows = [[float(cell) for cell in line.split(",")] for line in Path(path).read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+        rows = [
+            [float(cell) for cell in line.split(",")]
+            for line in Path(path).read_text(encoding="utf-8-sig").splitlines()
+            if line.strip()
+        ]
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{name}: cannot read a matrix from {path}: {error}; expected a .npy or .csv file of numbers") from None
+        raise InputError(
+            f"{name}: cannot read a matrix from {path}: {error}; expected a .npy or .csv file of numbers"
+        ) from None
     return finite(as_matrix(rows, f"{name}: {path}"), f"{name}: {path}")
 
 
@@ -236,5 +264,7 @@ def as_matrix(rows: Any, name: str) -> Float[np.ndarray, "rows columns"]:
     """Rows of equal length as an array."""
     if not rows or len({len(row) for row in rows}) != 1:
         lengths = sorted({len(row) for row in rows})
-        raise InputError(f"{name}: expected rows of equal length, at least one; found {f'rows of {lengths} numbers' if rows else 'none'}")
+        raise InputError(
+            f"{name}: expected rows of equal length, at least one; found {f'rows of {lengths} numbers' if rows else 'none'}"
+        )
     return np.array(rows, dtype=float)

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from topicscope.settings import STRICT
+from topicscope.ground import STRICT
 from topicscope.world.documents import Documents
 from topicscope.world.topics import MASK
 
@@ -89,7 +89,9 @@ class Masking:
         """1 - (1 - p_c) p_m: how often a position shows its own word on purpose."""
         return 1 - (1 - self.p_correct) * self.p_mask
 
-    def draw(self, documents: Documents, words: int, rng: np.random.Generator, rows: Int[np.ndarray, " B"] | None = None) -> Masked:
+    def draw(
+        self, documents: Documents, words: int, rng: np.random.Generator, rows: Int[np.ndarray, " B"] | None = None
+    ) -> Masked:
         """Mask `documents` (or those at `rows`); `words` is Tv, the number of words that a random replacement is drawn from."""
         assert documents.words is not None
         text, lengths = documents.words, documents.lengths

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from pydantic import PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-from topicscope.settings import STRICT
+from topicscope.ground import STRICT
 
 MASK = 0
 """The word that stands for a hidden one."""

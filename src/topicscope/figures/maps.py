@@ -8,17 +8,29 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
+from topicscope.figures.panels import Figure, Map, TableData
 from topicscope.measure import PHASES
-from topicscope.paper.outcome import Figure, Map, TableData
 
 Row = dict[str, Any]
 Axes = dict[str, list[Any]]
 
-PHASE_COLOURS: dict[str, str] = dict(zip(PHASES, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#BDBDBD", "#D55E00"), strict=True))
+PHASE_COLOURS: dict[str, str] = dict(
+    zip(PHASES, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#BDBDBD", "#D55E00"), strict=True)
+)
 MOST_PANELS = 24
 
 
-def map_figure(rows: Sequence[Row], axes: Axes, measure: str, name: str, title: str, *, log: bool = False, across: str = "", up: str = "") -> Figure:
+def map_figure(
+    rows: Sequence[Row],
+    axes: Axes,
+    measure: str,
+    name: str,
+    title: str,
+    *,
+    log: bool = False,
+    across: str = "",
+    up: str = "",
+) -> Figure:
     """`across` and `up` are the axes of the panels; where they are not named, the two longest."""
     chosen_x, chosen_y, rest = layout(axes, across, up)
     words = PHASE_COLOURS if measure == "phase" else None
@@ -34,8 +46,13 @@ def map_figure(rows: Sequence[Row], axes: Axes, measure: str, name: str, title: 
     for facet in itertools.islice(facets, MOST_PANELS):
         cells = [[found.get((*map(str, facet), str(y), str(x)), []) for x in xs] for y in ys]
         z = [[middle(values, words) for values in line] for line in cells]
-        shown = ", ".join(f"{tick(value)}" if isinstance(value, str) else f"{last(axis)} {tick(value)}" for axis, value in zip(rest, facet, strict=True))
-        panels.append(Map(shown, z, [tick(x) for x in xs], [tick(y) for y in ys], last(chosen_x), last(chosen_y), words, log=log))
+        shown = ", ".join(
+            f"{tick(value)}" if isinstance(value, str) else f"{last(axis)} {tick(value)}"
+            for axis, value in zip(rest, facet, strict=True)
+        )
+        panels.append(
+            Map(shown, z, [tick(x) for x in xs], [tick(y) for y in ys], last(chosen_x), last(chosen_y), words, log=log)
+        )
     known = [value for panel in panels for line in panel.z for value in line if value is not None]
     for panel in panels:  # one scale for all panels
         panel.low, panel.high = (min(known), max(known)) if known and words is None else (None, None)
@@ -73,7 +90,9 @@ def phase_table(rows: Sequence[Row], axes: Axes, *, across: str = "", up: str = 
     _, _, rest = layout(axes, across, up)
     lines = []
     for facet in itertools.product(*(axes[axis] for axis in rest)):
-        here = Counter(row.get("phase") for row in rows if all(row[axis] == value for axis, value in zip(rest, facet, strict=True)))
+        here = Counter(
+            row.get("phase") for row in rows if all(row[axis] == value for axis, value in zip(rest, facet, strict=True))
+        )
         if here:
             lines.append([*map(tick, facet), *(str(here[name]) for name in PHASE_COLOURS)])
     return TableData("Points in each phase", [*map(last, rest), *PHASE_COLOURS], lines)

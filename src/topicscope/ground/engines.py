@@ -15,8 +15,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, Protocol, TypeVar
 
-from topicscope.errors import EngineError, InputError
-from topicscope.threads import worker_pool
+from topicscope.ground.errors import EngineError, InputError
+from topicscope.ground.threads import worker_pool
 
 Name = Literal["serial", "local", "ray"]
 NAMES: tuple[Name, ...] = ("serial", "local", "ray")
@@ -32,11 +32,15 @@ Result = TypeVar("Result")
 class Engine(Protocol):
     """`work(common, item)` for every item; yields the item's number and the result, as they come."""
 
-    def __call__(self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]) -> Iterator[tuple[int, Result]]: ...
+    def __call__(
+        self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]
+    ) -> Iterator[tuple[int, Result]]: ...
 
 
 @contextmanager
-def open_engine(name: Name = "serial", *, workers: int | None = None, address: str = "local", gpus: float = 0) -> Iterator[Engine]:
+def open_engine(
+    name: Name = "serial", *, workers: int | None = None, address: str = "local", gpus: float = 0
+) -> Iterator[Engine]:
     """Whatever ends the block ends the engine's processes. `address` (of Ray): local, auto, or HOST[:PORT] of a head; `gpus`: of each Ray task."""
     if name not in NAMES:
         raise InputError(f"engine {name!r}; expected {', '.join(NAMES)}")
@@ -46,13 +50,15 @@ def open_engine(name: Name = "serial", *, workers: int | None = None, address: s
         with Local(workers or os.cpu_count() or 1) as engine:
             yield engine
     else:
-        from topicscope.ray_engine import ray_engine
+        from topicscope.ground.ray_engine import ray_engine
 
         with ray_engine(address, workers, gpus) as engine:
             yield engine
 
 
-def serial(work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
+def serial(
+    work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]
+) -> Iterator[tuple[int, Result]]:
     for number, item in enumerate(items):
         yield number, work(common, item)
 
@@ -82,7 +88,9 @@ class Local:
     def __exit__(self, *error: Any) -> None:
         self.held.__exit__(*error)
 
-    def __call__(self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
+    def __call__(
+        self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]
+    ) -> Iterator[tuple[int, Result]]:
         queue, deaths = list(reversed(range(len(items)))), [0] * len(items)
         while queue:
             running: dict[Future[Result], int] = {}

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicscope import runs
-from topicscope.sweep.grid import Point
-from topicscope.sweep.inputs import inputs
+from topicscope.ground import files
+from topicscope.sweeps.grid import Point
+from topicscope.sweeps.inputs import inputs
 
 RESULT, CURVES, POINTS = "result.json", "curves.npz", "points"
 State = Literal["done", "failed", "missing", "damaged", "changed"]  # changed: what it reads is no longer what it read
@@ -42,11 +42,17 @@ def write(root: Path, point: Point, result: Result) -> None:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     packed = npz(result.curves)
-    about = {"kind": point.kind, "config": point.config, "axes": point.axes, "error": result.error, "measures": result.measures}
+    about = {
+        "kind": point.kind,
+        "config": point.config,
+        "axes": point.axes,
+        "error": result.error,
+        "measures": result.measures,
+    }
     about["inputs"] = inputs(point)
     checked = about | {"curves": hashlib.sha256(packed).hexdigest()}
-    runs.write(temporary / CURVES, packed)
-    runs.write_json(temporary / RESULT, checked | {"digest": digest(checked)})
+    files.write(temporary / CURVES, packed)
+    files.write_json(temporary / RESULT, checked | {"digest": digest(checked)})
     shutil.rmtree(folder, ignore_errors=True)
     temporary.rename(folder)
 
@@ -60,7 +66,11 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Resul
         found = json.loads((folder / RESULT).read_text(encoding="utf-8"))
         packed = (folder / CURVES).read_bytes()
         sealed = {key: value for key, value in found.items() if key != "digest"}
-        if found["digest"] != digest(sealed) or found["curves"] != hashlib.sha256(packed).hexdigest() or found["config"] != point.config:
+        if (
+            found["digest"] != digest(sealed)
+            or found["curves"] != hashlib.sha256(packed).hexdigest()
+            or found["config"] != point.config
+        ):
             return "damaged", None
         if fresh and found["inputs"] != inputs(point):
             return "changed", None
@@ -82,5 +92,7 @@ def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
         for name, array in arrays.items():
             inner = io.BytesIO()
             np.lib.format.write_array(inner, np.ascontiguousarray(array), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), inner.getvalue(), zipfile.ZIP_DEFLATED)
+            archive.writestr(
+                zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), inner.getvalue(), zipfile.ZIP_DEFLATED
+            )
     return buffer.getvalue()

@@ -6,22 +6,26 @@ from typing import Any
 
 import numpy as np
 
+from topicscope.figures.panels import Figure, Heat, Lines, Points, Series, TableData
 from topicscope.language import WordMap
-from topicscope.paper.outcome import Figure, Heat, Lines, Points, Series, TableData
 
 MEASURES = ("cosine", "dot", "attention")
 PAPER = {
     "one": {
-        "bert": ((1.21, 1.19, 1.32), (1.13, 1.15, 1.28), (1.11, 1.13, 1.22)), "albert": ((5.64, 6.29, 1.33), (4.18, 3.74, 1.28), (3.24, 2.93, 1.22)),
-        "bart": ((2.80, 2.67, 1.35), (1.95, 1.92, 1.31), (1.63, 1.62, 1.23)), "electra": ((5.98, 5.37, 2.14), (7.70, 7.35, 2.09), (7.46, 8.08, 1.95)),
+        "bert": ((1.21, 1.19, 1.32), (1.13, 1.15, 1.28), (1.11, 1.13, 1.22)),
+        "albert": ((5.64, 6.29, 1.33), (4.18, 3.74, 1.28), (3.24, 2.93, 1.22)),
+        "bart": ((2.80, 2.67, 1.35), (1.95, 1.92, 1.31), (1.63, 1.62, 1.23)),
+        "electra": ((5.98, 5.37, 2.14), (7.70, 7.35, 2.09), (7.46, 8.08, 1.95)),
         "roberta": ((6.44, 6.81, 1.40), (5.73, 6.31, 1.31), (5.24, 5.30, 1.22)),
     },
     "many": {
-        "bert": ((1.14, 1.04, 1.23), (0.97, 1.05, 1.17), (0.99, 0.93, 1.13)), "albert": ((4.15, 3.06, 1.23), (3.09, 3.04, 1.17), (1.54, 1.44, 1.11)),
-        "bart": ((2.51, 1.76, 1.27), (1.63, 1.12, 1.20), (1.06, 0.85, 1.11)), "electra": ((5.28, 3.99, 1.70), (5.56, 5.57, 1.58), (6.39, 5.61, 1.48)),
+        "bert": ((1.14, 1.04, 1.23), (0.97, 1.05, 1.17), (0.99, 0.93, 1.13)),
+        "albert": ((4.15, 3.06, 1.23), (3.09, 3.04, 1.17), (1.54, 1.44, 1.11)),
+        "bart": ((2.51, 1.76, 1.27), (1.63, 1.12, 1.20), (1.06, 0.85, 1.11)),
+        "electra": ((5.28, 3.99, 1.70), (5.56, 5.57, 1.58), (6.39, 5.61, 1.48)),
         "roberta": ((4.39, 5.01, 1.19), (5.20, 4.25, 1.15), (4.71, 4.15, 1.12)),
     },
-}  # fmt: skip
+}
 """Ratios same / different of cosine, dot and attention at thresholds .0005, .001, .002: Tables 1 and 5."""
 
 
@@ -57,9 +61,14 @@ def records(found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     about = ("model", "variant", "threshold", "topics_per_word", "words", "topics", "embedding", "window")
     effects = [
         {key: row[key] for key in about} | {"measure": measure} | flat(row[measure])
-        for row in found["rows"] for measure in (*MEASURES, "cosine_centred", "dot_centred") if row[measure] is not None
-    ]  # fmt: skip
-    tables = {"effects": effects, **{name: [flat(record) for record in found[name]] for name in ("heads", "topics", "cooccurrence")}}
+        for row in found["rows"]
+        for measure in (*MEASURES, "cosine_centred", "dot_centred")
+        if row[measure] is not None
+    ]
+    tables = {
+        "effects": effects,
+        **{name: [flat(record) for record in found[name]] for name in ("heads", "topics", "cooccurrence")},
+    }
     return {name: table for name, table in tables.items() if table}
 
 
@@ -79,11 +88,31 @@ def flat(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def ratio_table(rows: list[dict[str, Any]]) -> TableData:
     """Table 1: ratios with intervals."""
-    columns = ["model", "weights", "threshold", "topics a word", "words", "cosine ratio", "dot ratio", "attention ratio"]
+    columns = [
+        "model",
+        "weights",
+        "threshold",
+        "topics a word",
+        "words",
+        "cosine ratio",
+        "dot ratio",
+        "attention ratio",
+    ]
     return TableData(
-        "Same topic over different topic, with 95% intervals", columns,
-        [[short(r["model"]), r["variant"], number(r["threshold"]), r["topics_per_word"], str(r["words"]), *(ratio(r[m]) for m in MEASURES)] for r in rows],
-    )  # fmt: skip
+        "Same topic over different topic, with 95% intervals",
+        columns,
+        [
+            [
+                short(r["model"]),
+                r["variant"],
+                number(r["threshold"]),
+                r["topics_per_word"],
+                str(r["words"]),
+                *(ratio(r[m]) for m in MEASURES),
+            ]
+            for r in rows
+        ],
+    )
 
 
 def difference_table(rows: list[dict[str, Any]]) -> TableData:
@@ -106,11 +135,27 @@ def difference_table(rows: list[dict[str, Any]]) -> TableData:
         for m in (*MEASURES, "cosine_centred", "dot_centred"):
             e = r[m]
             if e is not None:
-                equal = "-" if e["matched"] is None else f"{number(e['matched']['difference'])} {span(e['matched']['interval'])}"
+                equal = (
+                    "-"
+                    if e["matched"] is None
+                    else f"{number(e['matched']['difference'])} {span(e['matched']['interval'])}"
+                )
                 cells.append(
-                    [short(r["model"]), r["variant"], number(r["threshold"]), r["topics_per_word"], m.replace("_", " "), number(e["same"], 4),
-                     number(e["different"], 4), number(e["difference"]), span(e["interval"]), span(e["null_interval"]), number(e["p_value"]), equal]
-                )  # fmt: skip
+                    [
+                        short(r["model"]),
+                        r["variant"],
+                        number(r["threshold"]),
+                        r["topics_per_word"],
+                        m.replace("_", " "),
+                        number(e["same"], 4),
+                        number(e["different"], 4),
+                        number(e["difference"]),
+                        span(e["interval"]),
+                        span(e["null_interval"]),
+                        number(e["p_value"]),
+                        equal,
+                    ]
+                )
     return TableData("Every figure with what chance makes of it", columns, cells)
 
 
@@ -121,7 +166,11 @@ def ratio_figure(rows: list[dict[str, Any]]) -> Figure:
     for m in MEASURES:
         series = []
         for key in dict.fromkeys((r["model"], r["variant"]) for r in trained):
-            mine = [r for r in trained if (r["model"], r["variant"]) == key and r[m] is not None and r[m]["ratio"] is not None]
+            mine = [
+                r
+                for r in trained
+                if (r["model"], r["variant"]) == key and r[m] is not None and r[m]["ratio"] is not None
+            ]
             if mine and (key[1] == "trained" or m == "attention"):
                 ends = [r[m]["ratio_interval"] or (r[m]["ratio"],) * 2 for r in mine]
                 name = short(key[0]) + ("" if key[1] == "trained" else ", random weights")
@@ -129,7 +178,13 @@ def ratio_figure(rows: list[dict[str, Any]]) -> Figure:
                 xs, ys = [r["threshold"] for r in mine], [r[m]["ratio"] for r in mine]
                 series.append(Series(name, xs, ys, [e[0] for e in ends], [e[1] for e in ends], group, markers=True))
         panels.append(Lines(m, series, "threshold", "same / different", log_x=True, levels=[(1.0, "no effect")]))
-    return Figure("probe-ratios", "Same topic over different topic", "Ratios of cosine, dot product and attention against the threshold.", panels, columns=3)
+    return Figure(
+        "probe-ratios",
+        "Same topic over different topic",
+        "Ratios of cosine, dot product and attention against the threshold.",
+        panels,
+        columns=3,
+    )
 
 
 def answers(rows: list[dict[str, Any]], heads: list[dict[str, Any]]) -> list[str]:
@@ -151,9 +206,15 @@ def answers(rows: list[dict[str, Any]], heads: list[dict[str, Any]]) -> list[str
             good, bad = ([text for text, ok in checks if ok is wanted] for wanted in (True, False))
             verdict = "yes" if not bad else "no" if not good or not checks[0][1] else "unsure"
             parts.append(f"{name}: {verdict} ({', '.join(good + [f'not {text}' for text in bad])})")
-        mine = [h for h in heads if h["model"] == model and h["ratio"] is not None and h["threshold"] == row["threshold"]]
+        mine = [
+            h for h in heads if h["model"] == model and h["ratio"] is not None and h["threshold"] == row["threshold"]
+        ]
         best = max(mine, key=lambda h: h["ratio"], default=None)
-        where = "" if best is None else f"; strongest head: {best['part']} layer {best['layer']}, head {best['head']} (ratio {ratio(best)})"
+        where = (
+            ""
+            if best is None
+            else f"; strongest head: {best['part']} layer {best['layer']}, head {best['head']} (ratio {ratio(best)})"
+        )
         said.append(f"{short(model)} encodes topics? {'; '.join(parts)}{where}.")
     return said
 
@@ -163,7 +224,11 @@ def head_figures(heads: list[dict[str, Any]]) -> list[Figure]:
     figures: list[Figure] = []
     for model in dict.fromkeys(h["model"] for h in heads):
         mine = [h for h in heads if h["model"] == model]
-        mine = [h for h in mine if (h["threshold"], h["topics_per_word"]) == (mine[0]["threshold"], mine[0]["topics_per_word"])]
+        mine = [
+            h
+            for h in mine
+            if (h["threshold"], h["topics_per_word"]) == (mine[0]["threshold"], mine[0]["topics_per_word"])
+        ]
         panels: list[Any] = []
         for part in dict.fromkeys(h["part"] for h in mine):
             here = [h for h in mine if h["part"] == part]
@@ -171,16 +236,43 @@ def head_figures(heads: list[dict[str, Any]]) -> list[Figure]:
             for h in here:
                 z[h["layer"], h["head"]] = np.nan if h["ratio"] is None else h["ratio"]
             panels.append(Heat(f"{part} attention", z.tolist(), "head", "layer"))
-        figures.append(Figure(f"probe-heads-{len(figures) + 1}", f"{short(model)}: attention ratio of every head", "Heat maps, layers by heads.", panels))
+        figures.append(
+            Figure(
+                f"probe-heads-{len(figures) + 1}",
+                f"{short(model)}: attention ratio of every head",
+                "Heat maps, layers by heads.",
+                panels,
+            )
+        )
     return figures
 
 
 def head_table(heads: list[dict[str, Any]], count: int = 10) -> TableData:
     """The heads that carry topics most."""
-    first = [h for h in heads if h["ratio"] is not None and (h["threshold"], h["topics_per_word"]) == (heads[0]["threshold"], heads[0]["topics_per_word"])]
+    first = [
+        h
+        for h in heads
+        if h["ratio"] is not None
+        and (h["threshold"], h["topics_per_word"]) == (heads[0]["threshold"], heads[0]["topics_per_word"])
+    ]
     best = sorted(first, key=lambda h: -h["ratio"])[:count]
-    rows = [[short(h["model"]), h["part"], str(h["layer"]), str(h["head"]), ratio(h), number(h["same"], 4), number(h["different"], 4)] for h in best]
-    return TableData("Heads that attend to their topic most", ["model", "part", "layer", "head", "ratio (95%)", "same", "different"], rows)
+    rows = [
+        [
+            short(h["model"]),
+            h["part"],
+            str(h["layer"]),
+            str(h["head"]),
+            ratio(h),
+            number(h["same"], 4),
+            number(h["different"], 4),
+        ]
+        for h in best
+    ]
+    return TableData(
+        "Heads that attend to their topic most",
+        ["model", "part", "layer", "head", "ratio (95%)", "same", "different"],
+        rows,
+    )
 
 
 def topic_figures(topics: list[dict[str, Any]], count: int = 8) -> list[Figure]:
@@ -189,42 +281,95 @@ def topic_figures(topics: list[dict[str, Any]], count: int = 8) -> list[Figure]:
     for model in dict.fromkeys(t["model"] for t in topics):
         mine = [t for t in topics if t["model"] == model]
         mine = sorted(
-            (t for t in mine if t["threshold"] == mine[0]["threshold"] and t["topics_per_word"] == mine[0]["topics_per_word"]), key=lambda t: -t["cosine"]
+            (
+                t
+                for t in mine
+                if t["threshold"] == mine[0]["threshold"] and t["topics_per_word"] == mine[0]["topics_per_word"]
+            ),
+            key=lambda t: -t["cosine"],
         )
         shown = mine if len(mine) <= 2 * count else mine[:count] + mine[-count:]
         places = [float(i) for i in range(len(shown))]
         series = [Series("inside the topic", places, [t["cosine"] for t in shown])]
         for name in ("nearest", "farthest"):
             there = [i for i, t in enumerate(shown) if t[name] is not None]
-            series.append(Series(f"to the {name} topic", [float(i) for i in there], [shown[i][f"{name}_cosine"] for i in there]))
+            series.append(
+                Series(f"to the {name} topic", [float(i) for i in there], [shown[i][f"{name}_cosine"] for i in there])
+            )
         panel = Points("mean cosine by topic", [t["name"] for t in shown], series, "cosine")
         figures.append(
-            Figure(f"probe-topics-{len(figures) + 1}", f"{short(model)}: topics", "Mean cosine inside topics and to other topics.", [panel], columns=1)
+            Figure(
+                f"probe-topics-{len(figures) + 1}",
+                f"{short(model)}: topics",
+                "Mean cosine inside topics and to other topics.",
+                [panel],
+                columns=1,
+            )
         )
     return figures
 
 
 def topic_table(topics: list[dict[str, Any]]) -> TableData:
-    first = [t for t in topics if t["threshold"] == topics[0]["threshold"] and t["topics_per_word"] == topics[0]["topics_per_word"]] if topics else []
+    first = (
+        [
+            t
+            for t in topics
+            if t["threshold"] == topics[0]["threshold"] and t["topics_per_word"] == topics[0]["topics_per_word"]
+        ]
+        if topics
+        else []
+    )
     rows = [
-        [short(t["model"]), t["name"], str(t["words"]), number(t["cosine"]), f"{t['nearest']} ({number(t['nearest_cosine'])})",
-         f"{t['farthest']} ({number(t['farthest_cosine'])})"]
+        [
+            short(t["model"]),
+            t["name"],
+            str(t["words"]),
+            number(t["cosine"]),
+            f"{t['nearest']} ({number(t['nearest_cosine'])})",
+            f"{t['farthest']} ({number(t['farthest_cosine'])})",
+        ]
         for t in first
-    ]  # fmt: skip
-    return TableData("Topics: inside, nearest, farthest (mean cosine)", ["model", "topic", "words", "inside", "nearest", "farthest"], rows)
+    ]
+    return TableData(
+        "Topics: inside, nearest, farthest (mean cosine)",
+        ["model", "topic", "words", "inside", "nearest", "farthest"],
+        rows,
+    )
 
 
 def cooccurrence_table(rows: list[dict[str, Any]]) -> TableData:
     """Table 2."""
-    columns = ["model", "threshold", "pairs", "cosine: same topic", "cosine: co-occurring (95%)", "attention: same topic", "attention: co-occurring (95%)"]
+    columns = [
+        "model",
+        "threshold",
+        "pairs",
+        "cosine: same topic",
+        "cosine: co-occurring (95%)",
+        "attention: same topic",
+        "attention: co-occurring (95%)",
+    ]
     cells = [
-        [short(r["model"]), number(r["threshold"]), str(r["pairs"]), *(cell for m in ("cosine", "attention") for cell in
-         (number(r[m]["same_topic"]), f"{number(r[m]['cooccurring'])} {span(r[m]['interval'])}"))]
+        [
+            short(r["model"]),
+            number(r["threshold"]),
+            str(r["pairs"]),
+            *(
+                cell
+                for m in ("cosine", "attention")
+                for cell in (number(r[m]["same_topic"]), f"{number(r[m]['cooccurring'])} {span(r[m]['interval'])}")
+            ),
+        ]
         for r in rows
-    ]  # fmt: skip
+    ]
     return TableData("Pairs of one topic against the pairs that stand together most often", columns, cells)
 
 
 def word_figure(found: WordMap, model: str) -> Figure:
     panel = Heat(short(model), np.round(found.cosine, 5).tolist(), labels=found.labels)
-    return Figure("figure3", "Cosine of word embeddings", f"Heat map of cosines between {len(found.words)} words.", [panel], columns=1)
+    return Figure(
+        "figure3",
+        "Cosine of word embeddings",
+        f"Heat map of cosines between {len(found.words)} words.",
+        [panel],
+        columns=1,
+    )

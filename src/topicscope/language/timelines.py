@@ -10,18 +10,15 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from topicscope.engines import Engine
-from topicscope.errors import InputError
+from topicscope.ground import Engine, InputError, repeatable
 from topicscope.language.assignment import Assignment
 from topicscope.language.attention import tally_attention, windows
 from topicscope.language.effects import attention_effect, matched_attention_effect
 from topicscope.language.models import HUB_ID, LoadedModel, load_model, word_vectors
-from topicscope.language.probe import Settings, unit
+from topicscope.language.probing import Settings, unit
 from topicscope.language.relations import TopicRelation
 from topicscope.language.vocabulary import Vocabulary, whole_words
-from topicscope.measure.effects import Effect, embedding_effect, matched_effect
-from topicscope.measure.pairs import frequency_bins, pair_sums
-from topicscope.threads import repeatable
+from topicscope.measure import Effect, embedding_effect, frequency_bins, matched_effect, pair_sums
 
 STEP = re.compile(r"(?:step|checkpoint|global_step|iter)[-_]?(\d+)", re.IGNORECASE)
 """How checkpoints are named by their step."""
@@ -38,16 +35,22 @@ def find_checkpoints(names: Sequence[str]) -> list[tuple[int, str]]:
         listed = [p for place in (path, path / "checkpoints") if place.is_dir() for p in place.iterdir()]
         inside = [p for p in listed if STEP.search(p.name) and (p / "config.json").is_file()]
         if not path.exists() and not HUB_ID.fullmatch(name):
-            raise InputError(f"no such folder: {name} (checkpoints of 'topicscope pretrain', model folders, or hub ids such as OWNER/NAME@step1000)")
+            raise InputError(
+                f"no such folder: {name} (checkpoints of 'topicscope pretrain', model folders, or hub ids such as OWNER/NAME@step1000)"
+            )
         if path.is_dir() and not inside and not (path / "config.json").is_file():
             if (path / "run-000").is_dir():
                 raise InputError(f"{name} holds several runs; name one of them, for example {path / 'run-000'}")
-            raise InputError(f"{name} holds no checkpoints (folders such as step-000100 or checkpoint-500, each with config.json and model.safetensors)")
+            raise InputError(
+                f"{name} holds no checkpoints (folders such as step-000100 or checkpoint-500, each with config.json and model.safetensors)"
+            )
         for model in [str(p) for p in inside] or [name]:
             match = list(STEP.finditer(model.rsplit("/", 1)[-1]))
             if not match:
                 known = "" if Path(model).exists() else "no such folder, and "
-                raise InputError(f"{model}: {known}no step in its name; expected one such as step-100, checkpoint-500 or NAME@step1000")
+                raise InputError(
+                    f"{model}: {known}no step in its name; expected one such as step-100, checkpoint-500 or NAME@step1000"
+                )
             found.append((int(match[-1].group(1)), model))
     steps = [step for step, _ in found]
     for step in steps:
@@ -84,7 +87,12 @@ def timeline(
 
 
 def effects_of(
-    loaded: LoadedModel, texts: Sequence[str], assignment: Assignment, vocabulary: Vocabulary, settings: Settings, engine: Engine | None = None
+    loaded: LoadedModel,
+    texts: Sequence[str],
+    assignment: Assignment,
+    vocabulary: Vocabulary,
+    settings: Settings,
+    engine: Engine | None = None,
 ) -> dict[str, Effect | None]:
     raw = word_vectors(loaded, assignment.token, layer=settings.embedding == "layer")
     bins = frequency_bins(assignment.frequency) if settings.matched else None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from topicscope.figures.panels import Figure, Lines, Series, TableData
 from topicscope.measure import risen
-from topicscope.paper.outcome import Figure, Lines, Series, TableData
 from topicscope.pretraining import PretrainRun, layer_metrics, layer_names, stages_by_layer
 
 POINTS = 500
@@ -65,13 +65,24 @@ def loss_figure(runs: Sequence[Curves], name: str = "figure5-loss") -> Figure:
         y = run.metrics["loss"]
         pick = np.arange(0, len(y), max(1, len(y) // POINTS))
         pick = pick[np.isfinite(y[pick])]
-        series.append(Series(run.name, [float(i) for i in pick], [float(f"{v:.5g}") for v in y[pick]], group=run.setting))
-    return Figure(name, "Loss", "Masked-word loss against steps.", [Lines("masked language modelling", series, "step", "loss")], columns=1)
+        series.append(
+            Series(run.name, [float(i) for i in pick], [float(f"{v:.5g}") for v in y[pick]], group=run.setting)
+        )
+    return Figure(
+        name,
+        "Loss",
+        "Masked-word loss against steps.",
+        [Lines("masked language modelling", series, "step", "loss")],
+        columns=1,
+    )
 
 
 def starts(metrics: dict[str, np.ndarray], layer: str) -> dict[str, float]:
     """The step at which each norm has made a tenth of its rise; NaN where it has not risen."""
-    return {part: risen(norm, 0.1) for part, norm in zip(("key", "query", "value"), layer_metrics(metrics, layer).values(), strict=True)}
+    return {
+        part: risen(norm, 0.1)
+        for part, norm in zip(("key", "query", "value"), layer_metrics(metrics, layer).values(), strict=True)
+    }
 
 
 def stage_table(runs: Sequence[Curves]) -> TableData:
@@ -82,12 +93,36 @@ def stage_table(runs: Sequence[Curves]) -> TableData:
         for layer, stage in found.items():
             begun = starts(run.metrics, layer)
             rows.append(
-                [run.setting, str(run.seed), layer_title(layer), *(steps(begun[part]) for part in ("value", "key", "query"))]
+                [
+                    run.setting,
+                    str(run.seed),
+                    layer_title(layer),
+                    *(steps(begun[part]) for part in ("value", "key", "query")),
+                ]
                 + [steps(t) for t in (stage.value, stage.key, stage.query)]
-                + [f"{stage.separation:.3g}{'' if levelled(run.metrics, layer) else ' *'}" if np.isfinite(stage.separation) else "-"]
+                + [
+                    f"{stage.separation:.3g}{'' if levelled(run.metrics, layer) else ' *'}"
+                    if np.isfinite(stage.separation)
+                    else "-"
+                ]
             )
-    columns = ["setting", "seed", "layer", "value starts", "key starts", "query starts", "t50 value", "t50 key", "t50 query", "separation"]
-    note = " (*: a norm still rises at the end, so that t50 depends on the length of the run)" if any(row[-1].endswith("*") for row in rows) else ""
+    columns = [
+        "setting",
+        "seed",
+        "layer",
+        "value starts",
+        "key starts",
+        "query starts",
+        "t50 value",
+        "t50 key",
+        "t50 query",
+        "separation",
+    ]
+    note = (
+        " (*: a norm still rises at the end, so that t50 depends on the length of the run)"
+        if any(row[-1].endswith("*") for row in rows)
+        else ""
+    )
     return TableData(f"Starts (a tenth of the rise), half-way points and stage separation{note}", columns, rows)
 
 

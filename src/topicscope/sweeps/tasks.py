@@ -13,17 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from topicscope.errors import InputError
-from topicscope.language import run_probe
-from topicscope.language.probe_run import build_config as build_probe
+from topicscope.ground import InputError
+from topicscope.language import build_config as build_probe, run_probe
 from topicscope.measure import phase, stages
-from topicscope.pretraining import build_config as build_pretrain
-from topicscope.pretraining import layer_metrics, layer_names, pretrain
-from topicscope.sweep.grid import Grid, Point
-from topicscope.sweep.inputs import inputs
-from topicscope.sweep.points import Result
-from topicscope.training import Run, build_config, train
-from topicscope.training.run import TOGETHER
+from topicscope.pretraining import build_config as build_pretrain, layer_metrics, layer_names, pretrain
+from topicscope.sweeps.grid import Grid, Point
+from topicscope.sweeps.inputs import inputs
+from topicscope.sweeps.points import Result
+from topicscope.training import TOGETHER, Run, build_config, train
 
 CURVE_POINTS = 200
 """Points of a kept curve, at most."""
@@ -52,7 +49,11 @@ def pack(grid: Grid) -> list[Task]:
     together: dict[str, list[Point]] = {}
     for point in grid.points:
         together.setdefault(shared(point), []).append(point)
-    return [Task(tuple(members[i : i + TOGETHER])) for members in together.values() for i in range(0, len(members), TOGETHER)]
+    return [
+        Task(tuple(members[i : i + TOGETHER]))
+        for members in together.values()
+        for i in range(0, len(members), TOGETHER)
+    ]
 
 
 def shared(point: Point) -> str:
@@ -92,23 +93,47 @@ def told(error: Exception) -> str:
 
 def train_result(run: Run) -> Result:
     """Loss, stages, same-topic contrast, and which of the phases it is."""
-    contrast = next((run.results[name]["same"] - run.results[name]["different"] for name in ("value", "gram") if name in run.results), None)
-    measures = {"status": run.status, "steps_done": run.results["steps"], "loss": run.results["loss"], "dev_loss": run.results.get("dev_loss")}
+    contrast = next(
+        (
+            run.results[name]["same"] - run.results[name]["different"]
+            for name in ("value", "gram")
+            if name in run.results
+        ),
+        None,
+    )
+    measures = {
+        "status": run.status,
+        "steps_done": run.results["steps"],
+        "loss": run.results["loss"],
+        "dev_loss": run.results.get("dev_loss"),
+    }
     measures["contrast"] = contrast
     if {"norm_key", "norm_query", "norm_value"} <= set(run.metrics):
         measures |= course(run.status, run.metrics["loss"], run.results["loss"], [run.metrics])
-    curves = thinned({name: run.metrics[name] for name in ("step", "loss", "norm_value", "norm_key", "norm_query") if name in run.metrics})
+    curves = thinned(
+        {
+            name: run.metrics[name]
+            for name in ("step", "loss", "norm_value", "norm_key", "norm_query")
+            if name in run.metrics
+        }
+    )
     return Result(finite(measures), curves)
 
 
-def course(status: str, losses: np.ndarray, last_loss: float | None, layers: Sequence[dict[str, np.ndarray]]) -> dict[str, Any]:
+def course(
+    status: str, losses: np.ndarray, last_loss: float | None, layers: Sequence[dict[str, np.ndarray]]
+) -> dict[str, Any]:
     """Phase and stages; of several layers, of the one with the smallest separation (a run is as two-stage as its least two-stage layer)."""
     if status == "diverged" or last_loss is None or len(losses) < 2:
         return {"phase": "diverged"}
     found = [stages(metrics) for metrics in layers]
     least = min(range(len(found)), key=lambda i: np.nan_to_num(found[i].separation, nan=np.inf))
     halves, starts = found[least], stages(layers[least], START)
-    return {"phase": phase(halves, starts, float(losses[0]), last_loss), **halves.as_dict(), "start_separation": starts.separation}
+    return {
+        "phase": phase(halves, starts, float(losses[0]), last_loss),
+        **halves.as_dict(),
+        "start_separation": starts.separation,
+    }
 
 
 def pretrain_result(scratch: Path, point: Point) -> Result:
@@ -139,7 +164,9 @@ def probe_result(_scratch: Path, point: Point) -> Result:
 def numbers(name: str, value: Any) -> dict[str, Any]:
     """A nested result under joined names; of an interval, its ends."""
     if isinstance(value, dict):
-        return {key: number for inner, part in value.items() for key, number in numbers(f"{name}_{inner}", part).items()}
+        return {
+            key: number for inner, part in value.items() for key, number in numbers(f"{name}_{inner}", part).items()
+        }
     if isinstance(value, list | tuple):
         return dict(zip((f"{name}_low", f"{name}_high"), value, strict=True))
     return {name: value}
@@ -151,9 +178,15 @@ OTHERS: dict[str, Callable[[Path, Point], Result]] = {"pretrain": pretrain_resul
 def thinned(metrics: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """At most CURVE_POINTS of each curve, the first and the last among them."""
     length = len(next(iter(metrics.values())))
-    pick = np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).round().astype(int)) if length else np.empty(0, dtype=int)
+    pick = (
+        np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).round().astype(int))
+        if length
+        else np.empty(0, dtype=int)
+    )
     return {name: values[pick].astype(np.float32) for name, values in metrics.items()}
 
 
 def finite(measures: dict[str, Any]) -> dict[str, Any]:
-    return {key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in measures.items()}
+    return {
+        key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in measures.items()
+    }

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from topicscope.figures.panels import Figure, Heat, Lines, Series, TableData
+from topicscope.ground import StoredRun
 from topicscope.measure import stage_bands
-from topicscope.paper.outcome import Figure, Heat, Lines, Outcome, Series, TableData
-from topicscope.runs import StoredRun
-from topicscope.training import build_config
-from topicscope.training.data import RunData
-from topicscope.training.timeline import word_scores
+from topicscope.paper import Outcome
+from topicscope.training import RunData, build_config, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40
 """Documents whose attention is drawn, and how many of their positions."""
@@ -19,16 +18,39 @@ DOCUMENTS, POSITIONS = 2, 40
 
 def describe_run(run: StoredRun) -> Outcome:
     figures = [
-        Figure("run-curves", "Loss and norms", "Loss with floors, and Frobenius norms of the trained parts, against steps.", [loss_panel(run), norm_panel(run)])
+        Figure(
+            "run-curves",
+            "Loss and norms",
+            "Loss with floors, and Frobenius norms of the trained parts, against steps.",
+            [loss_panel(run), norm_panel(run)],
+        )
     ]
     panels = matrix_panels(run)
     if panels:
-        figures.append(Figure("run-matrices", "Matrices at the end", "Heat maps of the trained matrices over words, ordered by topic.", panels))
+        figures.append(
+            Figure(
+                "run-matrices",
+                "Matrices at the end",
+                "Heat maps of the trained matrices over words, ordered by topic.",
+                panels,
+            )
+        )
     maps = attention_maps(run)
     if maps:
-        figures.append(Figure("run-attention", "Attention of some documents", "Heat maps of attention between positions: query in rows, key in columns.", maps))
+        figures.append(
+            Figure(
+                "run-attention",
+                "Attention of some documents",
+                "Heat maps of attention between positions: query in rows, key in columns.",
+                maps,
+            )
+        )
     results = run.results
-    rows = [[key, f"{value:.6g}" if isinstance(value, float) else str(value)] for key, value in results.items() if not isinstance(value, dict)]
+    rows = [
+        [key, f"{value:.6g}" if isinstance(value, float) else str(value)]
+        for key, value in results.items()
+        if not isinstance(value, dict)
+    ]
     measured = f"dev loss {results.get('dev_loss', float('nan')):.5g}"
     return Outcome(
         "-",
@@ -58,11 +80,15 @@ def loss_panel(run: StoredRun) -> Lines:
 
 
 def norm_panel(run: StoredRun) -> Lines:
-    parts = [name.removeprefix("norm_") for name in run.metrics if name.startswith("norm_") and not name.endswith("_bias")]
+    parts = [
+        name.removeprefix("norm_") for name in run.metrics if name.startswith("norm_") and not name.endswith("_bias")
+    ]
     bands: list[tuple[float, float, str]] = []
     if {"key", "query", "value"} <= set(parts):
         bands = stage_bands(run.metrics)
-    return Lines("Frobenius norms", [Series(part, *thinned(run, f"norm_{part}")) for part in parts], "step", "norm", bands=bands)
+    return Lines(
+        "Frobenius norms", [Series(part, *thinned(run, f"norm_{part}")) for part in parts], "step", "norm", bands=bands
+    )
 
 
 def matrix_panels(run: StoredRun) -> list[Any]:
@@ -76,7 +102,11 @@ def matrix_panels(run: StoredRun) -> list[Any]:
         matrices["W_V"] = weights["head"] @ weights["value"] if "head" in weights else weights["value"]
     if "key" in weights and "query" in weights:
         matrices["attention scores (query word in rows)"] = word_scores(run.weights)
-    return [Heat(name, np.round(matrix.astype(float), 5).tolist(), **sizes) for name, matrix in matrices.items() if len(matrix) <= 401]
+    return [
+        Heat(name, np.round(matrix.astype(float), 5).tolist(), **sizes)
+        for name, matrix in matrices.items()
+        if len(matrix) <= 401
+    ]
 
 
 def attention_maps(run: StoredRun) -> list[Any]:

@@ -14,12 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
-from topicscope import runs
-from topicscope.errors import InputError
+from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
+from topicscope.ground import InputError, files, folders, worker_pool
 from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Figure, Heat, Lines, Map, Outcome, Panel, Points, Series, TableData, Verdict
+from topicscope.paper.outcome import Outcome
 from topicscope.paper.registry import EXPERIMENTS
-from topicscope.threads import worker_pool
 
 FORMAT = 2
 """Of the outcome files; another one is computed anew."""
@@ -38,14 +37,16 @@ def claim(folder: Path, context: Context) -> None:
         raise InputError(f"--out {folder} is a file; give a folder that is new, empty, or a reproduction's")
     if folder.is_dir() and any(path.name != ".lock" for path in folder.iterdir()):
         if (found := stored_context(folder)) is None:
-            raise InputError(f"--out {folder} holds something else (no {CONTEXT}); choose a folder that is new, empty, or a reproduction's")
+            raise InputError(
+                f"--out {folder} holds something else (no {CONTEXT}); choose a folder that is new, empty, or a reproduction's"
+            )
         if found != mine:
             raise InputError(
                 f"{folder} holds a reproduction of scale {found['scale']}, seed {found['seed']}, not of {context.scale}, {context.seed}; choose another --out"
             )
         return
-    runs.prepare(folder)
-    runs.write_json(folder / CONTEXT, mine)
+    folders.prepare(folder)
+    files.write_json(folder / CONTEXT, mine)
 
 
 def stored_context(folder: Path) -> dict[str, Any] | None:
@@ -66,7 +67,17 @@ def run_one(experiment: str, context: Context, folder: str) -> float:
     outcome = EXPERIMENTS[experiment].run(context)
     seconds = round(time.perf_counter() - began, 2)
     path = outcome_path(Path(folder), experiment)
-    runs.write(path, json.dumps({"format": FORMAT, "context": EXPERIMENTS[experiment].key(context), "seconds": seconds, "outcome": asdict(outcome)}).encode())
+    files.write(
+        path,
+        json.dumps(
+            {
+                "format": FORMAT,
+                "context": EXPERIMENTS[experiment].key(context),
+                "seconds": seconds,
+                "outcome": asdict(outcome),
+            }
+        ).encode(),
+    )
     return seconds
 
 
@@ -75,7 +86,9 @@ def load(folder: Path, experiment: str, context: Context, *, inputs: bool = True
     try:
         stored = json.loads(outcome_path(folder, experiment).read_text(encoding="utf-8"))
         wanted = EXPERIMENTS[experiment].key(context)
-        if stored["format"] != FORMAT or any(stored["context"][key] != wanted[key] for key in (wanted if inputs else ("scale", "seed"))):
+        if stored["format"] != FORMAT or any(
+            stored["context"][key] != wanted[key] for key in (wanted if inputs else ("scale", "seed"))
+        ):
             return None
         return outcome_from(stored["outcome"]), float(stored["seconds"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -85,7 +98,9 @@ def load(folder: Path, experiment: str, context: Context, *, inputs: bool = True
 def outcome_from(data: dict[str, Any]) -> Outcome:
     if data["verdict"] not in get_args(Verdict):
         raise ValueError(f"no verdict: {data['verdict']}")
-    figures = [Figure(**{**figure, "panels": [panel_from(panel) for panel in figure["panels"]]}) for figure in data["figures"]]
+    figures = [
+        Figure(**{**figure, "panels": [panel_from(panel) for panel in figure["panels"]]}) for figure in data["figures"]
+    ]
     return Outcome(**{**data, "figures": figures, "tables": [TableData(**table) for table in data["tables"]]})
 
 
@@ -97,7 +112,13 @@ def panel_from(data: dict[str, Any]) -> Panel:
 
 
 def reproduce(
-    experiments: list[Experiment], context: Context, folder: Path, *, workers: int = 2, started: Started | None = None, finished: Finished | None = None
+    experiments: list[Experiment],
+    context: Context,
+    folder: Path,
+    *,
+    workers: int = 2,
+    started: Started | None = None,
+    finished: Finished | None = None,
 ) -> dict[str, tuple[Outcome, float]]:
     """Outcomes of all experiments; those already stored are not run again."""
     (folder / "outcomes").mkdir(parents=True, exist_ok=True)

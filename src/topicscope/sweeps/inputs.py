@@ -8,7 +8,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from topicscope.sweep.grid import Point, flat
+from topicscope.sweeps.grid import Point, flat
 
 READS = {
     "train": ("data.train_file", "data.dev_file", "documents.proportions", "model.value_matrix"),
@@ -30,7 +30,9 @@ def inputs(point: Point) -> str:
             for file in sorted(Path(path).rglob("*")) if Path(path).is_dir() else [Path(path)]:
                 if file.is_file():
                     stat = file.stat()
-                    found.update(f"{name} {file} {_content(str(file.resolve()), stat.st_size, stat.st_mtime_ns)}\n".encode())
+                    found.update(
+                        f"{name} {file} {_content(str(file.resolve()), stat.st_size, stat.st_mtime_ns)}\n".encode()
+                    )
     return found.hexdigest()[:16]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from topicscope.figures.maps import Axes, Row, tick
+from topicscope.figures.panels import TableData
 from topicscope.measure import PHASES, TWO_STAGE
-from topicscope.paper.maps import Axes, Row, tick
-from topicscope.paper.outcome import TableData
 
 DEFAULT_EPS = 1e-8
 SETTINGS = ("objective.loss", "model.embedding")
@@ -24,10 +24,20 @@ def changes(rows: Sequence[Row], along: str, fixed: str) -> bool:
     return False
 
 
-def sentences(maps: dict[str, tuple[Axes, list[Row]]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
-    return [*(panel_sentence(name, *key, here) for name, (_, rows) in maps.items() for key, here in by_setting(rows).items()),
-            large_start(maps), staggered(maps), *(epsilon_sentence(*key, here) for key, here in by_setting(along_epsilon).items()),
-            *(flow_sentence(*key, here) for key, here in by_setting(along_flow).items())]  # fmt: skip
+def sentences(
+    maps: dict[str, tuple[Axes, list[Row]]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]
+) -> list[str]:
+    return [
+        *(
+            panel_sentence(name, *key, here)
+            for name, (_, rows) in maps.items()
+            for key, here in by_setting(rows).items()
+        ),
+        large_start(maps),
+        staggered(maps),
+        *(epsilon_sentence(*key, here) for key, here in by_setting(along_epsilon).items()),
+        *(flow_sentence(*key, here) for key, here in by_setting(along_flow).items()),
+    ]
 
 
 def by_setting(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
@@ -44,10 +54,14 @@ def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row
     two = [row for row in rows if row["phase"] == "two-stage"]
     where = ""
     if two:
-        ends = {axis: (min(row[axis] for row in two), max(row[axis] for row in two)) for axis in ("optimizer.lr", "model.init_scale")}
+        ends = {
+            axis: (min(row[axis] for row in two), max(row[axis] for row in two))
+            for axis in ("optimizer.lr", "model.init_scale")
+        }
         middle = float(np.median([row["separation"] for row in two]))
         where = "; two-stage at " + " and ".join(
-            f"{axis.rsplit('.', 1)[1]} {tick(low)}{'' if low == high else f' to {tick(high)}'}" for axis, (low, high) in ends.items()
+            f"{axis.rsplit('.', 1)[1]} {tick(low)}{'' if low == high else f' to {tick(high)}'}"
+            for axis, (low, high) in ends.items()
         )
         where += f", median separation {middle:.3g}"
     return f"{optimiser}, {loss}, {embedding} embedding: of {len(rows)} points {told}{where}."
@@ -55,7 +69,9 @@ def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row
 
 def large_start(maps: dict[str, tuple[Axes, list[Row]]]) -> str:
     """Where norms cannot tell: the matrices start larger than they end."""
-    large = [row for _, rows in maps.values() for row in rows if row["model.init_scale"] >= 0.1 and row["phase"] == "never"]
+    large = [
+        row for _, rows in maps.values() for row in rows if row["model.init_scale"] >= 0.1 and row["phase"] == "never"
+    ]
     learnt = [row for row in large if row["contrast"] is not None and row["contrast"] > 0.05]
     return (
         f"'Never' at scales of .1 and more ({len(large)} points) says that norms which start large do not grow, not that nothing is learnt: "
@@ -86,11 +102,16 @@ def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     at = {eps: mean([row for row in rows if row["optimizer.eps"] == eps], "separation") for eps in epsilons}
     least, usual = at[epsilons[0]], at.get(DEFAULT_EPS)
     ends = [eps for eps in epsilons if at[eps] is None]
-    made = "two stages with hardly any epsilon" if least is not None and least >= TWO_STAGE else "no two stages with hardly any epsilon"
+    made = (
+        "two stages with hardly any epsilon"
+        if least is not None and least >= TWO_STAGE
+        else "no two stages with hardly any epsilon"
+    )
     largest = max(((value, eps) for eps, value in at.items() if value is not None), default=(None, 0.0))
     return (
         f"Epsilon, {loss}, {embedding} embedding: {made} (separation {said(least)} at {epsilons[0]:g}, {said(usual)} at the usual {DEFAULT_EPS:g}, "
-        f"largest {said(largest[0])} at {largest[1]:g})" + (f"; from {min(ends):g} on the second stage does not come within the run." if ends else ".")
+        f"largest {said(largest[0])} at {largest[1]:g})"
+        + (f"; from {min(ends):g} on the second stage does not come within the run." if ends else ".")
     )
 
 
@@ -99,7 +120,9 @@ def flow_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     parts = []
     for scale in sorted({row["model.init_scale"] for row in rows}):
         pair = sorted((row for row in rows if row["model.init_scale"] == scale), key=lambda row: -row["optimizer.lr"])
-        told = " and ".join(f"{row['phase']} ({said(row.get('separation'))}) at rate {row['optimizer.lr']:.2g}" for row in pair)
+        told = " and ".join(
+            f"{row['phase']} ({said(row.get('separation'))}) at rate {row['optimizer.lr']:.2g}" for row in pair
+        )
         parts.append(f"from scale {scale:g} {told}")
     return f"Gradient flow, {loss}, {embedding} embedding: {'; '.join(parts)}."
 
@@ -109,17 +132,47 @@ def epsilon_table(rows: Sequence[Row]) -> TableData:
     lines = []
     for (loss, embedding), here in by_setting(rows).items():
         for scale in scales:
-            cells = [mean([row for row in here if row["optimizer.eps"] == eps and row["model.init_scale"] == scale], "separation") for eps in epsilons]
+            cells = [
+                mean(
+                    [row for row in here if row["optimizer.eps"] == eps and row["model.init_scale"] == scale],
+                    "separation",
+                )
+                for eps in epsilons
+            ]
             lines.append([loss, embedding, f"{scale:g}", *map(said, cells)])
-    return TableData("Stage separation along epsilon (-: no second stage)", ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)], lines)
+    return TableData(
+        "Stage separation along epsilon (-: no second stage)",
+        ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)],
+        lines,
+    )
 
 
 def flow_table(rows: Sequence[Row]) -> TableData:
     """Half-way points in time (rate x steps), which the two rates share where they follow the flow."""
     lines = []
     for row in rows:
-        times: list[Any] = [None if row.get(name) is None else row[name] * row["optimizer.lr"] for name in ("t50_value", "t50_key", "t50_query")]
-        place = [row["objective.loss"], row["model.embedding"], f"{row['model.init_scale']:g}", f"{row['optimizer.lr']:.3g}", str(row["steps_done"])]
+        times: list[Any] = [
+            None if row.get(name) is None else row[name] * row["optimizer.lr"]
+            for name in ("t50_value", "t50_key", "t50_query")
+        ]
+        place = [
+            row["objective.loss"],
+            row["model.embedding"],
+            f"{row['model.init_scale']:g}",
+            f"{row['optimizer.lr']:.3g}",
+            str(row["steps_done"]),
+        ]
         lines.append([*place, row["phase"], said(row.get("separation")), *map(said, times)])
-    columns = ["loss", "embedding", "scale", "rate", "steps", "phase", "separation", "time of t50 value", "key", "query"]
+    columns = [
+        "loss",
+        "embedding",
+        "scale",
+        "rate",
+        "steps",
+        "phase",
+        "separation",
+        "time of t50 value",
+        "key",
+        "query",
+    ]
     return TableData("SGD over the same time at two rates", columns, lines)

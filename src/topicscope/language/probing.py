@@ -14,8 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.engines import Engine
-from topicscope.errors import InputError
+from topicscope.ground import Engine, InputError, repeatable
 from topicscope.language.assignment import Assignment, TopicsPerWord, assign, given_topics
 from topicscope.language.attention import PartTally, Window, tally_attention, windows
 from topicscope.language.effects import attention_effect
@@ -23,9 +22,7 @@ from topicscope.language.models import LoadedModel, checked, word_vectors
 from topicscope.language.relations import PairRelation, Relation, TopicRelation
 from topicscope.language.topics import Topics, word_documents
 from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words
-from topicscope.measure.effects import embedding_effect, interval
-from topicscope.measure.pairs import PairSums, frequency_bins, pair_sums, shuffled_means
-from topicscope.threads import repeatable
+from topicscope.measure import PairSums, embedding_effect, frequency_bins, interval, pair_sums, shuffled_means
 
 THRESHOLDS = (0.0005, 0.001, 0.002)
 RANDOM_MODELS = 5
@@ -104,30 +101,44 @@ def probe_model(
         pairs = pair_relations(topics, assignments, loaded, settings)
         found = Probe()
         for variant in [loaded, loaded.random(settings.seed)] if settings.random else [loaded]:
-            found.extend(_probe_variant(variant, assignments, pairs if variant is loaded else {}, pieces, settings, progress, engine))
+            found.extend(
+                _probe_variant(
+                    variant, assignments, pairs if variant is loaded else {}, pieces, settings, progress, engine
+                )
+            )
     return found
 
 
 def assignments_of(
-    topics: Topics | Assignment | str | Path, vocabulary: Vocabulary, texts: Sequence[str], settings: Settings, engine: Engine | None = None
+    topics: Topics | Assignment | str | Path,
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    settings: Settings,
+    engine: Engine | None = None,
 ) -> list[Assignment]:
     """Topics at every threshold; or as the user gave them."""
     if isinstance(topics, Assignment):
         return [topics]
     if isinstance(topics, Topics):
         topics.check(vocabulary)
-        return [assign(topics, threshold, kind) for kind in settings.topics_per_word for threshold in settings.thresholds]
+        return [
+            assign(topics, threshold, kind) for kind in settings.topics_per_word for threshold in settings.thresholds
+        ]
     return [read_given(topics, vocabulary, texts, engine)]
 
 
-def read_given(path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine | None = None) -> Assignment:
+def read_given(
+    path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine | None = None
+) -> Assignment:
     """A word-to-topic file, with the words' frequencies in the texts."""
     words = np.concatenate([np.empty(0, dtype=np.int64), *word_documents(texts, vocabulary, engine)])
     frequency = np.bincount(words, minlength=len(vocabulary.words))
     return given_topics(path, vocabulary, dict(zip(vocabulary.token.tolist(), frequency.tolist(), strict=True)))
 
 
-def pair_relations(topics: Any, assignments: list[Assignment], loaded: LoadedModel, settings: Settings) -> dict[int, PairRelation]:
+def pair_relations(
+    topics: Any, assignments: list[Assignment], loaded: LoadedModel, settings: Settings
+) -> dict[int, PairRelation]:
     """The top co-occurring pairs, as many as a topic of a threshold has pairs of words; by the assignment that they stand beside."""
     if not settings.cooccurrence or not isinstance(topics, Topics):
         return {}
@@ -142,11 +153,18 @@ def pair_relations(topics: Any, assignments: list[Assignment], loaded: LoadedMod
 
 
 def _probe_variant(
-    loaded: LoadedModel, assignments: list[Assignment], pairs: dict[int, PairRelation], pieces: list[Window], settings: Settings, progress: Step | None,
+    loaded: LoadedModel,
+    assignments: list[Assignment],
+    pairs: dict[int, PairRelation],
+    pieces: list[Window],
+    settings: Settings,
+    progress: Step | None,
     engine: Engine | None,
-) -> Probe:  # fmt: skip
+) -> Probe:
     found, size = Probe(), len(loaded.tokenizer)
-    relations: list[Relation] = [TopicRelation(a, size, settings.attention_shuffles, settings.seed, device=loaded.device) for a in assignments]
+    relations: list[Relation] = [
+        TopicRelation(a, size, settings.attention_shuffles, settings.seed, device=loaded.device) for a in assignments
+    ]
     done = 0
 
     def step(windows_done: int) -> None:
@@ -155,31 +173,55 @@ def _probe_variant(
         if progress is not None:
             progress(f"{loaded.name} ({loaded.variant})", done, len(pieces))
 
-    parts = tally_attention(loaded, pieces, [*relations, *pairs.values()], bootstrap=settings.bootstrap, seed=settings.seed, progress=step, engine=engine)
+    parts = tally_attention(
+        loaded,
+        pieces,
+        [*relations, *pairs.values()],
+        bootstrap=settings.bootstrap,
+        seed=settings.seed,
+        progress=step,
+        engine=engine,
+    )
     place = dict(zip(pairs, range(len(assignments), len(assignments) + len(pairs)), strict=True))
     for number, assignment in enumerate(assignments):
         about = {
-            "model": loaded.name, "variant": loaded.variant, "threshold": assignment.threshold, "topics_per_word": assignment.topics_per_word,
-            "words": len(assignment.words), "topics": int((assignment.membership.sizes > 0).sum()), "embedding": settings.embedding,
+            "model": loaded.name,
+            "variant": loaded.variant,
+            "threshold": assignment.threshold,
+            "topics_per_word": assignment.topics_per_word,
+            "words": len(assignment.words),
+            "topics": int((assignment.membership.sizes > 0).sum()),
+            "embedding": settings.embedding,
             "window": min(settings.window_length or loaded.window, loaded.window),
-        }  # fmt: skip
+        }
         row, sums = embedding_row(loaded, assignment, settings)
         main = next(iter(parts))  # the encoder's, or the only one
         row["attention"] = _dict(attention_effect(parts[main][1][number], matched=settings.matched))
-        row["parts"] = {part: _dict(attention_effect(tallies[number], matched=settings.matched)) for part, (_, tallies) in parts.items()}
+        row["parts"] = {
+            part: _dict(attention_effect(tallies[number], matched=settings.matched))
+            for part, (_, tallies) in parts.items()
+        }
         found.rows.append(about | row)
         if loaded.variant == "trained":
             found.heads += head_rows(parts, number, about)
             found.topics += topic_rows(sums["cosine"], assignment, about)
         if number in place:
-            found.cooccurrence.append(about | cooccurrence_row(loaded, pairs[number], parts[main][1][place[number]], row, settings))
+            found.cooccurrence.append(
+                about | cooccurrence_row(loaded, pairs[number], parts[main][1][place[number]], row, settings)
+            )
     return found
 
 
-def embedding_row(loaded: LoadedModel, assignment: Assignment, settings: Settings) -> tuple[dict[str, Any], dict[str, PairSums]]:
+def embedding_row(
+    loaded: LoadedModel, assignment: Assignment, settings: Settings
+) -> tuple[dict[str, Any], dict[str, PairSums]]:
     """Cosine and dot product, as they are and with the mean word taken off."""
     layer = settings.embedding == "layer"
-    several = [loaded, *(loaded.random(settings.seed + i) for i in range(1, RANDOM_MODELS))] if loaded.variant == "random" else [loaded]
+    several = (
+        [loaded, *(loaded.random(settings.seed + i) for i in range(1, RANDOM_MODELS))]
+        if loaded.variant == "random"
+        else [loaded]
+    )
     raws = [word_vectors(model, assignment.token, layer=layer) for model in several]
     bins = frequency_bins(assignment.frequency) if settings.matched else None
     row: dict[str, Any] = {}
@@ -188,10 +230,16 @@ def embedding_row(loaded: LoadedModel, assignment: Assignment, settings: Setting
         for name, parts in (("cosine", [unit(v) for v in vectors]), ("dot", vectors)):
             # side by side and scaled, the vectors of several models have the mean of their dot products
             u = np.concatenate(parts, 1) / np.sqrt(len(parts))
-            null = shuffled_means(u, assignment.membership, settings.shuffles // len(parts), settings.seed) if settings.shuffles else None
+            null = (
+                shuffled_means(u, assignment.membership, settings.shuffles // len(parts), settings.seed)
+                if settings.shuffles
+                else None
+            )
             each = [pair_sums(part, assignment.membership, bins) for part in parts]
             sums[name + suffix] = each[0]
-            row[name + suffix] = _dict(embedding_effect(each, settings.bootstrap, settings.seed, null, matched=settings.matched))
+            row[name + suffix] = _dict(
+                embedding_effect(each, settings.bootstrap, settings.seed, null, matched=settings.matched)
+            )
     return row, sums
 
 
@@ -200,15 +248,25 @@ def unit(vectors: Float[np.ndarray, "W d"]) -> Float[np.ndarray, "W d"]:
     return vectors / np.where(lengths > 0, lengths, 1)
 
 
-def head_rows(parts: dict[str, tuple[list[int], list[PartTally]]], number: int, about: dict[str, Any]) -> list[dict[str, Any]]:
+def head_rows(
+    parts: dict[str, tuple[list[int], list[PartTally]]], number: int, about: dict[str, Any]
+) -> list[dict[str, Any]]:
     rows = []
     for part, (heads, tallies) in parts.items():
         places = [(layer, head) for layer, count in enumerate(heads) for head in range(count)]
         for i, (layer, head) in enumerate(places):
             one = attention_effect(tallies[number], [i])
             if one is not None:
-                kept = {key: value for key, value in one.as_dict().items() if key not in ("null_interval", "p_value", "matched")}
-                rows.append({key: about[key] for key in ("model", "threshold", "topics_per_word")} | {"part": part, "layer": layer, "head": head} | kept)
+                kept = {
+                    key: value
+                    for key, value in one.as_dict().items()
+                    if key not in ("null_interval", "p_value", "matched")
+                }
+                rows.append(
+                    {key: about[key] for key in ("model", "threshold", "topics_per_word")}
+                    | {"part": part, "layer": layer, "head": head}
+                    | kept
+                )
     return rows
 
 
@@ -223,20 +281,35 @@ def topic_rows(sums: PairSums, assignment: Assignment, about: dict[str, Any]) ->
         near, far = (known[others[known].argmax()], known[others[known].argmin()]) if len(known) else (None, None)
         rows.append(
             {key: about[key] for key in ("model", "threshold", "topics_per_word")}
-            | {"topic": int(k), "name": assignment.names[k], "words": int(assignment.membership.sizes[k]), "cosine": float(inside[k])}
-            | {"nearest": None if near is None else assignment.names[near], "nearest_cosine": None if near is None else float(others[near])}
-            | {"farthest": None if far is None else assignment.names[far], "farthest_cosine": None if far is None else float(others[far])}
+            | {
+                "topic": int(k),
+                "name": assignment.names[k],
+                "words": int(assignment.membership.sizes[k]),
+                "cosine": float(inside[k]),
+            }
+            | {
+                "nearest": None if near is None else assignment.names[near],
+                "nearest_cosine": None if near is None else float(others[near]),
+            }
+            | {
+                "farthest": None if far is None else assignment.names[far],
+                "farthest_cosine": None if far is None else float(others[far]),
+            }
         )
     return rows
 
 
-def cooccurrence_row(loaded: LoadedModel, relation: PairRelation, tally: PartTally, row: dict[str, Any], settings: Settings) -> dict[str, Any]:
+def cooccurrence_row(
+    loaded: LoadedModel, relation: PairRelation, tally: PartTally, row: dict[str, Any], settings: Settings
+) -> dict[str, Any]:
     """Table 2: pairs that stand together most often, against pairs of one topic."""
     used, places = np.unique(relation.pairs, return_inverse=True)
     vectors = unit(word_vectors(loaded, relation.token[used], layer=settings.embedding == "layer"))
     left, right = places.reshape(relation.pairs.shape).T
     cosines = np.einsum("pd,pd->p", vectors[left], vectors[right])
-    times = np.random.default_rng([settings.seed, 0xC00C]).multinomial(len(cosines), np.full(len(cosines), 1 / len(cosines)), settings.bootstrap)
+    times = np.random.default_rng([settings.seed, 0xC00C]).multinomial(
+        len(cosines), np.full(len(cosines), 1 / len(cosines)), settings.bootstrap
+    )
     number = float(tally.pairs.sum())
     resampled = (tally.boot_strata[:, 0] / tally.boot_pairs[:, 0]).cpu().numpy()
     return {

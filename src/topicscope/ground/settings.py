@@ -9,7 +9,7 @@ import numpy as np
 import yaml
 from pydantic import ConfigDict
 
-from topicscope.errors import InputError
+from topicscope.ground.errors import InputError
 
 STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 """Every configuration class of the project refuses keys that it does not know."""
@@ -20,7 +20,9 @@ def load_settings(path: str | Path) -> dict[str, Any]:
     try:
         settings = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot read the config {path}: {error.strerror or error}; give the path of a YAML file") from None
+        raise InputError(
+            f"cannot read the config {path}: {error.strerror or error}; give the path of a YAML file"
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"the config {path} is not YAML: {' '.join(str(error).split())}") from None
     if settings is not None and not isinstance(settings, dict):

@@ -5,15 +5,13 @@ run = read_run("runs/demo"); run.results["dev_loss"], run.weights["value"], run.
 
 from __future__ import annotations
 
-import csv
 import fcntl
-import io
 import json
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -22,64 +20,22 @@ from typing import Any
 
 import numpy as np
 import yaml
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
 
-from topicscope.errors import InputError
+from topicscope.ground.errors import InputError
+from topicscope.ground.files import read_tensors, write, write_yaml
 
 CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT = (
-    "config.yaml", "environment.json", "metrics.jsonl", "results.json", "weights.safetensors", "checkpoint.safetensors",
-)  # fmt: skip
+    "config.yaml",
+    "environment.json",
+    "metrics.jsonl",
+    "results.json",
+    "weights.safetensors",
+    "checkpoint.safetensors",
+)
 ENSEMBLE, SNAPSHOTS = "ensemble.json", "snapshots"
 FILES = (CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT, ENSEMBLE, "figure.png", "figure.svg")
 MEMBERS = "run-[0-9][0-9][0-9]"
 """Folders of an ensemble's runs."""
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write to a temporary name, then rename: readers see the old file or the new one, never a half."""
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
-
-
-def write_json(path: Path, content: Any) -> None:
-    write(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
-
-
-def write_yaml(path: Path, content: Any) -> None:
-    write(path, yaml.safe_dump(content, sort_keys=False, width=120).encode())
-
-
-def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[str, str] | None = None) -> None:
-    write(path, save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, metadata=dict(note) if note else None))
-
-
-def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    write(path, buffer.getvalue())
-
-
-def write_csv(path: Path, records: list[dict[str, Any]]) -> None:
-    """A line a record; the columns are all the keys, in the order in which they turn up."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(dict.fromkeys(key for record in records for key in record)), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    write(path, stream.getvalue().encode())
-
-
-def read_tensors(path: Path, advice: str) -> dict[str, np.ndarray]:
-    try:
-        return load_file(path)
-    except FileNotFoundError:
-        raise InputError(f"{path} is not there; {advice}") from None
-    except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{path} is damaged or cut off ({error}); {advice}") from None
 
 
 def check(folder: Path, *, resume: bool, force: bool) -> None:
@@ -89,7 +45,9 @@ def check(folder: Path, *, resume: bool, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--out {folder} is a file; give a folder that is new or empty")
     if folder.is_dir() and any(folder.iterdir()) and not resume and not force:
-        raise InputError(f"--out {folder} is not empty; add --resume to go on with that run, --force to replace it, or choose another folder")
+        raise InputError(
+            f"--out {folder} is not empty; add --resume to go on with that run, --force to replace it, or choose another folder"
+        )
 
 
 def prepare(folder: Path, *, force: bool = False) -> None:
@@ -139,7 +97,17 @@ def lock(folder: Path) -> Iterator[None]:
 
 def environment(**more: Any) -> dict[str, Any]:
     """What the run ran on: everything that may differ between machines and is no part of the result."""
-    packages = ("topicscope", "torch", "numpy", "pydantic", "safetensors", "transformers", "tokenizers", "accelerate", "tomotopy")
+    packages = (
+        "topicscope",
+        "torch",
+        "numpy",
+        "pydantic",
+        "safetensors",
+        "transformers",
+        "tokenizers",
+        "accelerate",
+        "tomotopy",
+    )
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -157,12 +125,9 @@ def _version(name: str) -> str | None:
         return None
 
 
-def append_lines(path: Path, lines: Iterable[str]) -> None:
-    with path.open("a", encoding="utf-8") as stream:
-        stream.writelines(lines)
-
-
-def metric_lines(names: tuple[str, ...], table: np.ndarray, start: int, dev: dict[int, float], digits: int) -> Iterator[str]:
+def metric_lines(
+    names: tuple[str, ...], table: np.ndarray, start: int, dev: dict[int, float], digits: int
+) -> Iterator[str]:
     """One JSON object a step; figures that a step does not have are left out."""
     templates: dict[bytes, tuple[str, np.ndarray]] = {}
     finite = np.isfinite(table)
@@ -186,7 +151,9 @@ def truncate_metrics(path: Path, step: int, end: int | None = None) -> None:
             break
         kept.append(line)
     if len(kept) != min(step, end if end is not None else step):
-        raise InputError(f"{path} has {len(kept)} whole lines of the {step} steps that the checkpoint stands at; start the run anew with --force")
+        raise InputError(
+            f"{path} has {len(kept)} whole lines of the {step} steps that the checkpoint stands at; start the run anew with --force"
+        )
     write(path, "".join(kept).encode())
 
 
@@ -205,9 +172,13 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     """Read a finished run; InputError says in one line what is missing or damaged."""
     folder = Path(folder)
     if not (folder / CONFIG).is_file():
-        raise InputError(f"{folder} is not a run folder (no {CONFIG}); give a folder that 'topicscope train --out' wrote")
+        raise InputError(
+            f"{folder} is not a run folder (no {CONFIG}); give a folder that 'topicscope train --out' wrote"
+        )
     if not (folder / RESULTS).is_file():
-        raise InputError(f"the run in {folder} is not finished (no {RESULTS}); go on with 'topicscope train --out {folder} --resume'")
+        raise InputError(
+            f"the run in {folder} is not finished (no {RESULTS}); go on with 'topicscope train --out {folder} --resume'"
+        )
     advice = "train again with --force"
     try:
         config = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
@@ -216,7 +187,9 @@ def read_run(folder: str | os.PathLike[str]) -> StoredRun:
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise InputError(f"{folder} is damaged ({' '.join(str(error).split())}); {advice}") from None
     if not isinstance(config, dict) or "topic_model" not in config:
-        raise InputError(f"{folder} is no run of 'topicscope train'; 'topicscope report {folder}' shows runs of 'pretrain'")
+        raise InputError(
+            f"{folder} is no run of 'topicscope train'; 'topicscope report {folder}' shows runs of 'pretrain'"
+        )
     return StoredRun(folder, config, results, metrics, read_tensors(folder / WEIGHTS, advice))
 
 

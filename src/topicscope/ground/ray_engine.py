@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from topicscope.engines import RETRIES, Common, Engine, Item, Result
-from topicscope.errors import EngineError, InputError
+from topicscope.ground.engines import RETRIES, Common, Engine, Item, Result
+from topicscope.ground.errors import EngineError, InputError
 
 PORT = 6379
 """Of a Ray head, where none is said."""
@@ -28,7 +28,11 @@ ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent anywhere
 }
 OWN = {"RAY_worker_niceness": "0"}  # its workers would let everything else on the machine go first
-HURRY = {"RAY_NUM_REDIS_GET_RETRIES": "1", "RAY_py_gcs_connect_timeout_s": "3", "RAY_gcs_rpc_server_connect_timeout_s": "1"}
+HURRY = {
+    "RAY_NUM_REDIS_GET_RETRIES": "1",
+    "RAY_py_gcs_connect_timeout_s": "3",
+    "RAY_gcs_rpc_server_connect_timeout_s": "1",
+}
 """Something that answers but is no Ray, or wants another token, is told within ten seconds, not in minutes."""
 
 
@@ -39,7 +43,9 @@ def ray_engine(address: str = "local", workers: int | None = None, gpus: float =
     try:
         import ray
     except ImportError:
-        raise InputError("ray is not installed, and --engine ray needs it; install it with: pip install 'topicscope[cluster]'") from None
+        raise InputError(
+            "ray is not installed, and --engine ray needs it; install it with: pip install 'topicscope[cluster]'"
+        ) from None
     joined = ray.is_initialized()
     if not joined:
         connect(ray, address, workers)
@@ -63,8 +69,14 @@ def connect(ray: Any, address: str, workers: int | None) -> None:
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
             said.seek(0)
             token = b"InvalidAuthToken" in said.read()
-            reason = "it wants a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN" if token else " ".join(str(error).split())[:200]
-            raise InputError(f"--address {address}: no Ray to be had there ({reason}); start one with 'ray start --head', or use --address local") from None
+            reason = (
+                "it wants a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN"
+                if token
+                else " ".join(str(error).split())[:200]
+            )
+            raise InputError(
+                f"--address {address}: no Ray to be had there ({reason}); start one with 'ray start --head', or use --address local"
+            ) from None
 
 
 @contextmanager
@@ -88,7 +100,9 @@ def answering(address: str) -> str:
         with socket.create_connection((host, int(port)), timeout=PATIENCE):
             return f"{host}:{port}"
     except (OSError, ValueError):
-        raise InputError(f"--address {address}: nothing answers at {host}:{port}; expected local, auto, or HOST[:PORT] of a running Ray head") from None
+        raise InputError(
+            f"--address {address}: nothing answers at {host}:{port}; expected local, auto, or HOST[:PORT] of a running Ray head"
+        ) from None
 
 
 class Tasks:
@@ -97,10 +111,14 @@ class Tasks:
     def __init__(self, ray: Any, gpus: float) -> None:
         self.ray, self.gpus = ray, gpus
 
-    def __call__(self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]) -> Iterator[tuple[int, Result]]:
+    def __call__(
+        self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]
+    ) -> Iterator[tuple[int, Result]]:
         ray = self.ray
         if self.gpus > ray.cluster_resources().get("GPU", 0):  # Ray would wait for one for ever
-            raise InputError("the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu")
+            raise InputError(
+                "the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu"
+            )
         remote = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(work)
         # what is small travels with the task: a task then needs nothing that another node holds
         shared = common if len(ray.cloudpickle.dumps(common)) < INLINE else ray.put(common)
@@ -123,10 +141,14 @@ class Tasks:
                         losses[number] += 1  # Ray's trouble, also where a task met it: a node on its way out
                         if losses[number] > RETRIES:
                             told = " ".join(str(cause).split())[:200]
-                            raise EngineError(f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {told})") from None
+                            raise EngineError(
+                                f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {told})"
+                            ) from None
                         queue.append(number)
                         continue
                     yield number, result
         finally:
-            for reference in running:  # an interruption: a cluster of others is not to go on with work that nobody waits for
+            for (
+                reference
+            ) in running:  # an interruption: a cluster of others is not to go on with work that nobody waits for
                 ray.cancel(reference, force=True)

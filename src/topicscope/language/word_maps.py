@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.vocabulary import BEFORE
 
@@ -40,7 +40,9 @@ def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: boo
     if len(words) < 2:
         raise InputError("give at least two words, groups parted by /, for example: frog toad / mozart schubert")
     before = loaded.tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
-    tokens = [loaded.tokenizer(f"{BEFORE} {word}", add_special_tokens=False)["input_ids"][len(before) :] for word in words]
+    tokens = [
+        loaded.tokenizer(f"{BEFORE} {word}", add_special_tokens=False)["input_ids"][len(before) :] for word in words
+    ]
     unknown = loaded.tokenizer.unk_token_id
     for word, pieces in zip(words, tokens, strict=True):
         if not pieces or (unknown is not None and unknown in pieces):

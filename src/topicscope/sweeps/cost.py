@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from topicscope.errors import InputError
+from topicscope.ground import InputError
 from topicscope.pretraining import build_config as build_pretrain
-from topicscope.sweep import points
-from topicscope.sweep.grid import Grid, Point
-from topicscope.sweep.tasks import CURVE_POINTS, Place, Task, compute, pack
+from topicscope.sweeps import points
+from topicscope.sweeps.grid import Grid, Point
+from topicscope.sweeps.tasks import CURVE_POINTS, Place, Task, compute, pack
 from topicscope.training import build_config as build_train
 
 KNOBS: dict[str, dict[str, tuple[int, int]]] = {
@@ -50,7 +50,9 @@ def estimate(grid: Grid, missing: set[str]) -> Cost:
     costs = [trial(task) for task in chosen]
     count = sum(len(task.points) for task in tasks)
     share = len(tasks) / len(chosen)
-    return Cost(count, len(tasks), share * sum(seconds for seconds, _ in costs), round(share * sum(size for _, size in costs)))
+    return Cost(
+        count, len(tasks), share * sum(seconds for seconds, _ in costs), round(share * sum(size for _, size in costs))
+    )
 
 
 def trial(task: Task) -> tuple[float, float]:
@@ -68,7 +70,10 @@ def trial(task: Task) -> tuple[float, float]:
     if kind == "train":
         size *= min(CURVE_POINTS, whole["steps"]) / min(CURVE_POINTS, small["steps"])
     if kind == "pretrain":
-        kept, planned = (max(1, len(build_pretrain(config).checkpoint_steps)) for config in (cut(task.points[0], small).config, first))
+        kept, planned = (
+            max(1, len(build_pretrain(config).checkpoint_steps))
+            for config in (cut(task.points[0], small).config, first)
+        )
         size *= planned / kept
     return total, size + 2 * BLOCK * len(task.points)
 

@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from topicscope.errors import InputError, nearest
-from topicscope.language.probe_run import build_config as build_probe
+from topicscope.ground import InputError, nearest, number
+from topicscope.language import build_config as build_probe
 from topicscope.pretraining import build_config as build_pretrain
-from topicscope.settings import number
 from topicscope.training import build_config as build_train
 
 KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -66,7 +65,9 @@ def read_grid(path: str | Path) -> Grid:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the grid {path}: {getattr(error, 'strerror', None) or error}; give the path of a YAML file") from None
+        raise InputError(
+            f"cannot read the grid {path}: {getattr(error, 'strerror', None) or error}; give the path of a YAML file"
+        ) from None
     try:
         data = _Once(text).get_single_data()
     except yaml.YAMLError as error:
@@ -112,7 +113,9 @@ def build_grid(data: Any, where: str = "grid") -> Grid:
     names = [point.name for point in points]
     if len(set(names)) < len(names):
         twin = next(point for i, point in enumerate(points) if point.name in names[:i])
-        raise InputError(f"{where}: two points have the same config ({_told(twin.axes)}); name each value of an axis once")
+        raise InputError(
+            f"{where}: two points have the same config ({_told(twin.axes)}); name each value of an axis once"
+        )
     return Grid(kind, {key: _steps([move[key] for move in moves]) for moves in steps for key in moves[0]}, points)
 
 
@@ -123,7 +126,9 @@ def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
     whole = [KINDS[kind](c if isinstance(c, dict) else c.as_dict()).as_dict() for c in configs]
     flats = [flat(config) for config in whole]
     differing = [key for key in flats[0] if any(one.get(key) != flats[0][key] for one in flats)]
-    points = [Point(kind, config, {key: one[key] for key in differing}) for config, one in zip(whole, flats, strict=True)]
+    points = [
+        Point(kind, config, {key: one[key] for key in differing}) for config, one in zip(whole, flats, strict=True)
+    ]
     if len({point.name for point in points}) < len(points):
         raise InputError("two of the configs are the same; give each once")
     return Grid(kind, {key: _steps([one[key] for one in flats]) for key in differing}, points)
@@ -145,7 +150,11 @@ def flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _axes(axes: Any, zipped: Any, where: str) -> Iterator[list[dict[str, Any]]]:
     """Each axis, or group of axes that move together, as the settings of its steps."""
-    if not isinstance(axes, dict) or not isinstance(zipped, list) or not all(isinstance(group, dict) for group in zipped):
+    if (
+        not isinstance(axes, dict)
+        or not isinstance(zipped, list)
+        or not all(isinstance(group, dict) for group in zipped)
+    ):
         raise InputError(f"{where}: expected axes as keys with values, and zipped as a list of such groups")
     seen: set[str] = set()
     for group in [{key: value} for key, value in axes.items()] + zipped:
@@ -175,12 +184,21 @@ def _values(key: str, given: Any, where: str) -> list[Any]:
         if isinstance(given, dict) and set(given) == {name, "points"}:
             ends, count = given[name], given["points"]
             numbers = [number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else []
-            if not (isinstance(count, int) and count > 0 and numbers and all(isinstance(end, int | float) for end in numbers)):
-                raise InputError(f"{where}: axis {key!r}: expected {{{name}: [FROM, TO], points: HOW MANY}} with numbers")
+            if not (
+                isinstance(count, int)
+                and count > 0
+                and numbers
+                and all(isinstance(end, int | float) for end in numbers)
+            ):
+                raise InputError(
+                    f"{where}: axis {key!r}: expected {{{name}: [FROM, TO], points: HOW MANY}} with numbers"
+                )
             if name == "log" and min(numbers) <= 0:
                 raise InputError(f"{where}: axis {key!r}: a logarithmic range needs ends above zero")
             return [float(f"{value:.12g}") for value in space(*numbers, count)]
-    raise InputError(f"{where}: axis {key!r}: expected a list, {{range: [A, B], points: N}}, {{log: [A, B], points: N}} or {{seeds: N}}")
+    raise InputError(
+        f"{where}: axis {key!r}: expected a list, {{range: [A, B], points: N}}, {{log: [A, B], points: N}} or {{seeds: N}}"
+    )
 
 
 def _point(kind: str, base: Mapping[str, Any], place: dict[str, Any], where: str) -> Point:

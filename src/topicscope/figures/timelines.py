@@ -7,25 +7,45 @@ from typing import Any
 
 import numpy as np
 
+from topicscope.figures.panels import Figure, Lines, Series, TableData
 from topicscope.measure import Effect, appears, half_way, interval
-from topicscope.paper.outcome import Figure, Lines, Series, TableData
 
 Effects = Mapping[str, Mapping[int, Effect | None]]
 MATCHED = "_matched"
-TITLES = {"cosine": "embeddings: cosine", "dot": "embeddings: dot product", "embedding": "embedding: cosine", "value": "value matrix", "attention": "attention"}
+TITLES = {
+    "cosine": "embeddings: cosine",
+    "dot": "embeddings: dot product",
+    "embedding": "embedding: cosine",
+    "value": "value matrix",
+    "attention": "attention",
+}
 
 
 def title(measure: str) -> str:
     name, _, layer = measure.removesuffix(MATCHED).partition(".")
-    return TITLES.get(name, name) + (f", layer {layer}" if layer else "") + (", equal frequencies" if measure.endswith(MATCHED) else "")
+    return (
+        TITLES.get(name, name)
+        + (f", layer {layer}" if layer else "")
+        + (", equal frequencies" if measure.endswith(MATCHED) else "")
+    )
 
 
 def rows(found: Effects) -> list[dict[str, Any]]:
     """A line a measure and step."""
     return [
-        {"measure": measure, "step": step, **{key: value for key, value in effect.as_dict().items() if key not in ("matched", "null_interval", "p_value")}}
-        for measure, by_step in found.items() for step, effect in sorted(by_step.items()) if effect is not None
-    ]  # fmt: skip
+        {
+            "measure": measure,
+            "step": step,
+            **{
+                key: value
+                for key, value in effect.as_dict().items()
+                if key not in ("matched", "null_interval", "p_value")
+            },
+        }
+        for measure, by_step in found.items()
+        for step, effect in sorted(by_step.items())
+        if effect is not None
+    ]
 
 
 def moments(found: Effects) -> list[dict[str, Any]]:
@@ -38,9 +58,17 @@ def moments(found: Effects) -> list[dict[str, Any]]:
         steps, curve = np.array([step for step, _ in effects]), np.array([effect.difference for _, effect in effects])
         low = np.array([-np.inf if effect.interval is None else effect.interval[0] for _, effect in effects])
         first = appears(steps, low)
-        half, spread = (float(half_way(steps, curve)), interval(halves(effects))) if first is not None else (float("nan"), None)
+        half, spread = (
+            (float(half_way(steps, curve)), interval(halves(effects))) if first is not None else (float("nan"), None)
+        )
         said.append(
-            {"measure": measure, "appears": first, "half": half if np.isfinite(half) else None, "half_interval": spread, "first": float(curve[0])}
+            {
+                "measure": measure,
+                "appears": first,
+                "half": half if np.isfinite(half) else None,
+                "half_interval": spread,
+                "first": float(curve[0]),
+            }
             | {"last": float(curve[-1]), "last_interval": effects[-1][1].interval}
         )
     return said
@@ -54,12 +82,19 @@ def halves(effects: list[tuple[int, Effect]]) -> np.ndarray:
 
 def later(found: Effects, first: str, second: str) -> dict[str, Any] | None:
     """How much later `second` has made half of its rise than `first`: the ratio of the steps, and a 95% interval from both bootstraps."""
-    sides = [[(step, e) for step, e in sorted(found.get(name, {}).items()) if e is not None] for name in (first, second)]
+    sides = [
+        [(step, e) for step, e in sorted(found.get(name, {}).items()) if e is not None] for name in (first, second)
+    ]
     said = {m["measure"]: m for m in moments(found)}
     if any(len(side) < 2 for side in sides) or any(said[name]["half"] is None for name in (first, second)):
         return None
     ratios = halves(sides[1]) / halves(sides[0])
-    return {"first": first, "second": second, "ratio": said[second]["half"] / said[first]["half"], "interval": interval(ratios)}
+    return {
+        "first": first,
+        "second": second,
+        "ratio": said[second]["half"] / said[first]["half"],
+        "interval": interval(ratios),
+    }
 
 
 def sentence(found: Effects) -> str:
@@ -70,12 +105,23 @@ def sentence(found: Effects) -> str:
     for name in [n for n in (words, "attention") if n is not None and n in said]:
         m = said[name]
         where = f"from step {m['appears']} on" if m["appears"] is not None else "not seen at the end"
-        parts.append(f"{title(name)}: {where}" + (f", half of its rise at step {m['half']:.0f} {span(m['half_interval'])}" if m["half"] is not None else ""))
+        parts.append(
+            f"{title(name)}: {where}"
+            + (
+                f", half of its rise at step {m['half']:.0f} {span(m['half_interval'])}"
+                if m["half"] is not None
+                else ""
+            )
+        )
     order = later(found, words, "attention") if words else None
     if order is not None and order["interval"] is not None:
         low, high = order["interval"]
-        which = "attention is later" if low > 1 else "attention is earlier" if high < 1 else "which is first is not decided"
-        parts.append(f"{which} (its half-way step is {times(order['ratio'])} times that of the other, 95% {times(low)} to {times(high)})")
+        which = (
+            "attention is later" if low > 1 else "attention is earlier" if high < 1 else "which is first is not decided"
+        )
+        parts.append(
+            f"{which} (its half-way step is {times(order['ratio'])} times that of the other, 95% {times(low)} to {times(high)})"
+        )
     return "; ".join(parts)
 
 
@@ -96,8 +142,13 @@ def timeline_figures(found: Effects, name: str = "timeline") -> list[Figure]:
             shown.setdefault(f"{TITLES.get(main, main)}, layer by layer", []).append(band(by_step, f"layer {layer}"))
         else:
             matched = main.endswith(MATCHED)
-            shown.setdefault(title(main.removesuffix(MATCHED)), []).append(band(by_step, "equal frequencies" if matched else "all pairs"))
-    panels = [Lines(head, series, "step", "same less different", log_x=True, levels=[(0.0, "no effect")]) for head, series in shown.items()]
+            shown.setdefault(title(main.removesuffix(MATCHED)), []).append(
+                band(by_step, "equal frequencies" if matched else "all pairs")
+            )
+    panels = [
+        Lines(head, series, "step", "same less different", log_x=True, levels=[(0.0, "no effect")])
+        for head, series in shown.items()
+    ]
     shares = []
     for measure in found:
         curve = band(found[measure], title(measure))
@@ -108,7 +159,15 @@ def timeline_figures(found: Effects, name: str = "timeline") -> list[Figure]:
     figures = [Figure(name, "Topic structure against training step", alt, list(panels))]
     if len(shares) > 1:
         both = Lines("each as a share of its end", shares, "step", "share of the final difference", log_x=True)
-        figures.append(Figure(f"{name}-order", "Which comes first?", "Measures as shares of their final value against training step.", [both], columns=1))
+        figures.append(
+            Figure(
+                f"{name}-order",
+                "Which comes first?",
+                "Measures as shares of their final value against training step.",
+                [both],
+                columns=1,
+            )
+        )
     return figures
 
 
@@ -126,5 +185,14 @@ def moment_table(found: Effects) -> TableData:
     for m in moments(found):
         end = "-" if m["last_interval"] is None else f"[{m['last_interval'][0]:.3g}, {m['last_interval'][1]:.3g}]"
         half = "-" if m["half"] is None else f"{m['half']:.0f} {span(m['half_interval'])}"
-        cells.append([title(m["measure"]), "never" if m["appears"] is None else str(m["appears"]), half, f"{m['first']:.3g}", f"{m['last']:.3g}", end])
+        cells.append(
+            [
+                title(m["measure"]),
+                "never" if m["appears"] is None else str(m["appears"]),
+                half,
+                f"{m['first']:.3g}",
+                f"{m['last']:.3g}",
+                end,
+            ]
+        )
     return TableData("When topic structure appears", columns, cells)

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
-import torch
 from threadpoolctl import threadpool_limits
 
 
@@ -20,6 +19,8 @@ def one_thread() -> Iterator[None]:
 
     Numbers below 1e-38 count as zero: a saturated softmax is full of them, and the processor takes them one by one (8.6 ms a step instead of 1.4).
     """
+    import torch  # two seconds that 'topicscope list' does not need
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -37,6 +38,8 @@ def repeatable() -> Iterator[None]:
 
     On one CPU thread sums are taken in one order anyway, and the switch would import the compiler (1.5 s) for nothing.
     """
+    import torch
+
     if not torch.cuda.is_available():
         with one_thread():
             yield

@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from topicscope import runs
-from topicscope.sweep.grid import flat
-from topicscope.sweep.run import Sweep
+from topicscope.ground import files
+from topicscope.sweeps.grid import flat
+from topicscope.sweeps.run import Sweep
 
 CSV, PARQUET = "points.csv", "points.parquet"
 
@@ -27,10 +27,10 @@ def write_table(found: Sweep, folder: str | Path) -> list[Path]:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    runs.write(folder / CSV, stream.getvalue().encode())
+    files.write(folder / CSV, stream.getvalue().encode())
     buffer = io.BytesIO()
     pq.write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), buffer)
-    runs.write(folder / PARQUET, buffer.getvalue())
+    files.write(folder / PARQUET, buffer.getvalue())
     return [folder / CSV, folder / PARQUET]
 
 
@@ -39,8 +39,12 @@ def table_columns(found: Sweep) -> dict[str, list[Any]]:
     axes = list(found.grid.axes)
     configs = [flat(point.config) for point in found.grid.points]
     settings = [key for key in dict.fromkeys(key for config in configs for key in config) if key not in axes]
-    named = {name: [row.get(name) for row in found.rows] for name in ["point", *axes, "state", *found.measures, "error"]}
-    fixed = {f"config.{name}" if name in named else name: [config.get(name) for config in configs] for name in settings}  # a measure may have its name
+    named = {
+        name: [row.get(name) for row in found.rows] for name in ["point", *axes, "state", *found.measures, "error"]
+    }
+    fixed = {
+        f"config.{name}" if name in named else name: [config.get(name) for config in configs] for name in settings
+    }  # a measure may have its name
     return {name: alike(values) for name, values in (named | fixed).items()}
 
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicscope import engines, runs
-from topicscope.errors import InputError
-from topicscope.sweep import points
-from topicscope.sweep.grid import Grid, Point, build_grid, grid_of
-from topicscope.sweep.tasks import Place, compute, pack
+from topicscope.ground import InputError, engines, files, folders
+from topicscope.sweeps import points
+from topicscope.sweeps.grid import Grid, Point, build_grid, grid_of
+from topicscope.sweeps.tasks import Place, compute, pack
 
 ABOUT = "sweep.json"
 
@@ -36,7 +35,11 @@ class Sweep:
     @property
     def measures(self) -> list[str]:
         """Names of what was measured, of any point."""
-        return list(dict.fromkeys(key for row in self.rows for key in row if key not in {"point", "state", "error", *self.grid.axes}))
+        return list(
+            dict.fromkeys(
+                key for row in self.rows for key in row if key not in {"point", "state", "error", *self.grid.axes}
+            )
+        )
 
     @property
     def counts(self) -> dict[str, int]:
@@ -61,14 +64,20 @@ def sweep(
             return sweep(grid, out, opened, retry_failed=retry_failed, progress=progress)
     root = Path(out).resolve()
     check(root)
-    runs.prepare(root)
-    with runs.lock(root):
+    folders.prepare(root)
+    with folders.lock(root):
         remember(root, grid)
         states = {point.name: points.read(root, point, fresh=True)[0] for point in grid.points}
-        wanted = {name for name, state in states.items() if state in ("missing", "damaged", "changed") or (retry_failed and state == "failed")}
+        wanted = {
+            name
+            for name, state in states.items()
+            if state in ("missing", "damaged", "changed") or (retry_failed and state == "failed")
+        }
         # a pack is run whole, whatever of it is there: its points get the bytes that they would have got without any interruption
         tasks = [task for task in pack(grid) if any(point.name in wanted for point in task.points)]
-        done, failed = (sum(state == wish and name not in wanted for name, state in states.items()) for wish in ("done", "failed"))
+        done, failed = (
+            sum(state == wish and name not in wanted for name, state in states.items()) for wish in ("done", "failed")
+        )
         tell = progress or (lambda *_: None)
         tell(done, failed, len(grid.points))
         for number, results in engine(compute, Place(str(root / "runs"), str(Path.cwd())), tasks):
@@ -89,9 +98,15 @@ def stored_grid(out: str | Path) -> Grid:
     """The grid that a folder was last used for."""
     try:
         found = json.loads((Path(out) / ABOUT).read_text(encoding="utf-8"))
-        return Grid(found["kind"], found["axes"], [Point(found["kind"], found["first"] | own, axes) for axes, own in found["points"]])
+        return Grid(
+            found["kind"],
+            found["axes"],
+            [Point(found["kind"], found["first"] | own, axes) for axes, own in found["points"]],
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{out} holds no sweep ({type(error).__name__}: {error}); run 'topicscope sweep GRID --out {out}'") from None
+        raise InputError(
+            f"{out} holds no sweep ({type(error).__name__}: {error}); run 'topicscope sweep GRID --out {out}'"
+        ) from None
 
 
 def check(root: Path) -> None:
@@ -99,16 +114,25 @@ def check(root: Path) -> None:
     if root.exists() and not root.is_dir():
         raise InputError(f"--out {root} is a file; give a folder that is new, empty, or a sweep's")
     if root.is_dir() and any(path.name != ".lock" for path in root.iterdir()) and not (root / ABOUT).is_file():
-        raise InputError(f"--out {root} holds something else (no {ABOUT}); choose a folder that is new, empty, or a sweep's")
+        raise InputError(
+            f"--out {root} holds something else (no {ABOUT}); choose a folder that is new, empty, or a sweep's"
+        )
 
 
 def remember(root: Path, grid: Grid) -> None:
     first = grid.points[0].config
-    listed = [[point.axes, {key: value for key, value in point.config.items() if value != first[key]}] for point in grid.points]
-    runs.write_json(root / ABOUT, {"made_by": "topicscope", "kind": grid.kind, "axes": grid.axes, "first": first, "points": listed})
+    listed = [
+        [point.axes, {key: value for key, value in point.config.items() if value != first[key]}]
+        for point in grid.points
+    ]
+    files.write_json(
+        root / ABOUT, {"made_by": "topicscope", "kind": grid.kind, "axes": grid.axes, "first": first, "points": listed}
+    )
 
 
 def row_of(root: Path, point: Point, fresh: bool) -> dict[str, Any]:
     state, result = points.read(root, point, fresh=fresh)
     place = {"point": point.name, **point.axes, "state": state if state in ("done", "failed") else "missing"}
-    return place | ({} if result is None else result.measures | ({} if result.error is None else {"error": result.error}))
+    return place | (
+        {} if result is None else result.measures | ({} if result.error is None else {"error": result.error})
+    )

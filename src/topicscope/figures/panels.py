@@ -1,0 +1,108 @@
+"""Figures as data: what a panel, a figure and a table are. Drawing is the report's business."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Verdict = Literal["reproduced", "not reproduced", "skipped"]
+
+
+@dataclass
+class Heat:
+    """A matrix as a heat map. With `topics` and `words_per_topic` its axes are words in the order of their topics, [MASK] first."""
+
+    title: str
+    z: list[list[float]]
+    x_label: str = ""
+    y_label: str = ""
+    topics: int | None = None
+    words_per_topic: int | None = None
+    x: list[float] | None = None  # positions of the columns, where they are numbers
+    y: list[float] | None = None
+    log: bool = False  # both axes
+    low: float | None = None  # ends of the colour scale; None: from the data
+    high: float | None = None
+    marks: list[tuple[float, float, str]] = field(default_factory=list)  # x, y, label
+    labels: list[str] | None = None  # of rows and columns alike, where they are words with names
+    kind: Literal["heat"] = "heat"
+
+
+@dataclass
+class Series:
+    """One curve. `low` and `high` are the ends of an interval around it. Curves of one `group` share a colour."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+    low: list[float] | None = None
+    high: list[float] | None = None
+    group: str | None = None
+    markers: bool = False
+
+
+@dataclass
+class Lines:
+    """Curves. `bands` shade stretches of the x axis, `levels` are horizontal lines."""
+
+    title: str
+    series: list[Series]
+    x_label: str = ""
+    y_label: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    bands: list[tuple[float, float, str]] = field(default_factory=list)  # from, to, label
+    levels: list[tuple[float, str]] = field(default_factory=list)  # y, label
+    kind: Literal["lines"] = "lines"
+
+
+@dataclass
+class Points:
+    """Numbers with intervals by category: for each category and series a mean, and an interval around it."""
+
+    title: str
+    categories: list[str]
+    series: list[Series]  # x is the index of the category
+    y_label: str = ""
+    levels: list[tuple[float, str]] = field(default_factory=list)
+    kind: Literal["points"] = "points"
+
+
+@dataclass
+class Map:
+    """A measure over two axes with named steps, the first row at the bottom. With `names` (and their colours) the cells are words: z counts into them."""
+
+    title: str
+    z: list[list[float | None]]  # None: nothing to show
+    x: list[str]
+    y: list[str]
+    x_label: str = ""
+    y_label: str = ""
+    names: dict[str, str] | None = None
+    low: float | None = None  # ends of the colour scale; None: from the data
+    high: float | None = None
+    log: bool = False  # the colour scale
+    kind: Literal["map"] = "map"
+
+
+Panel = Heat | Map | Lines | Points
+
+
+@dataclass
+class Figure:
+    """Panels in rows of `columns`, as the paper lays them out. `alt` says in words what is to be seen."""
+
+    name: str  # of the files: letters, digits, '-'
+    title: str
+    alt: str
+    panels: list[Panel]
+    columns: int = 2
+
+
+@dataclass
+class TableData:
+    """A table, cells as text."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]

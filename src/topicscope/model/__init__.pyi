@@ -1,0 +1,5 @@
+from .collapsed import collapsed_loss as collapsed_loss, loss_and_gradient as loss_and_gradient
+from .dense import attention as attention, dense_forward as dense_forward, dense_loss as dense_loss
+from .objective import Objective as Objective
+from .parts import ATTENTION_PARTS as ATTENTION_PARTS, PARTS as PARTS, ModelConfig as ModelConfig
+from .weights import Weights as Weights, initial as initial

@@ -1,0 +1,5 @@
+"""Grids of runs, on any engine: one process, a pool of them, or Ray."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

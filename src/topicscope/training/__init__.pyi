@@ -1,0 +1,12 @@
+from .config import (
+    Data as Data,
+    Optimizer as Optimizer,
+    Phase as Phase,
+    RunConfig as RunConfig,
+    Schedule as Schedule,
+    build_config as build_config,
+)
+from .data import BLOCK as BLOCK, RunData as RunData
+from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
+from .run import TOGETHER as TOGETHER, Run as Run, resume_config as resume_config, seeds as seeds, train as train
+from .timeline import read_snapshots as read_snapshots, sandbox_effects as sandbox_effects, word_scores as word_scores
