@@ -1,6 +1,16 @@
 """What every room stands on: errors, settings, files and folders, random streams, threads, engines."""
 
-from topicscope.ground.engines import NAMES, Common, Engine, Item, Name, Result, in_order, open_engine, serial
+from topicscope.ground.engines import (
+    NAMES,
+    Common,
+    Engine,
+    Item,
+    Name,
+    Result as Output,
+    in_order,
+    open_engine,
+    serial,
+)
 from topicscope.ground.errors import EngineError, InputError, Interrupted, nearest, validated
 from topicscope.ground.files import (
     append_lines,
@@ -13,6 +23,7 @@ from topicscope.ground.files import (
     write_yaml,
 )
 from topicscope.ground.folders import ENSEMBLE, MEMBERS, StoredRun, read_run
+from topicscope.ground.results import Result
 from topicscope.ground.settings import STRICT, apply_settings, load_settings, log_steps, number
 from topicscope.ground.streams import Stream, generator
 from topicscope.ground.threads import one_thread, repeatable, worker_pool
@@ -29,6 +40,7 @@ __all__ = [
     "Interrupted",
     "Item",
     "Name",
+    "Output",
     "Result",
     "StoredRun",
     "Stream",
