@@ -8,7 +8,7 @@ import pytest
 
 from topicscope import InputError, build_config, read_run, train
 from topicscope.ground.files import write
-from topicscope.ground.folders import check, prepare, truncate_metrics
+from topicscope.ground.old_folders import check, prepare, truncate_metrics
 
 TINY = {
     "steps": 20,

@@ -17,7 +17,7 @@ import pytest
 from tests.browser import complaints, needs_browser, opened, script
 from tests.cli.test_cli import topicscope
 from topicscope import InputError, Run, build_config
-from topicscope.ground import folders
+from topicscope.ground import old_folders as folders
 from topicscope.paper.block_figures import four_panels
 from topicscope.paper.experiment import Context
 from topicscope.paper.outcome import Outcome

@@ -206,7 +206,7 @@ def show(found: Probe) -> None:
 def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
     """results.json, its numbers as CSV, figures, and the page."""
     from topicscope.figures import Section, probing
-    from topicscope.ground import files, folders
+    from topicscope.ground import files, old_folders as folders
     from topicscope.report import write_report
 
     folders.prepare(out)

@@ -56,7 +56,7 @@ def reproduce(
 
     Example: [bold]topicscope reproduce figure2 theorem2 --out runs/two[/bold]
     """
-    from topicscope.ground import folders
+    from topicscope.ground import old_folders as folders
     from topicscope.paper import Context, chosen, claim
 
     experiments, context = chosen(ids), Context(scale, seed, tuple(model or ()), tuple(corpus or ()))

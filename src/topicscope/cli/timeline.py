@@ -104,7 +104,7 @@ def timeline_of_models(
 def finish(found: Effects, about: dict[str, Any], intro: str, out: Path | None, as_json: bool) -> int:
     """Results, table, figures and page."""
     from topicscope.figures import Section, flat, moment_table, moments, rows, sentence, timeline_figures
-    from topicscope.ground import files, folders
+    from topicscope.ground import files, old_folders as folders
     from topicscope.report import write_report
 
     results: dict[str, Any] = {"timeline": rows(found), "moments": moments(found), "answer": sentence(found)}

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from topicscope.ground import InputError, files, folders, load_settings, repeatable
+from topicscope.ground import InputError, files, load_settings, old_folders as folders, repeatable
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.training import checkpoint
 from topicscope.training.config import RunConfig
