@@ -10,26 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-TINY = [
-    "--steps",
-    "20",
-    "--topics",
-    "3",
-    "--words-per-topic",
-    "2",
-    "--set",
-    "data.documents=20",
-    "--set",
-    "data.dev_documents=10",
-    "--device",
-    "cpu",
-]
-
-
-def topicscope(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run([sys.executable, "-m", "topicscope", *arguments], capture_output=True, text=True)
-    assert result.returncode == code, result.stderr
-    return result
+from tests.command import TINY, topicscope
 
 
 def test_json_is_all_of_stdout_and_the_folder_holds_the_same(tmp_path: Path) -> None:

@@ -221,7 +221,9 @@ def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
     if about.kind != kind.name:
         raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder")
     if about.format != kind.format:
-        raise InputError(f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}")
+        raise InputError(
+            f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
+        )
     if about.status in ("starting", "running"):
         raise InputError(f"{path} is not finished; run its command again to go on: {about.command}")
     return about

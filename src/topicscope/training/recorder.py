@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from topicscope.ground import METRICS, Progress, files, metric_lines, read_metrics, truncate_metrics
-from topicscope.ground.folders import Folder
+from topicscope.ground import METRICS, Folder, Progress, files, metric_lines, read_metrics, truncate_metrics
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.training import checkpoint
 from topicscope.training.ensemble import Ensemble, Member

@@ -12,8 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import overload
 
-from topicscope.ground import Progress, folders, repeatable, watched
-from topicscope.ground.folders import Folder
+from topicscope.ground import Folder, Progress, folders, repeatable, watched
 from topicscope.training import checkpoint
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
