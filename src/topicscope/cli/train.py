@@ -102,13 +102,12 @@ def command(
         print(json.dumps(payload if isinstance(result, list) else payload[0], allow_nan=False))
     else:
         print_runs(several)
-        consoles.print_lines(result.summary())
+        consoles.print_lines(sentence for sentence in result.summary() if "diverged" not in sentence)
         if out is not None:
             consoles.print_lines([f"Written to {out}; 'topicscope report {out}' draws it."])
     diverged = [run for run in several if run.status == "diverged"]
-    if as_json or out is None:
-        for run in diverged:
-            typer.echo(f"topicscope: {run.summary()[0]}", err=True)
+    for run in diverged:
+        typer.echo(f"topicscope: {run.summary()[0]}", err=True)
     return 1 if diverged else 0
 
 
