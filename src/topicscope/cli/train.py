@@ -56,8 +56,7 @@ def command(
 
     Example: [bold]topicscope train --loss squared --uniform-attention --l2 1e-4 --steps 2000 --out runs/blocks[/bold]
     """
-    from topicscope.ground import InputError, gather, progress_shown
-    from topicscope.ground.settings import parsed
+    from topicscope.ground import InputError, gather, parsed, progress_shown
     from topicscope.training import RunConfig, stored_configs
 
     zero = "zero" if uniform_attention else None
