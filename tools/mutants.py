@@ -29,8 +29,7 @@ SECONDS = 900
 """After so many seconds a run of the tests counts as noticing: the mutant hangs."""
 
 TESTS = {
-    "ground": ["tests/test_folders.py", "tests/test_config.py", "tests/test_progress.py", "tests/test_engines.py"],
-    "engines": ["tests/test_engines.py", "tests/sweeps/test_sweep.py", "tests/sweeps/test_faults.py"],
+    "engines": ["tests/ground/test_engines.py", "tests/sweeps/test_sweep.py"],
 }
 """Tests of a room, where they are not tests/ROOM."""
 
