@@ -19,10 +19,10 @@ ALLOWED = {
     "language": {"measure"},
     "pretraining": {"measure", "language"},
     "sweeps": {"training", "measure", "language", "pretraining"},
-    "figures": {"theory", "measure", "training", "language", "pretraining", "sweeps", "paper"},
+    "figures": {"world", "theory", "measure", "training", "language", "pretraining", "sweeps", "paper"},
     "paper": {"world", "theory", "model", "measure", "training", "language", "pretraining", "sweeps", "figures"},
     "report": {"figures"},
-    "bench": {"training", "model", "measure", "language", "pretraining", "sweeps"},
+    "bench": {"world", "training", "model", "measure", "language", "pretraining", "sweeps"},
     "cli": {"world", "training", "theory", "language", "pretraining", "sweeps", "figures", "paper", "report", "bench"},
 }
 EVERYONE = {"ground"}

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
         train as train,
     )
     from topicscope.world import (
-        DocumentPrior as DocumentPrior,
+        Dirichlet as Dirichlet,
         Documents as Documents,
+        Fixed as Fixed,
+        Given as Given,
         Masking as Masking,
         TopicModel as TopicModel,
         read_documents as read_documents,
@@ -37,7 +39,7 @@ _ROOMS = {
     "ground": ("InputError", "read_run"),
     "model": ("ModelConfig", "Objective", "Weights"),
     "training": ("Optimizer", "Phase", "Run", "RunConfig", "Schedule", "build_config", "seeds", "train"),
-    "world": ("DocumentPrior", "Documents", "Masking", "TopicModel", "read_documents", "write_documents"),
+    "world": ("Dirichlet", "Documents", "Fixed", "Given", "Masking", "TopicModel", "read_documents", "write_documents"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

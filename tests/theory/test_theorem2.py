@@ -5,8 +5,7 @@ import pytest
 
 from topicscope import Masking, TopicModel
 from topicscope.theory import theorem2, uniform_optimum
-from topicscope.world.batches import infinite_rows
-from topicscope.world.documents import every_document
+from topicscope.world import every_document
 
 
 def test_the_entries_at_the_papers_size() -> None:
@@ -21,17 +20,13 @@ def test_the_entries_at_the_papers_size() -> None:
 @pytest.mark.parametrize("masking", [Masking(), Masking(0.4, 0.2, 0.3), Masking(0.15, 0.1, 0.0)])
 def test_is_the_least_squares_solution_over_all_documents(topics: int, v: int, tau: int, masking: Masking) -> None:
     model = TopicModel(topics, v)
-    share = every_document(model, tau).proportions
-    assert share is not None
-    found = uniform_optimum([infinite_rows(model, masking, share, uniform=True, hide_masked=False)])
+    found = uniform_optimum(every_document(model, tau).batches(model, masking, uniform=True))
     assert np.abs(found.matrix - theorem2(model, masking).matrix(model)).max() < 1e-12
 
 
 def test_ridge_solutions_converge_to_it() -> None:
     model, masking = TopicModel(6, 3), Masking()
-    share = every_document(model, 2).proportions
-    assert share is not None
-    rows = [infinite_rows(model, masking, share, uniform=True, hide_masked=False)]
+    rows = list(every_document(model, 2).batches(model, masking, uniform=True))
     exact = theorem2(model, masking).matrix(model)
     errors = [np.abs(uniform_optimum(rows, ridge=ridge).matrix - exact).max() for ridge in (1e-4, 1e-5, 1e-6)]
     assert errors[0] / errors[1] == pytest.approx(10, rel=0.1)  # the error falls in proportion to lambda

@@ -11,6 +11,7 @@ from topicscope.ground import StoredRun
 from topicscope.measure import stage_bands
 from topicscope.paper import Outcome
 from topicscope.training import RunData, build_config, word_scores
+from topicscope.world import Documents
 
 DOCUMENTS, POSITIONS = 2, 40
 """Documents whose attention is drawn, and how many of their positions."""
@@ -113,11 +114,11 @@ def attention_maps(run: StoredRun) -> list[Any]:
     """Unmasked dev documents, positions ordered by word so that topics stand together."""
     if "key" not in run.weights or "query" not in run.weights:
         return []
-    words = RunData(build_config(run.config)).dev.words
-    if words is None:
+    dev = RunData(build_config(run.config)).dev
+    if not isinstance(dev, Documents):
         return []
     table, maps = word_scores(run.weights), []
-    for number, document in enumerate(words[:DOCUMENTS], start=1):
+    for number, document in enumerate(dev.words[:DOCUMENTS], start=1):
         present = np.sort(document[document > 0])
         logits = table[np.ix_(present, present)]
         weight = np.exp(logits - logits.max(1, keepdims=True))

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from topicscope.ground import STRICT, InputError
 from topicscope.theory import diagonal_value_matrix, prediction_bias, theorem2
-from topicscope.world import Masking, TopicModel, as_matrix, read_matrix
+from topicscope.world import Masking, TopicModel, matrix_of
 
 PARTS = ("embedding", "key", "query", "value", "head", "key_bias", "query_bias", "value_bias", "prediction_bias")
 """W_E, W_K, W_Q, W_V, W_pred (where it is not tied to W_E), b_K, b_Q, b_V, b_pred."""
@@ -111,11 +111,7 @@ class ModelConfig:
         elif self.value == "diagonal":
             parts["value"] = diagonal_value_matrix(topic_model, masking)
         elif self.value == "given":
-            given = (
-                read_matrix(self.value_matrix, "model.value_matrix")
-                if isinstance(self.value_matrix, str)
-                else as_matrix(self.value_matrix, "model.value_matrix")
-            )
+            given = matrix_of(self.value_matrix or [], "model.value_matrix")
             if given.shape != (d, d):
                 raise InputError(f"model.value_matrix has shape {given.shape}; expected ({d}, {d})")
             parts["value"] = given

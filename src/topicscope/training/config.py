@@ -14,11 +14,11 @@ from pydantic.dataclasses import dataclass
 
 from topicscope.ground import STRICT, InputError, log_steps, nearest, validated
 from topicscope.model import ATTENTION_PARTS, PARTS, ModelConfig, Objective
-from topicscope.world import DocumentPrior, Masking, TopicModel
+from topicscope.world import Dirichlet, Masking, Prior, TopicModel
 
 Decay = Annotated[float, Field(ge=0, lt=1)]
 
-VERSION: Literal[1] = 1
+VERSION: Literal[2] = 2
 """Version of the configuration format; a file of another version is refused."""
 
 
@@ -116,7 +116,7 @@ def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -
 class RunConfig:
     """Everything that a run depends on. The same config gives the same bytes."""
 
-    version: Literal[1] = VERSION
+    version: Literal[2] = VERSION
     seed: NonNegativeInt = 0
     steps: PositiveInt | None = None
     epochs: PositiveFloat | None = None
@@ -129,7 +129,7 @@ class RunConfig:
     device: Literal["auto", "cpu", "cuda"] = "auto"
     dtype: Literal["float32", "float64"] = "float32"
     topic_model: TopicModel = TopicModel()
-    documents: DocumentPrior = DocumentPrior()
+    documents: Prior = Dirichlet()
     data: Data = Data()
     masking: Masking = Masking()
     model: ModelConfig = ModelConfig()
