@@ -48,7 +48,5 @@ def test_it_is_the_loss_of_the_transformer_itself() -> None:
     found = collapsed_loss(
         ModelConfig(key="zero", query="zero", value="blocks"), weights, Objective("squared"), batch
     ).item()
-    assert found == pytest.approx(
-        population_loss(s, torch.from_numpy(theorem2(s.topic_model, s.masking).matrix(s.topic_model))).item(), rel=1e-13
-    )
+    assert found == pytest.approx(population_loss(s, torch.from_numpy(theorem2(s).matrix())).item(), rel=1e-13)
     assert found == pytest.approx(1 - 1 / 6, rel=1e-13)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from topicscope import Dirichlet, Fixed, Given, InputError, TopicModel, read_documents, write_documents
-from topicscope.world import every_document
+from topicscope import Dirichlet, Fixed, Given, InputError, Masking, TopicModel, read_documents, write_documents
+from topicscope.world import Documents, InfiniteDocuments, every_document
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -17,12 +17,6 @@ def rng(seed: int = 0) -> np.random.Generator:
 def within(observed: np.ndarray, expected: np.ndarray, n: int, sigmas: float = 5) -> bool:
     """Frequencies of n draws lie within `sigmas` standard deviations of their probabilities."""
     return bool((np.abs(observed - expected) <= sigmas * np.sqrt(expected * (1 - expected) / n) + 1e-12).all())
-
-
-def test_topics_as_in_definition_1() -> None:
-    model = TopicModel(3, 4)
-    assert [model.topic_of_word[i] for i in range(1, 13)] == [-(-i // 4) for i in range(1, 13)]
-    assert model.vocabulary == 13
 
 
 @given(
@@ -82,6 +76,55 @@ def test_a_topic_that_rounding_might_skip_past_is_never_drawn() -> None:
     share = [[0.1] * 10 + [0.0] * 2]  # sums to 0.9999999999999999
     documents = Given(proportions=share, length=20_000).sample(TopicModel(12, 1), 5, rng()).finite()
     assert documents.words.max() == 10
+
+
+def test_take_gives_the_documents_asked_for() -> None:
+    documents = Fixed(topics_per_document=2, length=(2, 6)).sample(TopicModel(4, 3), 8, rng()).finite()
+    rows = np.array([5, 0, 5])
+    taken = documents.take(rows)
+    assert documents.proportions is not None
+    assert taken.proportions is not None
+    assert np.array_equal(taken.words, documents.words[rows])
+    assert np.array_equal(taken.lengths, documents.lengths[rows])
+    assert np.array_equal(taken.proportions, documents.proportions[rows])
+    assert len(documents.take(slice(3))) == 3
+    unknown = Documents(documents.words, documents.lengths).take(rows)
+    assert unknown.proportions is None
+    assert np.array_equal(unknown.words, taken.words)
+
+
+def test_the_first_documents_keep_their_masks() -> None:
+    model, masking = TopicModel(4, 3), Masking(0.5)
+    masked = Fixed(length=(2, 6)).sample(model, 8, rng()).finite().masked(masking, model, rng(1))
+    first = masked.first(3)
+    assert len(first) == 3
+    shown = masked.masks.shown_words(masked.documents.words)
+    assert np.array_equal(first.masks.shown_words(first.documents.words), shown[:3])
+    assert np.array_equal(first.shown_counts(13), masked.shown_counts(13)[:3])
+    assert len(masked.first(99)) == 8
+
+
+def test_infinite_documents_have_proportions_and_no_words(tmp_path: Path) -> None:
+    model, masking = TopicModel(4, 3), Masking()
+    documents = Fixed(topics_per_document=2, length="infinite").sample(model, 7, rng())
+    assert isinstance(documents, InfiniteDocuments)
+    assert ((documents.proportions > 0).sum(1) == 2).all()
+    assert documents.masked(masking, model, rng()) is documents
+    assert np.array_equal(documents.first(2).proportions, documents.proportions[:2])
+    assert np.array_equal(documents.take(np.array([6, 1])).proportions, documents.proportions[[6, 1]])
+    sizes = [len(rows.context) for rows in documents.batches(model, masking, size=3)]
+    assert sizes == [3, 3, 1]
+    for act in (documents.finite, lambda: write_documents(documents, tmp_path / "d")):
+        with pytest.raises(InputError, match="infinite documents have no words; give documents.length a number"):
+            act()
+
+
+def test_batches_hold_every_document_once() -> None:
+    model, masking = TopicModel(4, 3), Masking()
+    masked = Dirichlet(length=(2, 6)).sample(model, 1003, rng()).finite().masked(masking, model, rng(1))
+    batches = masked.batches(model, masking, np.dtype("float64"))
+    assert [len(rows.context) for rows in batches] == [500, 500, 3]
+    assert [rows.weight.sum() for rows in batches] == pytest.approx([1, 1, 1])
 
 
 def test_every_document_is_there_once() -> None:

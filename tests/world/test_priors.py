@@ -63,7 +63,10 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
         ({"kind": "gaussian"}, "documents.kind = 'gaussian': expected dirichlet, fixed, given or infinite"),
         ({"kind": ["fixed"]}, "documents.kind = ['fixed']: expected dirichlet"),
         ({"alpa": 0.1}, "config: unknown key 'documents.alpa'; did you mean 'alpha'?"),
-        ({"kind": "fixed", "topic_per_document": 2}, "'documents.topic_per_document'; did you mean 'topics_per_document'?"),
+        (
+            {"kind": "fixed", "topic_per_document": 2},
+            "'documents.topic_per_document'; did you mean 'topics_per_document'?",
+        ),
         ({"alpha": 0}, "config: documents.alpha = 0: input should be greater than or equal to"),
         ({"kind": "fixed", "topics_per_document": 0}, "documents.topics_per_document = 0: input should be"),
         ({"length": [5, 3]}, "length = (5, 3): expected a number of words >= 1, an increasing range, or 'infinite'"),

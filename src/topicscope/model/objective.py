@@ -18,9 +18,10 @@ Loss = Literal["cross-entropy", "squared", "squared-mean"]
 
 @dataclass(frozen=True, config=STRICT)
 class Objective:
-    """`loss`: 'cross-entropy' (eq 4), 'squared' summed over the V outputs (eq 3), 'squared-mean' averaged over them (the authors' code).
+    """The loss and the L2 penalty.
 
-    `l2` is lambda of eq 2: a number for all trained parts, or {part: number} for those named.
+    `loss` is 'cross-entropy' (eq 4), 'squared' summed over the V outputs (eq 3), or 'squared-mean' averaged over them
+    (the authors' code). `l2` is lambda of eq 2: a number for all trained parts, or {part: number} for those named.
     """
 
     loss: Loss = "cross-entropy"

@@ -1,7 +1,8 @@
-"""The best that any predictor can do: the Bayes-optimal loss on given masked documents, under the prior that made them.
+"""The best that any predictor can do: the Bayes-optimal loss on given masked documents, under the prior that made
+them.
 
-The posterior mean of the topic proportions comes from the prior and is exact. The loss is that on these documents and masks,
-a sample mean whose standard error is returned beside it.
+The posterior mean of the topic proportions comes from the prior and is exact. The loss is that on these documents and
+masks, a sample mean whose standard error is returned beside it.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ def bayes_loss(
     hide_masked: bool = False,
     own_word: bool = True,
 ) -> BayesLoss:
-    """Loss of the Bayes-optimal predictor. With `hide_masked` it knows which positions are masked, as such a model does.
+    """Loss of the Bayes-optimal predictor.
 
-    Without `own_word` it predicts from the posterior of the document's topics alone, given all words shown. It does not use
-    which of them its own position shows. Attention that is the same for every query comes near to that.
+    With `hide_masked` it knows which positions are masked, as such a model does.
+
+    Without `own_word` it predicts from the posterior of the document's topics alone, given all words shown. It does
+    not use which of them its own position shows. Attention that is the same for every query comes near to that.
     """
     if isinstance(documents, InfiniteDocuments):
         return _infinite_loss(loss, topic_model, masking, documents, own_word)

@@ -1,4 +1,4 @@
-"""Documents: finite ones hold words, infinite ones (Assumption 1) are their topic proportions; the authors' text format.
+"""Finite documents, which hold words; infinite ones (Assumption 1), which are topic proportions; the text format.
 
 What differs between the two is a method of both: `masked`, `batches`, `first`, `take`, `finite`.
 """
