@@ -115,7 +115,7 @@ def test_infinite_documents_have_proportions_and_no_words(tmp_path: Path) -> Non
     sizes = [len(rows.context) for rows in documents.batches(model, masking, size=3)]
     assert sizes == [3, 3, 1]
     for act in (documents.finite, lambda: write_documents(documents, tmp_path / "d")):
-        with pytest.raises(InputError, match="infinite documents have no words; give documents.length a number"):
+        with pytest.raises(InputError, match=r"infinite documents have no words; give documents.length a number"):
             act()
 
 
