@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -55,7 +56,7 @@ def reproduce(
 
     Example: [bold]topicscope reproduce figure2 theorem2 --out runs/two[/bold]
     """
-    from topicscope.ground import folders
+    from topicscope.ground import old_folders as folders
     from topicscope.paper import Context, chosen, claim
 
     experiments, context = chosen(ids), Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
@@ -123,29 +124,23 @@ def _reproduce(experiments: list[Experiment], context: Context, out: Path, worke
 
 def write_report(out: Path, results: dict[str, Any], outcomes: dict[str, tuple[Outcome, float]]) -> None:
     """Figures as files, and the page."""
-    from topicscope.report import Section, draw_figure, write_csv, write_page
+    from topicscope import report
+    from topicscope.figures import Judgement, Section
 
-    folder = out / "figures"
-    folder.mkdir(exist_ok=True)
     sections = []
     for result in results["results"]:
         outcome = outcomes[result["id"]][0]
-        for figure in outcome.figures:
-            draw_figure(figure, folder)
-            write_csv(figure, folder)
         command = f"topicscope reproduce {result['id']} --scale {results['scale']} --seed {results['seed']} --out {out}"
-        shown = {
-            key: result[key]
-            for key in ("id", "claim", "rule", "paper", "theory", "measured", "verdict", "reason", "seconds")
-        }
-        sections.append(
-            Section(**shown, command=command, config=outcome.config, figures=outcome.figures, tables=outcome.tables)
+        judgement = Judgement(**{field.name: result[field.name] for field in dataclasses.fields(Judgement)})
+        section = Section(
+            result["id"], "", command, outcome.figures, outcome.tables, verdict=judgement, config=outcome.config
         )
+        sections.append(section)
     intro = (
         "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured. "
         f"Scale {results['scale']}, seed {results['seed']}. The rule that decides a verdict is part of the code and stands in its section."
     )
-    write_page(out / "report.html", "topicscope: the paper, re-measured", intro, sections)
+    report.write_report(out, "topicscope: the paper, re-measured", intro, sections)
 
 
 def print_verdicts(results: list[dict[str, Any]]) -> None:
@@ -192,3 +187,22 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print only JSON 
         table.add_row(e.id, e.claim, str(e.seconds))
     consoles.results().print(table)
     return 0
+
+
+def rebuild(folder: Path) -> None:
+    from topicscope.ground import InputError
+    from topicscope.paper import EXPERIMENTS, Context, load
+
+    try:
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        assert {"scale", "seed"} <= set(results)
+        assert isinstance(results["results"], list)
+    except (OSError, ValueError, AssertionError, KeyError, TypeError):
+        raise InputError(
+            f"{folder} holds no finished reproduction (results.json); run 'topicscope reproduce --out {folder}' to finish it"
+        ) from None
+    context = Context(results["scale"], results["seed"])
+    stored = {name: load(folder, name, context, inputs=False) for name in EXPERIMENTS}
+    outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}
+    results["results"] = [result for result in results["results"] if result["id"] in outcomes]
+    write_report(folder, results, outcomes)

@@ -65,7 +65,7 @@ def draw_landscape_of(
 
 
 def write_landscape(out: Path, force: bool, stage: SecondStage, grid: Landscape, payload: dict[str, Any]) -> None:
-    from topicscope.ground import files, folders
+    from topicscope.ground import files, old_folders as folders
     from topicscope.report import draw_landscape
 
     folders.check(out, resume=False, force=force)

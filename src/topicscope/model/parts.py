@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 from pydantic import PositiveInt
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT, InputError
+from topicscope.ground import InputError, section
 from topicscope.theory import Setting, diagonal_value_matrix, prediction_bias, theorem2
 from topicscope.world import Masking, TopicModel, matrix_of
 
@@ -24,7 +23,7 @@ ATTENTION_PARTS = ("key", "query", "key_bias", "query_bias")
 Bias = Literal["none", "trained"] | float
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class ModelConfig:
     """f(X) = W_pred (W_V Z A + b_V) + b_pred with Z = W_E X, A = softmax((W_K Z + b_K)'(W_Q Z + b_Q) / sqrt(d_a)) (eq
     6).

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
-from topicscope.ground import InputError, files, folders, worker_pool
+from topicscope.ground import InputError, files, old_folders as folders, worker_pool
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.outcome import Outcome
 from topicscope.paper.registry import EXPERIMENTS

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from jaxtyping import Bool, Int
 from pydantic import Field, model_validator
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT
+from topicscope.ground import section
 from topicscope.world.topics import MASK
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Masked:
         return Masked(len(rows), self.length, flat, self.true[index], self.shown[index])
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Masking:
     """Each position is masked with probability `p_mask`.
 

@@ -19,9 +19,8 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from jaxtyping import Float
 from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt, TypeAdapter
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT, InputError, nearest
+from topicscope.ground import InputError, nearest, section
 from topicscope.world.documents import PADDING, Documents, InfiniteDocuments
 from topicscope.world.matrices import matrix_of
 from topicscope.world.posteriors import dirichlet_mean, in_slices, mixture_mean, subset_mean
@@ -74,7 +73,7 @@ class DocumentPrior(ABC):
         return Documents(words, lengths, proportions)
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Dirichlet(DocumentPrior):
     """theta ~ Dirichlet(alpha, ..., alpha) (Section 6.1)."""
 
@@ -95,7 +94,7 @@ class Dirichlet(DocumentPrior):
         return in_slices(topic_model, evidence, e, lambda counts, q, e: dirichlet_mean(counts, q, self.alpha, a, e))
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Fixed(DocumentPrior):
     """`topics_per_document` (tau) distinct topics with equal shares (Section 3.1)."""
 
@@ -124,7 +123,7 @@ class Fixed(DocumentPrior):
         return in_slices(topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, tau, a, e))
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Given(DocumentPrior):
     """The rows of `proportions`, in turn: a matrix with one column per topic, or the file of one."""
 

@@ -11,15 +11,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from pydantic import PositiveInt, model_validator
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT
+from topicscope.ground import section
 
 MASK = 0
 """The word that stands for a hidden one."""
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class TopicModel:
     """`topics` (T) disjoint topics of `words_per_topic` (v) words each.
 
