@@ -19,7 +19,7 @@ ALLOWED = {
     "language": {"measure"},
     "pretraining": {"measure", "language"},
     "sweeps": {"training", "measure", "language", "pretraining"},
-    "figures": {"world", "theory", "measure", "training", "language", "pretraining", "sweeps", "paper"},
+    "figures": {"theory", "measure", "training", "language", "pretraining", "sweeps", "paper"},
     "paper": {"world", "theory", "model", "measure", "training", "language", "pretraining", "sweeps", "figures"},
     "report": {"figures"},
     "bench": {"world", "training", "model", "measure", "language", "pretraining", "sweeps"},

@@ -93,6 +93,16 @@ def test_minima_at_the_edge_are_called_so() -> None:
     assert best_attention(Setting.of(6, 1, 2), "blocks").edge in (None, "beta -> 0", "beta -> infinity")
 
 
+def test_where_only_the_ratio_matters_no_edge_is_named() -> None:
+    """One topic, paper convention: alpha and beta have no third weight to compare with, however small both are."""
+    s = Setting.of(1, 2, 1, p_mask=0.5, p_correct=0.125, p_random=0.5)
+    best = best_attention(s, "diagonal", "paper")
+    assert best.edge == "only alpha / beta matters"
+    assert best.loss <= landscape(s, "diagonal", "paper").loss.min()
+    scaled = attention_loss(s, Entries.of("diagonal", s), 1e6 * best.alpha, 1e6 * best.beta, "paper")
+    assert scaled == pytest.approx(best.loss, rel=1e-12)
+
+
 def test_huge_settings_need_no_matrix() -> None:
     s = Setting.of(10**6, 10**3, 100)
     found = best_attention(s, "blocks", "paper")

@@ -82,15 +82,11 @@ def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
 
 
 def verify(as_json: bool) -> int:
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
+    from topicscope.ground import progress_shown
     from topicscope.theory import verify as all_certificates
 
-    console = consoles.progress()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("verifying")
-        certificates = all_certificates(lambda claim: bar.update(task, description=claim))
+    with progress_shown() as progress:
+        certificates = all_certificates(progress)
     failed = [c for c in certificates if c.should_hold and not c.holds]
     if as_json:
         print(json.dumps({"certificates": [asdict(c) for c in certificates], "failed": len(failed)}, allow_nan=False))

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from topicscope.cli.options import Force, Out
 from topicscope.cli.pictures import heat_map
 from topicscope.cli.theory_options import Option, command, emit, example
-from topicscope.theory import Convention, Landscape, SecondStage, Setting, ValueMatrix, landscape, second_stage
+from topicscope.theory import AttentionLandscape, Convention, SecondStage, Setting, ValueMatrix, attention_landscape
 
 
 def attention_table(stage: SecondStage) -> Table:
@@ -21,27 +22,19 @@ def attention_table(stage: SecondStage) -> Table:
     return table
 
 
+FROZEN = Annotated[ValueMatrix, typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")]
+CAP = Annotated[
+    bool | None, typer.Option("--cap/--no-cap", help="Cap predictions at 1 (default: diagonal, paper convention).")
+]
 OPTIONS: dict[str, Option] = {
-    "value_matrix": (
-        Annotated[ValueMatrix, typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")],
-        "blocks",
-    ),
-    "cap": (
-        Annotated[
-            bool | None,
-            typer.Option("--cap/--no-cap", help="Cap predictions at 1 (default: diagonal, paper convention)."),
-        ],
-        None,
-    ),
-    "out": (
-        Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the grid (npz, csv) and the picture.")],
-        None,
-    ),
-    "force": (Annotated[bool, typer.Option("--force", help="Write into --out even if it is not empty.")], False),
+    "value_matrix": (FROZEN, "blocks"),
+    "cap": (CAP, None),
+    "out": (Out, None),
+    "force": (Force, False),
 }
 
 
-def draw_landscape_of(
+def landscape(
     setting: Setting,
     value_matrix: ValueMatrix,
     convention: Convention,
@@ -50,39 +43,26 @@ def draw_landscape_of(
     force: bool,
     as_json: bool,
 ) -> int:
-    stage = second_stage(setting, value_matrix, convention, cap=cap)
-    grid = landscape(setting, value_matrix, convention, cap=stage.cap)
-    alpha, beta, loss = grid.minimum
-    payload = stage.as_dict()
-    payload["grid_minimum"] = {"alpha": alpha, "beta": beta, "gamma": setting.gamma(alpha, beta), "loss": loss}
+    result = attention_landscape(setting, value_matrix, convention, cap=cap, out=out, force=force)
     title = "loss, the fuller a cell the lower; beta from 1e-4 to the right, alpha from 1e-4 upwards"
-    lines: list[Any] = [heat_map(-grid.loss[::-1], title), attention_table(stage), *stage.summary()]
+    lines: list[Any] = [heat_map(-result.grid.loss[::-1], title), attention_table(result.stage), *result.summary()]
     if out is not None:
-        write_landscape(out, force, stage, grid, payload)
-        lines.append(f"written to {out}: landscape.png, .svg, .npz, .csv, .json")
-    emit(payload, as_json, lines)
+        draw(result, out)
+        lines.append(f"written to {out}: landscape.png, .svg, .npz, .csv, results.json")
+    emit(result.as_dict(), as_json, lines)
     return 0
 
 
-def write_landscape(out: Path, force: bool, stage: SecondStage, grid: Landscape, payload: dict[str, Any]) -> None:
-    from topicscope.ground import files, old_folders as folders
+def draw(result: AttentionLandscape, out: Path) -> None:
     from topicscope.report import draw_landscape
 
-    folders.check(out, resume=False, force=force)
-    folders.prepare(out)
-    files.write_json(out / "landscape.json", payload)
-    files.write_npz(out / "landscape.npz", {"alpha": grid.alpha, "beta": grid.beta, "loss": grid.loss})
-    rows = ["alpha,beta,loss\n"] + [
-        f"{a:.10g},{b:.10g},{grid.loss[i, j]:.17g}\n" for i, a in enumerate(grid.alpha) for j, b in enumerate(grid.beta)
-    ]
-    files.write(out / "landscape.csv", "".join(rows).encode())
-    s, best = stage.setting, stage.optimum
-    title = f"{stage.value_matrix} $W_V$: T = {s.T}, v = {s.v}, $\\tau$ = {s.tau} ({stage.convention})"
+    stage, grid, best = result.stage, result.grid, result.stage.optimum
+    title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
     draw_landscape(grid.alpha, grid.beta, grid.loss, (best.alpha, best.beta), title, out)
 
 
 command(
-    draw_landscape_of,
+    landscape,
     "landscape",
     help_=example(
         "Find and draw the best attention for any finite setting (Figures 7 and 8).",

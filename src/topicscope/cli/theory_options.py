@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from topicscope.cli import consoles
+from topicscope.cli.options import AsJson
 from topicscope.theory import Setting
 
 app = typer.Typer(help="The theorems for any setting: optima, bounds, landscapes, certificates.", no_args_is_help=False)
@@ -38,8 +39,7 @@ CONVENTION = Annotated[
         "paper: words share all attention, positions showing MASK are left out."
     ),
 ]
-AS_JSON = Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")]
-SHARED: dict[str, Option] = {"convention": (CONVENTION, "exact"), "as_json": (AS_JSON, False)}
+SHARED: dict[str, Option] = {"convention": (CONVENTION, "exact"), "as_json": (AsJson, False)}
 
 
 def command(

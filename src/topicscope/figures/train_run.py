@@ -9,7 +9,6 @@ import numpy as np
 from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
 from topicscope.measure import stage_bands
 from topicscope.training import Run, RunData, word_scores
-from topicscope.world import Documents
 
 DOCUMENTS, POSITIONS = 2, 40
 """Documents whose attention is drawn, and how many of their positions."""
@@ -115,11 +114,11 @@ def attention_maps(run: Run) -> list[Any]:
     """Unmasked dev documents, positions ordered by word so that topics stand together."""
     if "key" not in run.weights or "query" not in run.weights:
         return []
-    dev = RunData(run.config).dev
-    if not isinstance(dev, Documents):
+    if run.config.documents.length == "infinite":
         return []
+    words = RunData(run.config).dev.finite().words
     table, maps = word_scores(run.weights), []
-    for number, document in enumerate(dev.words[:DOCUMENTS], start=1):
+    for number, document in enumerate(words[:DOCUMENTS], start=1):
         present = np.sort(document[document > 0])
         logits = table[np.ix_(present, present)]
         weight = np.exp(logits - logits.max(1, keepdims=True))

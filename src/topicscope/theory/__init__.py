@@ -10,6 +10,7 @@ from topicscope.theory.certificate import Certificate
 from topicscope.theory.certificates import verify
 from topicscope.theory.constants import Constants
 from topicscope.theory.landscape import Landscape, landscape
+from topicscope.theory.landscape_folder import AttentionLandscape, attention_landscape, read_landscape
 from topicscope.theory.least_squares import UniformOptimum, uniform_optimum
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.minimise import Optimum, best_attention
@@ -29,6 +30,7 @@ ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem
 __all__ = [
     "ATTENTION_THEOREMS",
     "OPTIMUM_THEOREMS",
+    "AttentionLandscape",
     "AttentionTheorem",
     "BayesLoss",
     "Certificate",
@@ -50,6 +52,7 @@ __all__ = [
     "ValueMatrix",
     "assumptions",
     "asymptotic_loss",
+    "attention_landscape",
     "attention_loss",
     "bayes_loss",
     "best_attention",
@@ -63,6 +66,7 @@ __all__ = [
     "population_loss",
     "prediction_bias",
     "random_member",
+    "read_landscape",
     "second_stage",
     "theorem1",
     "theorem2",

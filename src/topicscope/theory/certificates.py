@@ -8,11 +8,11 @@ see the certificate fail.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from topicscope.ground import one_thread
+from topicscope.ground import Progress, one_thread, watched
 from topicscope.theory import certify_attention as attention, certify_optima as optima
 from topicscope.theory.certificate import Certificate
 from topicscope.theory.lemma1 import random_member
@@ -40,13 +40,13 @@ STRAINED = [(10, 3, 10), (10, 9, 10), (10, 10, 10), (100, 80, 300), (100, 10, 4)
 
 
 @one_thread()
-def verify(progress: Callable[[str], None] | None = None) -> list[Certificate]:
-    """All certificates; `progress` is called with each claim."""
+def verify(progress: Progress | None = None) -> list[Certificate]:
+    """All certificates."""
     result: list[Certificate] = []
-    for certificates in all_claims():
-        result.extend(certificates)
-        if progress is not None:
-            progress(result[-1].claim)
+    with watched(progress) as report:
+        for certificates in all_claims():
+            result.extend(certificates)
+            report("verifying", len(result), None, result[-1].claim)
     return result
 
 

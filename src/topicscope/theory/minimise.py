@@ -29,8 +29,8 @@ GRID = 97
 STARTS = 8
 """How many of the grid's local minima are followed up, the lowest first; of a plateau only one."""
 
-NOTHING = 1e-13
-"""Differences of the loss up to this are rounding."""
+NOTHING, CLOSE = 1e-13, 1e-9
+"""Differences of the loss up to these are rounding, and what alpha or beta = SMALLEST in place of 0 may cause."""
 
 Point = Float[np.ndarray, "2"]
 """log alpha, log beta."""
@@ -73,6 +73,11 @@ class Problem:
         a, b, h = math.exp(log[0]), math.exp(log[1]), 1e-30
         by_alpha, by_beta = self.loss(complex(a, a * h), complex(b)), self.loss(complex(a), complex(b, b * h))
         return by_alpha.real, np.array([by_alpha.imag, by_beta.imag]) / h
+
+    def at(self, log: Point) -> tuple[float, float, float]:
+        """alpha, beta and loss; the lower end of the range stands for 0."""
+        alpha, beta = (0.0 if x == LOW else math.exp(x) for x in log)
+        return alpha, beta, self.loss(complex(alpha), complex(beta)).real
 
     def starts(self) -> list[Point]:
         """Local minima of a coarse grid, the lowest first."""
@@ -120,6 +125,8 @@ class Problem:
 
     def at_edges(self, lowest: float, point: Point) -> tuple[list[str], Point]:
         """What runs to 0 or infinity at no cost that a float shows, and the minimum moved all the way there."""
+        if self.value(np.zeros(2))[0] <= lowest + NOTHING:  # attention does not matter: any point would do
+            return ["flat: no attention is better than uniform"], np.zeros(2)
         log, edges = point.copy(), []
         if self.only_gamma:
             log[1] = log[0]
@@ -130,14 +137,13 @@ class Problem:
             for end, words in ((LOW, f"{name} -> 0"), (HIGH, f"{name} -> infinity")):
                 there = log.copy()
                 there[i] = end
-                if self.value(there)[0] <= lowest + NOTHING:
+                if self.value(there)[0] <= lowest + NOTHING and self.at(there)[2] <= lowest + CLOSE:
                     edges.append(words)
                     log = there
                     break
-        if self.value(np.zeros(2))[0] <= lowest + NOTHING:  # attention does not matter: any point would do
-            return ["flat: no attention is better than uniform"], np.zeros(2)
         if not edges and all(self.value(log + shift)[0] <= lowest + NOTHING for shift in (-1.0, 1.0)):
             edges = ["only alpha / beta matters"]
+            log = log - log.max() if LOW in log else log  # away from the end that stands for 0
         return edges, log
 
 
@@ -149,8 +155,7 @@ def best_attention(
     only_gamma = kind == "blocks" and convention == "paper"  # Remark 5
     problem = Problem(setting, Entries.of(kind, setting), convention, cap, only_gamma)
     edges, log = problem.at_edges(*problem.minimum())
-    alpha, beta = (0.0 if x == LOW else math.exp(x) for x in log)
-    loss = problem.loss(complex(alpha), complex(beta)).real
+    alpha, beta, loss = problem.at(log)
     return Optimum(alpha, beta, setting.gamma(alpha, beta), loss, ", ".join(edges) or None, only_gamma)
 
 

@@ -63,6 +63,11 @@ class Setting:
         return sizes | {"p_mask": m.p_mask, "p_correct": m.p_correct, "p_random": m.p_random}
 
     @property
+    def letters(self) -> str:
+        """The sizes in the paper's letters."""
+        return f"T = {self.T}, v = {self.v}, tau = {self.tau}"
+
+    @property
     def constants(self) -> Constants:
         return Constants.of(self.topic_model, self.masking)
 

@@ -8,13 +8,14 @@ function that computes it from a `Setting`. `theory/__init__.py` exports it and 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from topicscope.ground import Result
 from topicscope.theory.setting import Setting
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Examination:
     sentence: str
 
 
-class Theorem(ABC):
+class Theorem(Result):
     """A theorem for one setting."""
 
     kind: ClassVar[str] = "theorem"
@@ -75,9 +76,8 @@ class Theorem(ABC):
     def numbers(self) -> dict[str, float]:
         """The theorem's numbers by their names in JSON."""
 
-    @abstractmethod
-    def summary(self) -> list[str]:
-        """The sentences that the command prints."""
+    def _about(self) -> str:
+        return self.setting.letters
 
     def table(self) -> pyarrow.Table:
         """The numbers as an Arrow table."""

@@ -22,7 +22,7 @@ from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 from topicscope.world import Masking, TopicModel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Theorem1(OptimumTheorem):
     """The fixed bias of every word ([MASK]'s is 0), and the constants of the family of optimal Gram matrices."""
 

@@ -17,7 +17,7 @@ from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Theorem2(OptimumTheorem):
     """The entries of W_V; there are only four different ones."""
 

@@ -19,7 +19,7 @@ from topicscope.theory.theorem import AttentionTheorem, Entry, Matrix, ValueMatr
 from topicscope.theory.theorem2 import theorem2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Theorem3(AttentionTheorem):
     """lambda1 (tau - 1) < gamma < lambda2 T, where gamma = (v - 1)/v alpha + beta/v."""
 

@@ -22,7 +22,7 @@ from topicscope.theory.theorem import AttentionTheorem, Entry, Matrix, ValueMatr
 from topicscope.world import Masking, TopicModel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Theorem5(AttentionTheorem):
     """lambda3 tau < beta < lambda4 T, and alpha < lambda5 beta."""
 
