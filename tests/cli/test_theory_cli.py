@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tests.command import topicscope
+from topicscope import InputError, read
+from topicscope.theory import AttentionLandscape
 
 PAPER = ["--topics", "100", "--words-per-topic", "300", "--topics-per-document", "20", "--convention", "paper"]
 
@@ -33,15 +35,31 @@ def test_landscape_contract_and_files(tmp_path: Path) -> None:
     assert found["minimum"]["loss"] <= found["grid_minimum"]["loss"]
     assert found["uniform_loss"] > 0.99
     assert found["inside_bounds"] is True
-    assert sorted(path.name for path in out.iterdir()) == [
-        f"landscape.{kind}" for kind in ("csv", "json", "npz", "png", "svg")
+    assert sorted(path.name for path in out.iterdir() if not path.name.startswith(".")) == [
+        "about.json",
+        "config.yaml",
+        "environment.json",
+        *(f"landscape.{kind}" for kind in ("csv", "npz", "png", "svg")),
+        "results.json",
     ]
+    assert json.loads((out / "results.json").read_text()) == found
+    back = read(out)
+    assert isinstance(back, AttentionLandscape)
+    assert back.as_dict() == found
+    assert np.array_equal(back.grid.loss, np.load(out / "landscape.npz")["loss"])
+    assert back.table().num_rows == 110 * 110
     grid = np.load(out / "landscape.npz")
     with (out / "landscape.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == grid["loss"].size == 110 * 110
     assert min(float(row["loss"]) for row in rows) == grid["loss"].min() == found["grid_minimum"]["loss"]
     assert "not empty" in topicscope("theory", "landscape", "--out", str(out), code=2).stderr
+    topicscope("theory", "landscape", "--out", str(out), "--force")
+    assert json.loads((out / "results.json").read_text())["value_matrix"] == "blocks"
+    assert "Theorem 3: gamma lies in" in read(out).summary()[0]
+    (out / "landscape.npz").write_bytes(b"PK")
+    with pytest.raises(InputError, match="figure7 is damaged"):
+        read(out)
 
 
 def test_theorems_in_words(tmp_path: Path) -> None:

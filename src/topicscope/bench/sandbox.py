@@ -27,6 +27,7 @@ import torch
 from topicscope.ground import one_thread
 from topicscope.model import dense_loss
 from topicscope.training import BLOCK, TOGETHER, Ensemble, RunConfig
+from topicscope.world import Dirichlet
 
 Say = Callable[[str], None]
 Device = Literal["cpu", "cuda"]
@@ -101,8 +102,7 @@ def matrix_rate(device: str) -> float:
 
 
 def documents_row(rounds: int) -> Row:
-    config = RunConfig()
-    topic_model, prior, count = config.topic_model, config.documents, 10_000
+    topic_model, prior, count = RunConfig().topic_model, Dirichlet(), 10_000
     loop_documents = 20
     tokens = 0
 
@@ -199,10 +199,9 @@ def dense_trainer(config: RunConfig, ensemble: Ensemble) -> Callable[[], None]:
 
 def masked_positions(config: RunConfig, ensemble: Ensemble) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     data = ensemble.data[0]
-    rows = np.arange(config.batch_size)
-    masked = config.masking.draw(data.train, config.topic_model.words, np.random.default_rng(0), rows)
-    assert data.train.words is not None
-    words = data.train.words[rows]
+    documents = data.train.finite().take(slice(config.batch_size))
+    masked = config.masking.draw(documents, config.topic_model.words, np.random.default_rng(0))
+    words = documents.words
     arrays = (words.astype(np.int64), masked.shown_words(words).astype(np.int64), masked.selected(words))
     words_, shown, selected = (torch.from_numpy(array).to(config.device) for array in arrays)
     return words_, shown, selected

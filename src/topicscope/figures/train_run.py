@@ -114,9 +114,9 @@ def attention_maps(run: Run) -> list[Any]:
     """Unmasked dev documents, positions ordered by word so that topics stand together."""
     if "key" not in run.weights or "query" not in run.weights:
         return []
-    words = RunData(run.config).dev.words
-    if words is None:
+    if run.config.documents.length == "infinite":
         return []
+    words = RunData(run.config).dev.finite().words
     table, maps = word_scores(run.weights), []
     for number, document in enumerate(words[:DOCUMENTS], start=1):
         present = np.sort(document[document > 0])

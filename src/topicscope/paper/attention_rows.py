@@ -14,8 +14,7 @@ DIAGONAL_RULE = "Diagonal: the mean of the diagonal stands further above the sam
 
 def dev_attention(run: Run) -> AttentionMeans:
     """Mean attention by relation over the unmasked dev documents of a one-hot run."""
-    words = RunData(run.config).dev.words
-    assert words is not None
+    words = RunData(run.config).dev.finite().words
     return attention_means(
         word_scores(run.weights),
         run.config.topic_model.topic_of_word,

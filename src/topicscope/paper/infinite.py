@@ -42,14 +42,15 @@ def second_stage(context: Context, kind: Literal["blocks", "diagonal"]) -> Outco
     gammas = [s.gamma(a, b) for a, b in zip(alphas, betas, strict=True)]
     losses = [run.results["dev_loss"] for run in runs]
     if kind == "blocks":
-        low, high = theorem3.bounds(s)
+        low, high = theorem3(s).bounds["gamma"]
         ok = all(low < g < high for g in gammas)
         theory = f"gamma in ({low:.3g}, {high:.3g}); exact minimiser gamma = {best.gamma:.3g}, loss {best.loss:.5f}"
         measured = f"gamma = {estimate(gammas)}, alpha = {estimate(alphas).mean:.3g}, beta = {estimate(betas).mean:.3g}; loss {np.mean(losses):.5f}"
     else:
-        b = theorem5.bounds(s)
-        ok = all(theorem5.contains(s, a, c) for a, c in zip(alphas, betas, strict=True))
-        theory = f"beta in ({b['beta_low']:.3g}, {b['beta_high']:.3g}), alpha < {b['alpha_over_beta']:.3g} beta"
+        diagonal = theorem5(s)
+        low, high = diagonal.bounds["beta"]
+        ok = all(diagonal.contains(a, c) for a, c in zip(alphas, betas, strict=True))
+        theory = f"beta in ({low:.3g}, {high:.3g}), alpha < {diagonal.lambda5:.3g} beta"
         theory += f"; exact minimiser beta = {best.beta:.3g}, loss {best.loss:.5f}"
         measured = f"beta = {estimate(betas)}, alpha / beta = {np.mean([a / c for a, c in zip(alphas, betas, strict=True)]):.3g}; loss {np.mean(losses):.5f}"
     scores = runs[0].weights["query"].T @ runs[0].weights["key"] / np.sqrt(len(runs[0].weights["key"]))

@@ -27,7 +27,7 @@ def run_landscape(kind: Literal["diagonal", "blocks"]) -> Outcome:
         grid = landscape(s, kind, "paper", cap=kind == "diagonal")
         best = best_attention(s, kind, "paper", cap=kind == "diagonal")
         alpha, beta, low = grid.minimum
-        inside = (theorem5 if kind == "diagonal" else theorem3).contains(s, alpha, beta)
+        inside = (theorem5(s) if kind == "diagonal" else theorem3(s)).contains(alpha, beta)
         ok = (
             ok
             and inside

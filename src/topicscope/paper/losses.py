@@ -43,7 +43,7 @@ def losses(context: Context) -> Outcome:
                 data, c = RunData(runs[0].config), runs[0].config
                 floor, blind = (
                     bayes_loss(
-                        c.objective.loss, c.topic_model, c.documents, c.masking, data.dev, data.dev_masked, own_word=own
+                        c.objective.loss, c.topic_model, c.documents, c.masking, data.dev_masked, own_word=own
                     ).loss
                     for own in (True, False)
                 )

@@ -44,7 +44,7 @@ def table3(context: Context) -> Outcome:
         cells, means = row_of(label, paper, found)
         difference = estimate([m.same_topic - m.different_topic for m in found])
         s = Setting.of(10, 10, 3)
-        low, high = theorem3.bounds(s)
+        low, high = theorem3(s).bounds["gamma"]
         gammas = [s.gamma(m.alpha, m.beta) for m in found]
         blocks = contrast(runs, "value")
         good.append(difference.above_zero and blocks.above_zero)

@@ -37,7 +37,7 @@ def table4(context: Context) -> Outcome:
             cells, means = row_of(label, paper, found)
             order = all(m.same_word > m.different_topic > m.same_topic for m in found)
             orders.append(order)
-            inside = [theorem5.contains(Setting.of(10, 10, 3), m.alpha, m.beta) for m in found]
+            inside = [theorem5(Setting.of(10, 10, 3)).contains(m.alpha, m.beta) for m in found]
             rows.append([*cells, f"{len(diagonal)} of {len(runs)}", "yes" if order else "no"])
             numbers[label] = {
                 "means": [m.mean for m in means],

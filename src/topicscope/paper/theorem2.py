@@ -22,8 +22,8 @@ def theorem2(context: Context) -> Outcome:
     distances: dict[str, list[float]] = {}
     last: list[Run] = []
     s = Setting.of(10, 10, 3)
-    exact = closed_form(s.topic_model, s.masking)
-    matrix = exact.matrix(s.topic_model)
+    exact = closed_form(s)
+    matrix = exact.matrix()
     for length in LENGTHS:
         count = (
             120 if length == "infinite" else context.pick(2000, 10_000) if length != 10_000 else context.pick(400, 2000)

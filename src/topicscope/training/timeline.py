@@ -12,7 +12,7 @@ from topicscope.ground import InputError, files, load_settings, old_folders as f
 from topicscope.measure import Effect, PairSums, attention_pair_sums, embedding_effect, matrix_pair_sums
 from topicscope.training.config import RunConfig, build_config
 from topicscope.training.data import RunData
-from topicscope.world import word_counts
+from topicscope.world import Documents, word_counts
 
 DOCUMENTS = 1000
 """Dev documents whose attention is averaged."""
@@ -41,9 +41,9 @@ def sandbox_effects(
     counts = None
     first = next(iter(snapshots.values()))
     if "key" in first and "query" in first:
-        words = RunData(config).dev.words
-        if words is not None:
-            counts = word_counts(words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
+        dev = RunData(config).dev
+        if isinstance(dev, Documents):
+            counts = word_counts(dev.words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
     found: dict[str, dict[int, Effect | None]] = {}
     for step, weights in sorted(snapshots.items()):
         sums: dict[str, PairSums] = {}
