@@ -40,17 +40,7 @@ LOCK = ".lock"
 COMMON = (ABOUT, CONFIG, ENVIRONMENT, RESULTS, PAGE, "figures", "figure.png", "figure.svg")
 """What any kind of folder may hold."""
 
-PACKAGES = (
-    "topicscope",
-    "torch",
-    "numpy",
-    "pydantic",
-    "safetensors",
-    "transformers",
-    "tokenizers",
-    "accelerate",
-    "tomotopy",
-)
+PACKAGES = "topicscope torch numpy pydantic safetensors transformers tokenizers accelerate tomotopy".split()
 
 
 @dataclass(frozen=True)
@@ -163,6 +153,9 @@ def open_folder(
         if there is not None and force:
             remove_own(path, kind)
             there = None
+        if there is not None and there.runs != runs:
+            counts = f"{there.runs or 1} runs, not {runs or 1}"
+            raise InputError(f"{path} was made for {counts}; choose another folder, or replace it (--force)")
         if there is not None and config is not None:
             _check_config(path, config)
         about = there or About(kind.name, kind.format, _version("topicscope") or "", command(), runs=runs)
@@ -191,8 +184,8 @@ def read_about(path: str | os.PathLike[str]) -> About | None:
     return about if all(isinstance(x, str) for x in fields) and isinstance(about.format, int) and whole else None
 
 
-def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
-    """What a finished folder of this kind says; InputError where it is none."""
+def about_of(path: str | os.PathLike[str], kind: Kind) -> About:
+    """What a folder of this kind says, finished or not; InputError where it is another."""
     about = read_about(path)
     if about is None:
         raise InputError(f"{path} is not a folder that topicscope wrote (no {ABOUT})")
@@ -200,6 +193,12 @@ def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
         raise InputError(f"{path} holds a {about.kind}, not {kind.title}")
     if about.format != kind.format:
         raise InputError(f"{path} holds {kind.title} of format {about.format}; this topicscope reads {kind.format}")
+    return about
+
+
+def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
+    """What a finished folder of this kind says; InputError where it is not one."""
+    about = about_of(path, kind)
     if about.status == "running":
         raise InputError(f"the {about.kind} in {path} is not finished; run the command again to go on: {about.command}")
     return about
