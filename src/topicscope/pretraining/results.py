@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from topicscope import language
 from topicscope.ground import METRICS, InputError, Kind, Result, folders, load_settings, read_metrics
-from topicscope.measure import Stages
+from topicscope.measure import Course, Stages, course
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.layers import Metrics, layer_names
+from topicscope.pretraining.layers import Metrics, layer_metrics, layer_names
 
 if TYPE_CHECKING:
     import pyarrow
@@ -62,6 +62,10 @@ PARTS = ("value", "key", "query")
 """In the order of `Stages`."""
 
 
+def as_number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class PretrainRun(Result):
     """A finished run. Its model and tokenizer are loaded when they are first asked for."""
@@ -78,14 +82,23 @@ class PretrainRun(Result):
     def status(self) -> str:
         return self.results.status
 
-    @property
-    def homes(self) -> list[Path]:
-        """The run's folder, where it has one."""
-        return [] if self.folder is None else [self.folder]
+    @cached_property
+    def course(self) -> Course:
+        """Which phase the run took; of its layers the one with the smallest separation counts."""
+        layers = [layer_metrics(self.metrics, name) for name in layer_names(self.metrics)]
+        return course(self.status, self.metrics["loss"], self.results.loss, layers)
 
-    def results_json(self) -> dict[str, Any]:
-        """What results.json holds."""
-        return self.results.as_dict()
+    def facts(self) -> dict[str, Any]:
+        """The main numbers, by what they are."""
+        results, layers = self.results, self.results.layers.items()
+        return {
+            "status": results.status,
+            "steps": results.steps,
+            "first loss": results.first_loss,
+            "training loss (last 50 steps)": results.loss,
+            "phase": self.course.phase,
+            **{f"separation, layer {name}": as_number(stages.separation) for name, stages in layers},
+        }
 
     @cached_property
     def model(self) -> Any:
@@ -112,14 +125,14 @@ class PretrainRun(Result):
         results = self.results
         end = "diverged" if self.status == "diverged" else f"loss {results.loss:.4f}"
         steps = f"{results.steps} steps ({results.tokens:,} tokens, a vocabulary of {results.vocabulary})"
-        return [f"seed {results.seed}: {end} after {steps}", *self._unread()]
+        return [f"Seed {results.seed}: {end} after {steps}.", self.course.sentence, *self._unread()]
 
     def _unread(self) -> list[str]:
         """A sentence on text that could not be read."""
         if self.folder is None or not (self.folder / folders.ENVIRONMENT).is_file():
             return []
         text = str(json.loads((self.folder / folders.ENVIRONMENT).read_text(encoding="utf-8")).get("text", ""))
-        return [f"not all of the text could be read: {text}"] if "broken" in text or "encoding" in text else []
+        return [f"Not all of the text could be read: {text}"] if "broken" in text or "encoding" in text else []
 
     def table(self) -> pyarrow.Table:
         """One row per step: loss, learning rate, norms and rotation."""
@@ -131,88 +144,64 @@ class PretrainRun(Result):
         return f"seed {self.results.seed}, {self.status}, {self.results.steps} steps"
 
 
-class PretrainRuns(Result, Sequence[PretrainRun]):
-    """Several runs, as `pretrain` returns them for a list of configs; a sequence of `PretrainRun`."""
+class PretrainRuns(list[PretrainRun], Result):
+    """Several runs, as `pretrain` returns them for several configs."""
 
     kind: ClassVar[str] = PRETRAIN.name
 
-    def __init__(self, runs: Sequence[PretrainRun], folder: Path | None = None) -> None:
-        self.runs, self.folder = tuple(runs), folder
-
-    @overload
-    def __getitem__(self, index: int) -> PretrainRun: ...
-    @overload
-    def __getitem__(self, index: slice) -> PretrainRuns: ...
-    def __getitem__(self, index: int | slice) -> PretrainRun | PretrainRuns:
-        return PretrainRuns(self.runs[index]) if isinstance(index, slice) else self.runs[index]
-
-    def __len__(self) -> int:
-        return len(self.runs)
+    def __init__(self, runs: Iterable[PretrainRun], folder: Path | None = None) -> None:
+        super().__init__(runs)
+        self.folder = folder
 
     @property
     def status(self) -> str:
-        return "diverged" if any(run.status == "diverged" for run in self.runs) else "done"
-
-    @property
-    def homes(self) -> list[Path]:
-        """The folders of the runs, where they have some."""
-        return [home for run in self.runs for home in run.homes]
-
-    def results_json(self) -> list[dict[str, Any]]:
-        """What results.json holds."""
-        return [run.results_json() for run in self.runs]
+        return "diverged" if any(run.status == "diverged" for run in self) else "done"
 
     def summary(self) -> list[str]:
-        return [sentence for run in self.runs for sentence in run.summary()]
+        return [sentence for run in self for sentence in run.summary()]
 
     def table(self) -> pyarrow.Table:
-        """One row per run and step, with the run's number and seed."""
+        """One row per run: seed and main numbers."""
         import pyarrow
 
-        tables = []
-        for number, run in enumerate(self.runs):
-            table, seed = run.table(), run.config.seed
-            rows = len(table)
-            tables.append(table.add_column(0, "seed", [[seed] * rows]).add_column(0, "run", [[number] * rows]))
-        return pyarrow.concat_tables(tables, promote_options="default")
+        rows = [{"seed": run.config.seed, **run.facts()} for run in self]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return pyarrow.table({name: [row.get(name) for row in rows] for name in names})
 
     def _about(self) -> str:
-        return f"{len(self.runs)} runs, {self.status}"
+        return f"{len(self)} runs, {self.status}"
 
-
-def members(folder: Path, runs: int | None) -> list[Path]:
-    """The folders of a folder's runs: itself, or run-000, run-001, ..."""
-    return [folder] if runs is None else [folder / f"run-{i:03d}" for i in range(runs)]
+    __repr__ = Result.__repr__
 
 
 def read_pretrain(folder: str | os.PathLike[str]) -> PretrainRun | PretrainRuns:
     """Read what `pretrain` wrote: one run, or several. InputError says in one line what is missing or damaged."""
-    folder = Path(folder)
-    about = folders.finished_about(folder, PRETRAIN)
-    if about.runs is not None:
-        return PretrainRuns([read_one(home) for home in members(folder, about.runs)], folder)
-    return read_one(folder)
+    path = Path(folder)
+    about = folders.finished_about(path, PRETRAIN)
+    if about.runs is None:
+        return read_one(path)
+    return PretrainRuns([read_one(member) for member in folders.member_paths(path, about.runs)], path)
 
 
-def read_one(folder: Path) -> PretrainRun:
-    folders.finished_about(folder, PRETRAIN)
+def read_one(path: Path) -> PretrainRun:
+    folders.finished_about(path, PRETRAIN)
     try:
-        results = PretrainResults.from_dict(folders.read_results(folder))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder / folders.RESULTS} is damaged ({type(error).__name__}: {error})") from None
-    return PretrainRun(_stored_config(folder), results, stored_metrics(folder), folder)
+        results = PretrainResults.from_dict(folders.read_results(path))
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(f"{path / folders.RESULTS} is damaged: it holds no results of a run") from None
+    return PretrainRun(PretrainConfig.of(load_settings(path / folders.CONFIG)), results, stored_metrics(path), path)
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> PretrainConfig | list[PretrainConfig]:
-    """The configs of the runs in a folder, finished or not: what `pretrain` resumes them with."""
-    folder = Path(folder)
-    about = folders.about_of(folder, PRETRAIN)
-    configs = [_stored_config(home) for home in members(folder, about.runs)]
-    return configs[0] if about.runs is None else configs
-
-
-def _stored_config(folder: Path) -> PretrainConfig:
-    return PretrainConfig.of(load_settings(folder / folders.CONFIG))
+    """The config, or the configs, of the runs that a folder was opened for: to go on with them."""
+    path = Path(folder)
+    about = folders.read_about(path)
+    if about is None or about.kind != PRETRAIN.name or about.status == "starting":
+        raise InputError(f"{folder} holds no pretraining run to resume; leave resume out to start one there")
+    settings = load_settings(path / folders.CONFIG)
+    if about.runs is None:
+        return PretrainConfig.of(settings)
+    return [PretrainConfig.of(one) for one in settings["runs"]]
 
 
 def stored_metrics(folder: Path) -> Metrics:

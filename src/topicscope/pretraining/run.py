@@ -17,6 +17,7 @@ from typing import Any, overload
 
 from topicscope.ground import (
     METRICS,
+    Folder,
     InputError,
     Progress,
     check_folder,
@@ -36,7 +37,6 @@ from topicscope.pretraining.results import (
     TOKENIZER,
     PretrainRun,
     PretrainRuns,
-    members,
     read_one,
 )
 
@@ -87,26 +87,29 @@ def pretrain(
     check_input(config, root, resume=resume, force=force, read=texts is None)
     import torch  # after the check: a refusal need not wait for it
 
-    homes = [None] * len(configs) if root is None else members(root, None if single else len(configs))
+    homes = [None] * len(configs) if root is None else [root] if single else folders.member_paths(root, len(configs))
     accelerator = accelerated(configs[0], device)
     runs: list[PretrainRun] = []
     with watched(progress) as shown, one_thread(), torch.random.fork_rng(), ExitStack() as held:
+        whole: Folder | None = None
+        opened: list[Folder | None] = [None] * len(configs)
         if root is not None and accelerator.is_main_process:
-            opened = _open(root, configs, single, held, resume=resume, force=force)
-        else:
-            opened = [None] * len(configs)
+            settings = [one.as_dict() for one in configs]
+            stored, count = (settings[0], None) if single else ({"runs": settings}, len(configs))
+            whole = held.enter_context(open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count))
+            parts = zip(homes, settings, strict=True)
+            opened = (
+                [whole] if single else [folders.join_folder(p, PRETRAIN, one, resume=True) for p, one in parts if p]
+            )
         accelerator.wait_for_everyone()
-        for number, (one, home, folder) in enumerate(zip(configs, homes, opened[-len(configs) :], strict=True)):
-            if tokenizer is None and runs and _same_tokenizer(one, configs[0]):  # made once
-                chosen = runs[0].tokenizer
-            else:
-                chosen = tokenizer
+        for number, (one, home, folder) in enumerate(zip(configs, homes, opened, strict=True)):
+            known = runs[0].tokenizer if runs and tokenizer is None and _same_tokenizer(one, configs[0]) else tokenizer
             part = _part_of(shown, configs, number)
-            runs.append(_pretrain_one(one, home, folder, accelerator, texts, chosen, part))
-        whole = PretrainRuns(runs, root)
-        if not single and opened[0] is not None:
-            opened[0].finish(whole.results_json(), whole.status)
-    return runs[0] if single else whole
+            runs.append(_pretrain_one(one, home, folder, accelerator, texts, known, part))
+        several = PretrainRuns(runs, root)
+        if whole is not None and not single:
+            whole.finish([run.results.as_dict() for run in runs], several.status)
+    return runs[0] if single else several
 
 
 def check_input(
@@ -132,19 +135,6 @@ def is_main() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def _open(
-    root: Path, configs: Sequence[PretrainConfig], single: bool, held: ExitStack, *, resume: bool, force: bool
-) -> list[folders.Folder | None]:
-    """The folder, and those of its runs where they are several."""
-    settings = [config.as_dict() for config in configs]
-    if single:
-        return [held.enter_context(open_folder(root, PRETRAIN, settings[0], resume=resume, force=force))]
-    opened = [held.enter_context(open_folder(root, PRETRAIN, resume=resume, force=force, runs=len(configs)))]
-    for home, one in zip(members(root, len(configs)), settings, strict=True):
-        opened.append(held.enter_context(open_folder(home, PRETRAIN, one, resume=resume)))
-    return list(opened)
-
-
 def _same_tokenizer(one: PretrainConfig, other: PretrainConfig) -> bool:
     return (one.tokenizer, one.text, one.length) == (other.tokenizer, other.text, other.length)
 
@@ -164,7 +154,7 @@ def _part_of(progress: Progress, configs: Sequence[PretrainConfig], number: int)
 def _pretrain_one(
     config: PretrainConfig,
     home: Path | None,
-    folder: folders.Folder | None,
+    folder: Folder | None,
     accelerator: Any,
     texts: Iterable[str] | None,
     tokenizer: Any,
@@ -174,7 +164,7 @@ def _pretrain_one(
     from topicscope.pretraining.tokenizer import make_tokenizer, stored_tokenizer
 
     about = None if home is None else read_about(home)
-    if home is not None and about is not None and about.status != "running":
+    if home is not None and about is not None and about.status not in ("starting", "running"):
         return read_one(home)
     text = config.text
     corpus: Iterable[str] = Corpus(text.corpus, text.text_field, text.split) if texts is None else texts
@@ -195,7 +185,7 @@ def _pretrain_one(
     if folder is not None:
         seconds = time.perf_counter() - began
         folder.finish(
-            run.results_json(),
+            run.results.as_dict(),
             run.status,
             device=str(accelerator.device),
             processes=accelerator.num_processes,
