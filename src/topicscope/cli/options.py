@@ -15,7 +15,6 @@ def option(text: str, panel: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=text, rich_help_panel=panel, **more)
 
 
-
 ConfigFile = Annotated[
     Path | None,
     typer.Option(

@@ -46,7 +46,17 @@ MEMBERS = "run-[0-9][0-9][0-9]*"
 COMMON = (RESULTS, ENVIRONMENT, PAGE, "figures", "figure.png", "figure.svg", CONFIG, ABOUT)
 """What any kind of folder may hold."""
 
-PACKAGES = "topicscope torch numpy pydantic safetensors transformers tokenizers accelerate tomotopy".split()
+PACKAGES = (
+    "topicscope",
+    "torch",
+    "numpy",
+    "pydantic",
+    "safetensors",
+    "transformers",
+    "tokenizers",
+    "accelerate",
+    "tomotopy",
+)
 
 
 @dataclass(frozen=True)
@@ -269,7 +279,8 @@ def lock(path: Path) -> Iterator[None]:
 
 def command() -> str:
     """The command line of this process, as a user would type it."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "python"
+    name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+    return shlex.join(["topicscope" if name == "__main__.py" else name, *sys.argv[1:]])
 
 
 def environment(**more: Any) -> dict[str, Any]:
