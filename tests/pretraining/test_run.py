@@ -17,16 +17,12 @@ import pytest
 import torch
 import transformers
 
-from tests.command import topicscope
+from tests.command import error_line, topicscope
 from tests.pretraining import small
-from topicscope import build_config, train
-from topicscope.ground import old_folders as folders
-from topicscope.ground.errors import InputError
-from topicscope.ground.old_folders import read_metrics
+from topicscope import InputError, read
+from topicscope.ground import folders, read_metrics
 from topicscope.language import load_model
-from topicscope.pretraining import checkpoint, pretrain, seeds
-from topicscope.pretraining.loop import Loop
-from topicscope.pretraining.run import accelerated
+from topicscope.pretraining import Loop, PretrainRun, accelerated, checkpoint, pretrain, stored_configs
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +41,11 @@ def whole(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything that a run is, but for when and where it ran."""
+    """Everything that a run is, but for when, where and by which command it ran."""
     return {
         str(p.relative_to(folder)): p.read_bytes()
         for p in sorted(folder.rglob("*"))
-        if p.is_file() and p.name != "environment.json"
+        if p.is_file() and p.name not in ("environment.json", "about.json")
     }
 
 
@@ -57,6 +53,8 @@ def test_a_run_learns_and_follows_every_layer(whole: Path) -> None:
     metrics = read_metrics(whole)
     results = json.loads((whole / "results.json").read_text())
     assert results["status"] == "done"
+    assert results["first_loss"] == metrics["loss"][0]  # of the first step, before anything was learnt
+    assert results["loss"] == pytest.approx(metrics["loss"][10:60].mean(), rel=1e-12)  # of the last fifty steps
     assert len(metrics["loss"]) == 61  # a line before every step, and one for the final weights
     assert np.isnan(metrics["loss"][-1])
     assert metrics["loss"][0] == pytest.approx(np.log(120), abs=0.3)  # nothing known yet
@@ -85,26 +83,18 @@ def test_stopped_in_the_middle_and_resumed_is_the_same_bytes(whole: Path, corpus
     class StoppedError(Exception):
         pass
 
-    def stop_at(step: int) -> Any:
-        def progress(_run: int, done: int, _loss: float, _rate: float) -> None:
-            if done >= step:
-                raise StoppedError
-
-        return progress
-
     out = tmp_path / "run"
     with pytest.raises(StoppedError):
-        pretrain(small.config(corpus), out, progress=stop_at(35))
+        pretrain(small.config(corpus), out, progress=small.stop_at(35, StoppedError()))
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 20
     with pytest.raises(StoppedError):
-        pretrain(small.config(corpus), out, resume=True, progress=stop_at(25))
-    with pytest.raises(InputError, match="holds a run with another config"):
+        pretrain(small.config(corpus), out, resume=True, progress=small.stop_at(25, StoppedError()))
+    with pytest.raises(InputError, match="was made with another config"):
         pretrain(small.config(corpus, seed=5), out, resume=True)
     pretrain(small.config(corpus), out, resume=True)
     assert files(out) == files(whole)
-    assert pretrain(small.config(corpus), out, resume=True).results == json.loads(
-        (whole / "results.json").read_text()
-    )  # nothing left to do
+    again = pretrain(small.config(corpus), out, resume=True)  # nothing left to do
+    assert again.results.as_dict() == json.loads((whole / "results.json").read_text())
 
 
 def test_killed_and_resumed_is_the_same_bytes(corpus: str, tmp_path: Path) -> None:
@@ -132,16 +122,16 @@ def test_killed_and_resumed_is_the_same_bytes(corpus: str, tmp_path: Path) -> No
         "120",
         "--device",
         "cpu",
-        "--checkpoints",
+        "--snapshots",
         "[0,150]",
         "--set",
-        "save_every=40",
+        "checkpoint_every=40",
     ]
     subprocess.run([*command, "--out", str(tmp_path / "whole")], check=True, capture_output=True)
     out = tmp_path / "killed"
     process = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     limit = time.monotonic() + 120
-    while not (out / "state.safetensors").exists() and process.poll() is None and time.monotonic() < limit:
+    while not (out / "checkpoint.safetensors").exists() and process.poll() is None and time.monotonic() < limit:
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -154,19 +144,75 @@ def test_killed_and_resumed_is_the_same_bytes(corpus: str, tmp_path: Path) -> No
     assert [name for name in whole if whole[name] != killed[name] and name != "report.html"] == []
 
 
-def test_a_state_of_another_config_or_a_damaged_one_is_refused(corpus: str, tmp_path: Path) -> None:
-    config, path = small.config(corpus), tmp_path / "state.safetensors"
-    loop = Loop(config, small.texts(), small.tokenizer(), None, accelerated(config))
-    loop.advance()
-    checkpoint.save(path, 1, config, loop.model, loop.optimizer, loop.tracker, loop.rows)
-    fresh = Loop(config, small.texts(), small.tokenizer(), None, accelerated(config))
-    assert checkpoint.load(path, config, fresh.model, fresh.optimizer, fresh.tracker, fresh.rows) == 1
-    assert all(torch.equal(a, b) for a, b in zip(fresh.model.parameters(), loop.model.parameters(), strict=True))
+def test_a_checkpoint_of_another_config_or_a_damaged_one_is_refused(corpus: str, tmp_path: Path) -> None:
+    def loop(**settings: Any) -> Loop:
+        config = small.config(corpus, **settings)
+        return Loop(config, small.texts(), small.tokenizer(), None, accelerated(config))
+
+    trained, fresh, path = loop(), loop(), tmp_path / "checkpoint.safetensors"
+    trained.advance()
+    checkpoint.save(path, trained)
+    assert checkpoint.load(path, fresh) == 1
+    assert all(torch.equal(a, b) for a, b in zip(fresh.model.parameters(), trained.model.parameters(), strict=True))
     with pytest.raises(InputError, match="another config"):
-        checkpoint.load(path, small.config(corpus, seed=1), fresh.model, fresh.optimizer, fresh.tracker, fresh.rows)
+        checkpoint.load(path, loop(seed=1))
     path.write_bytes(path.read_bytes()[:2000])
     with pytest.raises(InputError, match="damaged or cut off"):
-        checkpoint.load(path, config, fresh.model, fresh.optimizer, fresh.tracker, fresh.rows)
+        checkpoint.load(path, fresh)
+
+
+def test_a_run_reads_back_as_what_it_returned(corpus: str, tmp_path: Path) -> None:
+    config = small.config(corpus, steps=12, snapshots=[0, 12])
+    made = pretrain(config, tmp_path / "run")
+    stored = read(tmp_path / "run")
+    assert type(stored) is type(made) is PretrainRun
+    assert (stored.config, stored.status, stored.results, stored.folder) == (config, "done", made.results, made.folder)
+    for name, column in made.metrics.items():
+        np.testing.assert_array_equal(stored.metrics[name], column)
+    assert torch.equal(stored.model.cls.predictions.bias, made.model.cls.predictions.bias)
+    assert stored.tokenizer.get_vocab() == made.tokenizer.get_vocab()
+    assert stored.summary() == made.summary()
+    assert stored.summary()[0].startswith("Seed 0: loss ")
+    assert stored.table().column_names[:3] == ["step", "loss", "lr"]
+    assert repr(stored) == "PretrainRun(seed 0, done, 12 steps)"
+    results = tmp_path / "run" / "results.json"
+    results.write_text(json.dumps({"status": "done"}))
+    with pytest.raises(InputError, match=r"results\.json is damaged: it holds no results of a run"):
+        read(tmp_path / "run")
+
+
+READING = """
+import sys
+from topicscope import read
+run = read(sys.argv[1])
+run.summary(), run.table(), run.sections()
+print([name for name in ("torch", "transformers") if name in sys.modules])
+"""
+
+
+def test_reading_a_run_needs_neither_torch_nor_transformers(whole: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", READING, str(whole)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_progress_names_its_phases_and_never_shows_a_loss_that_is_none(corpus: str, tmp_path: Path) -> None:
+    calls: list[tuple[str, float, float | None, str]] = []
+
+    def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        calls.append((phase, done, total, note))
+
+    configs = small.config(corpus, steps=10, snapshots="none").with_seeds(2)
+    pretrain(configs, tmp_path / "runs", progress=progress)
+    one = ["reading text", "pretraining", "pretraining", "writing the model"]
+    assert [phase for phase, *_ in calls] == ["training a tokenizer", *one, *one]
+    counted = [(done, total) for phase, done, total, _ in calls if phase == "pretraining"]
+    assert counted == [(5, 20), (10, 20), (15, 20), (20, 20)]
+    assert calls[2][3].startswith("run 1 of 2, loss 4.")
+    calls.clear()
+    pretrain(small.config(corpus, optimizer={"name": "sgd", "lr": 1e30, "clip": None}), progress=progress)
+    assert calls[-2][0] == "pretraining"
+    assert "tokens/s" in calls[-2][3]
+    assert not any("nan" in note for *_, note in calls)
 
 
 def test_models_load_with_the_library_and_can_be_probed(whole: Path) -> None:
@@ -176,13 +222,13 @@ def test_models_load_with_the_library_and_can_be_probed(whole: Path) -> None:
     assert len(tokenizer) == 120
     loaded = load_model(whole / "model")
     assert loaded.window == small.LENGTH
-    kept = sorted(path.name for path in (whole / "checkpoints").iterdir())
+    kept = sorted(path.name for path in (whole / "snapshots").iterdir())
     assert kept[0] == "step-000000"
     assert kept[-1] == "step-000060"
-    last = transformers.AutoModelForMaskedLM.from_pretrained(whole / "checkpoints" / "step-000060")
+    last = transformers.AutoModelForMaskedLM.from_pretrained(whole / "snapshots" / "step-000060")
     end = transformers.AutoModelForMaskedLM.from_pretrained(whole / "model")
     assert all(torch.equal(a, b) for a, b in zip(last.parameters(), end.parameters(), strict=True))
-    first = load_model(whole / "checkpoints" / "step-000000")
+    first = load_model(whole / "snapshots" / "step-000000")
     assert float(first.model.encoder.layer[0].attention.self.key.weight.detach().norm()) == pytest.approx(
         read_metrics(whole)["norm_key_0"][0], rel=1e-6
     )
@@ -195,7 +241,7 @@ def test_every_architecture_trains(architecture: str, corpus: str, tmp_path: Pat
     )
     assert run.metrics["loss"][-6:-1].mean() < run.metrics["loss"][0] - 0.3
     load_model(tmp_path / "run" / "model")  # gives its attention
-    layer = next(iter(run.results["layers"]))
+    layer = next(iter(run.results.layers))
     assert run.metrics[f"norm_value_{layer}"][-1] > 2 * run.metrics[f"norm_value_{layer}"][0]
 
 
@@ -209,7 +255,7 @@ def test_other_tokenizers_and_sgd(kind: str, corpus: str) -> None:
             optimizer={"name": "sgd", "lr": 0.5, "momentum": 0.9, "warmup": 5},
         )
     )
-    assert run.results["vocabulary"] == size
+    assert run.results.vocabulary == size
     assert run.metrics["loss"][-6:-1].mean() < run.metrics["loss"][0]
     assert run.metrics["lr"][:6].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.5])
 
@@ -264,12 +310,26 @@ def test_two_processes_give_the_same_loss_curve(whole: Path, corpus: str, tmp_pa
 
 
 def test_several_runs_share_a_folder_and_a_tokenizer(corpus: str, tmp_path: Path) -> None:
-    configs = seeds(small.config(corpus, steps=12, checkpoints="none"), 2)
+    configs = small.config(corpus, steps=12, snapshots="none").with_seeds(2)
     both = pretrain(configs, tmp_path / "two")
     alone = pretrain(configs[1])
     np.testing.assert_array_equal(both[1].metrics["loss"], alone.metrics["loss"])
     assert not np.array_equal(both[0].metrics["loss"], both[1].metrics["loss"])
-    assert (tmp_path / "two" / "run-001" / "results.json").exists()
+    stored = read(tmp_path / "two")
+    assert type(stored) is type(both)
+    assert [run.results for run in stored] == [run.results for run in both]
+    assert stored.table().column("seed").to_pylist() == [0, 1]
+    assert read(tmp_path / "two" / "run-001").results == both[1].results
+    assert stored_configs(tmp_path / "two") == configs
+    assert len(stored.sections()[0].figures[0].panels[0].series) == 2
+    with pytest.raises(InputError, match="was made with another config"):
+        pretrain(configs[0], tmp_path / "two", resume=True)
+
+
+def test_runs_with_tokenizers_of_their_own_have_them(corpus: str) -> None:
+    sizes = [120, 100, 120]
+    runs = pretrain([small.config(corpus, steps=2, tokenizer={"vocab_size": size}) for size in sizes])
+    assert [run.results.vocabulary for run in runs] == sizes
 
 
 def test_a_run_that_diverges_says_so(corpus: str, tmp_path: Path) -> None:
@@ -277,7 +337,7 @@ def test_a_run_that_diverges_says_so(corpus: str, tmp_path: Path) -> None:
     assert run.status == "diverged"
     assert np.isfinite(run.metrics["loss"]).all()
     assert len(run.metrics["loss"]) < 60
-    assert run.results["layers"] == {}  # no stages of a run that has no end
+    assert run.results.layers == {}  # no stages of a run that has no end
     assert not (tmp_path / "run" / "model").exists()
     topicscope("report", str(tmp_path / "run"))
     assert (tmp_path / "run" / "report.html").exists()
@@ -314,24 +374,14 @@ def test_a_folder_in_use_is_not_touched_by_force(whole: Path, corpus: str, tmp_p
     with folders.lock(out), pytest.raises(InputError, match="another process is writing"):
         pretrain(small.config(corpus, seed=9), out, force=True)
     assert files(out) == before
-    sandbox = build_config({"steps": 5, "data": {"documents": 50, "dev_documents": 10}, "floors": False})
-    train(sandbox, tmp_path / "sandbox")
-    stored = files(tmp_path / "sandbox")
-    with folders.lock(tmp_path / "sandbox"), pytest.raises(InputError, match="another process is writing"):
-        train(sandbox, tmp_path / "sandbox", force=True)
-    assert files(tmp_path / "sandbox") == stored
 
 
 def test_a_text_that_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:
     path, out = tmp_path / "texts.txt", tmp_path / "run"
     path.write_text("\n".join(small.texts()))
 
-    def stop(_run: int, done: int, _loss: float, _rate: float) -> None:
-        if done >= 30:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        pretrain(small.config(str(path)), out, progress=stop)
+        pretrain(small.config(str(path)), out, progress=small.stop_at(30, KeyboardInterrupt()))
     text = path.read_text()
     path.write_text(text[:-5] + "xxxxx")  # as long as before
     with pytest.raises(InputError, match="the text has changed"):
@@ -349,10 +399,10 @@ def test_a_start_that_fails_leaves_nothing_in_the_way(corpus: str, tmp_path: Pat
     ):
         with pytest.raises(InputError):
             pretrain(small.config(corpus, **wrong), out)
-        assert list(out.iterdir()) == []
-    with pytest.raises(InputError):
-        pretrain(seeds(small.config(corpus, tokenizer={"vocab_size": 9000}), 2), out)
-    assert list(out.iterdir()) == []
+        assert not out.exists()
+        with pytest.raises(InputError):
+            pretrain(small.config(corpus, **wrong).with_seeds(2), out)
+        assert not out.exists()
     pretrain(small.config(corpus, steps=3), out)
 
 
@@ -360,9 +410,9 @@ def test_a_corpus_without_text_says_so(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n \n")
     (tmp_path / "junk.txt.gz").write_bytes(b"no such thing")
     for name in ("empty.txt", "junk.txt.gz"):
-        done = topicscope("pretrain", "--corpus", str(tmp_path / name), code=2)
-        assert "the corpus has no text" in done.stderr
-        assert name in done.stderr
+        line = error_line(topicscope("pretrain", "--corpus", str(tmp_path / name), code=2).stderr)
+        assert "the corpus has no text" in line
+        assert name in line
 
 
 def test_the_command_writes_figure_5_and_speaks_json(corpus: str, tmp_path: Path) -> None:
@@ -384,7 +434,7 @@ def test_the_command_writes_figure_5_and_speaks_json(corpus: str, tmp_path: Path
         "--batch-size",
         "8",
     ]
-    arguments += ["--vocab-size", "120", "--out", str(out), "--runs", "2", "--checkpoints", "none"]
+    arguments += ["--vocab-size", "120", "--out", str(out), "--runs", "2", "--snapshots", "none"]
     done = topicscope(*arguments, "--json")
     assert [run["seed"] for run in json.loads(done.stdout)] == [0, 1]
     assert (out / "figures" / "figure5.png").stat().st_size > 10_000
@@ -410,16 +460,13 @@ def test_the_command_writes_figure_5_and_speaks_json(corpus: str, tmp_path: Path
 )
 def test_bad_input_is_one_line(arguments: list[str], said: str, corpus: str, tmp_path: Path) -> None:
     done = topicscope("pretrain", "--corpus", corpus, *arguments, "--out", str(tmp_path / "run"), code=2)
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert said in error_line(done.stderr)
     assert done.stdout == ""
 
 
 def test_no_corpus_is_one_line(tmp_path: Path) -> None:
-    for arguments, said in (([], "--corpus"), (["--corpus", str(tmp_path / "none.txt")], "no such corpus")):
-        done = topicscope("pretrain", *arguments, code=2)
-        assert said in done.stderr
-        assert done.stderr.count("\n") == 1
+    for arguments, said in (([], "no text is given"), (["--corpus", str(tmp_path / "none.txt")], "no such corpus")):
+        assert said in error_line(topicscope("pretrain", *arguments, code=2).stderr)
 
 
 def test_texts_and_a_tokenizer_that_the_caller_has(tmp_path: Path) -> None:

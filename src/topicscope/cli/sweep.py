@@ -52,23 +52,16 @@ def command(
     check_folder(folder, sweeps.SWEEP, resume=resume, force=force)
     if dry_run:
         return estimated(points, folder, engine, workers, as_json)
-    finished = 0.0
     try:
         name = cast("Name", engine)
-        with progress_shown() as shown, open_engine(name, workers=workers, address=address) as opened:
-
-            def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
-                nonlocal finished
-                finished = done if phase == sweeps.PHASE else finished
-                shown(phase, done, total, note)
-
+        with progress_shown() as progress, open_engine(name, workers=workers, address=address) as opened:
             result = sweeps.sweep(
                 points, folder, opened, resume=resume, force=force, retry_failed=retry_failed, progress=progress
             )
-            shown("drawing the page")
+            progress("drawing the page")
             write(result)
     except KeyboardInterrupt:
-        done = f"{finished:.0f} of {len(points.points)} points are done and kept in {folder}"
+        done = f"{sweeps.stored_points(points, folder)} of {len(points.points)} points are done and kept in {folder}"
         raise Interrupted(f"stopped: {done}; to go on: {folders.command()}") from None
     if as_json:
         print(json.dumps({"folder": str(folder), "counts": result.counts, "rows": result.rows}, allow_nan=False))

@@ -8,6 +8,12 @@ from .grid import (
     read_grid as read_grid,
 )
 from .kinds import KINDS as KINDS, PointResult as PointResult, SweepKind as SweepKind
-from .result import SWEEP as SWEEP, Row as Row, Sweep as Sweep, read_sweep as read_sweep
+from .result import (
+    SWEEP as SWEEP,
+    Row as Row,
+    Sweep as Sweep,
+    read_sweep as read_sweep,
+    stored_points as stored_points,
+)
 from .run import PHASE as PHASE, sweep as sweep
 from .tasks import Place as Place, Task as Task, compute as compute, pack as pack

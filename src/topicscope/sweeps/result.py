@@ -150,6 +150,11 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     return Sweep.of(stored_grid(path), path)
 
 
+def stored_points(grid: Grid, folder: str | Path) -> int:
+    """How many points of a grid a folder holds, without reading them."""
+    return sum(points.home(Path(folder), point).is_dir() for point in grid.points)
+
+
 def stored_grid(path: Path) -> Grid:
     content = folders.read_json(path / GRID)
     try:
