@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from topicscope.ground import engines
-from topicscope.ground.engines import NAMES, RETRIES, Local, check_engine, in_order, open_engine, serial
+from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial
 from topicscope.ground.errors import EngineError, InputError
 from topicscope.ground.ray_engine import Tasks
 
@@ -103,7 +103,7 @@ def test_results_come_in_the_order_of_their_items() -> None:
 
 
 def test_a_name_opens_its_own_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert NAMES == ("serial", "local", "ray")
+    assert get_args(Name) == NAMES == ("serial", "local", "ray")
     with open_engine("serial") as engine:
         assert engine is serial
     with open_engine("local", workers=3) as engine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,3 +74,12 @@ def stop_at(step: int, error: BaseException) -> Progress:
             raise error
 
     return progress
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Everything that a run is, but for when, where and by which command it ran."""
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name not in ("environment.json", "about.json")
+    }

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from topicscope.cli import consoles
-from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption
+from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, chosen_engine
 from topicscope.cli.options import OUTPUT, AsJson, Force, option
 
 if TYPE_CHECKING:
-    from topicscope.ground import Name
     from topicscope.sweeps import Grid, Sweep
 
 RUNNING = "Points"
@@ -23,7 +22,7 @@ PAGE, PAGE_POINT = 5_000_000, 4_000
 
 
 def command(
-    grid: Annotated[Path, typer.Argument(help="YAML file: kind (train, pretrain or probe), base settings, axes.")],
+    grid: Annotated[Path, typer.Argument(help="YAML file: kind (the command to run), base settings, axes.")],
     engine: EngineOption = "local",
     address: AddressOption = None,
     workers: WorkersOption = None,
@@ -43,7 +42,7 @@ def command(
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
     from topicscope import sweeps
-    from topicscope.ground import Interrupted, check_engine, check_folder, folders, open_engine, progress_shown
+    from topicscope.ground import Interrupted, check_engine, check_folder, folders, progress_shown
 
     check_engine(engine, workers=workers, address=address)
     points = sweeps.read_grid(grid)
@@ -53,8 +52,7 @@ def command(
     if dry_run:
         return estimated(points, folder, engine, workers, as_json)
     try:
-        name = cast("Name", engine)
-        with progress_shown() as progress, open_engine(name, workers=workers, address=address) as opened:
+        with progress_shown() as progress, chosen_engine(engine, address, workers) as opened:
             result = sweeps.sweep(
                 points, folder, opened, resume=resume, force=force, retry_failed=retry_failed, progress=progress
             )

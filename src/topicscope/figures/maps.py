@@ -83,7 +83,7 @@ def map_figure(
 
 
 def layout(axes: Axes, across: str = "", up: str = "") -> tuple[str, str, list[str]]:
-    """The axes to the right and upwards, and those with one panel per value; seeds are none of these if others exist."""
+    """The axes to the right and upwards, and those with one panel per value; seeds are used only if alone."""
     by_length = sorted((name for name in axes if name != "seed"), key=lambda name: -len(axes[name])) or list(axes)
     free = [name for name in by_length if name not in (across, up)]
     across = across or free.pop(0)

@@ -1,7 +1,7 @@
 """Rows of tokens from a corpus that is read as training goes on.
 
 Documents come in a shuffled order and are cut into rows; a step draws its rows from a shuffled store. Memory does not
-grow with the corpus. What a step draws depends on the seed and the step alone, so that the state is what was read, not a
+grow with the corpus. What a step draws depends on the seed and the step alone: the state is what was read, and no
 generator.
 """
 

@@ -154,7 +154,7 @@ class Loop:
                 (folder / METRICS).unlink(missing_ok=True)
 
     def _flush(self) -> bool:
-        """Write the figures of the last steps. False once the loss is not a number: nothing from there on is written."""
+        """Write the figures of the last steps. False once the loss is not a number; nothing after it is written."""
         first, final = self.tracker.start, self.tracker.start == self.config.steps  # the final weights have no loss
         if self.accelerator.num_processes > 1:
             self.tracker.table[:, 0] = self.accelerator.reduce(self.tracker.table[:, 0].contiguous(), "sum")
@@ -187,8 +187,8 @@ class Loop:
 def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
     """Rows per forward pass. Each draws dropout and masks by itself, so that it does not matter which process runs it.
 
-    Where the config does not say: half a batch, so that one or two processes see the same. A GPU runs one pass at a time,
-    so there it is a process's share.
+    Where the config does not say: half a batch, so that one or two processes see the same. A GPU runs one pass at a
+    time, so there it is a process's share.
     """
     rows = config.micro_batch
     if rows is None:

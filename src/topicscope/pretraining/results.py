@@ -32,7 +32,7 @@ PRETRAIN = Kind("pretrain", 1, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS
 
 @dataclass(frozen=True)
 class PretrainResults:
-    """results.json: where the run ended, and the stages of every layer. Nothing in it depends on the machine's speed."""
+    """results.json: where the run ended, and the stages of every layer. Nothing in it depends on the machine."""
 
     status: str  # 'done' or 'diverged'
     seed: int

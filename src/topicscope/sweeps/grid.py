@@ -1,4 +1,4 @@
-"""A grid of runs: what every point shares, and the axes along which they differ. Checked as a whole before anything runs.
+"""A grid of runs: what all points share, and the axes along which they differ. Checked whole before anything runs.
 
 kind: train                                      # or pretrain, probe
 base: {steps: 1000, objective: {loss: squared}}  # settings of that command

@@ -47,7 +47,7 @@ class SweepKind(Generic[Settings]):
     """A checked config from nested settings."""
 
     run: Callable[[Sequence[Settings], Sequence[Path]], list[PointResult]]
-    """Runs a pack of points. The paths are folders in which a run may keep itself; a run that was killed resumes there."""
+    """Runs a pack of points. The paths are folders for runs that have one; a run that was killed resumes there."""
 
     reads: tuple[str, ...]
     """Settings that may name files. A point whose files have changed is run again."""

@@ -34,8 +34,8 @@ def sweep(
 ) -> Sweep:
     """Run what is missing of a grid, on an engine by its name or an open one.
 
-    `grid`: a `Grid`, what a grid file would hold, or a list of configs. Grids may share a folder, since points are named
-    by what they are. `resume=False` wants a new folder; `force` replaces the sweep that is there.
+    `grid`: a `Grid`, what a grid file would hold, or a list of configs. Grids may share a folder, since points are
+    named by what they are. `resume=False` wants a new folder; `force` replaces the sweep that is there.
     """
     if not isinstance(grid, Grid):
         grid = build_grid(grid) if isinstance(grid, Mapping) else grid_of(grid)
