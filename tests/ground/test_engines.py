@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from topicscope.ground.engines import RETRIES, in_order, open_engine, serial
+from topicscope.ground import engines
+from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial
 from topicscope.ground.errors import EngineError, InputError
 from topicscope.ground.ray_engine import Tasks
 
@@ -99,3 +100,33 @@ def test_results_come_in_the_order_of_their_items() -> None:
     assert list(serial(double, 1, [3, 4])) == [(0, 7), (1, 9)]
     with pytest.raises(InputError, match="expected serial, local, ray"), open_engine("spark"):  # type: ignore[arg-type]
         pass
+
+
+def test_a_name_opens_its_own_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert get_args(Name) == NAMES == ("serial", "local", "ray")
+    with open_engine("serial") as engine:
+        assert engine is serial
+    with open_engine("local", workers=3) as engine:
+        assert isinstance(engine, Local)
+        assert (engine.workers, engine.pool) == (3, None)  # nothing is started before there is work
+    ray = pytest.importorskip("ray", reason="needs ray")
+    opened: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr("topicscope.ground.ray_engine.connect", lambda *given: opened.append(given[1:]))
+    monkeypatch.setattr(ray, "shutdown", lambda: opened.append(("closed",)))
+    with open_engine("ray", workers=2, address="auto", gpus=1) as engine:
+        assert isinstance(engine, Tasks)
+        assert engine.gpus == 1
+    assert opened == [("auto", 2), ("closed",)]
+
+
+def test_what_an_engine_cannot_take_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="engine 'spark'; expected serial, local, ray"):
+        check_engine("spark")
+    with pytest.raises(InputError, match="workers 2: the engine serial has none"):
+        check_engine("serial", workers=2)
+    with pytest.raises(InputError, match="address auto is for the engine ray, but the engine is local"):
+        check_engine("local", address="auto")
+    monkeypatch.setattr(engines, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match="the engine ray needs ray, which is not installed"):
+        check_engine("ray", workers=2, address="auto")

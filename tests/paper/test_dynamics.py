@@ -1,13 +1,14 @@
-"""Figure 5's verdict can fail, layer by layer; and the picture has a column a layer."""
+"""Figure 5's verdict can fail, layer by layer; and the picture has one column per layer."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from topicscope.figures.dynamics import Curves, dynamics_figure, stage_table, starts
+from tests.pretraining import small
+from topicscope.figures import Figure, Lines, Series, dynamics_figure, loss_figure, stage_table, starts
 from topicscope.paper.experiment import Context
-from topicscope.paper.figure5 import base_of, outcome_of, settings_of
+from topicscope.paper.figure5 import Curves, base_of, outcome_of, settings_of
 from topicscope.paper.registry import EXPERIMENTS
 
 
@@ -25,7 +26,13 @@ def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0) -> Curv
             f"norm_value_{layer}": ramp(0, 20),
         }
         metrics |= {f"rotation_{layer}": np.linspace(0.5, 0, 101)}
-    return Curves(setting, seed, metrics)
+    return Curves(setting, small.run_of(metrics, seed))
+
+
+def lines(figure: Figure) -> list[Series]:
+    [panel] = figure.panels
+    assert isinstance(panel, Lines)
+    return panel.series
 
 
 def test_starts_are_a_tenth_of_the_rise() -> None:
@@ -54,7 +61,9 @@ def test_two_stages_in_every_layer_or_not_reproduced() -> None:
 
 
 def test_the_figure_is_four_by_four() -> None:
-    figure = dynamics_figure([curves("near zero, a"), curves("near zero, a", seed=1), curves("usual")])
+    runs = [curves("near zero, a").run, curves("near zero, a", seed=1).run, curves("usual").run]
+    labels = ["near zero, a", "near zero, a", "usual"]
+    figure = dynamics_figure(runs, labels)
     assert figure.columns == 4
     assert len(figure.panels) == 16
     assert [panel.title for panel in figure.panels][::5] == [
@@ -63,8 +72,16 @@ def test_the_figure_is_four_by_four() -> None:
         "||W_V||_F (layer 2)",
         "rotation of W_V over 10 steps (layer 3)",
     ]
-    assert len(stage_table([curves("near zero, a")]).rows) == 4
-    assert stage_table([curves("near zero, a")]).rows[0][3:6] == ["2", "42", "48"]
+    assert [(line.name, line.group) for line in lines(loss_figure(runs, labels))] == [
+        ("near zero, a, seed 0", "near zero, a"),
+        ("near zero, a, seed 1", "near zero, a"),
+        ("usual, seed 0", "usual"),
+    ]
+    assert [line.name for line in lines(loss_figure(runs[:2]))] == ["seed 0", "seed 1"]
+    table = stage_table(runs[:1], labels[:1])
+    assert len(table.rows) == 4
+    assert table.rows[0][:6] == ["near zero, a", "0", "layer 0", "2", "42", "48"]
+    assert table.rows[0][6:] == ["10", "50", "58", "5"]  # half-way, and the earlier of key and query over value
 
 
 @pytest.mark.parametrize("scale", ["quick", "full"])

@@ -1,10 +1,9 @@
 from .builders import sections as sections
 from .dynamics import (
-    Curves as Curves,
-    curves_of as curves_of,
     dynamics_figure as dynamics_figure,
     layer_title as layer_title,
     loss_figure as loss_figure,
+    pretrain_sections as pretrain_sections,
     stage_table as stage_table,
     starts as starts,
 )

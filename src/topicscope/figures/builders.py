@@ -12,6 +12,8 @@ from topicscope.figures.panels import Section
 from topicscope.ground import InputError
 
 BUILDERS = {
+    "pretrain": "dynamics.pretrain_sections",
+    "sweep": "maps.sweep_sections",
     "train": "train_run.run_sections",
 }
 """By kind: module and function of this room. The function takes the result and returns its sections."""

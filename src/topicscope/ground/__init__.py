@@ -4,6 +4,7 @@ from topicscope.ground import files, folders, old_folders
 from topicscope.ground.config import STRICT, Config, section
 from topicscope.ground.devices import Device, usable_device
 from topicscope.ground.engines import (
+    ENGINES,
     NAMES,
     Common,
     Engine,
@@ -46,6 +47,7 @@ from topicscope.ground.streams import Stream, generator, torch_seed
 from topicscope.ground.threads import one_thread, repeatable, worker_pool
 
 __all__ = [
+    "ENGINES",
     "ENSEMBLE",
     "MEMBERS",
     "METRICS",

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from topicscope.figures import Curves, dynamics_figure, layer_title, loss_figure, stage_table, starts
+from topicscope.figures import dynamics_figure, layer_title, loss_figure, stage_table, starts
 from topicscope.language import Corpus
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.outcome import Outcome
 from topicscope.paper.word_texts import build_tokenizer, sample_texts, word_lists
-from topicscope.pretraining import build_config, layer_names, pretrain, train_tokenizer
+from topicscope.pretraining import PretrainConfig, PretrainRun, layer_names, pretrain, train_tokenizer
 
 NEAR_ZERO = 1e-4
 STEPS = 400
 """As in the figure."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A run, and the name of its setting."""
+
+    setting: str
+    run: PretrainRun
+
+    @property
+    def metrics(self) -> dict[str, np.ndarray]:
+        return self.run.metrics
+
+    @property
+    def seed(self) -> int:
+        return self.run.config.seed
 
 
 def settings_of(context: Context) -> dict[str, dict[str, Any]]:
@@ -36,7 +53,7 @@ def base_of(context: Context) -> dict[str, Any]:
         rows = {"length": 50, "batch_size": 16 if quick else 64}
     # dropout costs half of the time on a CPU, and changes nothing that is looked at here
     shape = {"layers": 4, "heads": 4, "dim": 64 if quick else 256, "dropout": 0.0 if quick else "usual"}
-    return {"steps": STEPS, "checkpoints": "none", "model": shape, **rows}
+    return {"steps": STEPS, "snapshots": "none", "model": shape, **rows}
 
 
 def figure5(context: Context) -> Outcome:
@@ -54,11 +71,11 @@ def figure5(context: Context) -> Outcome:
             base = base_of(context)
             whole = base | settings | {"model": base["model"] | settings["model"], "seed": 1000 * context.seed + number}
             run = pretrain(
-                build_config({"text": {"corpus": list(context.corpus) or ["(made-up texts)"]}, **whole}),
+                PretrainConfig.of({"text": {"corpus": list(context.corpus) or ["(made-up texts)"]}, **whole}),
                 texts=texts,
                 tokenizer=tokenizer,
             )
-            curves.append(Curves(name, number, run.metrics))
+            curves.append(Curves(name, run))
             config = config or run.config.as_dict()
     return outcome_of(curves, config, "the given text" if context.corpus else "made-up texts")
 
@@ -85,6 +102,7 @@ def outcome_of(curves: list[Curves], config: dict[str, Any], text: str) -> Outco
         run.setting + f", seed {run.seed}": {layer: starts(run.metrics, layer) for layer in layer_names(run.metrics)}
         for run in curves
     }
+    runs, labels = [one.run for one in curves], [one.setting for one in curves]
     return Outcome(
         "value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
         "near zero the gradients of key and query are of second order",
@@ -92,8 +110,8 @@ def outcome_of(curves: list[Curves], config: dict[str, Any], text: str) -> Outco
         "not reproduced" if failed else "reproduced",
         (f"starts from near zero, in steps: {ranges}" if not failed else f"not in {', '.join(failed)}")
         + f"; over the run norms grow {growth(near)} from near zero, and {growth([run for run in curves if run not in near])} from the usual start",
-        [dynamics_figure(curves), loss_figure(curves)],
-        [stage_table(curves)],
+        [dynamics_figure(runs, labels), loss_figure(runs, labels)],
+        [stage_table(runs, labels)],
         numbers,
         config,
     )

@@ -20,7 +20,7 @@ from topicscope.language import (
 )
 from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.outcome import Outcome
-from topicscope.pretraining import build_config, pretrain
+from topicscope.pretraining import PretrainConfig, pretrain
 from topicscope.training import sandbox_effects
 
 SANDBOX: dict[str, Any] = {
@@ -45,9 +45,9 @@ def timeline_of_text(context: Context) -> tuple[Effects, dict[str, Any]]:
         "model": shape,
         "optimizer": {"lr": 0.001},
         "seed": context.seed,
-        "save_every": None,
+        "checkpoint_every": None,
     }
-    config = build_config({**settings, **rows})
+    config = PretrainConfig.of({**settings, **rows})
     with tempfile.TemporaryDirectory() as folder, one_thread():
         run = pretrain(config, Path(folder) / "run")
         vocabulary = whole_words(run.tokenizer, read_stop_words("english"))

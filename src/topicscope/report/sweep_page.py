@@ -1,4 +1,4 @@
-"""The page of a sweep: a map of any measure over any two axes, the curves of the points that are clicked, and what failed.
+"""The page of a sweep: a map of any measure over any two axes, the curves of clicked points, and what failed.
 
 write_sweep_page(Path("report.html"), "My sweep", "What was run.", axes, rows, curves)
 """
@@ -37,7 +37,10 @@ def write_sweep_page(
     curves: Iterable[Curves],
     first: str | None = None,
 ) -> None:
-    """Write the page, whole or not at all; `curves` are those of each row, and are read one after the other; `first` is the measure that the map opens with."""
+    """Write the page, whole or not at all.
+
+    `curves` are those of each row, read one after another; `first` is the measure that the map shows first.
+    """
     known = {"point", "state", "error", *axes}
     measures = list(
         dict.fromkeys(key for row in rows for key, value in row.items() if key not in known and value is not None)

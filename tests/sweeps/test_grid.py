@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicscope import RunConfig, build_config
-from topicscope.ground.errors import InputError
-from topicscope.sweeps import build_grid, grid_of, read_grid
-from topicscope.sweeps.tasks import pack
+from topicscope import InputError, RunConfig
+from topicscope.sweeps import build_grid, grid_of, pack, read_grid
 
 BASE = {"steps": 20, "data": {"documents": 100, "dev_documents": 20}}
 
@@ -40,7 +38,7 @@ def test_axes_are_written_out_in_order() -> None:
     first = grid.points[0]
     assert (
         first.config
-        == build_config(
+        == RunConfig.of(
             {
                 **BASE,
                 "optimizer": {"lr": 0.001},
@@ -107,17 +105,19 @@ def test_packs_depend_on_the_grid_alone() -> None:
         ({"axes": {"optimizer.lr": [0.1, -1]}}, "point optimizer.lr=-1"),
         ({"axes": {"seed": [1, 1]}}, "two points have the same config (seed=1)"),
         ({"axes": {"device": ["cpu", "cuda"]}}, "two points have the same config (device=cuda)"),  # they run on the CPU
-        ({"axes": {"steps.lr": [1]}, "base": {"steps": 5}}, "'steps' is no section"),
+        ({"axes": {"steps.lr": [1]}, "base": {"steps": 5}}, "point steps.lr=1: 'steps' is not a section"),
         ({"axis": {}}, "unknown key 'axis'; did you mean 'axes'?"),
         ({"kind": "bake"}, "kind 'bake'; expected train, pretrain, probe"),
         ({"axes": {"seed": {"seeds": 2_000_000}}}, "2,000,000 points"),
-        ([1], "holds no grid"),
+        ({"axes": [1]}, "axes = [1]: input should be a valid dictionary"),
+        ({"zipped": {"seed": [1]}}, "zipped = {'seed': [1]}: input should be a valid list"),
     ],
 )
 def test_a_wrong_grid_is_one_line(data: Any, said: str) -> None:
     with pytest.raises(InputError) as found:
         build_grid(data)
     assert said in str(found.value)
+    assert str(found.value).startswith("grid: ")
     assert "\n" not in str(found.value)
 
 
@@ -130,6 +130,11 @@ def test_grids_are_read_from_yaml(tmp_path: Path) -> None:
     path.write_text("axes:\n  seed: [0, 1]\n  seed: [2, 3]\n")
     with pytest.raises(InputError, match="'seed' is there more than once"):
         read_grid(path)
+    path.write_text("- seed")
+    with pytest.raises(InputError, match="holds a list; expected keys and values"):
+        read_grid(path)
+    path.write_text("base: {steps: 20}\naxes:\n")  # a section that is left empty
+    assert len(read_grid(path).points) == 1
     path.write_text("axes: [")
     with pytest.raises(InputError, match="is not YAML"):
         read_grid(path)

@@ -30,3 +30,9 @@ def small(**axes: Any) -> Grid:
 def files(folder: Path) -> dict[str, bytes]:
     """Every file of every point; nothing half-written is among them."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted((folder / "points").rglob("*")) if p.is_file()}
+
+
+def count(folder: Path) -> int:
+    """Points that are there, whole."""
+    home = folder / "points"
+    return sum(not path.name.startswith(".") for path in home.iterdir()) if home.is_dir() else 0

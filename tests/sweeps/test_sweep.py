@@ -12,20 +12,20 @@ import pytest
 from tests.language import tiny
 from tests.language.test_models import folder
 from tests.language.test_probe import make_corpus
-from tests.sweep.common import BASE, files, small
-from topicscope import build_config, train
-from topicscope.ground.errors import InputError
+from tests.sweeps.samples import BASE, files, small
+from topicscope import InputError, RunConfig, read, train
+from topicscope.ground import read_about
 from topicscope.language import run_probe
 from topicscope.language.probe_run import build_config as build_probe
-from topicscope.sweeps import build_grid, points, read_sweep, sweep
-from topicscope.sweeps.tasks import Place, compute, course, pack
+from topicscope.measure import PHASES
+from topicscope.sweeps import Place, Sweep, Task, build_grid, compute, pack, points, read_sweep, sweep
 
 
 def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
     grid = small()
     found = sweep(grid, tmp_path / "sweep")
     assert found.counts == {"done": 12, "failed": 0, "missing": 0}
-    alone = train(build_config(grid.points[3].config), with_floors=False)
+    alone = train(RunConfig.of(grid.points[3].config), with_floors=False)
     row = found.rows[3]
     assert row["dev_loss"] == pytest.approx(alone.results["dev_loss"], rel=1e-5)
     assert row["contrast"] == pytest.approx(
@@ -53,8 +53,8 @@ def test_interrupted_and_damaged_points_are_made_again(tmp_path: Path) -> None:
     sweep(grid, tmp_path / "whole")
     out = tmp_path / "cut"
 
-    def stop(done: int, _failed: int, _all: int) -> None:
-        if done >= 8:
+    def stop(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        if phase == "running points" and done >= 8:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -91,13 +91,13 @@ def test_a_point_that_raises_fails_alone_and_can_be_tried_again(
             raise ZeroDivisionError("a fault of this point")
         return real(configs, **options)
 
-    monkeypatch.setattr("topicscope.sweep.tasks.train", failing)
+    monkeypatch.setattr("topicscope.training.train", failing)
     found = sweep(grid, tmp_path / "sweep")
     assert found.counts == {"done": 11, "failed": 1, "missing": 0}
     assert found.rows[2]["state"] == "failed"
     assert found.rows[2]["error"].startswith("ZeroDivisionError: a fault of this point (test_sweep.py, line ")
     assert sweep(grid, tmp_path / "sweep").counts["failed"] == 1  # it is not tried again unasked
-    monkeypatch.setattr("topicscope.sweep.tasks.train", real)
+    monkeypatch.setattr("topicscope.training.train", real)
     assert sweep(grid, tmp_path / "sweep", retry_failed=True).counts == {"done": 12, "failed": 0, "missing": 0}
 
 
@@ -105,25 +105,13 @@ def test_trouble_of_the_machine_is_no_fault_of_a_point(tmp_path: Path, monkeypat
     def full(*_: Any, **__: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("topicscope.sweep.tasks.train", full)
+    monkeypatch.setattr("topicscope.training.train", full)
     with pytest.raises(OSError, match="No space left"):
         sweep(small(), tmp_path / "sweep")
-    assert {row["state"] for row in read_sweep(small(), tmp_path / "sweep").rows} == {"missing"}
-
-
-def test_a_run_is_as_two_stage_as_its_least_two_stage_layer() -> None:
-    def layer(late: int) -> dict[str, np.ndarray]:
-        steps = np.arange(200.0)
-        value, other = (
-            np.clip(steps / 21, 0, 1),
-            np.clip((steps - late) / 21, 0, 1),
-        )  # half-way at step 11, and `late` later
-        return {"norm_value": 0.01 + value, "norm_key": 0.01 + other, "norm_query": 0.01 + other}
-
-    found = course("done", np.array([1.0, 0.5]), 0.5, [layer(100), layer(0), layer(50)])
-    assert (found["phase"], found["separation"]) == ("at once", 1.0)
-    assert course("done", np.array([1.0, 0.5]), 0.5, [layer(100), layer(50)])["separation"] == pytest.approx(61 / 11)
-    assert course("diverged", np.array([1.0, 0.5]), 0.5, [layer(100)]) == {"phase": "diverged"}
+    assert read_sweep(tmp_path / "sweep").counts == {"done": 0, "failed": 0, "missing": 12}
+    about = read_about(tmp_path / "sweep")
+    assert about is not None
+    assert about.status == "running"
 
 
 def test_a_point_that_diverges_is_done_and_says_so(tmp_path: Path) -> None:
@@ -142,7 +130,7 @@ def test_pretraining_can_be_swept(tmp_path: Path) -> None:
     from tests.pretraining import small as texts
 
     (tmp_path / "texts.txt").write_text("\n".join(texts.texts()))
-    base = texts.config(str(tmp_path / "texts.txt"), steps=12, checkpoints="none").as_dict()
+    base = texts.config(str(tmp_path / "texts.txt"), steps=12, snapshots="none").as_dict()
     grid = build_grid({"kind": "pretrain", "base": base, "axes": {"model.init_scale": [0.001, "usual"]}})
     found = sweep(grid, tmp_path / "sweep")
     assert found.counts["done"] == 2
@@ -154,21 +142,59 @@ def test_pretraining_can_be_swept(tmp_path: Path) -> None:
     assert again.rows[0]["loss"] != found.rows[0]["loss"]
 
 
+def test_a_sweep_reads_back_as_what_it_returned(tmp_path: Path) -> None:
+    grid = small(**{"optimizer.lr": [0.001, 0.1], "seed": [0]})
+    made = sweep(grid, tmp_path / "sweep")
+    stored = read(tmp_path / "sweep")
+    assert type(stored) is type(made)
+    assert (stored.grid, stored.rows, stored.folder) == (made.grid, made.rows, made.folder)
+    assert stored.summary() == made.summary() == ["2 points done, 0 failed."]
+    assert stored.table().column("optimizer.lr").to_pylist() == [0.001, 0.1]
+    assert [list(curves["step"]) for curves in stored.curves()] == [list(range(61))] * 2
+    assert repr(stored) == "Sweep(2 points of train: 2 done)"
+    written = json.loads((tmp_path / "sweep" / "results.json").read_text())
+    assert written == {"counts": made.counts, "rows": made.rows}
+    [section] = stored.sections()
+    assert section.figures[0].panels[0].z == [[stored_phase(row) for row in made.rows]]
+    assert section.tables[0].rows[1][:3] == [made.rows[1]["point"], "0.1", "0"]
+
+
+def stored_phase(row: dict[str, Any]) -> int:
+    return PHASES.index(row["phase"])
+
+
+def test_another_grid_shares_the_folder_and_force_replaces_it(tmp_path: Path) -> None:
+    one, other = small(**{"optimizer.lr": [0.001, 0.01]}), small(**{"optimizer.lr": [0.01, 0.1]})
+    sweep(one, tmp_path / "sweep")
+    both = sweep(other, tmp_path / "sweep")
+    assert both.counts == {"done": 2, "failed": 0, "missing": 0}
+    assert "1 points of other grids are in" in both.summary()[-1]
+    assert read_sweep(tmp_path / "sweep").grid == other  # that of the last use
+    with pytest.raises(InputError, match="holds a sweep folder; resume it"):
+        sweep(other, tmp_path / "sweep", resume=False)
+    (tmp_path / "sweep" / "notes.txt").write_text("mine")
+    assert sweep(other, tmp_path / "sweep", force=True).summary() == ["2 points done, 0 failed."]
+    assert (tmp_path / "sweep" / "notes.txt").read_text() == "mine"
+
+
 def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(InputError, match="holds something else"):
         sweep(small(), tmp_path / "mine")
+    train(RunConfig.of(BASE, device="cpu"), tmp_path / "run")
+    with pytest.raises(InputError, match="holds a train folder, not a sweep folder"):
+        sweep(small(), tmp_path / "run")
     with pytest.raises(InputError, match="expected serial, local, ray"):
         sweep(small(), tmp_path / "new", "spark")  # type: ignore[arg-type]
 
 
 def test_the_worker_gives_results_in_the_order_of_its_points() -> None:
     task = pack(small())[0]
-    results = compute(Place(".", "."), task)
-    assert [round(r.measures["loss"], 6) for r in results] == [
-        round(compute(Place(".", "."), task)[i].measures["loss"], 6) for i in range(8)
-    ]
+    results, again = compute(Place(".", "."), task), compute(Place(".", "."), task)
+    assert [result.measures["loss"] for result in results] == [result.measures["loss"] for result in again]
+    alone = compute(Place(".", "."), Task(task.points[5:6]))[0].measures["loss"]
+    assert results[5].measures["loss"] == pytest.approx(alone, rel=1e-5)
     assert len({r.measures["loss"] for r in results}) == 8
 
 
@@ -204,8 +230,8 @@ def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert {path: path.stat().st_mtime_ns for path in Path("sweep/points").rglob("result.json")} == stamps
     text = Path("corpus.jsonl").read_text().splitlines()
     Path("corpus.jsonl").write_text("\n".join(text[:60]) + "\n")  # the same name, another text
-    assert read_sweep(grid, "sweep", fresh=True).counts["missing"] == 2
-    assert read_sweep(grid, "sweep").counts["done"] == 2  # what was measured can still be looked at
+    assert Sweep.of(grid, "sweep", fresh=True).counts["missing"] == 2
+    assert read_sweep("sweep").counts["done"] == 2  # what was measured can still be looked at
     again = sweep(grid, "sweep")
     assert again.rows[0]["attention_same"] != found.rows[0]["attention_same"]
     assert (

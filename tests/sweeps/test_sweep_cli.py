@@ -21,11 +21,10 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, needs_browser, opened, script
-from tests.command import topicscope
-from tests.sweep.common import BASE, LONG, files
-from topicscope.sweeps import build_grid, sweep
-from topicscope.sweeps.cost import estimate
-from topicscope.sweeps.grid import flat
+from tests.command import error_line, topicscope
+from tests.sweeps.samples import BASE, LONG, count
+from topicscope.ground import flat
+from topicscope.sweeps import build_grid, estimate, sweep
 
 GRID = {
     "base": BASE,
@@ -172,13 +171,15 @@ def test_a_dry_run_counts_and_estimates_and_writes_nothing(tmp_path: Path) -> No
 
 
 def test_an_estimate_is_the_line_through_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trials of 20 and 120 steps that take 2 s and 1/100 s a step: a pack of 5,000 steps takes 52 s, however many points it has."""
-    monkeypatch.setattr("topicscope.sweep.estimate.timed", lambda task, sizes: (2 + 0.01 * sizes["steps"], 0.0))
+    """Trials take 2 s and 1/100 s per step: a pack of 5,000 steps takes 52 s, however many points it has."""
+    monkeypatch.setattr("topicscope.sweeps.cost.timed", lambda task, sizes: (2 + 0.01 * sizes["steps"], 0.0))
     grid = build_grid(
         {"base": {**BASE, "steps": 5000}, "axes": {"batch_size": [10, 20, 30, 40, 50], "seed": {"seeds": 8}}}
     )
     names = {point.name for point in grid.points}
-    cost = estimate(grid, names)
+    phases = []
+    cost = estimate(grid, names, lambda phase, done=0, total=None, note="": phases.append((phase, done, total)))
+    assert phases == [("short trials of a few points", number, 4) for number in range(4)]
     assert (cost.points, cost.packs) == (40, 5)
     assert cost.core_seconds == pytest.approx(5 * 52)
     assert estimate(grid, {grid.points[0].name}).core_seconds == pytest.approx(52)  # its pack, whole
@@ -191,17 +192,17 @@ def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path, engine: str) 
     command = [sys.executable, "-m", "topicscope", "sweep", str(path), "--engine", engine, "--out", str(out), "--json"]
     driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     limit = time.monotonic() + 120
-    while len(files(out)) < 2 * 4 and time.monotonic() < limit:
+    while count(out) < 4 and time.monotonic() < limit:
         time.sleep(0.05)
     driver.send_signal(signal.SIGINT)
     printed, said = driver.communicate(timeout=60)
     assert driver.returncode == 130
     assert printed == ""
-    kept = len(files(out)) // 2
+    kept = count(out)
     assert 4 <= kept < 16
-    assert said.count("\n") == 1
-    assert f"stopped: {kept} of 16 points are done" in said
-    assert f"topicscope sweep {path} --engine {engine}" in said
+    line = error_line(said)
+    assert f"stopped: {kept} of 16 points are done" in line
+    assert f"topicscope sweep {path} --engine {engine}" in line
 
 
 @pytest.mark.parametrize(
@@ -210,12 +211,16 @@ def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path, engine: str) 
         ({"axes": {"optimizer.lrate": [1]}}, (), "unknown key 'optimizer.lrate'"),
         ("axes:\n  seed: [1]\n  seed: [2]\n", (), "'seed' is there more than once"),
         ({"axes": {"seed": []}}, (), "axis 'seed' is empty"),
-        ({"axes": {"seed": [1]}}, ("--engine", "spark"), "--engine spark: expected serial, local, ray"),
-        ({"axes": {"seed": [1]}}, ("--engine", "local", "--address", "auto"), "--address auto is for --engine ray"),
+        ({"axes": {"seed": [1]}}, ("--engine", "spark"), "engine 'spark'; expected serial, local, ray"),
+        (
+            {"axes": {"seed": [1]}},
+            ("--engine", "local", "--address", "auto"),
+            "address auto is for the engine ray, but the engine is local",
+        ),
         (
             {"axes": {"seed": [1]}},
             ("--engine", "serial", "--workers", "3"),
-            "--workers 3 is for the engines local and ray",
+            "workers 3: the engine serial has none",
         ),
         ({"axes": {"seed": [1]}}, ("--no-resume", "--out", "."), "holds something else"),
         ({"kind": "probe", "axes": {"seed": [1]}}, (), "no model is given"),
@@ -245,7 +250,7 @@ def test_ray_that_is_not_installed_is_one_line(tmp_path: Path) -> None:
     assert found.returncode == 2
     assert (
         found.stderr
-        == "topicscope: ray is not installed, and --engine ray needs it; install it with: pip install 'topicscope[cluster]'\n"
+        == "topicscope: the engine ray needs ray, which is not installed: pip install 'topicscope[cluster]'\n"
     )
 
 
@@ -255,13 +260,11 @@ def test_an_address_where_no_ray_is_is_one_line(tmp_path: Path) -> None:
     found = topicscope(
         "sweep", str(path), "--engine", "ray", "--address", "127.0.0.1:1", "--out", str(tmp_path / "out"), code=2
     )
-    assert "nothing answers at 127.0.0.1:1" in found.stderr
-    assert found.stderr.count("\n") == 1
+    assert "nothing answers at 127.0.0.1:1" in error_line(found.stderr)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # something listens there, but it is no Ray
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         found = topicscope(
             "sweep", str(path), "--engine", "ray", "--address", address, "--out", str(tmp_path / "out"), code=2
         )
-    assert "no Ray to be had there" in found.stderr
-    assert found.stderr.count("\n") == 1
+    assert "no Ray to be had there" in error_line(found.stderr)
     assert not (tmp_path / "out").exists()
