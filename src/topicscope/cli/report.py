@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -78,19 +77,6 @@ def command(
 
 def rebuild(folder: Path) -> None:
     from topicscope.cli.reproduce import write_report
-    from topicscope.ground import InputError
-    from topicscope.paper import EXPERIMENTS, Context, load
+    from topicscope.paper import read_reproduction
 
-    try:
-        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-        assert {"scale", "seed"} <= set(results)
-        assert isinstance(results["results"], list)
-    except (OSError, ValueError, AssertionError, KeyError, TypeError):
-        raise InputError(
-            f"{folder} holds no finished reproduction (results.json); run 'topicscope reproduce --out {folder}' to finish it"
-        ) from None
-    context = Context(results["scale"], results["seed"])
-    stored = {name: load(folder, name, context, inputs=False) for name in EXPERIMENTS}
-    outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}
-    results["results"] = [result for result in results["results"] if result["id"] in outcomes]
-    write_report(folder, results, outcomes)
+    write_report(read_reproduction(folder))

@@ -1,20 +1,22 @@
-"""`topicscope reproduce`: figures, tables and theorems with verdicts; `topicscope list`: what there is."""
+"""`topicscope reproduce`: figures, tables and theorems with verdicts; `topicscope list`: the experiments."""
 
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from topicscope.cli import consoles
+from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, check_engine, chosen_engine
 
 if TYPE_CHECKING:
-    from topicscope.paper import Context, Experiment, Outcome
+    from topicscope.paper import Experiment, Outcome, Reproduction
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
 
@@ -32,7 +34,8 @@ def reproduce(
         typer.Option(
             "--out",
             "-o",
-            help="Folder for results, figures and the page; finished parts found there are kept. Default: runs/reproduce...",
+            help="Folder for results, figures and the page; finished experiments in it are not run again. "
+            "Default: runs/reproduce...",
         ),
     ] = None,
     model: Annotated[
@@ -43,112 +46,87 @@ def reproduce(
         list[str] | None,
         typer.Option(
             "--corpus",
-            help="For table1, table2, table5, figure5, timeline: text, as 'topicscope probe' takes it; may be repeated.",
+            help="For table1, table2, table5, figure5, timeline: text, as 'topicscope probe' takes it; "
+            "may be repeated.",
         ),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes (default: one a core).", min=1)] = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
     """Re-measure the paper: each claim with the paper's number, the theory's, ours, and a verdict.
 
-    Writes report.html, results.json and every figure as PNG, SVG and CSV. Interrupted, it goes on where it was.
+    Writes report.html, results.json and every figure as PNG, SVG and CSV. If interrupted, run it again to continue.
 
     Example: [bold]topicscope reproduce figure2 theorem2 --out runs/two[/bold]
     """
-    from topicscope.ground import folders
-    from topicscope.paper import Context, chosen, claim
+    from topicscope.paper import Context, chosen, read_reproduction, reproduce as run
 
+    check_engine(engine, address, workers)
     experiments, context = chosen(ids), Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
-    out = out or Path("runs") / (
-        "reproduce" + (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
-    )
-    claim(out, context)
-    with folders.lock(out):
-        return _reproduce(experiments, context, out, workers or os.cpu_count() or 1, as_json)
-
-
-def _reproduce(experiments: list[Experiment], context: Context, out: Path, workers: int, as_json: bool) -> int:
-    from topicscope.ground import files
-    from topicscope.paper import EXPERIMENTS, NOT_IN_REFERENCE, load, reproduce as run_all, results_of
-
-    console = consoles.progress()
-    expected = sum(e.seconds for e in experiments)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        whole = bar.add_task("all", total=expected)
-        tasks = {e.id: bar.add_task(e.id, total=1, start=False) for e in experiments}
-
-        def finished(name: str, outcome: Outcome, seconds: float) -> None:
-            bar.update(tasks[name], completed=1, visible=False)
-            bar.advance(whole, next(e.seconds for e in experiments if e.id == name))
-            console.print(
-                f"{name}: [{COLOURS[outcome.verdict]}]{outcome.verdict}[/] ({seconds:.0f} s)", highlight=False
-            )
-
-        outcomes = run_all(
-            experiments,
-            context,
-            out,
-            workers=workers,
-            started=lambda name: bar.start_task(tasks[name]),
-            finished=finished,
-        )
-    results = results_of(outcomes, context)
-    # the folder's page and results.json hold all that is finished there, also by earlier calls
-    everything = {
-        name: stored for name in EXPERIMENTS if (stored := load(out, name, context, inputs=False)) is not None
-    }
-    whole_results = results_of(everything, context)
-    files.write_json(out / "results.json", whole_results)
-    write_report(out, whole_results, everything)
+    variant = (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
+    folder = out or Path("runs") / f"reproduce{variant}"
+    with chosen_engine(engine, address, workers) as opened, progress_bar(experiments) as progress:
+        reproduction = run(experiments, context, folder, opened, progress)
+    write_report(read_reproduction(folder))  # earlier calls' outcomes too
     if as_json:
-        print(json.dumps(results, allow_nan=False))
+        print(json.dumps(reproduction.as_dict(), allow_nan=False))
     else:
-        print_verdicts(results["results"])
-        typer.echo(f"page: {out / 'report.html'}")
-    judged = [r for r in results["results"] if EXPERIMENTS[r["id"]].judged(context)]
-    lost = [
-        r["id"] for r in judged if r["verdict"] == "not reproduced" and r["id"] not in NOT_IN_REFERENCE[context.scale]
-    ]
+        print_verdicts(reproduction)
+        typer.echo(f"page: {folder / 'report.html'}")
+    lost = reproduction.regressions()
     if lost:
-        console.print(f"not reproduced, though the reference runs were: {', '.join(lost)}", style="red")
+        consoles.progress().print(f"not reproduced, though the reference runs were: {', '.join(lost)}", style="red")
     return 1 if lost else 0
 
 
-def write_report(out: Path, results: dict[str, Any], outcomes: dict[str, tuple[Outcome, float]]) -> None:
+@contextmanager
+def progress_bar(experiments: Sequence[Experiment[Any]]) -> Iterator[Any]:
+    """A bar over the expected seconds of all experiments, and one line per outcome."""
+    console = consoles.progress()
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        expected = {e.id: e.seconds for e in experiments}
+        task = bar.add_task(f"0 of {len(expected)}", total=sum(expected.values()))
+        done: set[str] = set()
+
+        def finished(name: str, outcome: Outcome, seconds: float) -> None:
+            done.add(name)
+            bar.update(task, advance=expected[name], description=f"{len(done)} of {len(expected)}")
+            verdict = f"[{COLOURS[outcome.verdict]}]{outcome.verdict}[/]"
+            console.print(f"{name}: {verdict} ({seconds:.0f} s)", highlight=False)
+
+        yield finished
+
+
+def write_report(reproduction: Reproduction) -> None:
     """Figures as files, and the page."""
     from topicscope.report import Section, draw_figure, write_csv, write_page
 
+    context, out = reproduction.context, reproduction.folder
     folder = out / "figures"
     folder.mkdir(exist_ok=True)
     sections = []
-    for result in results["results"]:
-        outcome = outcomes[result["id"]][0]
+    for result in reproduction.as_dict()["results"]:
+        outcome = reproduction.outcomes[result["id"]]
         for figure in outcome.figures:
             draw_figure(figure, folder)
             write_csv(figure, folder)
-        command = f"topicscope reproduce {result['id']} --scale {results['scale']} --seed {results['seed']} --out {out}"
-        shown = {
-            key: result[key]
-            for key in ("id", "claim", "rule", "paper", "theory", "measured", "verdict", "reason", "seconds")
-        }
+        command = f"topicscope reproduce {result['id']} --scale {context.scale} --seed {context.seed} --out {out}"
+        del result["numbers"]
         sections.append(
-            Section(**shown, command=command, config=outcome.config, figures=outcome.figures, tables=outcome.tables)
+            Section(**result, command=command, config=outcome.config, figures=outcome.figures, tables=outcome.tables)
         )
     intro = (
         "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured. "
-        f"Scale {results['scale']}, seed {results['seed']}. The rule that decides a verdict is part of the code and stands in its section."
+        f"Scale {context.scale}, seed {context.seed}. "
+        "The rule that decides a verdict is part of the code and stands in its section."
     )
     write_page(out / "report.html", "topicscope: the paper, re-measured", intro, sections)
 
 
-def print_verdicts(results: list[dict[str, Any]]) -> None:
+def print_verdicts(reproduction: Reproduction) -> None:
     table = Table(
         "id",
         Column("paper", ratio=3, overflow="fold"),
@@ -157,38 +135,28 @@ def print_verdicts(results: list[dict[str, Any]]) -> None:
         "verdict",
         "s",
     )
-    for r in results:
-        table.add_row(
-            r["id"],
-            r["paper"],
-            r["theory"],
-            r["measured"],
-            f"[{COLOURS[r['verdict']]}]{r['verdict']}[/]",
-            f"{r['seconds']:.0f}",
-        )
+    for name, o in reproduction.outcomes.items():
+        verdict, seconds = f"[{COLOURS[o.verdict]}]{o.verdict}[/]", f"{reproduction.seconds[name]:.0f}"
+        table.add_row(name, o.paper, o.theory, o.measured, verdict, seconds)
     console = consoles.results()
     console.print(table)
-    for r in results:
-        if r["verdict"] != "reproduced":
-            console.print(f"{r['id']}: {r['reason']}", soft_wrap=True, highlight=False, markup=False)
+    for line in reproduction.summary():
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
 
 
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False) -> int:
-    """Show what can be reproduced: id, claim, rough cost.
+    """List the experiments: id, claim, rough cost.
 
     Example: [bold]topicscope list[/bold]
     """
     from topicscope.paper import EXPERIMENTS
 
+    experiments = EXPERIMENTS.values()
     if as_json:
-        print(
-            json.dumps(
-                [{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in EXPERIMENTS.values()]
-            )
-        )
+        print(json.dumps([{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in experiments]))
         return 0
     table = Table("id", Column("claim", ratio=1), "about s")
-    for e in EXPERIMENTS.values():
+    for e in experiments:
         table.add_row(e.id, e.claim, str(e.seconds))
     consoles.results().print(table)
     return 0
