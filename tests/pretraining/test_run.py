@@ -17,12 +17,12 @@ import pytest
 import torch
 import transformers
 
-from tests.cli.test_cli import topicscope
+from tests.command import topicscope
 from tests.pretraining import small
 from topicscope import build_config, train
-from topicscope.ground import folders
+from topicscope.ground import old_folders as folders
 from topicscope.ground.errors import InputError
-from topicscope.ground.folders import read_metrics
+from topicscope.ground.old_folders import read_metrics
 from topicscope.language import load_model
 from topicscope.pretraining import checkpoint, pretrain, seeds
 from topicscope.pretraining.loop import Loop

@@ -7,6 +7,7 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import cast
 
 from topicscope.bench.sandbox import Row, Say
 from topicscope.ground import NAMES, Name
@@ -31,11 +32,16 @@ def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda 
     }
     grid = build_grid({"base": base, "axes": axes})
 
-    def a_point(engine: Name) -> float:
+    def a_point(engine: str) -> float:
         say(f"sweep, {engine}")
         marks: list[tuple[int, float]] = []
         with tempfile.TemporaryDirectory() as folder:
-            sweep(grid, folder, engine, progress=lambda done, _failed, _all: marks.append((done, time.perf_counter())))
+            sweep(
+                grid,
+                folder,
+                cast(Name, engine),
+                progress=lambda done, _failed, _all: marks.append((done, time.perf_counter())),
+            )
         first = min(cores, len(marks) - 2) if engine != "serial" else 1
         return (marks[-1][1] - marks[first][1]) / (marks[-1][0] - marks[first][0])
 

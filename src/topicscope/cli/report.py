@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Annotated
 
@@ -9,74 +10,42 @@ import typer
 
 
 def command(
-    folder: Annotated[
-        Path,
-        typer.Argument(help="A folder that 'topicscope train', 'reproduce', 'probe', 'pretrain' or 'sweep' wrote."),
-    ],
+    folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.")],
 ) -> int:
-    """Draw a finished run (figure.png, figure.svg and a page), or rebuild the page of a reproduction from its outcomes.
+    """Draw what a folder holds: figures as PNG, SVG and CSV, and a page.
 
     Example: [bold]topicscope report runs/demo[/bold]
     """
-    from topicscope.ground import read_run
+    from topicscope.ground import read_about
 
-    if (folder / "probe.json").is_file():
-        from topicscope.cli.probe import rebuild as rebuild_probe
+    if read_about(folder) is None:
+        return rebuild(folder)
+    from topicscope.reading import read
+    from topicscope.report import draw_figure, write_report
 
-        rebuild_probe(folder)
-        typer.echo(f"written: {folder / 'report.html'}")
-        return 0
-    if (folder / "tokenizer").is_dir() or (folder / "run-000" / "tokenizer").is_dir():
-        from topicscope.cli.pretrain import rebuild as rebuild_pretrain
-
-        rebuild_pretrain(folder)
-        typer.echo(f"written: {folder / 'report.html'}")
-        return 0
-    if (folder / "sweep.json").is_file():
-        from topicscope.cli.sweep import rebuild as rebuild_sweep
-
-        rebuild_sweep(folder)
-        typer.echo(f"written: {folder / 'report.html'}")
-        return 0
-    if (folder / "outcomes").is_dir():
-        rebuild(folder)
-        typer.echo(f"written: {folder / 'report.html'}")
-        return 0
-    from topicscope.figures import describe_run
-    from topicscope.report import Section, draw_run, write_page
-
-    run = read_run(folder)
-    for path in draw_run(run, folder):
-        typer.echo(f"written: {path}")
-    outcome = describe_run(run)
-    section = Section(
-        "run",
-        "One training run.",
-        "-",
-        outcome.paper,
-        outcome.theory,
-        outcome.measured,
-        outcome.verdict,
-        outcome.reason,
-        0.0,
-        f"topicscope train --config {folder / 'config.yaml'}",
-        outcome.config,
-        outcome.figures,
-        outcome.tables,
-        False,
-    )
-    write_page(
-        folder / "report.html",
-        f"topicscope: {folder.name}",
-        "A training run: loss, norms, stages, matrices, attention.",
-        [section],
-    )
+    result = read(folder)
+    sections = result.sections()
+    main = next((figure for section in sections for figure in section.figures if figure.name == "figure"), None)
+    if main is not None:
+        for path in draw_figure(main, folder):
+            typer.echo(f"written: {path}")
+    write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
     typer.echo(f"written: {folder / 'report.html'}")
     return 0
 
 
-def rebuild(folder: Path) -> None:
-    from topicscope.cli.reproduce import write_report
-    from topicscope.paper import read_reproduction
+def rebuild(folder: Path) -> int:
+    """Folders that do not follow the protocol yet."""
+    from topicscope.ground import InputError
 
-    write_report(read_reproduction(folder))
+    for sign, module in (
+        ("probe.json", "probe"),
+        ("tokenizer", "pretrain"),
+        ("run-000/tokenizer", "pretrain"),
+        ("sweep.json", "sweep"),
+    ):
+        if (folder / sign).exists():
+            importlib.import_module(f"topicscope.cli.{module}").rebuild(folder)
+            typer.echo(f"written: {folder / 'report.html'}")
+            return 0
+    raise InputError(f"{folder} is not a folder that topicscope wrote")

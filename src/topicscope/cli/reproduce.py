@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
 from topicscope.cli import consoles
-from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, check_engine, chosen_engine
+from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption
 
 if TYPE_CHECKING:
-    from topicscope.paper import Experiment, Outcome, Reproduction
+    from topicscope.ground import Name
+    from topicscope.paper import Outcome, Reproduction
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
 
@@ -61,15 +59,18 @@ def reproduce(
 
     Example: [bold]topicscope reproduce figure2 theorem2 --out runs/two[/bold]
     """
+    from topicscope.ground import open_engine, progress_shown
     from topicscope.paper import Context, chosen, read_reproduction, reproduce as run
 
-    check_engine(engine, address, workers)
     experiments, context = chosen(ids), Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
     variant = (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
     folder = out or Path("runs") / f"reproduce{variant}"
-    with chosen_engine(engine, address, workers) as opened, progress_bar(experiments) as progress:
-        reproduction = run(experiments, context, folder, opened, progress)
-    write_report(read_reproduction(folder))  # earlier calls' outcomes too
+    with (
+        open_engine(cast("Name", engine), workers=workers, address=address) as opened,
+        progress_shown() as progress,
+    ):
+        reproduction = run(experiments, context, folder, opened, progress, print_outcome)
+    write_page(read_reproduction(folder))  # outcomes of earlier calls too
     if as_json:
         print(json.dumps(reproduction.as_dict(), allow_nan=False))
     else:
@@ -77,53 +78,27 @@ def reproduce(
         typer.echo(f"page: {folder / 'report.html'}")
     lost = reproduction.regressions()
     if lost:
-        consoles.progress().print(f"not reproduced, though the reference runs were: {', '.join(lost)}", style="red")
+        typer.secho(f"not reproduced, though the reference runs were: {', '.join(lost)}", fg="red", err=True)
     return 1 if lost else 0
 
 
-@contextmanager
-def progress_bar(experiments: Sequence[Experiment[Any]]) -> Iterator[Any]:
-    """A bar over the expected seconds of all experiments, and one line per outcome."""
-    console = consoles.progress()
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        expected = {e.id: e.seconds for e in experiments}
-        task = bar.add_task(f"0 of {len(expected)}", total=sum(expected.values()))
-        done: set[str] = set()
-
-        def finished(name: str, outcome: Outcome, seconds: float) -> None:
-            done.add(name)
-            bar.update(task, advance=expected[name], description=f"{len(done)} of {len(expected)}")
-            verdict = f"[{COLOURS[outcome.verdict]}]{outcome.verdict}[/]"
-            console.print(f"{name}: {verdict} ({seconds:.0f} s)", highlight=False)
-
-        yield finished
+def print_outcome(name: str, outcome: Outcome, seconds: float) -> None:
+    """One line per outcome, as it comes."""
+    verdict = typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])
+    typer.echo(f"{name}: {verdict} ({seconds:.0f} s)", err=True)
 
 
-def write_report(reproduction: Reproduction) -> None:
-    """Figures as files, and the page."""
-    from topicscope.report import Section, draw_figure, write_csv, write_page
+def write_page(reproduction: Reproduction) -> None:
+    """The page, and its figures as files."""
+    from topicscope.report import write_report
 
-    context, out = reproduction.context, reproduction.folder
-    folder = out / "figures"
-    folder.mkdir(exist_ok=True)
-    sections = []
-    for result in reproduction.as_dict()["results"]:
-        outcome = reproduction.outcomes[result["id"]]
-        for figure in outcome.figures:
-            draw_figure(figure, folder)
-            write_csv(figure, folder)
-        command = f"topicscope reproduce {result['id']} --scale {context.scale} --seed {context.seed} --out {out}"
-        del result["numbers"]
-        sections.append(
-            Section(**result, command=command, config=outcome.config, figures=outcome.figures, tables=outcome.tables)
-        )
+    context = reproduction.context
     intro = (
         "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured. "
         f"Scale {context.scale}, seed {context.seed}. "
         "The rule that decides a verdict is part of the code and stands in its section."
     )
-    write_page(out / "report.html", "topicscope: the paper, re-measured", intro, sections)
+    write_report(reproduction.folder, "topicscope: the paper, re-measured", intro, reproduction.sections())
 
 
 def print_verdicts(reproduction: Reproduction) -> None:
@@ -138,10 +113,8 @@ def print_verdicts(reproduction: Reproduction) -> None:
     for name, o in reproduction.outcomes.items():
         verdict, seconds = f"[{COLOURS[o.verdict]}]{o.verdict}[/]", f"{reproduction.seconds[name]:.0f}"
         table.add_row(name, o.paper, o.theory, o.measured, verdict, seconds)
-    console = consoles.results()
-    console.print(table)
-    for line in reproduction.summary():
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    consoles.results().print(table)
+    consoles.print_lines(reproduction.summary())
 
 
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False) -> int:

@@ -196,7 +196,7 @@ def landscape(
     Example: [bold]topicscope theory landscape --value-matrix diagonal --topics 100 --words-per-topic 300 --topics-per-document 20
     --convention paper --out runs/figure7[/bold]
     """
-    from topicscope.ground import files, folders
+    from topicscope.ground import files, old_folders as folders
     from topicscope.theory import landscape as grid_of
 
     s = setting(topics, words_per_topic, topics_per_document, p_mask, p_correct, p_random)

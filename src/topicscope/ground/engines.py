@@ -1,9 +1,9 @@
 """Engines: the same work done over many items, in this process, in a pool of processes here, or on a Ray cluster.
 
 with open_engine("local") as engine:
-    for number, result in engine(work, common, items): ...     # result of items[number], as they come
+    for number, result in engine(work, common, items): ...     # the result of items[number], as they come
 
-An engine keeps no results and writes nothing; whoever asked does.
+An engine stores no results and writes nothing; its caller does.
 """
 
 from __future__ import annotations
@@ -12,60 +12,68 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from importlib.util import find_spec
 from typing import Any, Literal, Protocol, TypeVar
 
 from topicscope.ground.errors import EngineError, InputError
 from topicscope.ground.threads import worker_pool
 
-Name = Literal["serial", "local", "ray"]
-NAMES: tuple[Name, ...] = ("serial", "local", "ray")
-
 RETRIES = 3
-"""Times that an item is tried again after its worker has died."""
+"""How often an item is tried again after its worker has died."""
 
 Common = TypeVar("Common")
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Output = TypeVar("Output")
 
 
 class Engine(Protocol):
     """`work(common, item)` for every item; yields the item's number and the result, as they come."""
 
     def __call__(
-        self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]
-    ) -> Iterator[tuple[int, Result]]: ...
+        self, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
+    ) -> Iterator[tuple[int, Output]]: ...
+
+
+Name = Literal["serial", "local", "ray"]
 
 
 @contextmanager
 def open_engine(
-    name: Name = "serial", *, workers: int | None = None, address: str = "local", gpus: float = 0
+    name: Name = "serial", *, workers: int | None = None, address: str | None = None, gpus: float = 0
 ) -> Iterator[Engine]:
-    """Whatever ends the block ends the engine's processes. `address` (of Ray): local, auto, or HOST[:PORT] of a head; `gpus`: of each Ray task."""
-    if name not in NAMES:
-        raise InputError(f"engine {name!r}; expected {', '.join(NAMES)}")
-    if name == "serial":
-        yield serial
-    elif name == "local":
-        with Local(workers or os.cpu_count() or 1) as engine:
-            yield engine
-    else:
-        from topicscope.ground.ray_engine import ray_engine
+    """Open an engine; whatever ends the block ends its processes.
 
-        with ray_engine(address, workers, gpus) as engine:
-            yield engine
+    `address` (Ray only): local, auto, or HOST[:PORT] of a head. `gpus`: how many each Ray task needs.
+    """
+    check_engine(name, workers=workers, address=address)
+    with ENGINES[name](workers, address or "local", gpus) as engine:
+        yield engine
+
+
+def check_engine(name: str, *, workers: int | None = None, address: str | None = None) -> None:
+    """What can be said at once, before anything is loaded or started."""
+    if name not in ENGINES:
+        raise InputError(f"engine {name!r}; expected {', '.join(ENGINES)}")
+    if address is not None and name != "ray":
+        raise InputError(f"address {address} is for the engine ray, but the engine is {name}; leave the address out")
+    if workers is not None and name == "serial":
+        raise InputError(f"workers {workers}: the engine serial has none; choose local or ray, or leave workers out")
+    if name == "ray" and find_spec("ray") is None:
+        raise InputError("the engine ray needs ray, which is not installed: pip install 'topicscope[cluster]'")
 
 
 def serial(
-    work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]
-) -> Iterator[tuple[int, Result]]:
+    work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
+) -> Iterator[tuple[int, Output]]:
+    """Here, one item after another."""
     for number, item in enumerate(items):
         yield number, work(common, item)
 
 
-def in_order(results: Iterator[tuple[int, Result]]) -> Iterator[Result]:
+def in_order(results: Iterator[tuple[int, Output]]) -> Iterator[Output]:
     """Results in the order of their items, whatever order they come in: sums of numbers depend on it."""
-    waiting: dict[int, Result] = {}
+    waiting: dict[int, Output] = {}
     following = 0
     for number, result in results:
         waiting[number] = result
@@ -75,7 +83,10 @@ def in_order(results: Iterator[tuple[int, Result]]) -> Iterator[Result]:
 
 
 class Local:
-    """One process a core, one thread each, started with the first item. A worker that dies takes the pool with it: what was under way is run again."""
+    """One process per core, one thread each, started with the first item.
+
+    A worker that dies takes the pool with it; the engine starts another pool and repeats what was running.
+    """
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -89,14 +100,14 @@ class Local:
         self.held.__exit__(*error)
 
     def __call__(
-        self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]
-    ) -> Iterator[tuple[int, Result]]:
+        self, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
+    ) -> Iterator[tuple[int, Output]]:
         queue, deaths = list(reversed(range(len(items)))), [0] * len(items)
         while queue:
-            running: dict[Future[Result], int] = {}
+            running: dict[Future[Output], int] = {}
             try:
                 while queue or running:
-                    while queue and len(running) < 2 * self.workers:  # one at work and one in waiting, of each worker
+                    while queue and len(running) < 2 * self.workers:  # each worker has one running and one waiting
                         number = queue.pop()
                         running[self.started().submit(work, common, items[number])] = number
                     done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -110,7 +121,8 @@ class Local:
                     deaths[number] += 1
                     if deaths[number] > RETRIES:
                         raise EngineError(
-                            f"workers died {deaths[number]} times over the same work; is memory short? (In a script: is it under if __name__ == '__main__'?)"
+                            f"workers died {deaths[number]} times over the same work; is memory short? "
+                            "(In a script: is it under if __name__ == '__main__'?)"
                         ) from None
                 queue += sorted(running.values(), reverse=True)
 
@@ -118,3 +130,23 @@ class Local:
         if self.pool is None:
             self.pool = self.held.enter_context(worker_pool(self.workers))
         return self.pool
+
+
+def _local(workers: int | None, _address: str, _gpus: float) -> AbstractContextManager[Engine]:
+    return Local(workers or os.cpu_count() or 1)
+
+
+def _ray(workers: int | None, address: str, gpus: float) -> AbstractContextManager[Engine]:
+    from topicscope.ground.ray_engine import ray_engine
+
+    return ray_engine(address, workers, gpus)
+
+
+ENGINES: dict[str, Callable[[int | None, str, float], AbstractContextManager[Engine]]] = {
+    "serial": lambda *_: nullcontext(serial),
+    "local": _local,
+    "ray": _ray,
+}
+"""By name: opened with the number of workers, an address, and the GPUs of a task."""
+
+NAMES = tuple(ENGINES)

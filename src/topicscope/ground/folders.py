@@ -1,119 +1,289 @@
-"""The run folder: config.yaml, environment.json, metrics.jsonl, results.json, weights.safetensors; each file whole or not there.
+"""The folder of anything that ran: one protocol for every command.
 
-run = read_run("runs/demo"); run.results["dev_loss"], run.weights["value"], run.metrics["norm_value"]
+A folder says what it is (about.json: kind, format, version, command, status), and holds config.yaml, environment.json,
+results.json and what its kind adds. This module alone decides whether a folder may be opened, resumed or replaced.
+
+    with open_folder("runs/demo", TRAIN, config.as_dict(), resume=True) as folder:
+        ...                                # about.json says 'running'
+        folder.finish(results)             # results.json, environment.json, then about.json says 'done'
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
+import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import filelock
 import yaml
 
 from topicscope.ground.errors import InputError
-from topicscope.ground.files import read_tensors, write, write_yaml
+from topicscope.ground.files import write_json, write_yaml
 
-CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT = (
+ABOUT, CONFIG, ENVIRONMENT, RESULTS, PAGE = (
+    "about.json",
     "config.yaml",
     "environment.json",
-    "metrics.jsonl",
     "results.json",
-    "weights.safetensors",
-    "checkpoint.safetensors",
+    "report.html",
 )
-ENSEMBLE, SNAPSHOTS = "ensemble.json", "snapshots"
-FILES = (CONFIG, ENVIRONMENT, METRICS, RESULTS, WEIGHTS, CHECKPOINT, ENSEMBLE, "figure.png", "figure.svg")
-MEMBERS = "run-[0-9][0-9][0-9]"
+LOCK = ".lock"
+UNIMPORTANT = (LOCK, f"{ABOUT}.tmp")
+"""What does not make a folder hold something."""
+
+MEMBERS = "run-[0-9][0-9][0-9]*"
 """Folders of an ensemble's runs."""
 
+COMMON = (RESULTS, ENVIRONMENT, PAGE, "figures", "figure.png", "figure.svg", CONFIG, ABOUT)
+"""What any kind of folder may hold."""
 
-def check(folder: Path, *, resume: bool, force: bool) -> None:
-    """Whether a run may be written there. A folder with anything in it is refused, unless resumed or its runs given up (`force`)."""
+PACKAGES = (
+    "topicscope",
+    "torch",
+    "numpy",
+    "pydantic",
+    "safetensors",
+    "transformers",
+    "tokenizers",
+    "accelerate",
+    "tomotopy",
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of folder: its name, the version of its format, and the patterns of the files that it adds."""
+
+    name: str
+    format: int
+    adds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class About:
+    """about.json. `runs`: how many runs an ensemble's folder holds; None: it holds one."""
+
+    kind: str
+    format: int
+    version: str
+    command: str
+    status: str = "running"
+    runs: int | None = None
+
+
+@dataclass
+class Folder:
+    """An open folder, locked by this process. `fresh`: nothing was there before."""
+
+    path: Path
+    about: About
+    fresh: bool
+
+    @property
+    def finished(self) -> bool:
+        return self.about.status not in ("starting", "running")
+
+    def file(self, name: str) -> Path:
+        return self.path / name
+
+    def finish(self, results: Any, status: str = "done", **measured: Any) -> None:
+        """The last files, about.json last of all: with it the folder is whole."""
+        write_json(self.path / ENVIRONMENT, environment(**measured))
+        write_json(self.path / RESULTS, results)
+        self.mark(status)
+
+    def mark(self, status: str) -> None:
+        self.about = replace(self.about, status=status)
+        write_json(self.path / ABOUT, asdict(self.about))
+
+
+def check_folder(
+    path: str | os.PathLike[str], kind: Kind, *, resume: bool = False, force: bool = False
+) -> About | None:
+    """Raise InputError unless the folder may be opened so. Returns what is there; None where nothing was done yet.
+
+    New and empty folders always may. A folder of the same kind may with `resume` (go on with what is there) or `force`
+    (replace it). Anything else is left alone.
+    """
+    path = Path(path)
     if resume and force:
-        raise InputError("--resume and --force are both given: go on with the run that is there, or replace it?")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out {folder} is a file; give a folder that is new or empty")
-    if folder.is_dir() and any(folder.iterdir()) and not resume and not force:
+        raise InputError("resume and force are both given: go on with what is there, or replace it?")
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file; give a folder that is new or empty")
+    if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
+        return None
+    about = read_about(path)
+    if about is None:
         raise InputError(
-            f"--out {folder} is not empty; add --resume to go on with that run, --force to replace it, or choose another folder"
+            f"{path} is not empty and holds something else (no {ABOUT}); choose a folder that is new or empty"
         )
-
-
-def prepare(folder: Path, *, force: bool = False) -> None:
-    """Make the folder; with `force`, remove what runs wrote there (theirs alone), members of an ensemble included."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {folder} cannot be made: {error.strerror}; choose another folder") from None
-    if force:
-        for member in [folder, *folder.glob(MEMBERS)]:
-            for name in FILES:
-                (member / name).unlink(missing_ok=True)
-            shutil.rmtree(member / SNAPSHOTS, ignore_errors=True)
-            if member != folder and not any(member.iterdir()):
-                member.rmdir()
-
-
-def claim(folder: Path, config: dict[str, Any]) -> None:
-    """Make a run's folder and write its config there; one that holds a run of another config is left alone."""
-    prepare(folder)
-    stored = folder / CONFIG
-    if not stored.exists():
-        write_yaml(stored, config)
-        return
-    try:
-        same = yaml.safe_load(stored.read_text(encoding="utf-8")) == config
-    except (OSError, ValueError, yaml.YAMLError):
-        same = False
-    if not same:
-        raise InputError(f"{folder} holds a run with another config; choose another folder, or replace it with --force")
+    if about.kind != kind.name:
+        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder; choose another one")
+    if about.status == "starting":  # killed before any work was done
+        return None
+    if not resume and not force:
+        raise InputError(
+            f"{path} is not empty: it holds a {kind.name} folder; resume it (--resume), replace it (--force), "
+            "or choose another folder"
+        )
+    if resume and about.format != kind.format:
+        raise InputError(
+            f"{path} holds a {kind.name} folder of format {about.format}, this topicscope writes {kind.format}; "
+            "choose another folder"
+        )
+    return about
 
 
 @contextmanager
-def lock(folder: Path) -> Iterator[None]:
-    """One process at a time writes to a run folder."""
-    path = folder / ".lock"
-    with path.open("w") as stream:
+def open_folder(
+    path: str | os.PathLike[str],
+    kind: Kind,
+    config: Mapping[str, Any] | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    runs: int | None = None,
+) -> Iterator[Folder]:
+    """Open and lock a folder; `force` removes first what topicscope wrote there, and nothing else.
+
+    If an error ends the block before any work was done, the folder is as it was: nothing hinders a better try.
+    """
+    path = Path(path)
+    check_folder(path, kind, resume=resume, force=force)
+    created = _make(path)
+    with lock(path):
+        folder = join_folder(path, kind, config, resume=resume, force=force, runs=runs)
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"another process is writing to {folder}; wait for it or choose another folder") from None
-        try:
-            yield
+            yield folder
+        except BaseException:
+            if folder.fresh and _untouched(path):
+                _forget(path)
+            raise
         finally:
-            path.unlink(missing_ok=True)
+            if created and not any(entry.name != LOCK for entry in path.iterdir()):
+                (path / LOCK).unlink(missing_ok=True)
+                path.rmdir()
+
+
+def join_folder(
+    path: Path,
+    kind: Kind,
+    config: Mapping[str, Any] | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    runs: int | None = None,
+) -> Folder:
+    """The same for a folder that this process has locked, or that lies in one: a member of an ensemble."""
+    there = check_folder(path, kind, resume=resume, force=force)
+    if there is not None and force:
+        remove_own(path, kind)
+        there = None
+    if there is not None and config is not None:
+        _check_config(path, config)
+    about = there or About(kind.name, kind.format, _version("topicscope") or "", command(), "starting", runs)
+    folder = Folder(path, about, there is None)
+    if folder.fresh:
+        _make(path)
+        folder.mark("starting")
+        if config is not None:
+            write_yaml(path / CONFIG, dict(config))
+        folder.mark("running")
+    return folder
+
+
+def read_about(path: str | os.PathLike[str]) -> About | None:
+    """What a folder says it is; None where it does not say."""
+    try:
+        data = json.loads((Path(path) / ABOUT).read_text(encoding="utf-8"))
+        about = About(**data)
+    except (OSError, ValueError, TypeError):
+        return None
+    fields = (about.kind, about.version, about.command, about.status)
+    whole = about.runs is None or isinstance(about.runs, int)
+    return about if all(isinstance(x, str) for x in fields) and isinstance(about.format, int) and whole else None
+
+
+def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
+    """What a finished folder of this kind says; InputError where it is none."""
+    about = read_about(path)
+    if about is None:
+        raise InputError(f"{path} is not a folder that topicscope wrote (no {ABOUT})")
+    if about.kind != kind.name:
+        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder")
+    if about.format != kind.format:
+        raise InputError(
+            f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
+        )
+    if about.status in ("starting", "running"):
+        raise InputError(f"{path} is not finished; run its command again to go on: {about.command}")
+    return about
+
+
+def read_results(path: str | os.PathLike[str]) -> Any:
+    """results.json of a folder."""
+    return read_json(Path(path) / RESULTS)
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file; InputError in one line where it cannot be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing; run the command that wrote {path.parent} again") from None
+    except (OSError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} is damaged ({reason}); run the command that wrote {path.parent} again") from None
+
+
+def remove_own(path: Path, kind: Kind) -> None:
+    """Remove what topicscope wrote in a folder of this kind, the folders of an ensemble's runs included."""
+    for member in path.glob(MEMBERS):
+        if read_about(member) is not None:
+            remove_own(member, kind)
+            if not any(member.iterdir()):
+                member.rmdir()
+    for pattern in (*kind.adds, *COMMON):  # about.json last: until then the folder says what it is
+        for entry in path.glob(pattern):
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """One process at a time writes to a folder. The lock file stays: removing it would let two processes in."""
+    held = filelock.FileLock(path / LOCK, timeout=0)
+    try:
+        held.acquire()
+    except filelock.Timeout:
+        raise InputError(f"another process is writing to {path}; wait for it or choose another folder") from None
+    try:
+        yield
+    finally:
+        held.release()
+
+
+def command() -> str:
+    """The command line of this process, as a user would type it."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "python"
 
 
 def environment(**more: Any) -> dict[str, Any]:
-    """What the run ran on: everything that may differ between machines and is no part of the result."""
-    packages = (
-        "topicscope",
-        "torch",
-        "numpy",
-        "pydantic",
-        "safetensors",
-        "transformers",
-        "tokenizers",
-        "accelerate",
-        "tomotopy",
-    )
+    """What the command ran on: everything that may differ between machines and is no part of the result."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor_count": os.cpu_count(),
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "packages": {name: _version(name) for name in packages},
+        "packages": {name: _version(name) for name in PACKAGES},
         **more,
     }
 
@@ -125,78 +295,42 @@ def _version(name: str) -> str | None:
         return None
 
 
-def metric_lines(
-    names: tuple[str, ...], table: np.ndarray, start: int, dev: dict[int, float], digits: int
-) -> Iterator[str]:
-    """One JSON object a step; figures that a step does not have are left out."""
-    templates: dict[bytes, tuple[str, np.ndarray]] = {}
-    finite = np.isfinite(table)
-    for i, row in enumerate(table):
-        key = finite[i].tobytes()
-        if key not in templates:
-            here = np.flatnonzero(finite[i])
-            templates[key] = ('{"step": %d' + "".join(f', "{names[j]}": %.{digits}g' for j in here), here)
-        template, here = templates[key]
-        line = template % (start + i, *row[here].tolist())
-        yield line + (f', "dev_loss": {dev[start + i]:.{digits}g}' if start + i in dev else "") + "}\n"
-
-
-def truncate_metrics(path: Path, step: int, end: int | None = None) -> None:
-    """Drop the lines of `step` and later, and a last line that was cut off. `end`: lines of a model that ended before."""
-    if not path.exists():
-        raise InputError(f"{path} is not there, though a checkpoint is; start the run anew with --force")
-    kept = []
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if not line.endswith("\n") or json.loads(line)["step"] >= step:
-            break
-        kept.append(line)
-    if len(kept) != min(step, end if end is not None else step):
-        raise InputError(
-            f"{path} has {len(kept)} whole lines of the {step} steps that the checkpoint stands at; start the run anew with --force"
-        )
-    write(path, "".join(kept).encode())
-
-
-@dataclass(frozen=True)
-class StoredRun:
-    """A run folder, read back."""
-
-    folder: Path
-    config: dict[str, Any]
-    results: dict[str, Any]
-    metrics: dict[str, np.ndarray]  # column by column; NaN where a step has no such figure
-    weights: dict[str, np.ndarray]
-
-
-def read_run(folder: str | os.PathLike[str]) -> StoredRun:
-    """Read a finished run; InputError says in one line what is missing or damaged."""
-    folder = Path(folder)
-    if not (folder / CONFIG).is_file():
-        raise InputError(
-            f"{folder} is not a run folder (no {CONFIG}); give a folder that 'topicscope train --out' wrote"
-        )
-    if not (folder / RESULTS).is_file():
-        raise InputError(
-            f"the run in {folder} is not finished (no {RESULTS}); go on with 'topicscope train --out {folder} --resume'"
-        )
-    advice = "train again with --force"
+def _make(path: Path) -> bool:
+    """Whether the folder had to be made."""
+    created = not path.exists()
     try:
-        config = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
-        results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
-        metrics = read_metrics(folder)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise InputError(f"{folder} is damaged ({' '.join(str(error).split())}); {advice}") from None
-    if not isinstance(config, dict) or "topic_model" not in config:
-        raise InputError(
-            f"{folder} is no run of 'topicscope train'; 'topicscope report {folder}' shows runs of 'pretrain'"
-        )
-    return StoredRun(folder, config, results, metrics, read_tensors(folder / WEIGHTS, advice))
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be made: {error.strerror}; choose another folder") from None
+    return created
 
 
-def read_metrics(folder: Path) -> dict[str, np.ndarray]:
-    return columns([json.loads(line) for line in (folder / METRICS).read_text(encoding="utf-8").splitlines()])
+def _check_config(path: Path, config: Mapping[str, Any]) -> None:
+    try:
+        same = yaml.safe_load((path / CONFIG).read_text(encoding="utf-8")) == config
+    except (OSError, ValueError, yaml.YAMLError):
+        same = False
+    if not same:
+        raise InputError(f"{path} was made with another config; choose another folder, or replace it (--force)")
 
 
-def columns(lines: list[dict[str, float]]) -> dict[str, np.ndarray]:
-    names = dict.fromkeys(name for line in lines for name in line)
-    return {name: np.array([line.get(name, np.nan) for line in lines], dtype=float) for name in names}
+def _untouched(path: Path) -> bool:
+    """Whether a folder holds nothing but the files with which it was opened."""
+    for entry in path.iterdir():
+        member = entry.is_dir() and entry.match(MEMBERS)
+        if not (_untouched(entry) if member else entry.name in (ABOUT, CONFIG, *UNIMPORTANT)):
+            return False
+    return True
+
+
+def _forget(path: Path) -> None:
+    for member in path.glob(MEMBERS):
+        _forget(member)
+        member.rmdir()
+    for name in (CONFIG, ABOUT):
+        (path / name).unlink(missing_ok=True)
+
+
+def member_paths(path: str | os.PathLike[str], runs: int) -> list[Path]:
+    """The folders of an ensemble's runs."""
+    return [Path(path) / f"run-{number:03d}" for number in range(runs)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from topicscope.ground.engines import RETRIES, Common, Engine, Item, Result
+from topicscope.ground.engines import RETRIES, Common, Engine, Item, Output
 from topicscope.ground.errors import EngineError, InputError
 
 PORT = 6379
@@ -112,8 +112,8 @@ class Tasks:
         self.ray, self.gpus = ray, gpus
 
     def __call__(
-        self, work: Callable[[Common, Item], Result], common: Common, items: Sequence[Item]
-    ) -> Iterator[tuple[int, Result]]:
+        self, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
+    ) -> Iterator[tuple[int, Output]]:
         ray = self.ray
         if self.gpus > ray.cluster_resources().get("GPU", 0):  # Ray would wait for one for ever
             raise InputError(

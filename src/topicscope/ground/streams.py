@@ -1,25 +1,50 @@
-"""Every random draw comes from a stream named by the run's seed, a purpose and an index: no draw depends on what ran before it.
+"""Random streams: every draw comes from a stream named by a seed, a purpose and an index, never from what ran before it.
 
 So a run can be resumed at any block of steps, and a member of an ensemble sees exactly what it sees alone.
+
+>>> generator(0, Stream.DEV_DOCUMENTS).integers(100, size=3).tolist()
+[52, 88, 99]
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, unique
 
 import numpy as np
 
 
+@unique
 class Stream(IntEnum):
-    """The purposes."""
+    """The purposes. A number is part of the results: another number means other draws."""
 
+    # the sandbox
     TRAIN_DOCUMENTS = 0
     DEV_DOCUMENTS = 1
     TRAIN_MASKS = 2  # index: block of steps, where masks are fresh
     INITIAL_WEIGHTS = 3  # index: part
     ORDER = 4  # index: epoch
     DEV_MASKS = 5
+    # statistics
+    BOOTSTRAP_TOPICS = 0xE3B
+    SHUFFLED_TOPICS = 0x5AFF
+    SHUFFLED_ATTENTION = 0xA77E
+    BOOTSTRAP_DOCUMENTS = 0xB007  # index: document
+    BOOTSTRAP_PAIRS = 0xC00C
+    # text
+    SAMPLED_DOCUMENTS = 0x70C5
+    # pretraining
+    CORPUS_ORDER = 0x0D0C  # index: pass over the corpus
+    DRAWN_ROWS = 0x0DAA  # index: step
+    MASKED_TOKENS = 0x3A5C  # index: step, micro-batch
+    DROPOUT = 0xD809  # index: step, micro-batch
+    PRETRAINED_WEIGHTS = 0x3E16  # index: none for the library's own start; 1 + layer, part for near-zero starts
 
 
-def generator(seed: int, stream: Stream, index: int = 0) -> np.random.Generator:
-    return np.random.default_rng([seed, int(stream), index])
+def generator(seed: int, stream: Stream, *index: int) -> np.random.Generator:
+    """The stream's generator of numpy."""
+    return np.random.default_rng([seed, int(stream), *index])
+
+
+def torch_seed(seed: int, stream: Stream, *index: int) -> int:
+    """A seed of 63 bits for torch, from the same names."""
+    return int(np.random.SeedSequence([seed, int(stream), *index]).generate_state(1, np.uint64)[0] >> 1)

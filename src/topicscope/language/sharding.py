@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from topicscope.ground import Common, Engine, Item, Result, in_order, repeatable, serial
+from topicscope.ground import Common, Engine, Item, Output, in_order, repeatable, serial
 
 DOCUMENTS = 256
 """Of a shard: their token lists are large."""
@@ -20,8 +20,8 @@ def is_here(engine: Engine | None) -> bool:
 
 
 def in_shards(
-    engine: Engine | None, work: Callable[[Common, Item], Result], common: Common, shards: Iterable[Item]
-) -> Iterator[Result]:
+    engine: Engine | None, work: Callable[[Common, Item], Output], common: Common, shards: Iterable[Item]
+) -> Iterator[Output]:
     """`work(common, shard)` of every shard, in order. Elsewhere `common` is packed as a pool of processes packs what it sends, but unpacked once a process."""
     if is_here(engine):
         return (work(common, shard) for shard in shards)

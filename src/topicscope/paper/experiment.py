@@ -42,6 +42,10 @@ class Context:
         """Seeds per setting."""
         return self.pick(3, 5)
 
+    def config(self) -> dict[str, Any]:
+        """What all outcomes of a folder share."""
+        return {"scale": self.scale, "seed": self.seed}
+
     def pick(self, quick: int, full: int) -> int:
         return quick if self.scale == "quick" else full
 
@@ -72,7 +76,7 @@ class Experiment(Generic[Found]):
     def key(self, context: Context) -> dict[str, Any]:
         """What an outcome depends on."""
         inputs = {str(name): list(getattr(context, name)) for name in (*self.needs, *self.takes)}
-        return {"scale": context.scale, "seed": context.seed, **inputs}
+        return context.config() | inputs
 
     def judged(self, context: Context) -> bool:
         """Whether a reference verdict exists: there is none for the user's own models and texts."""

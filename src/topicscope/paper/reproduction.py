@@ -10,10 +10,10 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from topicscope.figures import Verdict
-from topicscope.ground import InputError, files, folders
+from topicscope.figures import Judgement, Section, Verdict
+from topicscope.ground import InputError, Kind, Result, folders, load_settings
 from topicscope.paper.experiment import Context, Scale
 from topicscope.paper.outcome import Outcome
 from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 FORMAT = 2
 """Of the outcome files; one of another format is computed again."""
 
-CONTEXT, RESULTS = "reproduction.json", "results.json"
+REPRODUCE = Kind("reproduce", 1, ("outcomes",))
 
 
-@dataclass(frozen=True)
-class Reproduction:
+@dataclass(frozen=True, repr=False)
+class Reproduction(Result):
     """Outcomes and the seconds that they took, by experiment, in the paper's order."""
 
+    kind: ClassVar[str] = REPRODUCE.name
     context: Context
     outcomes: dict[str, Outcome]
     seconds: dict[str, float]
@@ -80,6 +81,28 @@ class Reproduction:
             *(f"{name}: {o.reason}" for name, o in self.outcomes.items() if o.verdict != "reproduced"),
         ]
 
+    def sections(self) -> list[Section]:
+        """One section per experiment."""
+        context, sections = self.context, []
+        for name, o in self.outcomes.items():
+            claim, rule = EXPERIMENTS[name].claim, EXPERIMENTS[name].rule
+            texts = (o.paper, o.theory, o.measured, o.verdict, o.reason)
+            sections.append(
+                Section(
+                    name,
+                    command=f"topicscope reproduce {name} --scale {context.scale} --seed {context.seed} "
+                    f"--out {self.folder}",
+                    figures=o.figures,
+                    tables=o.tables,
+                    verdict=Judgement(claim, rule, *texts, self.seconds[name]),
+                    config=o.config,
+                )
+            )
+        return sections
+
+    def _about(self) -> str:
+        return f"{self.context.scale}, seed {self.context.seed}, {self.summary()[0]}"
+
     def regressions(self) -> list[str]:
         """Experiments that were reproduced in the reference runs, and are not here."""
         return [
@@ -100,34 +123,25 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def claim(folder: Path, context: Context) -> None:
-    """Make the folder this reproduction's; refuse one that holds something else, or another scale or seed."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"out {folder} is a file; give a folder that is new, empty, or of a reproduction")
-    if folder.is_dir() and any(path.name != ".lock" for path in folder.iterdir()):
-        stored = stored_context(folder)
-        if stored is None:
-            raise InputError(
-                f"out {folder} holds something else (no {CONTEXT}); choose a folder that is new, empty, or of a "
-                "reproduction"
-            )
-        if (stored.scale, stored.seed) != (context.scale, context.seed):
-            raise InputError(
-                f"{folder} holds a reproduction of scale {stored.scale}, seed {stored.seed}, not of {context.scale}, "
-                f"{context.seed}; choose another folder"
-            )
+def check_context(folder: Path, context: Context) -> None:
+    """Refuse a folder that holds a reproduction of another scale or seed."""
+    about = folders.read_about(folder)
+    if about is None or about.kind != REPRODUCE.name:
         return
-    folders.prepare(folder)
-    files.write_json(folder / CONTEXT, {"scale": context.scale, "seed": context.seed})
+    stored = stored_context(folder)
+    if stored.config() != context.config():
+        raise InputError(
+            f"{folder} holds a reproduction of scale {stored.scale}, seed {stored.seed}, not of {context.scale}, "
+            f"{context.seed}; choose another folder"
+        )
 
 
-def stored_context(folder: Path) -> Context | None:
-    """Scale and seed of the folder; None where it is not a reproduction's."""
-    try:
-        stored = json.loads((folder / CONTEXT).read_text(encoding="utf-8"))
-        return Context(stored["scale"], int(stored["seed"])) if stored["scale"] in get_args(Scale) else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def stored_context(folder: Path) -> Context:
+    """Scale and seed of the folder."""
+    config = load_settings(folder / folders.CONFIG)
+    if config.get("scale") not in get_args(Scale) or not isinstance(config.get("seed"), int):
+        raise InputError(f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder")
+    return Context(config["scale"], config["seed"])
 
 
 def outcome_path(folder: Path, experiment: str) -> Path:
@@ -153,11 +167,12 @@ def read_outcome(
 
 
 def read_reproduction(folder: str | Path) -> Reproduction:
-    """All finished outcomes of a folder, of whatever models and texts."""
-    folder = Path(folder)
-    context = stored_context(folder)
-    if context is None:
-        raise InputError(f"{folder} holds no reproduction (no {CONTEXT}); run 'topicscope reproduce --out {folder}'")
+    """All outcomes of a finished folder."""
+    folders.finished_about(folder, REPRODUCE)
+    return stored_reproduction(Path(folder), stored_context(Path(folder)))
+
+
+def stored_reproduction(folder: Path, context: Context) -> Reproduction:
+    """All outcomes of a folder, of whatever models and texts."""
     stored = {name: read_outcome(folder, name, context, inputs=False) for name in EXPERIMENTS}
-    finished = {name: pair for name, pair in stored.items() if pair is not None}
-    return Reproduction.of(context, finished, folder)
+    return Reproduction.of(context, {name: pair for name, pair in stored.items() if pair is not None}, folder)

@@ -12,21 +12,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from topicscope.ground import Engine, files, folders, serial
+from topicscope.ground import Engine, Progress, files, folders, serial, watched
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.outcome import Outcome
 from topicscope.paper.registry import EXPERIMENTS
 from topicscope.paper.reproduction import (
     FORMAT,
-    RESULTS,
+    REPRODUCE,
     Reproduction,
-    claim,
+    check_context,
     outcome_path,
     read_outcome,
-    read_reproduction,
+    stored_reproduction,
 )
 
-Progress = Callable[[str, Outcome, float], None]
+Finished = Callable[[str, Outcome, float], None]
 """Called with an experiment, its outcome and its seconds, as soon as the outcome is there."""
 
 
@@ -35,12 +35,8 @@ def compute(context: Context, name: str) -> dict[str, Any]:
     began = time.perf_counter()
     outcome = EXPERIMENTS[name].run(context)
     seconds = round(time.perf_counter() - began, 2)
-    return {
-        "format": FORMAT,
-        "context": EXPERIMENTS[name].key(context),
-        "seconds": seconds,
-        "outcome": asdict(outcome),
-    }
+    key = EXPERIMENTS[name].key(context)
+    return {"format": FORMAT, "context": key, "seconds": seconds, "outcome": asdict(outcome)}
 
 
 def reproduce(
@@ -49,27 +45,34 @@ def reproduce(
     folder: str | Path,
     engine: Engine = serial,
     progress: Progress | None = None,
+    finished: Finished | None = None,
 ) -> Reproduction:
     """The outcomes of these experiments. Those that the folder holds already are not computed again."""
     folder = Path(folder)
-    claim(folder, context)
-    with folders.lock(folder):
-        (folder / "outcomes").mkdir(exist_ok=True)
-        finished: dict[str, tuple[Outcome, float]] = {}
+    check_context(folder, context)
+    outcomes: dict[str, tuple[Outcome, float]] = {}
+    expected = {e.id: e.seconds for e in experiments}
+    with folders.open_folder(folder, REPRODUCE, context.config(), resume=True) as opened, watched(progress) as show:
 
         def take(name: str) -> bool:
+            """Whether the outcome is stored; it is reported then."""
             stored = read_outcome(folder, name, context)
             if stored is None:
                 return False
-            finished[name] = stored
-            if progress is not None:
-                progress(name, *stored)
+            outcomes[name] = stored
+            if finished is not None:
+                finished(name, *stored)
+            done = sum(expected[name] for name in outcomes)
+            show("experiments", done, sum(expected.values()), f"{len(outcomes)} of {len(expected)} done")
             return True
 
         missing = [e for e in experiments if not take(e.id)]
         longest_first = [e.id for e in sorted(missing, key=lambda e: -e.seconds)]
+        if missing:
+            opened.mark("running")
+            (folder / "outcomes").mkdir(exist_ok=True)
         for number, record in engine(compute, context, longest_first):
             files.write(outcome_path(folder, longest_first[number]), json.dumps(record).encode())
             take(longest_first[number])
-        files.write_json(folder / RESULTS, read_reproduction(folder).as_dict())
-    return Reproduction.of(context, finished, folder)
+        opened.finish(stored_reproduction(folder, context).as_dict())
+    return Reproduction.of(context, outcomes, folder)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from topicscope.ground import InputError, files, folders, load_settings
+from topicscope.ground import InputError, files, load_settings, old_folders as folders
 from topicscope.language import Corpus, load_tokenizer
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig, build_config

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.ground import InputError, files, folders
+from topicscope.ground import InputError, files, old_folders as folders
 from topicscope.language import Corpus
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig

@@ -17,7 +17,7 @@ from typing import Any, overload
 
 import torch
 
-from topicscope.ground import InputError, folders, one_thread
+from topicscope.ground import InputError, old_folders as folders, one_thread
 from topicscope.language import Corpus, load_tokenizer, needed, quiet
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicscope.ground import InputError, engines, files, folders
+from topicscope.ground import InputError, engines, files, old_folders as folders
 from topicscope.sweeps import points
 from topicscope.sweeps.grid import Grid, Point, build_grid, grid_of
 from topicscope.sweeps.tasks import Place, compute, pack
@@ -52,7 +52,7 @@ def sweep(
     engine: engines.Name | engines.Engine = "serial",
     *,
     workers: int | None = None,
-    address: str = "local",
+    address: str | None = None,
     retry_failed: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, files, folders, load_settings
+from topicscope.ground import InputError, files, load_settings, old_folders as folders
 from topicscope.measure import Effect, PairSums, attention_pair_sums, embedding_effect, matrix_pair_sums
 from topicscope.training.config import RunConfig, build_config
 from topicscope.training.data import RunData

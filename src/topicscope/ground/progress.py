@@ -1,0 +1,149 @@
+"""Progress, shown in one place: a bar in a terminal or a notebook, a plain line every ten seconds anywhere else.
+
+    with progress_shown() as progress:
+        progress("training", 50, 5000, "loss 3.41")
+
+Work calls its progress with the phase it is in, how much of it is done, how much there is, and a note.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TextIO
+
+PERIOD = 10.0
+"""Seconds between plain lines."""
+
+
+class Progress(Protocol):
+    """Called by work that takes time. `total` None: not known. A new phase starts a new count."""
+
+    def __call__(self, phase: str, done: float = 0, total: float | None = None, note: str = "") -> None: ...
+
+
+def silent(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass
+class State:
+    """Where the work stands; called, it takes the news."""
+
+    phase: str = "starting"
+    done: float = 0.0
+    total: float | None = None
+    note: str = ""
+    began: float = field(default_factory=time.monotonic)
+    base: float = 0.0  # what was done when the phase began: a resumed run starts in the middle
+
+    def __call__(self, phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        if phase != self.phase:
+            self.began, self.base = time.monotonic(), done
+        self.phase, self.done, self.total, self.note = phase, done, total, note
+
+    @property
+    def percent(self) -> int | None:
+        """Below 100 as long as there is work."""
+        return None if not self.total else max(0, min(99, int(100 * self.done / self.total)))
+
+    @property
+    def seconds_left(self) -> float | None:
+        made, spent = self.done - self.base, time.monotonic() - self.began
+        return None if not self.total or made <= 0 or spent < 1 else spent / made * max(0.0, self.total - self.done)
+
+    def line(self) -> str:
+        percent = "" if self.percent is None else f" {self.percent}%"
+        left = "" if self.seconds_left is None else f"about {duration(self.seconds_left)} left"
+        rest = ", ".join(text for text in (self.note, left) if text)
+        return f"{self.phase}{percent}{': ' if rest else ''}{rest}"
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> [duration(x) for x in (5, 300, 7200)]
+    ['5 s', '5 min', '2.0 h']
+    """
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )
+
+
+@contextmanager
+def progress_shown(stream: TextIO | None = None, period: float = PERIOD) -> Iterator[Progress]:
+    """A bar where there is a terminal or a notebook cell, plain lines elsewhere; both on stderr, gone at the end."""
+    stream = stream or sys.stderr
+    shown = _bar if in_notebook() or stream.isatty() else _lines
+    with shown(stream, period) as progress:
+        yield progress
+
+
+@contextmanager
+def watched(progress: Progress | None) -> Iterator[Progress]:
+    """The caller's progress; without one, a bar in a notebook and silence elsewhere."""
+    if progress is not None:
+        yield progress
+    elif in_notebook():
+        with progress_shown() as bar:
+            yield bar
+    else:
+        yield silent
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+@contextmanager
+def _bar(stream: TextIO, _period: float) -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
+
+    state = State()
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
+    console = Console() if in_notebook() else Console(file=stream)
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(state.phase, total=None, text="")
+
+        def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+            state(phase, done, total, note)
+            text = state.line().removeprefix(phase).strip()
+            shown: Any = {"completed": done, "total": total}
+            bar.update(task, description=escaped(phase), text=escaped(text), **shown)
+
+        yield progress
+
+
+def escaped(text: str) -> str:
+    """Text that the console prints as it is: a name may hold brackets."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
+@contextmanager
+def _lines(stream: TextIO, period: float) -> Iterator[Progress]:
+    """A thread prints the state: also while a phase takes long and reports nothing."""
+    state, ended = State(), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(period):
+            print(f"topicscope: {state.line()}", file=stream, flush=True)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield state
+    finally:
+        ended.set()
+        thread.join()
