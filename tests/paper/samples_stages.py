@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tests.paper.samples_blocks import CONFIG
-from topicscope.figures import Curves
+from tests.pretraining import small
 from topicscope.measure import Effect
 from topicscope.paper import figure4, figure5, timeline, two_stage
+from topicscope.paper.figure5 import Curves
 from topicscope.paper.stage_findings import EMBEDDING, EPS, LOSS, LR, SCALE
 
 
@@ -45,7 +46,7 @@ def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0, **norms
             f"norm_value_{layer}": ramp(0, 20),
             f"rotation_{layer}": np.linspace(0.5, 0, 101),
         }
-    return Curves(setting, seed, metrics | norms)
+    return Curves(setting, small.run_of(metrics | norms, seed))
 
 
 def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> figure5.Found:

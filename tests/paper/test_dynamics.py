@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Figure 5's verdict can fail, layer by layer; and the picture has one column per layer."""
-=======
 """Figure 5: starts of every layer, what is said of them, and the settings that are trained."""
->>>>>>> work/paper
 
 from __future__ import annotations
 
@@ -13,43 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-<<<<<<< HEAD
-from tests.pretraining import small
-from topicscope.figures import Figure, Lines, Series, dynamics_figure, loss_figure, stage_table, starts
-from topicscope.paper.experiment import Context
-from topicscope.paper.figure5 import Curves, base_of, outcome_of, settings_of
-from topicscope.paper.registry import EXPERIMENTS
-
-
-def ramp(start: int, end: int, steps: int = 101) -> np.ndarray:
-    """Near zero until `start`, then straight up to 1 at `end`."""
-    return 1e-3 + np.clip((np.arange(steps) - start) / (end - start), 0, 1)
-
-
-def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0) -> Curves:
-    metrics = {"loss": np.linspace(5, 3, 101)}
-    for layer in range(layers):
-        metrics |= {
-            f"norm_key_{layer}": ramp(late, 60),
-            f"norm_query_{layer}": ramp(late + 5, 70),
-            f"norm_value_{layer}": ramp(0, 20),
-        }
-        metrics |= {f"rotation_{layer}": np.linspace(0.5, 0, 101)}
-    return Curves(setting, small.run_of(metrics, seed))
-
-
-def lines(figure: Figure) -> list[Series]:
-    [panel] = figure.panels
-    assert isinstance(panel, Lines)
-    return panel.series
-=======
 from tests.paper.samples import BAD, judged
 from tests.paper.samples_stages import curves, layer_starts, ramp
 from tests.paper.short_training import REFERENCE
 from topicscope import language, pretraining
-from topicscope.figures import dynamics_figure, stage_table, starts
+from topicscope.figures import Figure, Lines, Series, dynamics_figure, loss_figure, stage_table, starts
 from topicscope.paper import EXPERIMENTS, Context, figure5
->>>>>>> work/paper
 
 
 def test_starts_are_a_tenth_of_the_rise() -> None:
@@ -92,6 +57,12 @@ def test_growth_is_from_start_to_end() -> None:
     assert figure5.growth([alike]) == "10 to 10 times"
 
 
+def lines(figure: Figure) -> list[Series]:
+    [panel] = figure.panels
+    assert isinstance(panel, Lines)
+    return panel.series
+
+
 def test_the_figure_is_four_by_four() -> None:
     runs = [curves("near zero, a").run, curves("near zero, a", seed=1).run, curves("usual").run]
     labels = ["near zero, a", "near zero, a", "usual"]
@@ -125,7 +96,7 @@ def test_settings_are_those_of_the_reference_runs(
 
     def note(settings: Any) -> Any:
         asked.append(json.loads(json.dumps(settings)))
-        return SimpleNamespace(as_dict=lambda: settings)
+        return SimpleNamespace(as_dict=lambda: settings, seed=settings["seed"])
 
     def sample(count: int, seed: int) -> list[str]:
         asked.append(["sample", count, seed])
@@ -134,7 +105,7 @@ def test_settings_are_those_of_the_reference_runs(
     def tokenizer(_texts: Any, *given: Any, **options: Any) -> None:
         asked.append(["tokenizer", *given, options])
 
-    monkeypatch.setattr(pretraining, "build_config", note)
+    monkeypatch.setattr(pretraining.PretrainConfig, "of", note)
     monkeypatch.setattr(pretraining, "train_tokenizer", tokenizer)
     monkeypatch.setattr(language, "Corpus", lambda _: SimpleNamespace(sample=sample))
     monkeypatch.setattr(

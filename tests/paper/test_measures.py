@@ -105,8 +105,7 @@ def attention_by_position(run: Run) -> list[float]:
     """Same word, same topic, different topic: position by position."""
     scores = run.weights["query"].astype(float).T @ run.weights["key"].astype(float) / np.sqrt(101)
     sums, pairs = np.zeros(3), np.zeros(3)
-    words = RunData(run.config).dev.words
-    assert words is not None
+    words = RunData(run.config).dev.finite().words
     for document in words:
         shown = document[document > 0]
         weight = np.exp(scores[shown][:, shown])
@@ -143,7 +142,7 @@ def test_norms_losses_and_theorems(short: Training) -> None:
 def test_distance_to_theorem_2(short: Training) -> None:
     found = EXPERIMENTS["theorem2"].measure(Context())
     setting = Setting.of(10, 10, 3)
-    exact = theorem2(setting.topic_model, setting.masking).matrix(setting.topic_model)
+    exact = theorem2(setting).matrix()
     for values, runs in zip(found.distance.values(), short.runs, strict=True):
         gaps = [run.weights["value"] - exact for run in runs]
         assert values == pytest.approx([(gap**2).sum() ** 0.5 / (exact**2).sum() ** 0.5 for gap in gaps])

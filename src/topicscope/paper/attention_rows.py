@@ -8,7 +8,6 @@ from typing import Any
 
 from topicscope import measure, training
 from topicscope.figures import Figure, Points, Series
-from topicscope.ground import InputError
 from topicscope.measure import Estimate, estimate
 from topicscope.paper.blocks import Blocks, blocks_of
 from topicscope.paper.experiment import Context, train_many
@@ -51,21 +50,10 @@ def train_row(context: Context, settings: dict[str, Any], lr: float) -> Attentio
 
 def dev_attention(run: training.Run) -> measure.AttentionMeans:
     """Mean attention by relation over the unmasked dev documents of a one-hot run."""
-<<<<<<< HEAD
-    words = RunData(run.config).dev.finite().words
-    return attention_means(
-        word_scores(run.weights),
-        run.config.topic_model.topic_of_word,
-        word_counts(words, run.config.topic_model.vocabulary),
-    )
-=======
-    words = training.RunData(run.config).dev.words
-    if words is None:
-        raise InputError("infinite documents have no positions to attend; give documents.length a number or a range")
+    words = training.RunData(run.config).dev.finite().words
     model = run.config.topic_model
     counts = word_counts(words, model.vocabulary)
     return measure.attention_means(training.word_scores(run.weights), model.topic_of_word, counts)
->>>>>>> work/paper
 
 
 def attention_estimates(runs: Sequence[AttentionRun]) -> list[Estimate]:

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-=======
 from collections import Counter
 from collections.abc import Sequence
->>>>>>> work/paper
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
-from topicscope.figures import dynamics_figure, layer_title, loss_figure, stage_table, starts
-from topicscope.language import Corpus
-=======
 from topicscope import figures, language, pretraining
->>>>>>> work/paper
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.outcome import Outcome, verdict
 from topicscope.paper.word_texts import build_tokenizer, sample_texts, word_lists
-<<<<<<< HEAD
-from topicscope.pretraining import PretrainConfig, PretrainRun, layer_names, pretrain, train_tokenizer
-=======
->>>>>>> work/paper
 
 NEAR_ZERO = 1e-4
 STEPS = 400
@@ -34,11 +22,27 @@ PARTS = ("value", "key", "query")
 
 
 @dataclass(frozen=True)
+class Curves:
+    """A run, and the name of its setting."""
+
+    setting: str
+    run: pretraining.PretrainRun
+
+    @property
+    def metrics(self) -> dict[str, np.ndarray]:
+        return self.run.metrics
+
+    @property
+    def seed(self) -> int:
+        return self.run.config.seed % 1000
+
+
+@dataclass(frozen=True)
 class Found:
     """The runs from near zero, those from the library's usual start, and whether the text was the user's."""
 
-    near: list[figures.Curves]
-    usual: list[figures.Curves]
+    near: list[Curves]
+    usual: list[Curves]
     given_text: bool
     config: dict[str, Any]
 
@@ -47,29 +51,13 @@ class Found:
 class Start:
     """The steps at which the norms of one layer have made a tenth of their rise; NaN where one has not risen."""
 
-    run: figures.Curves
+    run: Curves
     layer: str
     steps: dict[str, float]
 
     @property
     def value_first(self) -> bool:
         return all(self.steps[part] > self.steps["value"] for part in ("key", "query"))
-
-
-@dataclass(frozen=True)
-class Curves:
-    """A run, and the name of its setting."""
-
-    setting: str
-    run: PretrainRun
-
-    @property
-    def metrics(self) -> dict[str, np.ndarray]:
-        return self.run.metrics
-
-    @property
-    def seed(self) -> int:
-        return self.run.config.seed
 
 
 def settings_of(context: Context) -> dict[str, dict[str, Any]]:
@@ -101,34 +89,23 @@ def measure(context: Context) -> Found:
     else:
         lists = word_lists()
         texts, tokenizer = sample_texts(lists, context.seed), build_tokenizer(lists)
-    curves: dict[str, list[figures.Curves]] = {"near": [], "usual": []}
+    curves: dict[str, list[Curves]] = {"near": [], "usual": []}
     configs = []
     for name, settings in settings_of(context).items():
         for number in range(context.pick(2, 3)):
             base = base_of(context)
             whole = base | settings | {"model": base["model"] | settings["model"], "seed": 1000 * context.seed + number}
-<<<<<<< HEAD
-            run = pretrain(
-                PretrainConfig.of({"text": {"corpus": list(context.corpus) or ["(made-up texts)"]}, **whole}),
-                texts=texts,
-                tokenizer=tokenizer,
-            )
-            curves.append(Curves(name, run))
-            config = config or run.config.as_dict()
-    return outcome_of(curves, config, "the given text" if context.corpus else "made-up texts")
-=======
             text = {"corpus": list(context.corpus) or ["(made-up texts)"]}
             run = pretraining.pretrain(
-                pretraining.build_config({"text": text, **whole}), texts=texts, tokenizer=tokenizer
+                pretraining.PretrainConfig.of({"text": text, **whole}), texts=texts, tokenizer=tokenizer
             )
             kind = "near" if settings["model"]["init_scale"] == NEAR_ZERO else "usual"
-            curves[kind].append(figures.Curves(name, number, run.metrics))
+            curves[kind].append(Curves(name, run))
             configs.append(run.config.as_dict())
     return Found(**curves, given_text=bool(context.corpus), config=configs[0])
->>>>>>> work/paper
 
 
-def starts_of(runs: Sequence[figures.Curves]) -> list[Start]:
+def starts_of(runs: Sequence[Curves]) -> list[Start]:
     return [
         Start(run, layer, figures.starts(run.metrics, layer))
         for run in runs
@@ -138,40 +115,6 @@ def starts_of(runs: Sequence[figures.Curves]) -> list[Start]:
 
 def judge(found: Found) -> Outcome:
     """Every layer of every run either starts in two stages or does not."""
-<<<<<<< HEAD
-    counts: dict[str, list[bool]] = {}
-    failed = []
-    for run in curves:
-        for layer in layer_names(run.metrics):
-            begun = starts(run.metrics, layer)
-            ok = min(begun["key"], begun["query"]) > begun["value"]  # False where one never rises
-            counts.setdefault(run.setting, []).append(bool(ok))
-            if not ok and run.setting.startswith("near"):
-                failed.append(f"{run.setting}, seed {run.seed}, {layer_title(layer)}")
-    near = [run for run in curves if run.setting.startswith("near")]
-    said = "; ".join(f"{name}: {sum(holds)} of {len(holds)} layers (all runs)" for name, holds in counts.items())
-    spread = {
-        part: [starts(run.metrics, layer)[part] for run in near for layer in layer_names(run.metrics)]
-        for part in ("value", "key", "query")
-    }
-    ranges = ", ".join(f"{part} {np.nanmin(values):.0f} to {np.nanmax(values):.0f}" for part, values in spread.items())
-    numbers = {
-        run.setting + f", seed {run.seed}": {layer: starts(run.metrics, layer) for layer in layer_names(run.metrics)}
-        for run in curves
-    }
-    runs, labels = [one.run for one in curves], [one.setting for one in curves]
-    return Outcome(
-        "value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
-        "near zero the gradients of key and query are of second order",
-        f"on {text}, key and query start after value in: {said}",
-        "not reproduced" if failed else "reproduced",
-        (f"starts from near zero, in steps: {ranges}" if not failed else f"not in {', '.join(failed)}")
-        + f"; over the run norms grow {growth(near)} from near zero, and {growth([run for run in curves if run not in near])} from the usual start",
-        [dynamics_figure(runs, labels), loss_figure(runs, labels)],
-        [stage_table(runs, labels)],
-        numbers,
-        config,
-=======
     near, usual = starts_of(found.near), starts_of(found.usual)
     counts = Counter(start.run.setting for start in near + usual)
     first = Counter(start.run.setting for start in near + usual if start.value_first)
@@ -185,7 +128,7 @@ def judge(found: Found) -> Outcome:
         numbers.setdefault(f"{start.run.setting}, seed {start.run.seed}", {})[start.layer] = start.steps
     steps = {part: [start.steps[part] for start in near] for part in PARTS}
     ranges = ", ".join(f"{part} {np.nanmin(values):.0f} to {np.nanmax(values):.0f}" for part, values in steps.items())
-    runs = found.near + found.usual
+    shown = [one.run for one in found.near + found.usual], [one.setting for one in found.near + found.usual]
     return Outcome(
         paper="value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
         theory="near zero the gradients of key and query are of second order",
@@ -195,15 +138,14 @@ def judge(found: Found) -> Outcome:
         reason=(f"not in {', '.join(failed)}" if failed else f"starts from near zero, in steps: {ranges}")
         + f"; over the run norms grow {growth(found.near)} from near zero, "
         f"and {growth(found.usual)} from the usual start",
-        figures=[figures.dynamics_figure(runs), figures.loss_figure(runs)],
-        tables=[figures.stage_table(runs)],
+        figures=[figures.dynamics_figure(*shown), figures.loss_figure(*shown)],
+        tables=[figures.stage_table(*shown)],
         numbers=numbers,
         config=found.config,
->>>>>>> work/paper
     )
 
 
-def growth(runs: Sequence[figures.Curves]) -> str:
+def growth(runs: Sequence[Curves]) -> str:
     """The least and the most that a norm grows, over all runs, layers and matrices."""
     norms = [
         run.metrics[f"norm_{part}_{layer}"]

@@ -24,53 +24,6 @@ FIVE_DIGITS = 5e-6
 TOPICS, WORDS_PER_TOPIC = 100, 300
 
 
-<<<<<<< HEAD
-def run_landscape(kind: Literal["diagonal", "blocks"]) -> Outcome:
-    panels: list[Any] = []
-    rows, ok = [], True
-    for tau, minimum in PAPER_MINIMA[kind].items():
-        s = Setting.of(100, 300, tau)
-        grid = landscape(s, kind, "paper", cap=kind == "diagonal")
-        best = best_attention(s, kind, "paper", cap=kind == "diagonal")
-        alpha, beta, low = grid.minimum
-        inside = (theorem5(s) if kind == "diagonal" else theorem3(s)).contains(alpha, beta)
-        ok = (
-            ok
-            and inside
-            and abs(low - minimum) < 5e-6
-            and (kind == "diagonal" or abs(best.gamma / BEST_GAMMA[tau] - 1) < 0.005)
-        )
-        z = np.round(grid.loss, 6).tolist()
-        panels.append(
-            Heat(
-                f"tau = {tau}",
-                z,
-                "beta",
-                "alpha",
-                x=grid.beta.tolist(),
-                y=grid.alpha.tolist(),
-                log=True,
-                marks=[(beta, alpha, "lowest")],
-            )
-        )
-        rows.append(
-            [
-                str(tau),
-                f"{minimum:.5f}",
-                f"{low:.5f}",
-                f"{alpha:.3g}, {beta:.3g}",
-                f"{best.gamma:.4g}" if kind == "blocks" else "-",
-                f"{BEST_GAMMA[tau]:g}" if kind == "blocks" else "-",
-                "yes" if inside else "no",
-            ]
-        )
-    name = "figure7" if kind == "diagonal" else "figure8"
-    figure = Figure(
-        name,
-        f"Loss landscape, {kind} W_V",
-        "Four heat maps of the loss over alpha and beta on logarithmic axes; dark is low.",
-        panels,
-=======
 @dataclass(frozen=True)
 class Found:
     """The landscape by tau; for blocks also the gamma of the best attention."""
@@ -99,15 +52,15 @@ def measure_landscapes(kind: Kind) -> Found:
 
 def minimum_of(tau: int, grid: Landscape, kind: Kind) -> Minimum:
     alpha, beta, loss = grid.minimum
-    theorem = theorem5 if kind == "diagonal" else theorem3
-    return Minimum(tau, alpha, beta, loss, theorem.contains(Setting.of(TOPICS, WORDS_PER_TOPIC, tau), alpha, beta))
+    setting = Setting.of(TOPICS, WORDS_PER_TOPIC, tau)
+    theorem = theorem5(setting) if kind == "diagonal" else theorem3(setting)
+    return Minimum(tau, alpha, beta, loss, theorem.contains(alpha, beta))
 
 
 def judge_landscapes(found: Found, name: str, kind: Kind) -> Outcome:
     minima = [minimum_of(tau, grid, kind) for tau, grid in found.grids.items()]
     holds = all(m.inside and abs(m.loss - REFERENCE[kind][m.tau]) < FIVE_DIGITS for m in minima) and all(
         abs(gamma / BEST_GAMMA[tau] - 1) < 0.005 for tau, gamma in found.gammas.items()
->>>>>>> work/paper
     )
     rows = [
         [

@@ -24,75 +24,6 @@ UNIFORM = {"cross-entropy": float(np.log(100)), "squared": 0.99}
 """Loss of the uniform prediction over 100 words."""
 
 
-<<<<<<< HEAD
-def losses(context: Context) -> Outcome:
-    rows, numbers, ok = [], {}, True
-    series = []
-    config: dict[str, Any] = {}
-    for loss in ("cross-entropy", "squared"):
-        found: dict[str, Any] = {}
-        floor = blind = uniform = 0.0
-        for name, model in PARTS.items():
-            runs = train_many(
-                context,
-                {
-                    "steps": context.pick(2000, 8000),
-                    "model": model,
-                    "objective": {"loss": loss},
-                    "optimizer": {"lr": 0.003},
-                },
-            )
-            config = config or runs[0].config.as_dict()
-            found[name] = estimate([run.results["dev_loss"] for run in runs])
-            if not floor:
-                data, c = RunData(runs[0].config), runs[0].config
-                floor, blind = (
-                    bayes_loss(
-                        c.objective.loss, c.topic_model, c.documents, c.masking, data.dev_masked, own_word=own
-                    ).loss
-                    for own in (True, False)
-                )
-                uniform = float(np.log(100)) if loss == "cross-entropy" else 0.99
-        everything = found["everything"].mean
-        gain = uniform - everything
-        for name, value in found.items():
-            share = (value.mean - everything) / gain
-            ok = ok and share < 0.2
-            rows.append(
-                [
-                    loss,
-                    name,
-                    str(value),
-                    f"{value.mean - floor:.4g}",
-                    f"{value.mean - blind:.4g}",
-                    f"{100 * share:.1f}%",
-                ]
-            )
-            numbers[f"{loss}, {name}"] = {
-                "dev_loss": value.mean,
-                "bayes": floor,
-                "bayes_topics": blind,
-                "share_of_gain": share,
-            }
-        series.append((loss, found, floor, blind))
-    panels: list[Any] = [
-        Points(
-            f"dev loss, {loss}",
-            list(PARTS),
-            [
-                Series(
-                    "dev loss",
-                    [0.0, 1.0, 2.0],
-                    [v.mean for v in found.values()],
-                    [v.low for v in found.values()],
-                    [v.high for v in found.values()],
-                )
-            ],
-            "loss",
-            [(floor, "Bayes"), (blind, "Bayes, from topics alone")],
-        )
-        for loss, found, floor, blind in series
-=======
 @dataclass(frozen=True)
 class Found:
     """Dev losses by what was trained and by seed, and the floors: all that a document says, and its topics alone."""
@@ -137,9 +68,7 @@ def measure_loss(context: Context, loss: str) -> Found:
     c = runs[EVERYTHING][0].config
     data = training.RunData(c)
     bayes, bayes_topics = (
-        bayes_loss(
-            c.objective.loss, c.topic_model, c.documents, c.masking, data.dev, data.dev_masked, own_word=own_word
-        ).loss
+        bayes_loss(c.objective.loss, c.topic_model, c.documents, c.masking, data.dev_masked, own_word=own_word).loss
         for own_word in (True, False)
     )
     return Found(loss, dev, bayes, bayes_topics, c.as_dict())
@@ -152,7 +81,6 @@ def rows_of(found: Found) -> list[Row]:
     return [
         Row(found.loss, name, value, found.bayes, found.bayes_topics, value.mean - everything, gain)
         for name, value in dev.items()
->>>>>>> work/paper
     ]
 
 

@@ -56,31 +56,19 @@ def measure(context: Context) -> list[AttentionRow]:
             },
             lr,
         )
-<<<<<<< HEAD
-        config = config or runs[0].config.as_dict()
-        found = [dev_attention(run) for run in runs]
-        label = f"Adam {lr:g}" if method == "adam" else f"SGD {lr:g} (x {SGD_FACTOR})"
-        cells, means = row_of(label, paper, found)
-        difference = estimate([m.same_topic - m.different_topic for m in found])
-        s = Setting.of(10, 10, 3)
-        low, high = theorem3(s).bounds["gamma"]
-        gammas = [s.gamma(m.alpha, m.beta) for m in found]
-        blocks = contrast(runs, "value")
-=======
         for method, lr in PAPER
     ]
 
 
 def judge(found: list[AttentionRow]) -> Outcome:
     setting = Setting.of(10, 10, 3)
-    low, high = theorem3.bounds(setting)
+    low, high = theorem3(setting).bounds["gamma"]
     rows, numbers, good, shown = [], {}, [], {}
     for row in found:
         label = label_of(row.method, row.lr)
         attention = [run.attention for run in row.runs]
         difference = estimate([a.same_topic - a.different_topic for a in attention])
         blocks = contrast([run.blocks for run in row.runs])
->>>>>>> work/paper
         good.append(difference.above_zero and blocks.above_zero)
         shown[label] = attention_estimates(row.runs)
         ratios = {

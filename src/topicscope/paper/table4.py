@@ -34,64 +34,11 @@ def measure(context: Context) -> list[AttentionRow]:
                 "optimizer": {"lr": lr},
                 "objective": {"loss": loss},
                 "model": {"prediction_bias": "none"},
-<<<<<<< HEAD
-            }
-            runs = train_many(context, settings)
-            config = config or runs[0].config.as_dict()
-            diagonal = [run for run in runs if is_diagonal(run)]
-            label = f"{loss}, Adam {lr:g}"
-            came_out[label] = len(diagonal)
-            if not diagonal:
-                rows.append([label, " / ".join(f"{x:.3g}" for x in paper), "-", "-", "-", f"0 of {len(runs)}", "-"])
-                continue
-            found = [dev_attention(run) for run in diagonal]
-            cells, means = row_of(label, paper, found)
-            order = all(m.same_word > m.different_topic > m.same_topic for m in found)
-            orders.append(order)
-            inside = [theorem5(Setting.of(10, 10, 3)).contains(m.alpha, m.beta) for m in found]
-            rows.append([*cells, f"{len(diagonal)} of {len(runs)}", "yes" if order else "no"])
-            numbers[label] = {
-                "means": [m.mean for m in means],
-                "alpha": [m.alpha for m in found],
-                "beta": [m.beta for m in found],
-                "inside_theorem5": inside,
-            }
-            labels.append(label)
-            all_means.append(means)
-    entropy = sum(n for label, n in came_out.items() if label.startswith("cross"))
-    verdict: Verdict = "reproduced" if entropy and orders and all(orders) else "not reproduced"
-    reason = (
-        f"diagonal runs: {', '.join(f'{n} ({label})' for label, n in came_out.items())}. {DIAGONAL_RULE} "
-        f"In the runs that came out diagonal the order same word > different topic > same topic holds in {sum(orders)} of {len(orders)} settings"
-    )
-    figures = (
-        [
-            Figure(
-                "table4",
-                "Attention by relation, diagonal W_V",
-                "Mean attention by relation in runs whose value matrix came out diagonal.",
-                [bars("Table 4", labels, all_means)],
-                1,
-            )
-        ]
-        if labels
-        else []
-    )
-    columns = [
-        "loss and rate",
-        "paper (cross entropy)",
-        "same word",
-        "same topic",
-        "different topic",
-        "diagonal runs",
-        "order as claimed",
-=======
             },
             lr,
         )
         for loss in ("cross-entropy", "squared-mean")
         for lr in PAPER
->>>>>>> work/paper
     ]
 
 
@@ -125,7 +72,7 @@ def judge(found: list[AttentionRow]) -> Outcome:
             "means": [mean.mean for mean in means[label]],
             "alpha": [run.attention.alpha for run in runs],
             "beta": [run.attention.beta for run in runs],
-            "inside_theorem5": [theorem5.contains(setting, run.attention.alpha, run.attention.beta) for run in runs],
+            "inside_theorem5": [theorem5(setting).contains(run.attention.alpha, run.attention.beta) for run in runs],
         }
         for label, runs in diagonal.items()
         if runs

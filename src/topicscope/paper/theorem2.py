@@ -53,32 +53,7 @@ def settings_of(context: Context, length: int | str) -> dict[str, Any]:
 
 def measure(context: Context) -> Found:
     s = Setting.of(10, 10, 3)
-<<<<<<< HEAD
-    exact = closed_form(s)
-    matrix = exact.matrix()
-    for length in LENGTHS:
-        count = (
-            120 if length == "infinite" else context.pick(2000, 10_000) if length != 10_000 else context.pick(400, 2000)
-        )
-        settings = INFINITE | {
-            "steps": context.pick(600, 2000),
-            "batch_size": 40,
-            "data": {"documents": count, "dev_documents": 100},
-            "optimizer": {"name": "sgd", "lr": 10.0},
-            "documents": {"kind": "fixed", "topics_per_document": 3, "length": length},
-            "objective": {"loss": "squared", "l2": {"value": 1e-7}},
-            "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
-        }
-        last = train_many(context, settings)
-        distances[str(length)] = [
-            float(np.linalg.norm(run.weights["value"] - matrix) / np.linalg.norm(matrix)) for run in last
-        ]
-    means = [estimate(values) for values in distances.values()]
-    falls = all(a.mean > b.mean for a, b in itertools.pairwise(means))
-    final = means[-1].mean
-    x = [100.0, 1000.0, 10_000.0, 100_000.0]
-=======
-    exact = theorem2(s.topic_model, s.masking).matrix(s.topic_model)
+    exact = theorem2(s).matrix()
     runs = {str(length): train_many(context, settings_of(context, length)) for length in LENGTHS}
     last = runs["infinite"][0]
     return Found(
@@ -90,13 +65,12 @@ def measure(context: Context) -> Found:
 
 def judge(found: Found) -> Outcome:
     s = Setting.of(10, 10, 3)
-    exact = theorem2(s.topic_model, s.masking)
+    exact = theorem2(s)
     distances = {length: estimate(values) for length, values in found.distance.items()}
     means = list(distances.values())
     falls = all(longer.mean < shorter.mean for shorter, longer in itertools.pairwise(means))
     x = [10.0 ** (2 + i) for i in range(len(means))]  # infinite stands beside 10,000, one decade on
     low, high = [max(m.low, 0) for m in means], [m.high for m in means]
->>>>>>> work/paper
     line = Lines(
         "distance to Theorem 2",
         [Series("trained", x, [m.mean for m in means], low, high, markers=True)],

@@ -15,7 +15,7 @@ def measure(context: Context) -> Found:
 
 def judge(found: Found) -> Outcome:
     setting = Setting.of(10, 10, 3)
-    low, high = theorem3.bounds(setting)
+    low, high = theorem3(setting).bounds["gamma"]
     best = best_attention(setting, "blocks")
     gammas = [setting.gamma(alpha, beta) for alpha, beta in zip(found.alpha, found.beta, strict=True)]
     return judge_second_stage(

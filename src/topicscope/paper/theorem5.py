@@ -17,17 +17,18 @@ def measure(context: Context) -> Found:
 
 def judge(found: Found) -> Outcome:
     setting = Setting.of(10, 10, 3)
-    bounds = theorem5.bounds(setting)
+    theorem = theorem5(setting)
+    low, high = theorem.bounds["beta"]
     best = best_attention(setting, "diagonal")
     pairs = list(zip(found.alpha, found.beta, strict=True))
     return judge_second_stage(
         found,
         "theorem5",
         "diagonal",
-        theory=f"beta in ({bounds['beta_low']:.3g}, {bounds['beta_high']:.3g}), "
-        f"alpha < {bounds['alpha_over_beta']:.3g} beta; exact minimiser beta = {best.beta:.3g}, loss {best.loss:.5f}",
+        theory=f"beta in ({low:.3g}, {high:.3g}), "
+        f"alpha < {theorem.lambda5:.3g} beta; exact minimiser beta = {best.beta:.3g}, loss {best.loss:.5f}",
         measured=f"beta = {estimate(found.beta)}, alpha / beta = {np.mean([a / b for a, b in pairs]):.3g}",
-        inside=[theorem5.contains(setting, alpha, beta) for alpha, beta in pairs],
+        inside=[theorem.contains(alpha, beta) for alpha, beta in pairs],
     )
 
 

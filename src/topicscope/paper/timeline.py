@@ -15,13 +15,7 @@ from topicscope import figures, language, pretraining, training
 from topicscope.figures import TableData
 from topicscope.ground import one_thread
 from topicscope.paper.experiment import Context, Experiment, train_many
-<<<<<<< HEAD
-from topicscope.paper.outcome import Outcome
-from topicscope.pretraining import PretrainConfig, pretrain
-from topicscope.training import sandbox_effects
-=======
 from topicscope.paper.outcome import Outcome, verdict
->>>>>>> work/paper
 
 SANDBOX: dict[str, Any] = {
     "objective": {"loss": "squared-mean"},
@@ -51,12 +45,7 @@ def text_settings(context: Context) -> dict[str, Any]:
         "model": shape,
         "optimizer": {"lr": 0.001},
         "seed": context.seed,
-<<<<<<< HEAD
         "checkpoint_every": None,
-    }
-    config = PretrainConfig.of({**settings, **rows})
-=======
-        "save_every": None,
         "length": context.pick(64, 128),
         "batch_size": context.pick(32, 64),
     }
@@ -65,8 +54,7 @@ def text_settings(context: Context) -> dict[str, Any]:
 def timeline_of_text(context: Context) -> tuple[figures.Effects, dict[str, Any]]:
     """The transformer probed as it learns, and its config."""
     source = language.Corpus(context.corpus)
-    config = pretraining.build_config(text_settings(context))
->>>>>>> work/paper
+    config = pretraining.PretrainConfig.of(text_settings(context))
     with tempfile.TemporaryDirectory() as folder, one_thread():
         run = pretraining.pretrain(config, Path(folder) / "run")
         vocabulary = language.whole_words(run.tokenizer, language.read_stop_words("english"))
