@@ -10,8 +10,8 @@ import pytest
 
 from tests.report import samples
 from topicscope.figures.panels import Figure, Heat, Lines, Series
-from topicscope.report.figures import draw_figure, write_csv
 from topicscope.report.layout import pens, placed_marks, topic_ticks
+from topicscope.report.pictures import draw_figure, write_csv
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

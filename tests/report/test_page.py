@@ -18,7 +18,7 @@ from tests.report import samples
 from topicscope.figures.panels import Figure, Heat, Lines, Section, Series
 from topicscope.report.layout import pens
 from topicscope.report.page import anchors, write_page
-from topicscope.report.specs import panel_spec, shared_keys
+from topicscope.report.panel_kinds import panel_spec, shared_keys
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())

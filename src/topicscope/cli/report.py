@@ -44,21 +44,17 @@ def command(
         typer.echo(f"written: {folder / 'report.html'}")
         return 0
     from topicscope.figures import run_sections
-    from topicscope.report import draw_run, write_page
+    from topicscope.report import draw_figure, write_page
     from topicscope.training import Run, build_config
 
     stored = read_run(folder)
-    for path in draw_run(stored, folder):
-        typer.echo(f"written: {path}")
     run = Run(
         build_config(stored.config), stored.results["status"], stored.results, stored.metrics, stored.weights, folder
     )
-    write_page(
-        folder / "report.html",
-        f"topicscope: {folder.name}",
-        "A training run: loss, norms, stages, matrices, attention.",
-        run_sections(run),
-    )
+    sections = run_sections(run)
+    for path in draw_figure(sections[0].figures[0], folder):
+        typer.echo(f"written: {path}")
+    write_page(folder / "report.html", f"topicscope: {folder.name}", "", sections)
     typer.echo(f"written: {folder / 'report.html'}")
     return 0
 

@@ -144,7 +144,7 @@ def progress_bar(told: dict[str, int]) -> Iterator[Any]:
 
 def write(found: Sweep, said: str) -> None:
     """points.csv, points.parquet, map.png and report.html."""
-    from topicscope.figures import map_figure
+    from topicscope.figures import PHASE_COLOURS, map_figure
     from topicscope.report import draw_figure, write_sweep_page
     from topicscope.sweeps import read, write_table
 
@@ -162,7 +162,9 @@ def write(found: Sweep, said: str) -> None:
         axes,
         found.rows,
         ({} if result is None else result.curves for result in results),
-        main_measure(found),
+        curve_panels={"loss": "loss", "norms": "norm_"},
+        first=main_measure(found),
+        colours={"phase": PHASE_COLOURS},
     )
 
 

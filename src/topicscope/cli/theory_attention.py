@@ -212,7 +212,8 @@ def landscape(
         *attention_lines(report),
     ]
     if out is not None:
-        from topicscope.report import draw_landscape
+        from topicscope.figures import landscape_figure
+        from topicscope.report import draw_figure
 
         folders.check(out, resume=False, force=force)
         folders.prepare(out)
@@ -224,10 +225,9 @@ def landscape(
             for j, b in enumerate(grid.beta)
         ]
         files.write(out / "landscape.csv", "".join(rows).encode())
-        title = f"{value_matrix} $W_V$: T = {s.T}, v = {s.v}, $\\tau$ = {s.tau} ({convention})"
-        draw_landscape(
-            grid.alpha, grid.beta, grid.loss, (report["minimum"]["alpha"], report["minimum"]["beta"]), title, out
-        )
+        title = f"{value_matrix} W_V: T = {s.T}, v = {s.v}, τ = {s.tau} ({convention})"
+        best = (report["minimum"]["alpha"], report["minimum"]["beta"])
+        draw_figure(landscape_figure("landscape", title, {"": grid}, {"": best}), out)
         lines.append(f"written to {out}: landscape.png, .svg, .npz, .csv, .json")
     emit(report, as_json, lines)
     return 0
