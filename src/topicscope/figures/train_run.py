@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.figures.panels import Figure, Heat, Lines, Panel, Section, Series, TableData
-from topicscope.ground import flat
-from topicscope.measure import TWO_STAGE, stage_bands, stages
+from topicscope.measure import stage_bands
 from topicscope.training import Run, RunData, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40
@@ -53,8 +52,6 @@ def run_sections(result: Run | Sequence[Run]) -> list[Section]:
 
 
 def one_run(run: Run) -> Section:
-    course = run.results.get("course")
-    lines = [] if course is None else [course["sentence"], course_line(course), HOW_TO_READ]
     figures = [run_figure(run)]
     if (scores := score_panel(run)) is not None:
         alt = "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns."
@@ -62,34 +59,32 @@ def one_run(run: Run) -> Section:
     if panels := attention_maps(run):
         alt = "Heat maps of attention between positions: query in rows, key in columns."
         figures.append(Figure("attention", "Attention of some documents", alt, panels))
-    numbers = {key: value for key, value in flat(run.results).items() if key != "course.sentence"}
-    table = TableData("Results", ["number", "value"], [[key, cell(value)] for key, value in numbers.items()])
+    table = TableData("Results", ["number", "value"], [[name, cell(value)] for name, value in run.facts().items()])
+    note = "" if run.course is None else HOW_TO_READ
     command = "" if run.folder is None else f"topicscope train --config {run.folder / 'config.yaml'}"
-    return Section("One training run", "\n".join(lines), command, figures, [table], config=run.config.as_dict())
-
-
-def course_line(course: dict[str, Any]) -> str:
-    halves = ", ".join(f"{part} {cell(course[f't50_{part}'])}" for part in ("value", "key", "query"))
-    return f"Phase: {course['phase']}. Half-way steps (t50): {halves}. Separation: {cell(course['separation'])}."
+    return Section("One training run", note, command, figures, [table], config=run.config.as_dict())
 
 
 def many_runs(runs: Sequence[Run]) -> Section:
-    parts = trained_parts(runs[0])
     norms = [
         Series(f"{name}, seed {run.config.seed}", *curve(run, f"norm_{part}"), group=name)
-        for part, name in parts.items()
+        for part, name in trained_parts(runs[0]).items()
         for run in runs
     ]
     losses = [Series(f"seed {run.config.seed}", *curve(run, "dev_loss"), group=DEV, markers=True) for run in runs]
     panels: list[Panel] = [
-        Lines("Dev loss and its floors", losses, "step", "loss", levels=floor_levels(runs[0])),
+        Lines("Dev loss", losses, "step", "loss"),
         Lines("Norms: which part moves first?", norms, "step", "Frobenius norm"),
     ]
     alt = "Dev loss and Frobenius norms of the trained parts against steps, one curve per run."
-    figure = Figure("figure", f"{len(runs)} runs", alt, panels, colours=COLOURS)
-    columns = ("seed", "status", "steps", "loss", "dev_loss", "course.phase", "course.separation")
-    rows = [[cell(flat(run.results).get(name)) for name in columns] for run in runs]
-    return Section(f"{len(runs)} runs", HOW_TO_READ, "", [figure], [TableData("Runs", list(columns), rows)])
+    figure = Figure("figure", f"{len(runs)} training runs", alt, panels, colours=COLOURS)
+    facts = [run.facts() for run in runs]
+    names = list(dict.fromkeys(name for row in facts for name in row))
+    rows = [
+        [str(run.config.seed), *(cell(row.get(name)) for name in names)] for run, row in zip(runs, facts, strict=True)
+    ]
+    table = TableData("Results", ["seed", *names], rows)
+    return Section(f"{len(runs)} training runs", HOW_TO_READ, "", [figure], [table])
 
 
 def run_figure(run: Run) -> Figure:
@@ -121,9 +116,8 @@ def floor_levels(run: Run) -> list[tuple[float, str]]:
 
 def norm_panel(run: Run) -> Lines:
     parts = trained_parts(run)
-    attention = {"key", "query", "value"} <= set(parts)
-    two = attention and any(stages(run.metrics, share).separation >= TWO_STAGE for share in (0.5, 0.1))
-    bands = stage_bands(run.metrics) if two else []
+    staged = run.course is not None and run.course.phase in ("two-stage", "staggered")
+    bands = stage_bands(run.metrics) if staged else []
     series = [Series(name, *curve(run, f"norm_{part}")) for part, name in parts.items()]
     return Lines("Norms: which part moves first?", series, "step", "Frobenius norm", bands=bands)
 

@@ -26,12 +26,12 @@ from topicscope.ground.files import (
     write_tensors,
     write_yaml,
 )
-from topicscope.ground.folders import Kind, check_folder, open_folder, read_about
+from topicscope.ground.folders import Folder, Kind, check_folder, open_folder, read_about
 from topicscope.ground.metrics import METRICS, metric_lines, read_metrics, truncate_metrics
 from topicscope.ground.old_folders import ENSEMBLE, MEMBERS, StoredRun, read_run
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
 from topicscope.ground.results import Result
-from topicscope.ground.settings import apply_settings, assign, flat, gather, load_settings, log_steps, number
+from topicscope.ground.settings import apply_settings, assign, flat, gather, load_settings, log_steps, merged, number
 from topicscope.ground.streams import Stream, generator, torch_seed
 from topicscope.ground.threads import one_thread, repeatable, worker_pool
 
@@ -46,6 +46,7 @@ __all__ = [
     "Device",
     "Engine",
     "EngineError",
+    "Folder",
     "InputError",
     "Interrupted",
     "Item",
@@ -70,6 +71,7 @@ __all__ = [
     "in_order",
     "load_settings",
     "log_steps",
+    "merged",
     "metric_lines",
     "nearest",
     "number",
