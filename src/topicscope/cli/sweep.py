@@ -107,6 +107,7 @@ def estimated(grid: Grid, folder: Path, engine: str, workers: int | None, as_jso
 
 def write(result: Sweep) -> None:
     """points.csv, points.parquet, map.png, map.svg and report.html."""
+    from topicscope.figures import PHASE_COLOURS
     from topicscope.report import draw_figure, write_sweep_page
 
     result.write_table()
@@ -116,7 +117,17 @@ def write(result: Sweep) -> None:
     intro = "\n\n".join([*result.summary(), *(section.command for section in sections)])
     main = next(iter(result.main_measures), None)
     page = result.folder / "report.html"
-    write_sweep_page(page, "topicscope sweep", intro, result.grid.axes, result.rows, result.curves(), main)
+    write_sweep_page(
+        page,
+        "topicscope sweep",
+        intro,
+        result.grid.axes,
+        result.rows,
+        result.curves(),
+        curve_panels={"loss": "loss", "norms": "norm_"},
+        first=main,
+        colours={"phase": PHASE_COLOURS},
+    )
 
 
 def size(count: float) -> str:

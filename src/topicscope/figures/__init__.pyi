@@ -7,6 +7,7 @@ from .dynamics import (
     stage_table as stage_table,
     starts as starts,
 )
+from .landscapes import landscape_figure as landscape_figure
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
     Axes as Axes,
@@ -46,4 +47,4 @@ from .timelines import (
     sentence as sentence,
     timeline_figures as timeline_figures,
 )
-from .train_run import run_sections as run_sections
+from .train_run import run_figure as run_figure, run_sections as run_sections

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 
 from tests.report import samples
 from topicscope.figures.panels import Figure, Heat, Lines, Series
-from topicscope.report.figures import draw_figure, write_csv
-from topicscope.report.layout import pens, placed_marks, topic_ticks
+from topicscope.report.layout import Pen, PlacedMark, pens, placed_bands, placed_marks, topic_ticks
+from topicscope.report.pictures import draw_figure, write_csv
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -67,6 +68,7 @@ def test_lines_csv_has_every_curve_and_interval(tmp_path: Path) -> None:
 
 def test_points_csv_names_the_categories(tmp_path: Path) -> None:
     (path,) = write_csv(samples.points_figure(), tmp_path)
+    assert len(rows(path)) == 8
     assert rows(path)[1] == {"series": "same topic", "x": "Adam & friends", "y": "0.12", "low": "0.1", "high": "0.15"}
 
 
@@ -86,17 +88,15 @@ def test_an_axis_that_is_not_of_words_has_no_topic_ticks() -> None:
     assert topic_ticks(Heat("", []), 13) is None
 
 
-def test_groups_share_a_pen_and_parts_keep_their_colour() -> None:
+def test_groups_share_a_pen_and_given_colours_are_kept() -> None:
     series = [
         Series("a", [0], [0], group="one"),
         Series("b", [0], [0], group="one"),
         Series("c", [0], [0]),
         Series("key", [0], [0]),
     ]
-    chosen = pens(Figure("x", "", "", [Lines("", series)]))
-    assert set(chosen) == {"one", "c", "key"}
-    assert len({pen.colour for pen in chosen.values()}) == 3
-    assert chosen["key"].colour == "#0072B2"
+    chosen = pens(Figure("x", "", "", [Lines("", series)], colours={"key": "#0072B2", "absent": "#D55E00"}))
+    assert chosen == {"one": Pen("#D55E00", 0), "c": Pen("#009E73", 0), "key": Pen("#0072B2", 0)}
 
 
 def test_more_curves_than_colours_differ_in_their_dashes() -> None:
@@ -105,5 +105,30 @@ def test_more_curves_than_colours_differ_in_their_dashes() -> None:
 
 
 def test_a_mark_off_the_edge_says_so() -> None:
-    heat = Heat("", [[0.0, 1.0], [2.0, 3.0]], x=[1.0, 2.0], y=[1.0, 2.0], marks=[(1.0, 2.0, "in"), (3.0, 0.0, "out")])
-    assert placed_marks(heat) == [(1.0, 2.0, "in"), (2.0, 1.0, "out (off the edge)")]
+    heat = Heat(
+        "",
+        [[0.0, 1.0], [2.0, 3.0]],
+        x=[1.0, 2.0],
+        y=[1.0, 2.0],
+        marks=[(1.0, 2.0, "in"), (3.0, 0.0, "out"), (1.5, 9.0, "high")],
+        references=[(2.0, 1.0, "here")],
+    )
+    assert placed_marks(heat) == [
+        PlacedMark(1.0, 2.0, "in", "star", label_left=False),
+        PlacedMark(2.0, 1.0, "out (off the edge)", "right", label_left=True),
+        PlacedMark(1.5, 2.0, "high (off the edge)", "up", label_left=False),
+        PlacedMark(2.0, 1.0, "here", "ring", label_left=True),
+    ]
+
+
+def test_a_band_ends_where_the_axis_does() -> None:
+    curve = [Series("", [1.0, 10.0], [0.0, 1.0])]
+    bands = [(0.0, 5.0, "a"), (5.0, math.inf, "b")]
+    assert placed_bands(Lines("", curve, log_x=True, bands=bands)) == [(1.0, 5.0, "a"), (5.0, 10.0, "b")]
+    assert placed_bands(Lines("", curve, bands=bands)) == [(0.0, 5.0, "a"), (5.0, 10.0, "b")]
+    assert placed_bands(Lines("", [], bands=bands)) == []
+
+
+def test_map_csv_has_words_and_gaps(tmp_path: Path) -> None:
+    (path,) = write_csv(samples.map_figure(), tmp_path)
+    assert path.read_text() == "x,y,value\n0.1,2,early\n1,2,late\n10,2,\n0.1,4,late\n1,4,late\n10,4,early\n"
