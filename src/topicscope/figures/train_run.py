@@ -179,7 +179,7 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
 
 def attention_maps(run: Run) -> list[Panel]:
     """Unmasked dev documents, positions ordered by word so that topics stand together."""
-    if not {"key", "query"} <= set(run.weights) or run.config.documents.infinite:
+    if not {"key", "query"} <= set(run.weights) or run.config.documents.length == "infinite":
         return []
     words = RunData(run.config).dev.finite().words
     table = word_scores(run.weights)
