@@ -12,6 +12,7 @@ from topicscope.figures.panels import Section
 from topicscope.ground import InputError
 
 BUILDERS = {
+    "theorem": "theorems.theorem_sections",
     "train": "train_run.run_sections",
 }
 """By kind: module and function of this room. The function takes the result and returns its sections."""
