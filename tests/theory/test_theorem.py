@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import subprocess
 import sys
 from typing import Any
@@ -24,6 +25,8 @@ from topicscope.theory import (
 
 LARGE = {"topics": 1000, "words_per_topic": 100, "topics_per_document": 20}
 """A setting that meets every assumption."""
+
+MASKED = "--p-mask 0.15 --p-correct 0.1 --p-random 0.1"
 
 
 @pytest.mark.parametrize("theorem", [*OPTIMUM_THEOREMS, *ATTENTION_THEOREMS])
@@ -115,3 +118,19 @@ def test_a_small_v_has_a_best_attention_but_no_bounds() -> None:
     assert stage.inside is None
     assert stage.as_dict()["bounds"] is None
     assert "Theorem 5's bounds are not defined for so small a v." in stage.summary()
+
+
+@pytest.mark.parametrize("theorem", [*OPTIMUM_THEOREMS, *ATTENTION_THEOREMS])
+def test_a_theorem_shows_itself(theorem: Any) -> None:
+    result = theorem(Setting.of(3, 6, 2))
+    assert repr(result) == f"{type(result).__name__}(T = 3, v = 6, tau = 2)"
+    (section,) = result.sections()
+    assert section.note == result.sentence
+    assert np.array(section.figures[0].panels[0].z) == pytest.approx(result.matrix(), abs=1e-6)
+    assert [row[0] for row in section.tables[0].rows] == [entry.name for entry in result.entries()]
+    assert result.sentence in html.unescape(result._repr_html_())
+    sizes = "--topics 3 --words-per-topic 6"
+    tau = "" if theorem in OPTIMUM_THEOREMS else " --topics-per-document 2"
+    assert section.command == f"topicscope theory {theorem.__name__} {sizes}{tau} {MASKED}"
+    large = theorem(Setting.of(100, 10, 2))
+    assert large.sections()[0].figures == []

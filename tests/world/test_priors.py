@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pydantic
 import pytest
-from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from topicscope import Dirichlet, Fixed, Given, InputError, RunConfig, TopicModel, build_config
@@ -131,7 +130,15 @@ class Halves(DocumentPrior):
 def test_a_new_kind_without_posterior_mean_is_refused_and_never_taken_for_another(monkeypatch: Any) -> None:
     with pytest.raises(TypeError, match="posterior_mean"):
         Halves()  # type: ignore[abstract]
-    wider = Annotated[Dirichlet | Fixed | Given | Halves, Field(discriminator="kind"), BeforeValidator(priors.prior_of)]
-    monkeypatch.setattr(priors, "Prior", wider)
+    with pytest.raises(InputError, match=r"documents.kind = 'halves': expected dirichlet, fixed, given or infinite"):
+        build_config({"documents": {"kind": "halves"}})
+    monkeypatch.setitem(priors.KINDS, "halves", Halves)
     with pytest.raises(TypeError, match="posterior_mean"):
-        pydantic.TypeAdapter(wider).validate_python({"kind": "halves"})
+        build_config({"documents": {"kind": "halves"}})
+
+
+def test_every_kind_is_listed_under_its_name() -> None:
+    union, *_ = get_args(Prior)
+    assert set(get_args(union)) == set(priors.KINDS.values())
+    for kind, prior in priors.KINDS.items():
+        assert vars(prior)["kind"] == kind

@@ -48,8 +48,7 @@ def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
         from topicscope.world import read_matrix
 
         optimum = theorem(setting)
-        settings = {key: value for key, value in setting.as_dict().items() if key != "topics_per_document"}
-        payload: dict[str, Any] = {"settings": settings, **optimum.numbers()}
+        payload: dict[str, Any] = {"settings": optimum.settings(), **optimum.numbers()}
         lines: list[Any] = [entries_table(optimum)]
         if setting.topic_model.vocabulary <= DRAWN:
             lines.append(heat_map(optimum.matrix(), optimum.picture))

@@ -13,6 +13,7 @@ from topicscope.ground import InputError, Result
 BUILDERS = {
     "pretrain": "dynamics.pretrain_sections",
     "sweep": "maps.sweep_sections",
+    "theorem": "theorems.theorem_sections",
     "train": "train_run.run_sections",
 }
 """By kind: module and function of this room. The function takes the result and returns its sections."""

@@ -76,6 +76,10 @@ class Theorem(Result):
     def numbers(self) -> dict[str, float]:
         """The theorem's numbers by their names in JSON."""
 
+    def settings(self) -> dict[str, Any]:
+        """The setting as plain numbers, without what the theorem does not depend on."""
+        return self.setting.as_dict()
+
     def _about(self) -> str:
         return self.setting.letters
 
@@ -111,6 +115,9 @@ class OptimumTheorem(Theorem):
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
         return {}
+
+    def settings(self) -> dict[str, Any]:
+        return {key: value for key, value in super().settings().items() if key != "topics_per_document"}
 
     def summary(self) -> list[str]:
         return [self.sentence, f"How to read it: {self.reading}"]

@@ -1,6 +1,6 @@
 """Priors of documents (Sections 3.1 and 6.1): how topic proportions and lengths are drawn, and their posteriors.
 
-A new prior is one class here that has `kind`, `length` and the abstract methods, and its name in `Prior`.
+A new prior is one class here that has `kind`, `length` and the abstract methods, and its name in `KINDS` and `Prior`.
 
 >>> rng = np.random.default_rng(0)
 >>> Fixed(topics_per_document=2, length=5).sample(TopicModel(3, 2), 4, rng).finite().words.shape
@@ -14,7 +14,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -157,6 +157,10 @@ class Given(DocumentPrior):
         return in_slices(topic_model, evidence, e, lambda counts, q, e: mixture_mean(counts, q, rows, a, e))
 
 
+KINDS: dict[str, type[DocumentPrior]] = {"dirichlet": Dirichlet, "fixed": Fixed, "given": Given}
+"""The priors by kind. A class that lacks a method is a type error here."""
+
+
 def prior_of(settings: Any) -> Any:
     """The prior that flat settings describe, for example {'kind': 'fixed', 'topics_per_document': 2}.
 
@@ -171,16 +175,15 @@ def prior_of(settings: Any) -> Any:
         if length != "infinite":
             raise ValueError(f"documents.length = {length!r}: kind infinite has no length; choose kind fixed for that")
         fields |= {"kind": "fixed", "length": "infinite"}
-    kinds: dict[Any, type[DocumentPrior]] = {prior.kind: prior for prior in get_args(get_args(Prior)[0])}
-    if not isinstance(named, str) or fields["kind"] not in kinds:
-        raise ValueError(f"documents.kind = {named!r}: expected {', '.join(sorted(kinds))} or infinite")
-    _check_names(fields, named, kinds)
-    return _adapter(kinds[fields["kind"]]).validate_python(fields)
+    if not isinstance(named, str) or fields["kind"] not in KINDS:
+        raise ValueError(f"documents.kind = {named!r}: expected {', '.join(KINDS)} or infinite")
+    _check_names(fields, named)
+    return _adapter(KINDS[fields["kind"]]).validate_python(fields)
 
 
-def _check_names(fields: dict[str, Any], named: str, kinds: dict[Any, type[DocumentPrior]]) -> None:
+def _check_names(fields: dict[str, Any], named: str) -> None:
     """Every field belongs to the kind, and none that it needs is missing."""
-    needs = {kind: {field.name: field.default for field in _fields(prior)} for kind, prior in kinds.items()}
+    needs = {kind: {field.name: field.default for field in _fields(prior)} for kind, prior in KINDS.items()}
     own = needs[fields["kind"]]
     for key in fields:
         owners = [kind for kind, names in needs.items() if key in names]
