@@ -72,7 +72,8 @@ def test_a_landscape_has_log_axes_marks_contours_and_a_named_scale() -> None:
     assert r"$\mathdefault{10^{0}}$" in tick_labels(axes.xaxis)
     marks = [(line.get_marker(), *line.get_xydata()[0].tolist()) for line in axes.lines]
     assert marks == [("*", 20.0, 0.01), (">", 1e4, 1.0), ("o", 1.0, 1.0)]
-    assert [text.get_text() for text in axes.texts] == ["lowest", "theory (off the edge)", "uniform"]
+    texts = [(text.get_text(), text.get_horizontalalignment()) for text in axes.texts]  # towards the middle
+    assert texts == [("lowest", "right"), ("theory (off the edge)", "right"), ("uniform", "left")]
     mesh, contours = axes.collections
     assert mesh.get_clim()[1] == 5.0
     assert 4 <= sum(len(path.vertices) > 0 for path in contours.get_paths()) <= 16
@@ -125,6 +126,7 @@ def test_points_have_categories_intervals_and_a_legend() -> None:
     assert labels == ["SGD", "Adam & friends", "a rather long name of a method"]
     assert axes.get_xlim() == (-0.5, 2.5)
     assert list(legend(axes)) == ["same topic", "different topic", "without interval", "zero"]
+    assert [handle.get_linestyle() for handle in list(legend(axes).values())[:3]] == ["None"] * 3
     assert len(axes.containers) == 3
     segments = axes.containers[0][2][0].get_segments()
     np.testing.assert_allclose(
@@ -183,6 +185,12 @@ def test_many_ticks_are_thinned_and_crowded_ones_turned() -> None:
     (axes,) = drawn(Figure("f", "", "", [Map("", [[float(i) for i in range(20)]], names, [""])]))
     assert tick_labels(axes.xaxis) == names[::3]
     assert {label.get_rotation() for label in axes.get_xticklabels()} == {45}
+
+
+def test_rows_of_a_matrix_go_down_and_those_at_places_go_up() -> None:
+    places = Heat("", [[0.1, 0.2], [0.3, 0.4]], x=[1.0, 4.0], y=[1.0, 2.0])
+    axes = drawn(Figure("f", "", "", [*samples.plain_figure().panels[:2], places]))
+    assert [one.yaxis_inverted() for one in axes] == [True, True, False]
 
 
 def test_gaps_are_not_drawn() -> None:

@@ -104,7 +104,8 @@ def test_every_figure_is_drawn_without_errors(browser: webdriver.Chrome) -> None
     assert complaints(browser) == []
     assert script(
         browser,
-        "return [...document.querySelectorAll('.plot')].every(plot => plot.clientWidth > 150 && plot.clientHeight > 150)",
+        "return [...document.querySelectorAll('.plot')]"
+        ".every(plot => plot.clientWidth > 150 && plot.clientHeight > 150)",
     )
 
 
@@ -130,7 +131,8 @@ def test_contents_lead_to_sections(browser: webdriver.Chrome) -> None:
     assert all(script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links)
     ids = script(
         browser,
-        "return [...document.querySelectorAll('main [id], header [id]')].map(element => element.id).filter(id => !id.includes('js-plotly'))",
+        "return [...document.querySelectorAll('main [id], header [id]')].map(element => element.id)"
+        ".filter(id => !id.includes('js-plotly'))",
     )
     named = [name for name in ids if name.startswith("section-")]
     assert len(named) == len(set(named))
@@ -140,7 +142,8 @@ def test_contents_lead_to_sections(browser: webdriver.Chrome) -> None:
 def test_verdicts_come_first_in_words(browser: webdriver.Chrome) -> None:
     rows = script(
         browser,
-        "return [...document.querySelectorAll('.verdicts tbody tr')].map(row => [...row.cells].map(cell => cell.textContent.trim()))",
+        "return [...document.querySelectorAll('.verdicts tbody tr')]"
+        ".map(row => [...row.cells].map(cell => cell.textContent.trim()))",
     )
     assert rows[0] == [
         "figure-2",
@@ -182,7 +185,10 @@ def hover(browser: webdriver.Chrome, plot: str, right: float, down: float) -> st
     ActionChains(browser).move_to_element_with_offset(
         area, round((right - 0.5) * size["width"]), round((down - 0.5) * size["height"])
     ).perform()
-    look = "return [...document.querySelectorAll(`${arguments[0]} .hoverlayer .hovertext`)].map(label => label.textContent).join('|')"
+    look = (
+        "return [...document.querySelectorAll(`${arguments[0]} .hoverlayer .hovertext`)]"
+        ".map(label => label.textContent).join('|')"
+    )
     return str(WebDriverWait(browser, 5).until(lambda _: script(browser, look, plot)))
 
 
@@ -212,7 +218,8 @@ def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None
     curve = "#section-figure-4-figure-1 .panel:nth-child(1) .plot"
     x_axis, y_axis = script(
         browser,
-        "const full = document.querySelector(arguments[0])._fullLayout; return [full.xaxis.range.slice(), full.yaxis.range.slice()]",
+        "const full = document.querySelector(arguments[0])._fullLayout;"
+        "return [full.xaxis.range.slice(), full.yaxis.range.slice()]",
         curve,
     )
     place = (200 - x_axis[0]) / (x_axis[1] - x_axis[0]), 1 - (0 - y_axis[0]) / (y_axis[1] - y_axis[0])
@@ -227,7 +234,8 @@ def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None
 def test_the_theme_can_be_switched(browser: webdriver.Chrome) -> None:
     look = (
         "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
-        " getComputedStyle(document.querySelector('.plot .cbaxis text')).fill, getComputedStyle(document.querySelector('.plot .xtick text')).fill]"
+        " getComputedStyle(document.querySelector('.plot .cbaxis text')).fill,"
+        " getComputedStyle(document.querySelector('.plot .xtick text')).fill]"
     )
     light = script(browser, look)
     button = browser.find_element("id", "theme")
@@ -245,14 +253,16 @@ def test_the_theme_can_be_switched(browser: webdriver.Chrome) -> None:
 @pytest.mark.parametrize("width", [400, 1200])
 def test_the_body_does_not_scroll_sideways(browser: webdriver.Chrome, width: int) -> None:
     resize(browser, width, 900)
-    fits = "return Math.max(...[...document.querySelectorAll('.plot .main-svg')].map(svg => svg.getBoundingClientRect().right)) <= innerWidth"
+    right = "[...document.querySelectorAll('.plot .main-svg')].map(svg => svg.getBoundingClientRect().right)"
+    fits = f"return Math.max(...{right}) <= innerWidth"
     try:
         WebDriverWait(browser, 10).until(lambda _: script(browser, fits))
         assert script(browser, "return innerWidth") == width
         assert (
             script(
                 browser,
-                "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - document.documentElement.clientWidth",
+                "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
+                " - document.documentElement.clientWidth",
             )
             == 0
         )
@@ -265,7 +275,10 @@ def test_it_prints_light(browser: webdriver.Chrome) -> None:
     script(browser, "document.documentElement.dataset.theme = 'dark'")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        look = "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('button')).display]"
+        look = (
+            "return [getComputedStyle(document.body).backgroundColor,"
+            " getComputedStyle(document.querySelector('button')).display]"
+        )
         assert script(browser, look) == ["rgb(255, 255, 255)", "none"]
         printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
         assert len(printed["data"]) > 50_000

@@ -95,8 +95,6 @@ def canvas(figure: Figure) -> Picture:
                 axes.set_xlabel(wrapped(panel.x_label, LABEL_LETTERS * scale))
             KINDS[panel.kind].draw(axes, panel, pens_of)
             draw_legend(axes, entries)
-            for axis in (axes.xaxis, axes.yaxis):
-                axis.get_major_ticks()  # they take their style when they are made, which has to be here
         if common:
             names, handles = zip(*common, strict=True)
             how: Any = {"ncols": common_columns(figure, common, columns), "columnspacing": 1}

@@ -62,6 +62,7 @@ def write_sweep_page(
         "axes": axes,
         "measures": [*measures, "state"],
         "words": words,
+        "palette": PALETTE,
         "curvePanels": dict(curve_panels),
         "curves": packed(curves, tuple(curve_panels.values())),
         "rows": [
