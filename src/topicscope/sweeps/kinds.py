@@ -162,7 +162,7 @@ TRAIN = SweepKind[RunConfig](
     build=lambda settings: dataclasses.replace(RunConfig.of(settings), device="cpu"),
     run=run_train,
     reads=RunConfig.FILES,
-    measures=("phase", "separation", "dev_loss", "loss", "contrast"),
+    measures=("phase", "separation", "dev_loss", "contrast"),
     knobs={"steps": (20, 120)},
     sizes=lambda config: {"steps": config.total_steps},
     for_trial=lambda _config, _sizes: {"epochs": None, "snapshots": "none"},
