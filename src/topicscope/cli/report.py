@@ -20,10 +20,15 @@ def command(
 
     if read_about(folder) is None:
         return rebuild(folder)
+    from topicscope.cli.sweep import write as write_sweep
     from topicscope.reading import read
     from topicscope.report import draw_figure, write_report
 
     result = read(folder)
+    if result.kind == "sweep":  # its page is one of its own: a map of any measure over any axes
+        write_sweep(result)
+        typer.echo(f"written: {folder / 'report.html'}")
+        return 0
     sections = result.sections()
     main = next((figure for section in sections for figure in section.figures if figure.name == "figure"), None)
     if main is not None:
@@ -40,9 +45,6 @@ def rebuild(folder: Path) -> int:
 
     for sign, module in (
         ("probe.json", "probe"),
-        ("tokenizer", "pretrain"),
-        ("run-000/tokenizer", "pretrain"),
-        ("sweep.json", "sweep"),
         ("outcomes", "reproduce"),
     ):
         if (folder / sign).exists():

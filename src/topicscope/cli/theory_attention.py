@@ -54,11 +54,12 @@ def landscape(
 
 
 def draw(result: AttentionLandscape, out: Path) -> None:
-    from topicscope.report import draw_landscape
+    from topicscope.figures import landscape_figure
+    from topicscope.report import draw_figure
 
-    stage, grid, best = result.stage, result.grid, result.stage.optimum
+    stage, best = result.stage, result.stage.optimum
     title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
-    draw_landscape(grid.alpha, grid.beta, grid.loss, (best.alpha, best.beta), title, out)
+    draw_figure(landscape_figure("landscape", title, {"": result.grid}, {"": (best.alpha, best.beta)}), out)
 
 
 command(

@@ -1,13 +1,13 @@
 from .builders import sections as sections
 from .dynamics import (
-    Curves as Curves,
-    curves_of as curves_of,
     dynamics_figure as dynamics_figure,
     layer_title as layer_title,
     loss_figure as loss_figure,
+    pretrain_sections as pretrain_sections,
     stage_table as stage_table,
     starts as starts,
 )
+from .landscapes import landscape_figure as landscape_figure
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
     Axes as Axes,
@@ -47,4 +47,4 @@ from .timelines import (
     sentence as sentence,
     timeline_figures as timeline_figures,
 )
-from .train_run import run_sections as run_sections
+from .train_run import run_figure as run_figure, run_sections as run_sections

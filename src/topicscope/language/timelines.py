@@ -1,6 +1,6 @@
 """When topic structure appears in training: checkpoints of one model, probed against one fixed set of topics.
 
-found = timeline([(0, "runs/x/checkpoints/step-000000"), ...], texts, topics)
+found = timeline([(0, "runs/x/snapshots/step-000000"), ...], texts, topics)
 found["cosine"][100].difference, found["attention.0"][100].interval
 """
 
@@ -32,11 +32,11 @@ def find_checkpoints(names: Sequence[str]) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for name in names:
         path = Path(name)
-        listed = [p for place in (path, path / "checkpoints") if place.is_dir() for p in place.iterdir()]
+        listed = [p for place in (path, path / "snapshots") if place.is_dir() for p in place.iterdir()]
         inside = [p for p in listed if STEP.search(p.name) and (p / "config.json").is_file()]
         if not path.exists() and not HUB_ID.fullmatch(name):
             raise InputError(
-                f"no such folder: {name} (checkpoints of 'topicscope pretrain', model folders, or hub ids such as OWNER/NAME@step1000)"
+                f"no such folder: {name} (snapshots of 'topicscope pretrain', model folders, or hub ids such as OWNER/NAME@step1000)"
             )
         if path.is_dir() and not inside and not (path / "config.json").is_file():
             if (path / "run-000").is_dir():

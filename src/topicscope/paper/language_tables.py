@@ -1,110 +1,88 @@
-"""What Tables 1, 2 and 5 share: the user's models probed on the user's text. Without either there is nothing to run."""
+"""What Tables 1, 2 and 5 share: the user's models probed on the user's text, and the verdict on ratio tables."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from topicscope.figures import probing
+from topicscope import language
 from topicscope.ground import one_thread
-from topicscope.language import (
-    Corpus,
-    Probe,
-    Settings,
-    fit_topics,
-    load_model,
-    probe_model,
-    read_stop_words,
-    whole_words,
-)
 from topicscope.paper.experiment import Context
-from topicscope.paper.outcome import Outcome
+from topicscope.paper.outcome import Outcome, verdict
 
-CHECKPOINTS = (
-    "bert-base-uncased",
-    "albert-base-v2",
-    "facebook/bart-base",
-    "google/electra-base-discriminator",
-    "roberta-base",
-)
-WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
+PAPER = "same topic above different topic for Bert, Albert, Bart, Electra, Roberta"
+"""Of Tables 1 and 5, where no models are given."""
 
 
-def skipped(name: str, claim: str) -> Outcome:
-    command = (
-        f"topicscope reproduce {name} "
-        + " ".join(f"--model {model}" for model in CHECKPOINTS)
-        + f" --corpus {WIKIPEDIA}"
-    )
-    return Outcome(
-        claim,
-        "-",
-        "-",
-        "skipped",
-        f"needs models and text; run: {command} (or your own: folders and files)",
-        [],
-        [],
-        {},
-        {},
-    )
+@dataclass(frozen=True)
+class Found:
+    """The probes of all models, and what they were given."""
+
+    probe: language.Probe
+    models: list[str]
+    corpus: list[str]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {"models": self.models, "corpus": self.corpus}
 
 
-def probed(context: Context, **settings: Any) -> Probe:
-    """Topics are fitted once for each tokenizer; 2,500 documents, 250 of them for attention (full: 1,000)."""
-    found, fitted = Probe(), dict[str, Any]()
-    source = Corpus(context.corpus)
-    models = [load_model(name) for name in context.models]
+def measure_models(context: Context, **settings: Any) -> Found:
+    """Topics are fitted once per tokenizer on 2,500 documents; attention is read on 250 (full scale: 1,000)."""
+    probe = language.Probe()
+    fitted: dict[str, language.Topics] = {}
+    source = language.Corpus(context.corpus)
+    models = [language.load_model(name) for name in context.models]
     with one_thread():
         texts = source.sample(context.pick(250, 1000), context.seed + 1)
         for model in models:
-            vocabulary = whole_words(model.tokenizer, read_stop_words("english"))
+            vocabulary = language.whole_words(model.tokenizer, language.read_stop_words("english"))
             if vocabulary.fingerprint not in fitted:
-                fitted[vocabulary.fingerprint] = fit_topics(
-                    source.sample(2500, context.seed), vocabulary, 100, seed=context.seed
-                )
-            found.extend(
-                probe_model(
-                    model, vocabulary, texts, fitted[vocabulary.fingerprint], Settings(seed=context.seed, **settings)
-                )
-            )
-    return found
+                documents = source.sample(2500, context.seed)
+                fitted[vocabulary.fingerprint] = language.fit_topics(documents, vocabulary, 100, seed=context.seed)
+            topics, chosen = fitted[vocabulary.fingerprint], language.Settings(seed=context.seed, **settings)
+            probe.extend(language.probe_model(model, vocabulary, texts, topics, chosen))
+    return Found(probe, list(context.models), list(context.corpus))
 
 
-def ratio_outcome(context: Context, name: str, kind: str, judged: tuple[str, ...]) -> Outcome:
+def attention_ratio(effect: dict[str, Any] | None) -> float:
+    """NaN where there is none: comparisons with it are false."""
+    return float("nan") if effect is None or effect["ratio"] is None else effect["ratio"]
+
+
+def falling(effects: list[dict[str, Any] | None]) -> bool:
+    """Whether the ratio at the last threshold is below that at the first."""
+    return bool(effects) and attention_ratio(effects[0]) > attention_ratio(effects[-1])
+
+
+def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
     """Tables 1 and 5. `judged`: the measures that have to show the effect."""
-    if not (context.models and context.corpus):
-        return skipped(name, "same topic above different topic for Bert, Albert, Bart, Electra, Roberta")
-    found = probed(context, topics_per_word=(kind,), cooccurrence=False)
-    trained, fresh = ([r for r in found.rows if r["variant"] == variant] for variant in ("trained", "random"))
+    from topicscope.figures import probing
+
+    rows, heads = found.probe.rows, found.probe.heads
+    trained, fresh = ([r for r in rows if r["variant"] == variant] for variant in ("trained", "random"))
     weak = [
         f"{m} of {probing.short(r['model'])} at {r['threshold']:g}"
         for r in trained
         for m in judged
         if r[m] is None or r[m]["interval"] is None or r[m]["interval"][0] <= 0
     ]
-    falls = all(
-        ratios[0] > ratios[-1]
-        for model in context.models
-        for ratios in [[r["attention"]["ratio"] for r in trained if r["model"] == model and r["attention"] is not None]]
-    )
-    none = all(r["attention"] is not None and abs(r["attention"]["ratio"] - 1) < 0.01 for r in fresh)
-    ok = not weak and falls and none
-    reason = (
-        "every effect has an interval above zero" if not weak else f"no effect: {', '.join(weak)}"
-    ) + "; the attention ratio "
-    reason += f"{'falls' if falls else 'does not fall'} from the smallest threshold to the largest; "
-    reason += f"random models {'show none' if none else 'show an effect'} in attention"
+    falls = all(falling([r["attention"] for r in trained if r["model"] == model]) for model in found.models)
+    silent = all(abs(attention_ratio(r["attention"]) - 1) < 0.01 for r in fresh)
     return Outcome(
-        "; ".join(f"{probing.short(m)}: {probing.family(m, kind)}" for m in context.models),
-        "-",
-        "; ".join(
+        paper="; ".join(f"{probing.short(model)}: {probing.family(model, kind)}" for model in found.models),
+        theory="-",
+        measured="; ".join(
             f"{probing.short(r['model'])} {r['threshold']:g}: "
             + " ".join(probing.ratio(r[m]) for m in probing.MEASURES)
             for r in trained
         ),
-        "reproduced" if ok else "not reproduced",
-        reason,
-        [probing.ratio_figure(found.rows), *probing.head_figures(found.heads)],
-        [probing.ratio_table(found.rows), probing.difference_table(found.rows), probing.head_table(found.heads)],
-        {"rows": found.rows},
-        {"models": list(context.models), "corpus": list(context.corpus)},
+        verdict=verdict(not weak and falls and silent),
+        reason=(f"no effect: {', '.join(weak)}" if weak else "every effect has an interval above zero")
+        + f"; the attention ratio {'falls' if falls else 'does not fall'} from the smallest threshold to the largest; "
+        f"random models {'show none' if silent else 'show an effect'} in attention",
+        figures=[probing.ratio_figure(rows), *probing.head_figures(heads)],
+        tables=[probing.ratio_table(rows), probing.difference_table(rows), probing.head_table(heads)],
+        numbers={"rows": rows},
+        config=found.config,
     )

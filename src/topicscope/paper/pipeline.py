@@ -1,25 +1,52 @@
-"""The language half on known ground: texts drawn from word lists, a small BERT trained on them, topics fitted, the model probed."""
+"""The language half on known ground: texts from word lists, a small BERT trained on them, topics fitted and probed."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from scipy.optimize import linear_sum_assignment
 
-from topicscope.figures import Figure, Lines, Series, probing
+from topicscope import language
+from topicscope.figures import Figure, Lines, Series
 from topicscope.ground import one_thread
-from topicscope.language import Probe, Settings, Topics, assign, fit_topics, probe, whole_words
 from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Outcome
+from topicscope.paper.outcome import Outcome, verdict
 from topicscope.paper.word_texts import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 BATCH = 48
+EVERY = 10
+"""The loss curve that is drawn has every tenth step."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The probe of the small BERT and its losses in training; the share of words in their true topic, of `topics`."""
+
+    probe: language.Probe
+    accuracy: float
+    losses: list[float]
+    topics: int
+
+
+def mask_words(words: Tensor, chance: Tensor, random: Tensor, mask: int) -> tuple[Tensor, Tensor]:
+    """What the model is shown, and what it has to predict (-100: nothing).
+
+    15% of the words are predicted, of which 80% show [MASK] and 10% a random word.
+    """
+    import torch
+
+    masked = (chance < 0.15) & (words >= len(SPECIAL))
+    shown = torch.where(masked & (chance < 0.12), mask, torch.where(masked & (chance < 0.135), random, words))
+    return shown, words.masked_fill(~masked, -100)
 
 
 def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple[Any, list[float]]:
-    """Masked language modelling: 15% of the words, of which 80% show [MASK] and 10% a random word."""
+    """Masked language modelling; the model and its losses."""
+    import torch
     import transformers
 
     torch.manual_seed(seed)
@@ -41,12 +68,9 @@ def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple
     for _ in range(steps):
         batch = tokens[torch.randint(len(tokens), (BATCH,), generator=draw)]
         chance = torch.rand(batch.shape, generator=draw)
-        masked = (chance < 0.15) & (batch >= len(SPECIAL))
-        anything = torch.randint(len(SPECIAL), len(tokenizer), batch.shape, generator=draw)
-        shown = torch.where(
-            masked & (chance < 0.12), tokenizer.mask_token_id, torch.where(masked & (chance < 0.135), anything, batch)
-        )
-        loss = model(input_ids=shown, labels=batch.masked_fill(~masked, -100)).loss
+        random = torch.randint(len(SPECIAL), len(tokenizer), batch.shape, generator=draw)
+        shown, labels = mask_words(batch, chance, random, tokenizer.mask_token_id)
+        loss = model(input_ids=shown, labels=labels).loss
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -54,88 +78,90 @@ def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple
     return model.bert.eval(), losses
 
 
-def matching(topics: Topics, lists: dict[str, list[str]], threshold: float) -> tuple[float, list[str]]:
-    """Share of the words that are in the right fitted topic, fitted and true topics matched one to one; and the true name of each."""
-    names = list(lists)
+def matching(fitted: language.Assignment, lists: dict[str, list[str]]) -> tuple[float, list[str]]:
+    """Share of all words that are in the right fitted topic, and the true name of each fitted topic.
+
+    Fitted and true topics are matched one to one so that the share is largest.
+    """
+    from scipy.optimize import linear_sum_assignment
+
     true = {word: k for k, topic in enumerate(lists.values()) for word in topic}
-    found = assign(topics, threshold)
-    table = np.zeros((len(topics), len(names)))
-    for word, topic in zip(found.membership.word, found.membership.topic, strict=True):
-        table[topic, true[found.words[word]]] += 1
+    table = np.zeros((len(fitted.names), len(lists)))
+    for word, topic in zip(fitted.membership.word, fitted.membership.topic, strict=True):
+        table[topic, true[fitted.words[word]]] += 1
     rows, columns = linear_sum_assignment(-table)
+    names = list(lists)
     return float(table[rows, columns].sum() / len(true)), [names[k] for k in columns[np.argsort(rows)]]
 
 
-def pipeline(context: Context) -> Outcome:
+def measure(context: Context) -> Found:
     lists = word_lists()
     texts = sample_texts(lists, context.seed)
     with one_thread():
         tokenizer = build_tokenizer(lists)
         model, losses = train_bert(tokenizer, texts, context.pick(900, 2500), context.seed)
-        vocabulary = whole_words(tokenizer)
-        topics = fit_topics(texts, vocabulary, len(lists), iterations=50, restarts=12, seed=context.seed)
+        vocabulary = language.whole_words(tokenizer)
+        topics = language.fit_topics(texts, vocabulary, len(lists), iterations=50, restarts=12, seed=context.seed)
         threshold = (len(next(iter(lists.values()))) + 0.5) / len(tokenizer)
-        accuracy, names = matching(topics, lists, threshold)
-        found = probe(
+        accuracy, names = matching(language.assign(topics, threshold), lists)
+        probe = language.probe(
             model,
             tokenizer,
             texts[:150],
-            assign(topics, threshold, names=tuple(names)),
+            language.assign(topics, threshold, names=tuple(names)),
             name="small BERT",
-            settings=Settings(seed=context.seed),
+            settings=language.Settings(seed=context.seed),
         )
-    return outcome_of(found, accuracy, losses, len(lists))
+    return Found(probe, accuracy, losses, len(lists))
 
 
-def outcome_of(found: Probe, accuracy: float, losses: list[float], count: int) -> Outcome:
-    trained, fresh = found.rows
-    effects = {m: trained[m]["interval"][0] > 0 and trained[m]["p_value"] < 0.05 for m in probing.MEASURES}
-    none = (
-        abs(fresh["attention"]["ratio"] - 1) < 0.01
-        and fresh["cosine"]["interval"][0] <= 0 <= fresh["cosine"]["interval"][1]
-    )
-    ok = accuracy >= 0.95 and all(effects.values()) and none
-    curve = Lines(
-        "training",
-        [Series("loss", [float(i) for i in range(0, len(losses), 10)], losses[::10])],
-        "step",
-        "masked-word loss",
-    )
-    figures = [
-        Figure("pipeline-training", "A small BERT on texts from word lists", "Loss against steps.", [curve], columns=1),
-        *probing.head_figures(found.heads),
-        *probing.topic_figures(found.topics),
+def judge(found: Found) -> Outcome:
+    from topicscope.figures import probing
+
+    trained, fresh = found.probe.rows
+    missing = [
+        name for name in probing.MEASURES if not (trained[name]["interval"][0] > 0 and trained[name]["p_value"] < 0.05)
     ]
-    for number, figure in enumerate(figures[1:], start=1):
+    low, high = fresh["cosine"]["interval"]
+    silent = abs(fresh["attention"]["ratio"] - 1) < 0.01 and low <= 0 <= high
+    share = f"{100 * found.accuracy:.0f}%"
+    both = ", ".join(f"{m} {trained[m]['same']:.3g}, {trained[m]['different']:.3g}" for m in probing.MEASURES)
+    losses = Series("loss", [float(i) for i in range(0, len(found.losses), EVERY)], found.losses[::EVERY])
+    curve = Lines("training", [losses], "step", "masked-word loss")
+    title = "A small BERT on texts from word lists"
+    probed = [*probing.head_figures(found.probe.heads), *probing.topic_figures(found.probe.topics)]
+    for number, figure in enumerate(probed, start=1):
         figure.name = f"pipeline-{number}"
-    missing = [name for name, ok_ in effects.items() if not ok_]
+    rows = found.probe.rows
     return Outcome(
-        "same-topic words are nearer and attend each other more (Table 1)",
-        "the topics are known: all of it must be found",
-        f"fitted topics {100 * accuracy:.0f}% right; same against different: "
-        + ", ".join(f"{m} {trained[m]['same']:.3g}, {trained[m]['different']:.3g}" for m in probing.MEASURES)
-        + f"; attention ratio {probing.ratio(trained['attention'])}, random model {fresh['attention']['ratio']:.4f}",
-        "reproduced" if ok else "not reproduced",
-        f"{100 * accuracy:.0f}% of the words are in their true topic of {count}; "
+        paper="same-topic words are nearer and attend each other more (Table 1)",
+        theory="the topics are known: all of it must be found",
+        measured=f"fitted topics {share} right; same against different: {both}; "
+        f"attention ratio {probing.ratio(trained['attention'])}, random model {fresh['attention']['ratio']:.4f}",
+        verdict=verdict(found.accuracy >= 0.95 and not missing and silent),
+        reason=f"{share} of the words are in their true topic of {found.topics}; "
         + ("every effect is found" if not missing else f"not found: {', '.join(missing)}")
-        + ("; the random model shows none" if none else "; the random model shows an effect"),
-        figures,
-        [probing.ratio_table(found.rows), probing.difference_table(found.rows), probing.head_table(found.heads)],
-        {
-            "accuracy": accuracy,
-            "rows": found.rows,
-            "heads": found.heads,
-            "loss": [float(np.mean(losses[:20])), float(np.mean(losses[-50:]))],
+        + ("; the random model shows none" if silent else "; the random model shows an effect"),
+        figures=[Figure("pipeline-training", title, "Loss against steps.", [curve], columns=1), *probed],
+        tables=[probing.ratio_table(rows), probing.difference_table(rows), probing.head_table(found.probe.heads)],
+        numbers={
+            "accuracy": found.accuracy,
+            "rows": rows,
+            "heads": found.probe.heads,
+            "loss": [float(np.mean(found.losses[:20])), float(np.mean(found.losses[-50:]))],
         },
-        {"documents": DOCUMENTS, "length": LENGTH, "steps": len(losses), "topics": count},
+        config={"documents": DOCUMENTS, "length": LENGTH, "steps": len(found.losses), "topics": found.topics},
     )
 
 
 EXPERIMENT = Experiment(
-    "pipeline",
-    "On texts with known topics the whole language half works: topics are found, a trained BERT encodes them, a random one does not.",
-    "At least 95% of the words are in their true topic; cosine, dot product and attention of the trained model have 95% intervals above zero and beat 95% of "
-    "the shuffles; random models have an attention ratio within .01 of 1 and a cosine contrast whose interval (over topics and five of them) covers zero.",
-    pipeline,
-    60,
+    id="pipeline",
+    claim="On texts with known topics the whole language half works: topics are found, a trained BERT encodes them, a "
+    "random one does not.",
+    rule="At least 95% of the words are in their true topic; cosine, dot product and attention of the trained model "
+    "have 95% intervals above zero and beat 95% of the shuffles; random models have an attention ratio within .01 of 1 "
+    "and a cosine contrast whose interval (over topics and five of them) covers zero.",
+    measure=measure,
+    judge=judge,
+    seconds=60,
 )

@@ -1,27 +1,21 @@
-"""When topic structure appears: a question that the paper does not ask. In the sandbox, where topics are known; on the user's text, where they are fitted."""
+"""When topic structure appears: a question that the paper does not ask.
+
+In the sandbox, where topics are known; on the user's text, where they are fitted.
+"""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicscope.figures import Effects, Figure, TableData, later, moment_table, moments, sentence, timeline_figures
+from topicscope import figures, language, pretraining, training
+from topicscope.figures import TableData
 from topicscope.ground import one_thread
-from topicscope.language import (
-    Corpus,
-    Settings,
-    assign,
-    find_checkpoints,
-    fit_topics,
-    read_stop_words,
-    timeline,
-    whole_words,
-)
 from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome
-from topicscope.pretraining import build_config, pretrain
-from topicscope.training import sandbox_effects
+from topicscope.paper.outcome import Outcome, verdict
 
 SANDBOX: dict[str, Any] = {
     "objective": {"loss": "squared-mean"},
@@ -33,78 +27,101 @@ SANDBOX: dict[str, Any] = {
 """The setting nearest to Figure 4, at twice its rate."""
 
 
-def timeline_of_text(context: Context) -> tuple[Effects, dict[str, Any]]:
-    """A transformer from near zero on the user's text, probed as it learns."""
-    source = Corpus(context.corpus)
-    steps = context.pick(1500, 20_000)
+@dataclass(frozen=True)
+class Found:
+    """Effects by measure and step of every sandbox run, and on the user's text where there is one."""
+
+    sandbox: Sequence[figures.Effects]
+    text: figures.Effects | None
+    config: dict[str, Any]
+
+
+def text_settings(context: Context) -> dict[str, Any]:
+    """A transformer from near zero on the user's text."""
     shape = {"layers": 4, "heads": 4, "dim": context.pick(64, 256), "init_scale": 1e-4, "dropout": 0.0}
-    rows = {"length": 64, "batch_size": 32} if context.scale == "quick" else {"length": 128, "batch_size": 64}
-    settings = {
+    return {
         "text": {"corpus": list(context.corpus)},
-        "steps": steps,
+        "steps": context.pick(1500, 20_000),
         "model": shape,
         "optimizer": {"lr": 0.001},
         "seed": context.seed,
-        "save_every": None,
+        "checkpoint_every": None,
+        "length": context.pick(64, 128),
+        "batch_size": context.pick(32, 64),
     }
-    config = build_config({**settings, **rows})
+
+
+def timeline_of_text(context: Context) -> tuple[figures.Effects, dict[str, Any]]:
+    """The transformer probed as it learns, and its config."""
+    source = language.Corpus(context.corpus)
+    config = pretraining.PretrainConfig.of(text_settings(context))
     with tempfile.TemporaryDirectory() as folder, one_thread():
-        run = pretrain(config, Path(folder) / "run")
-        vocabulary = whole_words(run.tokenizer, read_stop_words("english"))
-        topics = fit_topics(source.sample(2500, context.seed), vocabulary, 100, seed=context.seed)
+        run = pretraining.pretrain(config, Path(folder) / "run")
+        vocabulary = language.whole_words(run.tokenizer, language.read_stop_words("english"))
+        topics = language.fit_topics(source.sample(2500, context.seed), vocabulary, 100, seed=context.seed)
         texts = source.sample(context.pick(100, 250), context.seed + 1)
-        chosen = Settings(seed=context.seed)
-        found = timeline(
-            find_checkpoints([str(Path(folder) / "run")]), texts, assign(topics, 0.002), vocabulary, chosen
-        )
-    return found, config.as_dict()
+        checkpoints = language.find_checkpoints([str(Path(folder) / "run")])
+        settings = language.Settings(seed=context.seed)
+        effects = language.timeline(checkpoints, texts, language.assign(topics, 0.002), vocabulary, settings)
+    return effects, config.as_dict()
 
 
-def timeline_(context: Context) -> Outcome:
+def measure(context: Context) -> Found:
     runs = train_many(context, SANDBOX)
-    found = [sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
-    orders = [later(effects, "embedding", "attention") for effects in found]
+    sandbox = [training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
+    config = runs[0].config.as_dict()
+    if not context.corpus:
+        return Found(sandbox, None, config)
+    text, text_config = timeline_of_text(context)
+    return Found(sandbox, text, {"sandbox": config, "text": text_config})
+
+
+def judge(found: Found) -> Outcome:
+    orders = [figures.later(effects, "embedding", "attention") for effects in found.sandbox]
     holds = [order is not None and order["interval"] is not None and order["interval"][0] > 1 for order in orders]
-    figures: list[Figure] = timeline_figures(found[0], "timeline-sandbox")
-    tables: list[TableData] = []
-    for run, effects in zip(runs, found, strict=True):
-        table = moment_table(effects)
-        table.title = f"Sandbox, seed {run.config.seed % 1000}: when topic structure appears"
-        tables.append(table)
+    shown = figures.timeline_figures(found.sandbox[0], "timeline-sandbox")
+    tables = [
+        titled(figures.moment_table(effects), f"Sandbox, seed {seed}: when topic structure appears")
+        for seed, effects in enumerate(found.sandbox)
+    ]
+    sandbox = zip(found.sandbox, orders, strict=True)
     numbers: dict[str, Any] = {
-        "sandbox": [{"moments": moments(effects), "later": order} for effects, order in zip(found, orders, strict=True)]
+        "sandbox": [{"moments": figures.moments(effects), "later": order} for effects, order in sandbox]
     }
-    config, said = runs[0].config.as_dict(), f"sandbox: {sentence(found[0])}"
-    if context.corpus:
-        text, config_of_text = timeline_of_text(context)
-        figures += timeline_figures(text, "timeline-text")
-        tables.append(moment_table(text))
-        tables[-1].title = "On the given text: when topic structure appears"
-        numbers["text"], config = (
-            {"moments": moments(text), "later": later(text, "cosine", "attention")},
-            {"sandbox": config, "text": config_of_text},
-        )
-        said += f". On the given text: {sentence(text)}"
+    measured = f"sandbox: {figures.sentence(found.sandbox[0])}"
+    advice = "; on your own text: topicscope reproduce timeline --corpus FILES"
+    if found.text is not None:
+        shown += figures.timeline_figures(found.text, "timeline-text")
+        tables.append(titled(figures.moment_table(found.text), "On the given text: when topic structure appears"))
+        later = figures.later(found.text, "cosine", "attention")
+        numbers["text"] = {"moments": figures.moments(found.text), "later": later}
+        measured += f". On the given text: {figures.sentence(found.text)}"
+        advice = ""
     return Outcome(
-        "not asked; the two stages suggest that the embedding comes first",
-        "key and query cannot move before value and embedding have",
-        said,
-        "reproduced" if all(holds) else "not reproduced",
-        f"attention is later in {sum(holds)} of {len(holds)} sandbox runs"
-        + ("" if context.corpus else "; on your own text: topicscope reproduce timeline --corpus FILES"),
-        figures,
-        tables,
-        numbers,
-        config,
+        paper="not asked; the two stages suggest that the embedding comes first",
+        theory="key and query cannot move before value and embedding have",
+        measured=measured,
+        verdict=verdict(all(holds)),
+        reason=f"attention is later in {sum(holds)} of {len(holds)} sandbox runs{advice}",
+        figures=shown,
+        tables=tables,
+        numbers=numbers,
+        config=found.config,
     )
 
 
+def titled(table: TableData, title: str) -> TableData:
+    return TableData(title, table.columns, table.rows)
+
+
 EXPERIMENT = Experiment(
-    "timeline",
-    "From near zero, topic structure appears in the embedding first and in the attention later.",
-    "Half-way step: where the difference of same-topic and different-topic means has made half of its way from start to end. In every sandbox run the ratio of "
-    "the half-way steps, attention over embedding, has a 95% interval (bootstrap over topics) above 1. What is seen on a given text is reported, not judged.",
-    timeline_,
-    30,
-    takes_corpus=True,
+    id="timeline",
+    claim="From near zero, topic structure appears in the embedding first and in the attention later.",
+    rule="Half-way step: where the difference of same-topic and different-topic means has made half of its way from "
+    "start to end. In every sandbox run the ratio of the half-way steps, attention over embedding, has a 95% interval "
+    "(bootstrap over topics) above 1. What is seen on a given text is reported, not judged.",
+    measure=measure,
+    judge=judge,
+    seconds=30,
+    takes=("corpus",),
 )

@@ -1,4 +1,4 @@
-"""Texts with known topics: documents of the sandbox written out in words of everyday lists, and a tokenizer that has these words."""
+"""Texts with known topics: documents of the sandbox in words of everyday lists, and a tokenizer with these words."""
 
 from __future__ import annotations
 
