@@ -17,7 +17,7 @@ from topicscope.world import TopicModel
 SMALL = RunConfig.of(
     {
         "topic_model": {"topics": 4, "words_per_topic": 3},
-        "documents": {"topics_per_document": 2},
+        "documents": {"kind": "fixed", "topics_per_document": 2},
         "data": {"documents": 40, "dev_documents": 30},
         "steps": 30,
         "evaluate_every": 10,

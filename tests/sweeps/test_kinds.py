@@ -14,7 +14,7 @@ from topicscope.ground import flat
 from topicscope.sweeps import KINDS, Point, PointResult, SweepKind, build_grid, cost, inputs, kinds, pack, sweep
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "train": BASE,
+    "train": {**BASE, "documents": {"kind": "given", "proportions": [[0.25] * 4]}},
     "pretrain": {"text": {"corpus": ["a.txt"]}, "snapshots": [0, 300], "optimizer": {"warmup": 50}},
     "probe": {"model": "m", "corpus": ["a.txt"]},
 }
