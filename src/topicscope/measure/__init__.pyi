@@ -30,7 +30,6 @@ from .phases import (
     stages as stages,
 )
 from .relations import (
-    BlockMeans as BlockMeans,
     gram_block_means as gram_block_means,
     matrix_block_means as matrix_block_means,
     relation_masks as relation_masks,
