@@ -129,7 +129,7 @@ def test_the_page_of_real_outcomes(tmp_path: Path) -> None:
     panels = sum(len(figure.panels) for name in ids for figure in stored_outcome(out, name).figures)
     with opened(out / "report.html", tmp_path / "browser", panels) as browser:
         links = script(browser, "return [...document.querySelectorAll('nav a')].map(link => link.getAttribute('href'))")
-        assert links == ["#verdicts", *(f"#claim-{name}" for name in ids)]
+        assert links == ["#verdicts", *(f"#section-{name}" for name in ids)]
         assert all(
             script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links
         )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from topicscope.figures.panels import Figure, Heat, Lines, Panel, Points, Series, TableData
-from topicscope.report.page import Section
+from topicscope.figures.panels import Figure, Heat, Judgement, Lines, Panel, Points, Section, Series, TableData
 
 EVIL = """<script>window.hacked=1</script> & "double" 'single' <b>$x$</b> %{y}"""
 TOPICS, WORDS_PER_TOPIC = 4, 3
@@ -134,47 +133,34 @@ def sections() -> list[Section]:
     return [
         Section(
             "figure-2",
-            "The value matrix has blocks of the topics.",
-            "Same-topic mean above different-topic mean in all four.",
-            "blocks in all four panels",
-            "0.1081",
-            "0.1079 ± 0.0003",
-            "reproduced",
-            "All four panels show the blocks.",
-            63.2,
-            "topicscope paper figure-2",
-            {"topics": 10, "optimiser": {"name": "sgd", "lr": 0.01}},
-            shown[:2],
-            [table],
+            command="topicscope paper figure-2",
+            figures=shown[:2],
+            tables=[table],
+            verdict=Judgement(
+                "The value matrix has blocks of the topics.",
+                "Same-topic mean above different-topic mean in all four.",
+                "blocks in all four panels",
+                "0.1081",
+                "0.1079 ± 0.0003",
+                "reproduced",
+                "All four panels show the blocks.",
+                63.2,
+            ),
+            config={"topics": 10, "optimiser": {"name": "sgd", "lr": 0.01}},
         ),
         Section(
             "figure 4",
-            f"Two stages. {EVIL}",
             EVIL,
             EVIL,
-            EVIL,
-            EVIL,
-            "not reproduced",
-            EVIL,
-            1234.5,
-            EVIL,
-            {"note": EVIL},
             shown[2:4],
             [wide],
+            Judgement(f"Two stages. {EVIL}", EVIL, EVIL, EVIL, EVIL, "not reproduced", EVIL, 1234.5),
+            {"note": EVIL},
         ),
         Section(
             "figure 4",
-            "On Wikipedia.",
-            "",
-            "",
-            "",
-            "",
-            "skipped",
-            "No data on this machine.",
-            0.0,
-            "topicscope paper wiki",
-            {},
-            shown[4:],
-            [],
+            command="topicscope paper wiki",
+            figures=shown[4:],
+            verdict=Judgement("On Wikipedia.", "", "", "", "", "skipped", "No data on this machine.", 0.0),
         ),
     ]

@@ -15,9 +15,9 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.report import samples
-from topicscope.figures.panels import Figure, Heat, Lines, Series
+from topicscope.figures.panels import Figure, Heat, Lines, Section, Series
 from topicscope.report.layout import pens
-from topicscope.report.page import Section, anchors, write_page
+from topicscope.report.page import anchors, write_page
 from topicscope.report.specs import panel_spec, shared_keys
 
 TITLE = f"The reproduction {samples.EVIL}"
@@ -132,7 +132,7 @@ def test_contents_lead_to_sections(browser: webdriver.Chrome) -> None:
         browser,
         "return [...document.querySelectorAll('main [id], header [id]')].map(element => element.id).filter(id => !id.includes('js-plotly'))",
     )
-    named = [name for name in ids if name.startswith("claim-")]
+    named = [name for name in ids if name.startswith("section-")]
     assert len(named) == len(set(named))
 
 
@@ -200,7 +200,7 @@ def test_a_heat_map_names_words_topics_and_value(
 ) -> None:
     shown = hover(
         browser,
-        "#claim-figure-2-figure-1 .panel:nth-child(1) .plot",
+        "#section-figure-2-figure-1 .panel:nth-child(1) .plot",
         (column + 0.5) / samples.SIZE,
         (row + 0.5) / samples.SIZE,
     )
@@ -209,7 +209,7 @@ def test_a_heat_map_names_words_topics_and_value(
 
 @needs_browser
 def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None:
-    curve = "#claim-figure-4-figure-1 .panel:nth-child(1) .plot"
+    curve = "#section-figure-4-figure-1 .panel:nth-child(1) .plot"
     x_axis, y_axis = script(
         browser,
         "const full = document.querySelector(arguments[0])._fullLayout; return [full.xaxis.range.slice(), full.yaxis.range.slice()]",
@@ -217,7 +217,7 @@ def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None
     )
     place = (200 - x_axis[0]) / (x_axis[1] - x_axis[0]), 1 - (0 - y_axis[0]) / (y_axis[1] - y_axis[0])
     assert re.fullmatch(r"(key|query), seed \dstep: \d+0\.?\d*e?-?\d*", hover(browser, curve, *place))
-    points = "#claim-figure-4-figure-2 .plot"
+    points = "#section-figure-4-figure-2 .plot"
     y_axis = script(browser, "return document.querySelector(arguments[0])._fullLayout.yaxis.range.slice()", points)
     shown = hover(browser, points, (1 - 0.18 + 0.5) / 3, 1 - (0.12 - y_axis[0]) / (y_axis[1] - y_axis[0]))
     assert shown == "same topicAdam & friends0.12 (0.1 to 0.15)"
@@ -286,10 +286,7 @@ def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> No
     assert [name for name, _, _ in shared_keys(figure(4), pens(figure(4)))] == ["a <b>", "c"]
     assert shared_keys(figure(2), pens(figure(2))) == []  # wide panels have their own
     assert shared_keys(figure(4, odd=True), pens(figure(4, odd=True))) == []  # not the same curves
-    section = Section(
-        "x", "claim", "-", "-", "-", "-", "skipped", "-", 0.0, "command", {}, [figure(4)], [], judged=False
-    )
-    write_page(tmp_path / "page.html", "t", "i", [section])
+    write_page(tmp_path / "page.html", "t", "i", [Section("x", "note", "command", [figure(4)])])
     page = (tmp_path / "page.html").read_text()
     assert page.count('<span class="key"') == 2
     assert "a &lt;b&gt;</li>" in page

@@ -207,32 +207,20 @@ def show(found: list[PretrainRun], out: Path | None) -> None:
 
 def write(out: Path, found: list[Curves], config: dict[str, Any]) -> None:
     """Figure 5 as PNG, SVG and CSV, and the page."""
-    from topicscope.figures import dynamics_figure, loss_figure, stage_table
-    from topicscope.report import Section, draw_figure, write_csv, write_page
+    from topicscope.figures import Section, dynamics_figure, loss_figure, stage_table
+    from topicscope.report import write_report
 
-    figures = [dynamics_figure(found), loss_figure(found)]
-    for figure in figures:
-        draw_figure(figure, out / "figures")
-        write_csv(figure, out / "figures")
     section = Section(
-        "pretrain",
         "Do key and query start later than value?",
-        "-",
-        "-",
-        "-",
-        "-",
-        "skipped",
         "A norm has started when it has made a tenth of its rise from start to plateau (the mean of the run's last tenth); t50: half of it. "
         "Separation: the earlier t50 of key and query over that of value. Rotation: (1 - cos) / 2 between W_V now and ten steps before.",
-        0.0,
         f"topicscope pretrain --config {out / 'config.yaml'}",
-        config,
-        figures,
+        [dynamics_figure(found), loss_figure(found)],
         [stage_table(found)],
-        judged=False,
+        config=config,
     )
-    write_page(
-        out / "report.html",
+    write_report(
+        out,
         "topicscope pretrain",
         f"Masked language modelling, W_K, W_Q and W_V started at scale {config['model']['init_scale']}: norms and rotation, layer by layer.",
         [section],

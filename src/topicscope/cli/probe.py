@@ -205,9 +205,9 @@ def show(found: Probe) -> None:
 
 def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
     """results.json, its numbers as CSV, figures, and the page."""
-    from topicscope.figures import probing
+    from topicscope.figures import Section, probing
     from topicscope.ground import files, old_folders as folders
-    from topicscope.report import Section, draw_figure, write_csv, write_page
+    from topicscope.report import write_report
 
     folders.prepare(out)
     files.write_json(out / ABOUT, about | {"environment": folders.environment()})
@@ -226,11 +226,6 @@ def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
         "heads": probing.head_figures(found.heads),
     }
     figures["topics"] = probing.topic_figures(found.topics)
-    (out / "figures").mkdir(exist_ok=True)
-    for figure in (figure for group in figures.values() for figure in group):
-        draw_figure(figure, out / "figures")
-        write_csv(figure, out / "figures")
-    said = about["command"]
     sections = []
     claims = {
         "ratios": "Are words of a topic nearer, and do they attend each other more?",
@@ -251,30 +246,13 @@ def write(out: Path, found: Probe, about: dict[str, Any]) -> None:
     }
     for name, table in tables.items():
         short = probing.head_table(found.heads) if name == "heads" else table
-        sections.append(
-            Section(
-                name,
-                claims[name],
-                "-",
-                "-",
-                "-",
-                "-",
-                "skipped",
-                notes[name],
-                0.0,
-                said,
-                {},
-                figures.get(name, []),
-                [short],
-                judged=False,
-            )
-        )
+        sections.append(Section(claims[name], notes[name], about["command"], figures.get(name, []), [short]))
     files.write_json(out / "results.json", found.as_dict())
     intro = [
         f"Models: {', '.join(map(probing.short, models))}. Text: {', '.join(corpus)}.",
         *probing.answers(found.rows, found.heads),
     ]
-    write_page(out / "report.html", "topicscope probe", "\n\n".join(intro), sections)
+    write_report(out, "topicscope probe", "\n\n".join(intro), sections)
 
 
 def rebuild(folder: Path) -> None:

@@ -43,34 +43,21 @@ def command(
         rebuild(folder)
         typer.echo(f"written: {folder / 'report.html'}")
         return 0
-    from topicscope.figures import describe_run
-    from topicscope.report import Section, draw_run, write_page
+    from topicscope.figures import run_sections
+    from topicscope.report import draw_run, write_page
+    from topicscope.training import Run, build_config
 
-    run = read_run(folder)
-    for path in draw_run(run, folder):
+    stored = read_run(folder)
+    for path in draw_run(stored, folder):
         typer.echo(f"written: {path}")
-    outcome = describe_run(run)
-    section = Section(
-        "run",
-        "One training run.",
-        "-",
-        outcome.paper,
-        outcome.theory,
-        outcome.measured,
-        outcome.verdict,
-        outcome.reason,
-        0.0,
-        f"topicscope train --config {folder / 'config.yaml'}",
-        outcome.config,
-        outcome.figures,
-        outcome.tables,
-        False,
+    run = Run(
+        build_config(stored.config), stored.results["status"], stored.results, stored.metrics, stored.weights, folder
     )
     write_page(
         folder / "report.html",
         f"topicscope: {folder.name}",
         "A training run: loss, norms, stages, matrices, attention.",
-        [section],
+        run_sections(run),
     )
     typer.echo(f"written: {folder / 'report.html'}")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -123,29 +124,23 @@ def _reproduce(experiments: list[Experiment], context: Context, out: Path, worke
 
 def write_report(out: Path, results: dict[str, Any], outcomes: dict[str, tuple[Outcome, float]]) -> None:
     """Figures as files, and the page."""
-    from topicscope.report import Section, draw_figure, write_csv, write_page
+    from topicscope import report
+    from topicscope.figures import Judgement, Section
 
-    folder = out / "figures"
-    folder.mkdir(exist_ok=True)
     sections = []
     for result in results["results"]:
         outcome = outcomes[result["id"]][0]
-        for figure in outcome.figures:
-            draw_figure(figure, folder)
-            write_csv(figure, folder)
         command = f"topicscope reproduce {result['id']} --scale {results['scale']} --seed {results['seed']} --out {out}"
-        shown = {
-            key: result[key]
-            for key in ("id", "claim", "rule", "paper", "theory", "measured", "verdict", "reason", "seconds")
-        }
-        sections.append(
-            Section(**shown, command=command, config=outcome.config, figures=outcome.figures, tables=outcome.tables)
+        judgement = Judgement(**{field.name: result[field.name] for field in dataclasses.fields(Judgement)})
+        section = Section(
+            result["id"], "", command, outcome.figures, outcome.tables, verdict=judgement, config=outcome.config
         )
+        sections.append(section)
     intro = (
         "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured. "
         f"Scale {results['scale']}, seed {results['seed']}. The rule that decides a verdict is part of the code and stands in its section."
     )
-    write_page(out / "report.html", "topicscope: the paper, re-measured", intro, sections)
+    report.write_report(out, "topicscope: the paper, re-measured", intro, sections)
 
 
 def print_verdicts(results: list[dict[str, Any]]) -> None:

@@ -103,44 +103,22 @@ def timeline_of_models(
 
 def finish(found: Effects, about: dict[str, Any], intro: str, out: Path | None, as_json: bool) -> int:
     """Results, table, figures and page."""
-    from topicscope.figures import flat, moment_table, moments, rows, sentence, timeline_figures
+    from topicscope.figures import Section, flat, moment_table, moments, rows, sentence, timeline_figures
     from topicscope.ground import files, old_folders as folders
-    from topicscope.report import Section, draw_figure, write_csv, write_page
+    from topicscope.report import write_report
 
     results: dict[str, Any] = {"timeline": rows(found), "moments": moments(found), "answer": sentence(found)}
     if out is not None:
-        command, figures, table = (
-            shlex.join(["topicscope", *sys.argv[1:]]),
-            timeline_figures(found),
-            moment_table(found),
-        )
+        command = shlex.join(["topicscope", *sys.argv[1:]])
         folders.prepare(out)
         files.write_json(
             out / "probe.json",
             {"made_by": "topicscope", **about, "command": command, "environment": folders.environment()},
         )
         files.write_csv(out / "timeline.csv", [flat(row) for row in results["timeline"]])
-        for figure in figures:
-            draw_figure(figure, out / "figures")
-            write_csv(figure, out / "figures")
         question = "When does topic structure appear?"
-        section = Section(
-            "timeline",
-            question,
-            "-",
-            "-",
-            "-",
-            "-",
-            "skipped",
-            NOTE,
-            0.0,
-            command,
-            about,
-            figures,
-            [table],
-            judged=False,
-        )
-        write_page(out / "report.html", "topicscope: a timeline", f"{intro}\n\n{results['answer']}", [section])
+        section = Section(question, NOTE, command, timeline_figures(found), [moment_table(found)], config=about)
+        write_report(out, "topicscope: a timeline", f"{intro}\n\n{results['answer']}", [section])
         files.write_json(out / "results.json", results)
     if as_json:
         print(json.dumps(results, allow_nan=False))

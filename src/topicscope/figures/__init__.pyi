@@ -1,3 +1,4 @@
+from .builders import sections as sections
 from .dynamics import (
     Curves as Curves,
     curves_of as curves_of,
@@ -18,10 +19,12 @@ from .maps import (
 from .panels import (
     Figure as Figure,
     Heat as Heat,
+    Judgement as Judgement,
     Lines as Lines,
     Map as Map,
     Panel as Panel,
     Points as Points,
+    Section as Section,
     Series as Series,
     TableData as TableData,
     Verdict as Verdict,
@@ -44,4 +47,4 @@ from .timelines import (
     sentence as sentence,
     timeline_figures as timeline_figures,
 )
-from .train_run import describe_run as describe_run
+from .train_run import run_sections as run_sections

@@ -1,16 +1,19 @@
-"""Figures as data: what a panel, a figure and a table are. Drawing is the report's business."""
+"""What a report is made of, as data: panels, figures, tables, judgements and sections. `topicscope.report` draws them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Verdict = Literal["reproduced", "not reproduced", "skipped"]
 
 
 @dataclass
 class Heat:
-    """A matrix as a heat map. With `topics` and `words_per_topic` its axes are words in the order of their topics, [MASK] first."""
+    """A matrix as a heat map.
+
+    With `topics` and `words_per_topic` its axes are words in the order of their topics, [MASK] first.
+    """
 
     title: str
     z: list[list[float]]
@@ -70,7 +73,10 @@ class Points:
 
 @dataclass
 class Map:
-    """A measure over two axes with named steps, the first row at the bottom. With `names` (and their colours) the cells are words: z counts into them."""
+    """A measure over two axes with named steps, the first row at the bottom.
+
+    With `names` (each with its colour) the cells are words, and z holds their places in `names`.
+    """
 
     title: str
     z: list[list[float | None]]  # None: nothing to show
@@ -106,3 +112,30 @@ class TableData:
     title: str
     columns: list[str]
     rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim of the paper and what came of it. `rule` decides the verdict; `reason` says why it came out so."""
+
+    claim: str
+    rule: str
+    paper: str
+    theory: str
+    measured: str
+    verdict: Verdict
+    reason: str
+    seconds: float  # that the measurement took
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a report. All text is plain text. `command` makes it again, with the settings in `config`."""
+
+    title: str
+    note: str = ""
+    command: str = ""
+    figures: list[Figure] = field(default_factory=list)
+    tables: list[TableData] = field(default_factory=list)
+    verdict: Judgement | None = None
+    config: dict[str, Any] = field(default_factory=dict)

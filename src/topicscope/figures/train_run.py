@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from topicscope.figures.panels import Figure, Heat, Lines, Series, TableData
-from topicscope.ground import StoredRun
+from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
 from topicscope.measure import stage_bands
-from topicscope.paper import Outcome
-from topicscope.training import RunData, build_config, word_scores
+from topicscope.training import Run, RunData, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40
 """Documents whose attention is drawn, and how many of their positions."""
 
 
-def describe_run(run: StoredRun) -> Outcome:
+def run_sections(run: Run) -> list[Section]:
     figures = [
         Figure(
             "run-curves",
@@ -45,27 +43,26 @@ def describe_run(run: StoredRun) -> Outcome:
                 maps,
             )
         )
-    results = run.results
     rows = [
         [key, f"{value:.6g}" if isinstance(value, float) else str(value)]
-        for key, value in results.items()
+        for key, value in run.results.items()
         if not isinstance(value, dict)
     ]
-    measured = f"dev loss {results.get('dev_loss', float('nan')):.5g}"
-    return Outcome(
-        "-",
-        "-",
-        measured,
-        "skipped",
-        f"no claim: a run of its own, status {results['status']}",
-        figures,
-        [TableData("Results", ["figure", "value"], rows)],
-        {},
-        run.config,
-    )
+    command = f"topicscope train --config {run.folder / 'config.yaml'}" if run.folder is not None else ""
+    table = TableData("Results", ["figure", "value"], rows)
+    return [
+        Section(
+            "One training run",
+            f"Status: {run.results['status']}.",
+            command,
+            figures,
+            [table],
+            config=run.config.as_dict(),
+        )
+    ]
 
 
-def thinned(run: StoredRun, name: str) -> tuple[list[float], list[float]]:
+def thinned(run: Run, name: str) -> tuple[list[float], list[float]]:
     """At most some 500 points, and only where the figure is there."""
     values, steps = run.metrics[name], run.metrics["step"]
     there = np.flatnonzero(np.isfinite(values))
@@ -73,13 +70,13 @@ def thinned(run: StoredRun, name: str) -> tuple[list[float], list[float]]:
     return steps[there].tolist(), values[there].tolist()
 
 
-def loss_panel(run: StoredRun) -> Lines:
+def loss_panel(run: Run) -> Lines:
     series = [Series("training", *thinned(run, "loss")), Series("dev", *thinned(run, "dev_loss"), markers=True)]
     levels = [(floor["loss"], name.replace("_", " ")) for name, floor in run.results.get("floors", {}).items()]
     return Lines("loss", series, "step", "loss", levels=levels)
 
 
-def norm_panel(run: StoredRun) -> Lines:
+def norm_panel(run: Run) -> Lines:
     parts = [
         name.removeprefix("norm_") for name in run.metrics if name.startswith("norm_") and not name.endswith("_bias")
     ]
@@ -91,11 +88,10 @@ def norm_panel(run: StoredRun) -> Lines:
     )
 
 
-def matrix_panels(run: StoredRun) -> list[Any]:
-    model, weights = run.config["topic_model"], run.weights
-    sizes = {"topics": model["topics"], "words_per_topic": model["words_per_topic"]}
+def matrix_panels(run: Run) -> list[Any]:
+    model, weights = run.config.topic_model, run.weights
     matrices: dict[str, np.ndarray] = {}
-    one_hot = run.config["model"]["embedding"] == "one-hot"
+    one_hot = run.config.model.embedding == "one-hot"
     if not one_hot:
         matrices["W_E'W_E"] = weights["embedding"].T @ weights["embedding"]
     elif "value" in weights:
@@ -103,17 +99,22 @@ def matrix_panels(run: StoredRun) -> list[Any]:
     if "key" in weights and "query" in weights:
         matrices["attention scores (query word in rows)"] = word_scores(run.weights)
     return [
-        Heat(name, np.round(matrix.astype(float), 5).tolist(), **sizes)
+        Heat(
+            name,
+            np.round(matrix.astype(float), 5).tolist(),
+            topics=model.topics,
+            words_per_topic=model.words_per_topic,
+        )
         for name, matrix in matrices.items()
         if len(matrix) <= 401
     ]
 
 
-def attention_maps(run: StoredRun) -> list[Any]:
+def attention_maps(run: Run) -> list[Any]:
     """Unmasked dev documents, positions ordered by word so that topics stand together."""
     if "key" not in run.weights or "query" not in run.weights:
         return []
-    words = RunData(build_config(run.config)).dev.words
+    words = RunData(run.config).dev.words
     if words is None:
         return []
     table, maps = word_scores(run.weights), []

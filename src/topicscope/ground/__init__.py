@@ -30,6 +30,7 @@ from topicscope.ground.folders import Kind, check_folder, open_folder, read_abou
 from topicscope.ground.metrics import METRICS, metric_lines, read_metrics, truncate_metrics
 from topicscope.ground.old_folders import ENSEMBLE, MEMBERS, StoredRun, read_run
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
+from topicscope.ground.results import Result
 from topicscope.ground.settings import apply_settings, assign, flat, gather, load_settings, log_steps, number
 from topicscope.ground.streams import Stream, generator, torch_seed
 from topicscope.ground.threads import one_thread, repeatable, worker_pool
@@ -52,6 +53,7 @@ __all__ = [
     "Name",
     "Output",
     "Progress",
+    "Result",
     "StoredRun",
     "Stream",
     "append_lines",

@@ -57,6 +57,12 @@ LARGE: Any = STYLE | {
 def draw_figure(figure: Figure, folder: Path) -> list[Path]:
     """Write NAME.png and NAME.svg into the folder; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context(LARGE):
+        return save(canvas(figure), folder, figure.name)
+
+
+def canvas(figure: Figure) -> Canvas:
+    """The figure as matplotlib has it, with one axes object per panel, in the order of the panels."""
     columns = max(1, min(figure.columns, len(figure.panels)))
     rows = max(1, math.ceil(len(figure.panels) / columns))
     shared = _shared_legend(figure)
@@ -74,16 +80,16 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
         width = (
             PANEL_WIDTH * columns if columns > 1 else max(1.4 * PANEL_WIDTH, CATEGORY_WIDTH * most_categories(figure))
         )
-        canvas = Canvas(figsize=(width, sum(heights) + LINE * (title.count("\n") + 2 + below)))
-        canvas.suptitle(title, fontsize=13)
-        grid = canvas.subplots(rows, columns, squeeze=False, height_ratios=heights)
+        drawn = Canvas(figsize=(width, sum(heights) + LINE * (title.count("\n") + 2 + below)))
+        drawn.suptitle(title, fontsize=13)
+        grid = drawn.subplots(rows, columns, squeeze=False, height_ratios=heights)
         pens_of = pens(figure)
         for axes, panel in zip(grid.flat, figure.panels, strict=False):
             _draw_panel(axes, panel, pens_of, legend=not shared)
         if shared:
             first: Any = figure.panels[0]
             labels = _legend_labels(first)
-            canvas.legend(
+            drawn.legend(
                 _handles(first, pens_of),
                 labels,
                 ncols=_shared_columns(labels, columns),
@@ -91,12 +97,12 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
                 columnspacing=1,
             )
         if handles := map_handles(figure):
-            canvas.legend(
+            drawn.legend(
                 handles=handles, ncols=min(len(handles), 2 * columns), loc="outside lower center", columnspacing=1
             )
         for axes in grid.flat[len(figure.panels) :]:
             axes.set_axis_off()
-        return save(canvas, folder, figure.name)
+        return drawn
 
 
 def most_categories(figure: Figure) -> int:

@@ -1,6 +1,6 @@
-"""The reproduction's report: one HTML file with every verdict, figure and table, which opens from disk and needs no network.
+"""A report: one HTML file with all sections, which opens from disk and needs no network, and the figures as files.
 
-write_page(Path("report.html"), "How do transformers learn topic structure?", "What was run, and where.", [Section(...), ...])
+write_report(Path("runs/demo"), "A run", "What was run, and where.", [Section("Loss", figures=[...]), ...])
 """
 
 from __future__ import annotations
@@ -8,56 +8,43 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from topicscope.figures import Figure, TableData, Verdict
+from topicscope.figures import Section, TableData, Verdict
 from topicscope.ground import write
+from topicscope.report.figures import draw_figure, write_csv
 from topicscope.report.layout import pens
 from topicscope.report.specs import panel_spec, shared_keys
 
 
-@dataclass(frozen=True)
-class Section:
-    """One claim of the paper: what was compared, what came out, and how to run it again. All text is plain text."""
-
-    id: str
-    claim: str
-    rule: str
-    paper: str
-    theory: str
-    measured: str
-    verdict: Verdict
-    reason: str
-    seconds: float
-    command: str
-    config: dict[str, Any] = field(default_factory=dict)
-    figures: list[Figure] = field(default_factory=list)
-    tables: list[TableData] = field(default_factory=list)
-    judged: bool = True  # False: measured, with no claim to compare with
+def write_report(folder: Path, title: str, intro: str, sections: list[Section]) -> None:
+    """Write report.html and, under figures/, every figure of the sections as PNG, SVG and CSV."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for figure in (figure for section in sections for figure in section.figures):
+        draw_figure(figure, folder / "figures")
+        write_csv(figure, folder / "figures")
+    write_page(folder / "report.html", title, intro, sections)
 
 
 def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> None:
     """Write the page, whole or not at all. Blank lines in `intro` part its paragraphs."""
-    counts = Counter(section.verdict for section in sections)
+    placed = list(zip(anchors([section.title for section in sections]), sections, strict=True))
+    judged = [(anchor, section) for anchor, section in placed if section.verdict is not None]
+    counts = Counter(section.verdict.verdict for section in sections if section.verdict is not None)
     page = (
         environment()
         .get_template("page.html.jinja")
         .render(
             title=title,
             paragraphs=[paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()],
-            sections=list(zip(anchors([section.id for section in sections]), sections, strict=True)),
-            summary=", ".join(
-                f"{counts[verdict]} {verdict}"
-                for verdict in ("reproduced", "not reproduced", "skipped")
-                if counts[verdict]
-            ),
-            judged=any(section.judged for section in sections),
+            sections=placed,
+            judged=judged,
+            summary=", ".join(f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]),
             plotly=Markup(get_plotlyjs()),
         )
     )
@@ -82,7 +69,7 @@ def anchors(names: list[str]) -> list[str]:
     """The names as HTML ids that can stand in a link, each once."""
     taken: list[str] = []
     for name in names:
-        plain = "claim-" + (re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "x")
+        plain = "section-" + (re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "x")
         anchor, number = plain, 1
         while anchor in taken:
             number += 1

@@ -1,0 +1,33 @@
+"""Which function makes the sections of which kind of result.
+
+sections(read("runs/demo"))     # the same call for a run, a probe, a sweep, ...
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Protocol
+
+from topicscope.figures.panels import Section
+from topicscope.ground import InputError
+
+BUILDERS = {
+    "train": "train_run.run_sections",
+}
+"""By kind: module and function of this room. The function takes the result and returns its sections."""
+
+
+class Shown(Protocol):
+    """A result that says of which kind it is."""
+
+    @property
+    def kind(self) -> str: ...
+
+
+def sections(result: Shown) -> list[Section]:
+    """The parts of a result's report: figures, tables and what they show."""
+    if result.kind not in BUILDERS:
+        raise InputError(f"no figures for results of kind {result.kind!r}; expected one of: {', '.join(BUILDERS)}")
+    module, function = BUILDERS[result.kind].split(".")
+    built: list[Section] = getattr(importlib.import_module(f"topicscope.figures.{module}"), function)(result)
+    return built
