@@ -6,7 +6,7 @@ probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz", thresholds=0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, fields
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -113,7 +113,7 @@ class ProbeConfig(TextConfig, Measurement):
 
 @section
 class TimelineConfig(TextConfig, ModelPass):
-    """As the options of `topicscope timeline`. A run of `topicscope train` has its own text: no corpus is given then."""
+    """As the options of `topicscope timeline`. Snapshots of `topicscope train` have their own text, and take no corpus."""
 
     FILES: ClassVar[tuple[str, ...]] = ("snapshots", "corpus", "topics_from", "stop_words")
 
@@ -137,6 +137,12 @@ class WordsConfig(Config):
     groups: tuple[tuple[str, ...], ...]
     embedding: Embedding = "matrix"
     seed: NonNegativeInt = 0
+
+
+def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:
+    """The fit of topics inside a probe or a timeline, as a command of its own would do it."""
+    shared: dict[str, Any] = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
+    return TopicsConfig(config.corpus, tokenizer, **shared)
 
 
 def probe_point(settings: Mapping[str, Any]) -> ProbeConfig:

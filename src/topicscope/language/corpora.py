@@ -25,7 +25,7 @@ HASHED = 2**30
 
 @dataclass
 class Corpus:
-    """Texts of `sources`: paths, globs, folders, or 'hf:NAME[/CONFIG][:SPLIT]'. Iterating reads them and fills `counts`.
+    """Texts of `sources`: paths, globs, folders, or 'hf:NAME[/CONFIG][:SPLIT]'. Reading them fills `counts`.
 
     `split` says what a document of a plain text file is: a line, a paragraph (blank lines between them), or the file.
     'auto' finds WikiText's articles by their headings, else takes paragraphs where there are blank lines and lines

@@ -58,9 +58,9 @@ class Effect:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read back what `as_dict` wrote, exactly."""
-        values = {name: ends(data.get(name)) if name.endswith("interval") else data.get(name) for name in FIELDS}
+        values = with_intervals({name: data.get(name) for name in FIELDS})
         if values["matched"] is not None:
-            values["matched"] = Matched(**values["matched"] | {"interval": ends(values["matched"]["interval"])})
+            values["matched"] = Matched(**with_intervals(values["matched"]))
         return cls(**values)
 
     def columns(self, *, controls: bool = True) -> dict[str, float | None]:
@@ -77,6 +77,11 @@ MATCHED_FIELDS = [part.name for part in fields(Matched)]
 def ends(data: Any) -> Interval | None:
     """An interval as JSON has it, a list of two numbers."""
     return None if data is None else (data[0], data[1])
+
+
+def with_intervals(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A record as JSON has it, with its intervals as pairs."""
+    return {name: ends(value) if name.endswith("interval") else value for name, value in data.items()}
 
 
 def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -173,9 +178,7 @@ def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | Non
     return effect(float(same), float(different), sums.means(times, matched=True))
 
 
-def topic_resamples(
-    sums: PairSums, resamples: int, seed: int
-) -> tuple[Float[np.ndarray, "R K"], np.random.Generator]:
+def topic_resamples(sums: PairSums, resamples: int, seed: int) -> tuple[Float[np.ndarray, "R K"], np.random.Generator]:
     """How often each resample draws each topic; and the generator, which may draw more."""
     topics, rng = len(sums.same), generator(seed, Stream.BOOTSTRAP_TOPICS)
     return rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float), rng
