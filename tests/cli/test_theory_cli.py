@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.test_cli import topicscope
+from tests.command import topicscope
 
 PAPER = ["--topics", "100", "--words-per-topic", "300", "--topics-per-document", "20", "--convention", "paper"]
 

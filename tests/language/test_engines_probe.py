@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from tests.cli.test_cli import topicscope
+from tests.command import topicscope
 from tests.language import tiny
 from tests.language.test_attention import assignment
 from tests.language.test_models import folder

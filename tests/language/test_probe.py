@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.browser import complaints, needs_browser, opened, script
-from tests.cli.test_cli import topicscope
+from tests.command import topicscope
 from tests.language import tiny
 from tests.language.test_attention import assignment
 from tests.language.test_models import folder

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import transformers
 
-from tests.cli.test_cli import topicscope
+from tests.command import topicscope
 from tests.language import tiny
 from tests.language.test_attention import assignment
 from topicscope.figures.timelines import later, moments, sentence

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.browser import complaints, needs_browser, opened, script
-from tests.cli.test_cli import topicscope
+from tests.command import topicscope
 from topicscope import InputError, Run, build_config
 from topicscope.ground import old_folders as folders
 from topicscope.paper.block_figures import four_panels

@@ -17,7 +17,7 @@ import pytest
 import torch
 import transformers
 
-from tests.cli.test_cli import topicscope
+from tests.command import topicscope
 from tests.pretraining import small
 from topicscope import build_config, train
 from topicscope.ground import old_folders as folders

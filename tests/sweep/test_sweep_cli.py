@@ -21,7 +21,7 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, needs_browser, opened, script
-from tests.cli.test_cli import topicscope
+from tests.command import topicscope
 from tests.sweep.common import BASE, LONG, files
 from topicscope.sweeps import build_grid, sweep
 from topicscope.sweeps.cost import estimate

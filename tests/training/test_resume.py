@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from topicscope import InputError, build_config, read_run, seeds, train
+from topicscope import InputError, build_config, read, seeds, train
 from topicscope.training import checkpoint
 from topicscope.training.ensemble import Ensemble
 
@@ -120,7 +120,7 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
     before = (tmp_path / "environment.json").read_bytes()
     again = train(config, tmp_path, resume=True)
     assert (tmp_path / "environment.json").read_bytes() == before
-    assert again.results == read_run(tmp_path).results
+    assert again.results == read(tmp_path).results
     with pytest.raises(InputError, match="another config"):
         train(dataclasses.replace(config, seed=9), tmp_path, resume=True)
 

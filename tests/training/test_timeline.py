@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.cli.test_cli import topicscope
+from tests.command import topicscope
 from topicscope import build_config, train
 from topicscope.ground.errors import InputError
 from topicscope.model import ModelConfig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import importlib
 from pathlib import Path
 from typing import Annotated
 
@@ -10,74 +10,43 @@ import typer
 
 
 def command(
-    folder: Annotated[
-        Path,
-        typer.Argument(help="A folder that 'topicscope train', 'reproduce', 'probe', 'pretrain' or 'sweep' wrote."),
-    ],
+    folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.")],
 ) -> int:
-    """Draw a finished run (figure.png, figure.svg and a page), or rebuild the page of a reproduction from its outcomes.
+    """Draw what a folder holds: figures as PNG, SVG and CSV, and a page.
 
     Example: [bold]topicscope report runs/demo[/bold]
     """
-    from topicscope.ground import read_run
+    from topicscope.ground import read_about
 
-    if (folder / "probe.json").is_file():
-        from topicscope.cli.probe import rebuild as rebuild_probe
+    if read_about(folder) is None:
+        return rebuild(folder)
+    from topicscope.reading import read
+    from topicscope.report import draw_figure, write_report
 
-        rebuild_probe(folder)
-        typer.echo(f"written: {folder / 'report.html'}")
-        return 0
-    if (folder / "tokenizer").is_dir() or (folder / "run-000" / "tokenizer").is_dir():
-        from topicscope.cli.pretrain import rebuild as rebuild_pretrain
-
-        rebuild_pretrain(folder)
-        typer.echo(f"written: {folder / 'report.html'}")
-        return 0
-    if (folder / "sweep.json").is_file():
-        from topicscope.cli.sweep import rebuild as rebuild_sweep
-
-        rebuild_sweep(folder)
-        typer.echo(f"written: {folder / 'report.html'}")
-        return 0
-    if (folder / "outcomes").is_dir():
-        rebuild(folder)
-        typer.echo(f"written: {folder / 'report.html'}")
-        return 0
-    from topicscope.figures import run_sections
-    from topicscope.report import draw_run, write_page
-    from topicscope.training import Run, build_config
-
-    stored = read_run(folder)
-    for path in draw_run(stored, folder):
-        typer.echo(f"written: {path}")
-    run = Run(
-        build_config(stored.config), stored.results["status"], stored.results, stored.metrics, stored.weights, folder
-    )
-    write_page(
-        folder / "report.html",
-        f"topicscope: {folder.name}",
-        "A training run: loss, norms, stages, matrices, attention.",
-        run_sections(run),
-    )
+    result = read(folder)
+    sections = result.sections()
+    main = next((figure for section in sections for figure in section.figures if figure.name == "figure"), None)
+    if main is not None:
+        for path in draw_figure(main, folder):
+            typer.echo(f"written: {path}")
+    write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
     typer.echo(f"written: {folder / 'report.html'}")
     return 0
 
 
-def rebuild(folder: Path) -> None:
-    from topicscope.cli.reproduce import write_report
+def rebuild(folder: Path) -> int:
+    """Folders that do not follow the protocol yet."""
     from topicscope.ground import InputError
-    from topicscope.paper import EXPERIMENTS, Context, load
 
-    try:
-        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-        assert {"scale", "seed"} <= set(results)
-        assert isinstance(results["results"], list)
-    except (OSError, ValueError, AssertionError, KeyError, TypeError):
-        raise InputError(
-            f"{folder} holds no finished reproduction (results.json); run 'topicscope reproduce --out {folder}' to finish it"
-        ) from None
-    context = Context(results["scale"], results["seed"])
-    stored = {name: load(folder, name, context, inputs=False) for name in EXPERIMENTS}
-    outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}
-    results["results"] = [result for result in results["results"] if result["id"] in outcomes]
-    write_report(folder, results, outcomes)
+    for sign, module in (
+        ("probe.json", "probe"),
+        ("tokenizer", "pretrain"),
+        ("run-000/tokenizer", "pretrain"),
+        ("sweep.json", "sweep"),
+        ("outcomes", "reproduce"),
+    ):
+        if (folder / sign).exists():
+            importlib.import_module(f"topicscope.cli.{module}").rebuild(folder)
+            typer.echo(f"written: {folder / 'report.html'}")
+            return 0
+    raise InputError(f"{folder} is not a folder that topicscope wrote")

@@ -187,3 +187,22 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print only JSON 
         table.add_row(e.id, e.claim, str(e.seconds))
     consoles.results().print(table)
     return 0
+
+
+def rebuild(folder: Path) -> None:
+    from topicscope.ground import InputError
+    from topicscope.paper import EXPERIMENTS, Context, load
+
+    try:
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        assert {"scale", "seed"} <= set(results)
+        assert isinstance(results["results"], list)
+    except (OSError, ValueError, AssertionError, KeyError, TypeError):
+        raise InputError(
+            f"{folder} holds no finished reproduction (results.json); run 'topicscope reproduce --out {folder}' to finish it"
+        ) from None
+    context = Context(results["scale"], results["seed"])
+    stored = {name: load(folder, name, context, inputs=False) for name in EXPERIMENTS}
+    outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}
+    results["results"] = [result for result in results["results"] if result["id"] in outcomes]
+    write_report(folder, results, outcomes)

@@ -1,61 +1,61 @@
-"""`topicscope show`: run folders side by side."""
+"""`topicscope show`: what folders hold, side by side."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from topicscope.cli import consoles
-from topicscope.cli.train import lookup, rows_to_print, text
+from topicscope.cli.options import AsJson
 
 
 def command(
-    folders: Annotated[list[Path], typer.Argument(help="Run folders that 'topicscope train --out' wrote.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
+    folders: Annotated[list[Path], typer.Argument(help="Folders that any topicscope command wrote.")],
+    as_json: AsJson = False,
 ) -> int:
-    """Read finished runs and compare them: results side by side, and the settings in which they differ.
+    """Show finished folders of any kind; runs are compared: results side by side, and the settings that differ.
 
     Example: [bold]topicscope show runs/blocks runs/joint[/bold]
     """
-    from topicscope.ground import ENSEMBLE, MEMBERS, read_run
+    from topicscope.ground import flat, load_settings
+    from topicscope.ground.folders import CONFIG, read_results
+    from topicscope.reading import read
 
-    members = [
-        member
-        for folder in folders
-        for member in (sorted(folder.glob(MEMBERS)) if (folder / ENSEMBLE).exists() else [folder])
-    ]
-    runs = [read_run(folder) for folder in members]
+    results = [one for folder in folders for one in members(read(folder), folder)]
     if as_json:
-        print(
-            json.dumps(
-                [{"folder": str(run.folder), "config": run.config, "results": run.results} for run in runs],
-                allow_nan=False,
-            )
-        )
+        entries = []
+        for folder, result in results:
+            config = load_settings(folder / CONFIG) if (folder / CONFIG).is_file() else None
+            entry = {"folder": str(folder), "kind": result.kind, "config": config, "results": read_results(folder)}
+            entries.append(entry)
+        print(json.dumps(entries, allow_nan=False))
         return 0
-    table = Table()
-    table.add_column("")
-    for run in runs:
-        table.add_column(str(run.folder), justify="right")
-    flat = [flatten(run.config) for run in runs]
-    for key in dict.fromkeys(key for config in flat for key in config):
-        values = [config.get(key) for config in flat]
-        if len(runs) > 1 and any(value != values[0] for value in values):
-            table.add_row(key, *map(text, values), style="cyan")
-    for label, path in rows_to_print([SimpleNamespace(results=run.results) for run in runs]):
-        table.add_row(label, *(text(lookup(run.results, path)) for run in runs))
-    consoles.results().print(table)
+    runs = [(folder, result) for folder, result in results if hasattr(result, "facts")]
+    if runs:
+        settings = [flat(result.config.as_dict()) for _, result in runs]
+        differing = [key for key in dict.fromkeys(key for one in settings for key in one) if differs(key, settings)]
+        facts = [
+            {key: one.get(key) for key in differing} | result.facts()
+            for one, (_, result) in zip(settings, runs, strict=True)
+        ]
+        consoles.print_side_by_side("", [str(folder) for folder, _ in runs], facts, marked=len(differing))
+    for folder, result in results:
+        if len(results) > 1:
+            consoles.print_lines([f"{folder} ({result.kind}):"])
+        if not hasattr(result, "facts"):
+            for table in [table for section in result.sections() for table in section.tables][:1]:
+                consoles.print_table(table)
+        consoles.print_lines(result.summary())
     return 0
 
 
-def flatten(config: dict[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested settings as dotted keys, as --set takes them."""
-    result: dict[str, object] = {}
-    for key, value in config.items():
-        result |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return result
+def members(result: Any, folder: Path) -> list[tuple[Path, Any]]:
+    """The runs of an ensemble one by one; anything else as it is."""
+    return [(run.folder, run) for run in result] if isinstance(result, list) else [(folder, result)]
+
+
+def differs(key: str, settings: list[dict[str, Any]]) -> bool:
+    return any(one.get(key) != settings[0].get(key) for one in settings)

@@ -31,7 +31,7 @@ from topicscope.ground.metrics import METRICS, metric_lines, read_metrics, trunc
 from topicscope.ground.old_folders import ENSEMBLE, MEMBERS, StoredRun, read_run
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
 from topicscope.ground.results import Result, arrow_table, read_finished
-from topicscope.ground.settings import apply_settings, assign, flat, gather, load_settings, log_steps, number
+from topicscope.ground.settings import apply_settings, assign, flat, gather, load_settings, log_steps, merged, number
 from topicscope.ground.streams import Stream, generator, torch_seed
 from topicscope.ground.threads import one_thread, repeatable, worker_pool
 
@@ -73,6 +73,7 @@ __all__ = [
     "in_order",
     "load_settings",
     "log_steps",
+    "merged",
     "metric_lines",
     "nearest",
     "number",

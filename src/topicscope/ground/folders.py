@@ -37,7 +37,13 @@ ABOUT, CONFIG, ENVIRONMENT, RESULTS, PAGE = (
     "report.html",
 )
 LOCK = ".lock"
-COMMON = (ABOUT, CONFIG, ENVIRONMENT, RESULTS, PAGE, "figures", "figure.png", "figure.svg")
+UNIMPORTANT = (LOCK, f"{ABOUT}.tmp")
+"""What does not make a folder hold something."""
+
+MEMBERS = "run-[0-9][0-9][0-9]*"
+"""Folders of an ensemble's runs."""
+
+COMMON = (RESULTS, ENVIRONMENT, PAGE, "figures", "figure.png", "figure.svg", CONFIG, ABOUT)
 """What any kind of folder may hold."""
 
 PACKAGES = (
@@ -60,11 +66,6 @@ class Kind:
     name: str
     format: int
     adds: tuple[str, ...] = ()
-    article: str = "a"
-
-    @property
-    def title(self) -> str:
-        return f"{self.article} {self.name}"
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Folder:
 
     @property
     def finished(self) -> bool:
-        return self.about.status != "running"
+        return self.about.status not in ("starting", "running")
 
     def file(self, name: str) -> Path:
         return self.path / name
@@ -108,7 +109,7 @@ class Folder:
 def check_folder(
     path: str | os.PathLike[str], kind: Kind, *, resume: bool = False, force: bool = False
 ) -> About | None:
-    """Raise InputError unless the folder may be opened so. Returns what is there; None where nothing is.
+    """Raise InputError unless the folder may be opened so. Returns what is there; None where nothing was done yet.
 
     New and empty folders always may. A folder of the same kind may with `resume` (go on with what is there) or `force`
     (replace it). Anything else is left alone.
@@ -118,7 +119,7 @@ def check_folder(
         raise InputError("resume and force are both given: go on with what is there, or replace it?")
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file; give a folder that is new or empty")
-    if not path.is_dir() or not any(entry.name != LOCK for entry in path.iterdir()):
+    if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
         return None
     about = read_about(path)
     if about is None:
@@ -126,16 +127,18 @@ def check_folder(
             f"{path} is not empty and holds something else (no {ABOUT}); choose a folder that is new or empty"
         )
     if about.kind != kind.name:
-        raise InputError(f"{path} holds a {about.kind}, not {kind.title}; choose another folder")
-    if force:
-        return about
-    if not resume:
+        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder; choose another one")
+    if about.status == "starting":  # killed before any work was done
+        return None
+    if not resume and not force:
         raise InputError(
-            f"{path} is not empty: it holds {kind.title}; resume it (--resume), replace it (--force), or choose another folder"
+            f"{path} is not empty: it holds a {kind.name} folder; resume it (--resume), replace it (--force), "
+            "or choose another folder"
         )
-    if about.format != kind.format:
+    if resume and about.format != kind.format:
         raise InputError(
-            f"{path} holds {kind.title} of format {about.format}, this topicscope writes {kind.format}; choose another folder"
+            f"{path} holds a {kind.name} folder of format {about.format}, this topicscope writes {kind.format}; "
+            "choose another folder"
         )
     return about
 
@@ -152,31 +155,50 @@ def open_folder(
 ) -> Iterator[Folder]:
     """Open and lock a folder; `force` removes first what topicscope wrote there, and nothing else.
 
-    A folder in which nothing was done when an error ends the block is as it was before: nothing stands in the way of
-    a better try.
+    If an error ends the block before any work was done, the folder is as it was: nothing hinders a better try.
     """
     path = Path(path)
     check_folder(path, kind, resume=resume, force=force)
     created = _make(path)
     with lock(path):
-        there = check_folder(path, kind, resume=resume, force=force)  # again: another process may have come first
-        if there is not None and force:
-            remove_own(path, kind)
-            there = None
-        if there is not None and config is not None:
-            _check_config(path, config)
-        about = there or About(kind.name, kind.format, _version("topicscope") or "", command(), runs=runs)
-        folder = Folder(path, about, there is None)
-        if folder.fresh:
-            folder.mark("running")
-            if config is not None:
-                write_yaml(path / CONFIG, dict(config))
+        folder = join_folder(path, kind, config, resume=resume, force=force, runs=runs)
         try:
             yield folder
         except BaseException:
-            if folder.fresh and {entry.name for entry in path.iterdir()} <= {ABOUT, CONFIG, ENVIRONMENT, LOCK}:
-                _forget(path, created)
+            if folder.fresh and _untouched(path):
+                _forget(path)
             raise
+        finally:
+            if created and not any(entry.name != LOCK for entry in path.iterdir()):
+                (path / LOCK).unlink(missing_ok=True)
+                path.rmdir()
+
+
+def join_folder(
+    path: Path,
+    kind: Kind,
+    config: Mapping[str, Any] | None = None,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    runs: int | None = None,
+) -> Folder:
+    """The same for a folder that this process has locked, or that lies in one: a member of an ensemble."""
+    there = check_folder(path, kind, resume=resume, force=force)
+    if there is not None and force:
+        remove_own(path, kind)
+        there = None
+    if there is not None and config is not None:
+        _check_config(path, config)
+    about = there or About(kind.name, kind.format, _version("topicscope") or "", command(), "starting", runs)
+    folder = Folder(path, about, there is None)
+    if folder.fresh:
+        _make(path)
+        folder.mark("starting")
+        if config is not None:
+            write_yaml(path / CONFIG, dict(config))
+        folder.mark("running")
+    return folder
 
 
 def read_about(path: str | os.PathLike[str]) -> About | None:
@@ -197,11 +219,13 @@ def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
     if about is None:
         raise InputError(f"{path} is not a folder that topicscope wrote (no {ABOUT})")
     if about.kind != kind.name:
-        raise InputError(f"{path} holds a {about.kind}, not {kind.title}")
+        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder")
     if about.format != kind.format:
-        raise InputError(f"{path} holds {kind.title} of format {about.format}; this topicscope reads {kind.format}")
-    if about.status == "running":
-        raise InputError(f"the {about.kind} in {path} is not finished; run the command again to go on: {about.command}")
+        raise InputError(
+            f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
+        )
+    if about.status in ("starting", "running"):
+        raise InputError(f"{path} is not finished; run its command again to go on: {about.command}")
     return about
 
 
@@ -223,12 +247,12 @@ def read_json(path: Path) -> Any:
 
 def remove_own(path: Path, kind: Kind) -> None:
     """Remove what topicscope wrote in a folder of this kind, the folders of an ensemble's runs included."""
-    for member in sorted(path.glob("run-[0-9][0-9][0-9]")):
-        if read_about(member) is not None or (member / CONFIG).exists():
+    for member in path.glob(MEMBERS):
+        if read_about(member) is not None:
             remove_own(member, kind)
             if not any(member.iterdir()):
                 member.rmdir()
-    for pattern in (*kind.adds, *COMMON[1:], ABOUT, LOCK if path.name.startswith("run-") else ABOUT):
+    for pattern in (*kind.adds, *COMMON):  # about.json last: until then the folder says what it is
         for entry in path.glob(pattern):
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
@@ -290,9 +314,23 @@ def _check_config(path: Path, config: Mapping[str, Any]) -> None:
         raise InputError(f"{path} was made with another config; choose another folder, or replace it (--force)")
 
 
-def _forget(path: Path, created: bool) -> None:
-    for name in (ABOUT, CONFIG, ENVIRONMENT):
+def _untouched(path: Path) -> bool:
+    """Whether a folder holds nothing but the files with which it was opened."""
+    for entry in path.iterdir():
+        member = entry.is_dir() and entry.match(MEMBERS)
+        if not (_untouched(entry) if member else entry.name in (ABOUT, CONFIG, *UNIMPORTANT)):
+            return False
+    return True
+
+
+def _forget(path: Path) -> None:
+    for member in path.glob(MEMBERS):
+        _forget(member)
+        member.rmdir()
+    for name in (CONFIG, ABOUT):
         (path / name).unlink(missing_ok=True)
-    if created:
-        (path / LOCK).unlink(missing_ok=True)
-        path.rmdir()
+
+
+def member_paths(path: str | os.PathLike[str], runs: int) -> list[Path]:
+    """The folders of an ensemble's runs."""
+    return [Path(path) / f"run-{number:03d}" for number in range(runs)]

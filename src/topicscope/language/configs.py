@@ -113,7 +113,7 @@ class ProbeConfig(TextConfig, Measurement):
 
 @section
 class TimelineConfig(TextConfig, ModelPass):
-    """As the options of `topicscope timeline`. Snapshots of `topicscope train` have their own text, and take no corpus."""
+    """As the options of `topicscope timeline`. A run of `topicscope train` has its own text, and takes no corpus."""
 
     FILES: ClassVar[tuple[str, ...]] = ("snapshots", "corpus", "topics_from", "stop_words")
 

@@ -29,7 +29,7 @@ def model_place(name: str | Path) -> Place:
     if path.exists():
         if not path.is_dir():
             raise InputError(
-                f"{name} is a file; expected a hub id, or a folder with config.json, model.safetensors and tokenizer.json"
+                f"{name} is a file; expected a hub id, or a folder with config.json, model.safetensors, tokenizer.json"
             )
         inside = path / "model"
         nested = not (path / "config.json").exists() and (inside / "config.json").exists()

@@ -27,7 +27,9 @@ from .pairs import (
 from .phases import (
     PHASES as PHASES,
     TWO_STAGE as TWO_STAGE,
+    Course as Course,
     Stages as Stages,
+    course as course,
     phase as phase,
     risen as risen,
     stage_bands as stage_bands,

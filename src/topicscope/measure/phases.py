@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -40,7 +41,7 @@ class Stages:
         return {name: value if np.isfinite(value) else None for name, value in steps.items()}
 
 
-def stages(metrics: dict[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
+def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
     """Halfway points; or the steps at which another share of the rise is made."""
     return Stages(*(risen(metrics[f"norm_{part}"], share) for part in ("value", "key", "query")))
 
@@ -83,3 +84,65 @@ def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -
     if halves.separation >= TWO_STAGE:
         return "two-stage"
     return "staggered" if starts.separation >= TWO_STAGE else "at once"
+
+
+READINGS: dict[Phase, str] = {
+    "two-stage": "The value matrix has learnt topics before attention forms, as the paper's two stages say.",
+    "staggered": "Key and query start later than value, but value goes on rising once attention has formed.",
+    "at once": "Value, key and query rise together: this run does not show two stages.",
+    "first stage only": "The value matrix rises; key and query have not, within these steps.",
+    "never": "No norm has risen: the run is too short, or it starts at a scale from which norms do not grow.",
+    "diverged": "The loss ends above its start, or nowhere; try a smaller learning rate.",
+}
+
+
+@dataclass(frozen=True)
+class Course:
+    """The course of a run: its phase, and when half (t50) and a tenth of each norm's rise were made."""
+
+    phase: Phase
+    halves: Stages | None = None
+    starts: Stages | None = None
+
+    @property
+    def sentence(self) -> str:
+        """One sentence on the phase with its numbers, and one on how to read it."""
+        if self.halves is None or not np.isfinite(self.halves.value):
+            return f"Phase: {self.phase}. {READINGS[self.phase]}"
+        steps = {"value": self.halves.value, "key": self.halves.key, "query": self.halves.query}
+        told = ", ".join(f"{name} {f'{step:,.0f}' if np.isfinite(step) else 'not yet'}" for name, step in steps.items())
+        ratio = "" if not np.isfinite(self.halves.separation) else f", separation {self.halves.separation:.3g}"
+        return f"Phase: {self.phase} (half of the rise at step: {told}{ratio}). {READINGS[self.phase]}"
+
+    def as_dict(self) -> dict[str, float | str | None]:
+        """Phase, half-way steps, separation; `start_separation` is that of the starts."""
+        if self.halves is None or self.starts is None:
+            return {"phase": self.phase}
+        start = self.starts.separation
+        return {
+            "phase": self.phase,
+            **self.halves.as_dict(),
+            "start_separation": start if np.isfinite(start) else None,
+        }
+
+
+START = 0.1
+"""Share of its rise with which a norm has started."""
+
+
+def course(
+    status: str,
+    losses: Float[np.ndarray, " S"],
+    last_loss: float | None,
+    layers: Sequence[Mapping[str, Float[np.ndarray, " S"]]],
+) -> Course:
+    """The course of a run from the norms of its layers.
+
+    Of several layers the one with the smallest separation counts: a run is as two-stage as its least two-stage layer.
+    """
+    if status == "diverged" or last_loss is None or len(losses) < 2:
+        return Course("diverged")
+    halves = [stages(metrics) for metrics in layers]
+    least = min(range(len(halves)), key=lambda i: np.nan_to_num(halves[i].separation, nan=np.inf))
+    starts = stages(layers[least], START)
+    return Course(phase(halves[least], starts, float(losses[0]), last_loss), halves[least], starts)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-from torch import Tensor
 
 from topicscope.ground import STRICT
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Rate = Annotated[float, Field(ge=0)]
 Loss = Literal["cross-entropy", "squared", "squared-mean"]
@@ -45,7 +46,7 @@ def value_and_slope(
     """
     models, _, vocabulary = output.shape
     if loss == "cross-entropy":
-        output = torch.log_softmax(output, -1)
+        output = output.log_softmax(-1)
         wanted = output.view(-1).index_select(0, target)
         value = -(wanted * target_weight).view(models, -1).sum(1)
         slope = output.exp_().mul_(weight)

@@ -52,7 +52,7 @@ def sweep(
     engine: engines.Name | engines.Engine = "serial",
     *,
     workers: int | None = None,
-    address: str = "local",
+    address: str | None = None,
     retry_failed: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:

@@ -5,8 +5,10 @@ from .config import (
     RunConfig as RunConfig,
     Schedule as Schedule,
     build_config as build_config,
+    seeds as seeds,
 )
 from .data import BLOCK as BLOCK, RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
-from .run import TOGETHER as TOGETHER, Run as Run, resume_config as resume_config, seeds as seeds, train as train
+from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
+from .run import TOGETHER as TOGETHER, train as train
 from .timeline import read_snapshots as read_snapshots, sandbox_effects as sandbox_effects, word_scores as word_scores

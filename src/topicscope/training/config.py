@@ -1,28 +1,27 @@
-"""A training run as data. `RunConfig()` is the paper's run of Section 6.1; every field can be given in a YAML file or by `--set`.
+"""A training run as data. `RunConfig()` is the paper's run of Section 6.1.
 
->>> RunConfig(steps=100).optimizer.lr
-0.01
+Every setting can be given in a YAML file, by `--set`, or by keyword.
+
+>>> RunConfig.of({"optimizer": {"lr": 0.1}}, steps=100).optimizer.lr
+0.1
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-import pydantic
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT, InputError, log_steps, nearest, validated
+from topicscope.ground import Config, Device, InputError, log_steps, merged, nearest, section
 from topicscope.model import ATTENTION_PARTS, PARTS, ModelConfig, Objective
 from topicscope.world import DocumentPrior, Masking, TopicModel
 
 Decay = Annotated[float, Field(ge=0, lt=1)]
 
-VERSION: Literal[1] = 1
-"""Version of the configuration format; a file of another version is refused."""
 
-
-@dataclass(frozen=True, config=STRICT)
+@section
 class Data:
     """How many documents are drawn, or the files (the authors' text format) that they are read from."""
 
@@ -32,7 +31,7 @@ class Data:
     dev_file: str | None = None
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Optimizer:
     """SGD (with momentum) or Adam, as in torch.optim."""
 
@@ -43,7 +42,7 @@ class Optimizer:
     eps: NonNegativeFloat = 1e-8
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Phase:
     """Train only `parts` for `steps` steps; None: to the end of the run."""
 
@@ -51,7 +50,7 @@ class Phase:
     steps: PositiveInt | None = None
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Schedule:
     """Which parts train when: phases one after another, over and over if `repeat`. Without phases all trained parts train throughout."""
 
@@ -94,8 +93,17 @@ class Schedule:
         return [tuple(parts) for parts in together.values()]
 
 
+SCHEDULES = ("joint", "two-stage", "alternating")
+
+
 def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -> Schedule:
-    """'joint'; 'two-stage' (everything but attention for half of the steps, then key and query); 'alternating' (the same, 100 steps each)."""
+    """A schedule by its name.
+
+    'joint': all at once. 'two-stage': everything but attention for half of the steps, then key and query.
+    'alternating': the same in turns of 100 steps.
+    """
+    if name not in SCHEDULES:
+        raise InputError(f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}")
     trained = model.trained_shapes(vocabulary)
     attention = [part for part in trained if part in ATTENTION_PARTS]
     others = [part for part in trained if part not in ATTENTION_PARTS]
@@ -103,20 +111,27 @@ def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -
         return Schedule()
     if not attention or not others:
         raise InputError(
-            f"schedule {name!r} needs a trained key or query and another trained part; trained here: {', '.join(trained) or 'nothing'}"
+            f"schedule {name!r} needs a trained key or query and another trained part; "
+            f"trained here: {', '.join(trained) or 'nothing'}"
         )
     if name == "two-stage":
         return Schedule([Phase(others, max(1, steps // 2)), Phase(attention)])
-    if name == "alternating":
-        return Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
-    raise InputError(f"unknown schedule {name!r}; {nearest(name, ['joint', 'two-stage', 'alternating'])}")
+    return Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
 
 
-@dataclass(frozen=True, config=STRICT)
-class RunConfig:
+@section
+class RunConfig(Config):
     """Everything that a run depends on. The same config gives the same bytes."""
 
-    version: Literal[1] = VERSION
+    VERSION: ClassVar[int] = 1
+    FILES: ClassVar[tuple[str, ...]] = (
+        "data.train_file",
+        "data.dev_file",
+        "documents.proportions",
+        "model.value_matrix",
+    )
+
+    version: Literal[1] = 1
     seed: NonNegativeInt = 0
     steps: PositiveInt | None = None
     epochs: PositiveFloat | None = None
@@ -126,7 +141,7 @@ class RunConfig:
     checkpoint_every: PositiveInt | None = 500  # steps; None: never
     snapshots: Literal["none", "log"] | list[NonNegativeInt] = "none"  # steps at which the weights are kept
     floors: bool = True  # compute the floors of the dev loss at the end
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = "auto"
     dtype: Literal["float32", "float64"] = "float32"
     topic_model: TopicModel = TopicModel()
     documents: DocumentPrior = DocumentPrior()
@@ -153,7 +168,8 @@ class RunConfig:
         for part in named:
             if part not in trained:
                 raise ValueError(
-                    f"part {part!r} is not trained in this model, so neither L2 nor a schedule can name it; trained: {', '.join(trained)}"
+                    f"part {part!r} is not trained in this model, so neither L2 nor a schedule can name it; "
+                    f"trained: {', '.join(trained)}"
                 )
         if isinstance(self.snapshots, list) and max(self.snapshots, default=0) > self.total_steps:
             raise ValueError(f"snapshots: step {max(self.snapshots)} is after the last of {self.total_steps} steps")
@@ -176,25 +192,21 @@ class RunConfig:
             return []
         return log_steps(self.total_steps) if self.snapshots == "log" else sorted(set(self.snapshots))
 
-    def as_dict(self) -> dict[str, Any]:
-        return dict(ADAPTER.dump_python(self, mode="json"))
+    @classmethod
+    def of(cls, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Self:
+        """As `Config.of`; `schedule` may be a name: joint, two-stage or alternating."""
+        whole = merged(settings or {}, more)
+        name = whole.get("schedule")
+        if not isinstance(name, str):
+            return super().of(whole)
+        config = super().of(whole | {"schedule": {}})
+        named = named_schedule(name, config.model, config.topic_model.vocabulary, config.total_steps)
+        return super().of(whole | {"schedule": asdict(named)})
 
 
-ADAPTER = pydantic.TypeAdapter(RunConfig)
+def build_config(settings: Mapping[str, Any], schedule: str | None = None) -> RunConfig:
+    return RunConfig.of(settings, **({} if schedule is None else {"schedule": schedule}))
 
 
-def build_config(settings: dict[str, Any], schedule: str | None = None) -> RunConfig:
-    """A config from nested settings; `schedule` may name one ('joint', 'two-stage', 'alternating')."""
-    version = settings.get("version", VERSION)
-    if version != VERSION:  # first, since another version may have other keys
-        raise InputError(
-            f"config version {version!r}: this topicscope reads version {VERSION}; use the topicscope that wrote it, or write the config anew"
-        )
-    config = validated(ADAPTER, settings)
-    assert isinstance(config, RunConfig)
-    if schedule is not None:
-        if config.schedule.phases:
-            raise InputError("a named schedule and schedule.phases are both given; give one of them")
-        named = named_schedule(schedule, config.model, config.topic_model.vocabulary, config.total_steps)
-        config = validated(ADAPTER, settings | {"schedule": pydantic.TypeAdapter(Schedule).dump_python(named)})
-    return config
+def seeds(config: RunConfig, count: int) -> list[RunConfig]:
+    return config.with_seeds(count)

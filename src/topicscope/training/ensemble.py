@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, usable_device
 from topicscope.model import Weights, collapsed_loss, initial, loss_and_gradient
 from topicscope.training.config import RunConfig
 from topicscope.training.data import BLOCK, RunData
@@ -36,6 +35,13 @@ class Member:
     status: str = "running"  # then 'done', 'stopped' (dev stopped improving) or 'diverged'
     end: int | None = None  # the step at which it ended
     weights: dict[str, np.ndarray] | None = None  # as they were at the end
+
+    @property
+    def final_weights(self) -> dict[str, np.ndarray]:
+        """Of a member that has ended."""
+        if self.weights is None:
+            raise RuntimeError(f"the run with seed {self.config.seed} has not ended")
+        return self.weights
 
     @property
     def best(self) -> tuple[float, int]:
@@ -263,12 +269,4 @@ GPU_FROM = 8
 
 
 def resolve_device(name: str, models: int = 1) -> torch.device:
-    if name == "cuda" and not torch.cuda.is_available():
-        raise InputError("device = 'cuda', but PyTorch finds no usable GPU here; choose --device cpu or auto")
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() and models >= GPU_FROM else "cpu"
-    if name == "cuda":
-        os.environ.setdefault(
-            "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
-        )  # without it cuBLAS may sum in another order every time
-    return torch.device(name)
+    return torch.device(usable_device(name, worth_it=models >= GPU_FROM))

@@ -1,0 +1,213 @@
+"""One protocol for every folder: what may be opened, resumed, replaced; what is refused; what is left behind."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topicscope import InputError, RunConfig, read, train
+from topicscope.ground import Kind, check_folder, folders, open_folder, read_about, truncate_metrics
+from topicscope.ground.files import write
+
+TINY: dict[str, Any] = {
+    "steps": 20,
+    "batch_size": 4,
+    "topic_model": {"topics": 3, "words_per_topic": 2},
+    "data": {"documents": 20, "dev_documents": 10},
+    "device": "cpu",
+}
+NOTE = Kind("note", 1, ("note.txt",))
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_run_reads_back_as_the_object_that_train_returned(tmp_path: Path) -> None:
+    run = train(RunConfig.of(TINY, snapshots=[0, 20]), tmp_path / "run")
+    assert names(tmp_path / "run") == {
+        ".lock",
+        "about.json",
+        "config.yaml",
+        "environment.json",
+        "metrics.jsonl",
+        "results.json",
+        "snapshots",
+        "weights.safetensors",
+    }
+    stored = read(tmp_path / "run")
+    assert type(stored) is type(run)
+    assert (stored.config, stored.status, stored.folder) == (run.config, run.status, run.folder)
+    assert stored.results == json.loads(json.dumps(run.results))
+    assert np.array_equal(stored.weights["value"], run.weights["value"])
+    assert stored.metrics["loss"] == pytest.approx(run.metrics["loss"], rel=1e-8, nan_ok=True)
+    assert list(stored.snapshots) == list(run.snapshots) == [0, 20]
+    assert stored.course == run.course
+    assert stored.summary() == run.summary()
+    about = read_about(tmp_path / "run")
+    assert about is not None
+    assert (about.kind, about.status, about.runs) == ("train", "done", None)
+
+
+def test_several_runs_read_back_too(tmp_path: Path) -> None:
+    runs = train(RunConfig.of(TINY).with_seeds(3), tmp_path / "many")
+    stored = read(tmp_path / "many")
+    assert type(stored) is type(runs)
+    assert [run.config for run in stored] == [run.config for run in runs]
+    assert stored.table().column("seed").to_pylist() == [0, 1, 2]
+    assert read(tmp_path / "many" / "run-001").results == runs[1].results
+
+
+def test_damaged_unfinished_and_foreign_folders_are_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not a folder that topicscope wrote \(no about.json\)"):
+        read(tmp_path)
+    with pytest.raises(InputError, match="no such folder"):
+        read(tmp_path / "nowhere")
+    train(RunConfig.of(TINY), tmp_path / "run")
+    weights = tmp_path / "run" / "weights.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-40])
+    with pytest.raises(InputError, match=r"weights\.safetensors is damaged or cut off"):
+        read(tmp_path / "run")
+    weights.write_bytes(whole)
+    (tmp_path / "run" / "results.json").write_text("[]")
+    with pytest.raises(InputError, match=r"results\.json is damaged: it holds no results of a run"):
+        read(tmp_path / "run")
+    about = json.loads((tmp_path / "run" / "about.json").read_text())
+    (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"status": "running"}))
+    with pytest.raises(InputError, match="is not finished; run its command again"):
+        read(tmp_path / "run")
+    (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"kind": "dream"}))
+    with pytest.raises(InputError, match="kind 'dream', which this topicscope cannot read"):
+        read(tmp_path / "run")
+
+
+def test_new_folders_are_made_and_finished(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er"
+    with open_folder(path, NOTE, {"a": 1}) as folder:
+        assert (folder.fresh, folder.finished, folder.about.status) == (True, False, "running")
+        (path / "note.txt").write_text("mine")
+        folder.finish({"words": 1}, seconds=2)
+        assert folder.finished
+    assert json.loads((path / "results.json").read_text()) == {"words": 1}
+    assert json.loads((path / "environment.json").read_text())["seconds"] == 2
+    with pytest.raises(InputError, match=r"not empty: it holds a note folder; resume it"):
+        check_folder(path, NOTE)
+    with pytest.raises(InputError, match="holds a note folder, not a poem folder"):
+        check_folder(path, Kind("poem", 1), force=True)
+    with pytest.raises(InputError, match="of format 1, this topicscope writes 2"):
+        check_folder(path, Kind("note", 2), resume=True)
+    with pytest.raises(InputError, match="both given"):
+        check_folder(path, NOTE, resume=True, force=True)
+    with pytest.raises(InputError, match="is a file"):
+        check_folder(path / "note.txt", NOTE)
+    with pytest.raises(InputError, match="another config"), open_folder(path, NOTE, {"a": 2}, resume=True):
+        pass
+    with open_folder(path, NOTE, {"a": 1}, resume=True) as folder:
+        assert folder.finished
+        assert not folder.fresh
+
+
+def test_force_removes_only_what_topicscope_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with open_folder(path, NOTE) as folder:
+        (path / "note.txt").write_text("old")
+        folder.finish({})
+    (path / "thesis.tex").write_text("keep")
+    with open_folder(path, NOTE, force=True) as folder:
+        assert folder.fresh
+        assert names(path) == {"thesis.tex", ".lock", "about.json"}
+        folder.finish({})
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "results.json").write_text("{}")
+    for resume, force in ((False, False), (False, True), (True, False)):
+        with pytest.raises(InputError, match="holds something else"):
+            check_folder(foreign, NOTE, resume=resume, force=force)
+    assert names(foreign) == {"results.json"}
+
+
+def fail(path: Path, error: BaseException, *, member: bool = False, work: bool = False) -> None:
+    with open_folder(path, NOTE, {"a": 1}):
+        if member:
+            folders.join_folder(path / "run-000", NOTE, {"a": 1})
+        if work:
+            (path / "note.txt").write_text("work")
+        raise error
+
+
+def test_an_error_before_any_work_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no corpus"):
+        fail(tmp_path / "a", InputError("no corpus"))
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "b").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        fail(tmp_path / "b", KeyboardInterrupt(), member=True)
+    assert names(tmp_path / "b") == {".lock"}
+    with pytest.raises(InputError, match="late"):
+        fail(tmp_path / "c", InputError("late"), work=True)
+    assert names(tmp_path / "c") == {".lock", "about.json", "config.yaml", "note.txt"}
+
+
+def test_a_folder_that_was_killed_while_it_was_opened_can_be_started_again(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.mkdir()
+    (path / "about.json.tmp").write_text("{")  # killed in the first write
+    with open_folder(path, NOTE, {"a": 1}) as folder:
+        folder.mark("starting")  # killed before config.yaml was there
+        (path / "config.yaml").unlink()
+        (path / "note.txt").write_text("x")  # (so that the block does not clean up)
+        assert check_folder(path, NOTE) is None
+    with open_folder(path, NOTE, {"a": 2}) as folder:
+        assert folder.fresh
+
+
+def hold(path: str, until: float, overlaps: Any, holders: Any) -> None:
+    while time.monotonic() < until:
+        try:
+            with folders.lock(Path(path)):
+                with holders.get_lock():
+                    holders.value += 1
+                    overlaps.value += holders.value > 1
+                with holders.get_lock():
+                    holders.value -= 1
+        except InputError:
+            pass
+
+
+def test_one_process_at_a_time_holds_the_lock(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    overlaps, holders = context.Value("i", 0), context.Value("i", 0)
+    arguments = (str(tmp_path), time.monotonic() + 1.0, overlaps, holders)
+    processes = [context.Process(target=hold, args=arguments) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert overlaps.value == 0
+    with folders.lock(tmp_path), pytest.raises(InputError, match="another process is writing"), folders.lock(tmp_path):
+        pass
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    write(path, b"old")
+    with pytest.raises(TypeError):
+        write(path, "not bytes")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+
+
+def test_lines_after_the_checkpoint_and_half_lines_go(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    path.write_text('{"step": 0}\n{"step": 1}\n{"step": 2}\n{"st')
+    truncate_metrics(path, 2)
+    assert path.read_text() == '{"step": 0}\n{"step": 1}\n'
+    with pytest.raises(InputError, match="has 2 whole lines of the 5 steps"):
+        truncate_metrics(path, 5)
