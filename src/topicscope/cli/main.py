@@ -64,8 +64,10 @@ def main() -> None:
             theory as _theory,  # noqa: F401  (registers its commands)
             theory_attention as _attention,  # noqa: F401
             theory_options,
+            timeline,
             topics,
             train,
+            words,
         )
 
         app.command(name="reproduce")(reproduce.reproduce)
@@ -74,6 +76,8 @@ def main() -> None:
             train.command,
             topics.command,
             probe.command,
+            timeline.command,
+            words.command,
             pretrain.command,
             sweep.command,
             show.command,
@@ -81,7 +85,6 @@ def main() -> None:
             bench.command,
         ):
             app.command(name=command.__module__.rsplit(".", 1)[1])(command)
-        app.command(name="words")(probe.words)
         app.add_typer(theory_options.app, name="theory")
         code = app(standalone_mode=False)
     except InputError as error:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 OUTPUT, SETTINGS = "Output", "Settings"
+
+
+def option(text: str, panel: str, *names: str, **more: Any) -> Any:
+    """An option in a panel of the help."""
+    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
 
 ConfigFile = Annotated[
     Path | None,

@@ -14,7 +14,6 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from topicscope.cli import consoles
-from topicscope.cli.topics import print_table
 
 if TYPE_CHECKING:
     from topicscope.figures import Curves
@@ -184,7 +183,7 @@ def progress_bar(steps: list[int]) -> Iterator[Any]:
 def show(found: list[PretrainRun], out: Path | None) -> None:
     from topicscope.figures import curves_of, stage_table
 
-    print_table(stage_table([curves_of(run) for run in found]))
+    consoles.print_table(stage_table([curves_of(run) for run in found]))
     for run in found:
         last = run.results["loss"]
         end = "diverged" if run.status == "diverged" else "loss " + (f"{last:.4f}" if last is not None else "-")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from topicscope.ground import Result
 
 
 def command(
@@ -21,17 +25,24 @@ def command(
     if read_about(folder) is None:
         return rebuild(folder)
     from topicscope.reading import read
+
+    for path in draw_result(read(folder), folder):
+        typer.echo(f"written: {path}")
+    return 0
+
+
+def draw_result(result: Result, folder: Path) -> list[Path]:
+    """The page of a result in its folder, with the command that made it; and its figures."""
+    from topicscope.ground import read_about
     from topicscope.report import draw_figure, write_report
 
-    result = read(folder)
-    sections = result.sections()
+    about = read_about(folder)
+    command = "" if about is None else about.command
+    sections = [replace(section, command=section.command or command) for section in result.sections()]
     main = next((figure for section in sections for figure in section.figures if figure.name == "figure"), None)
-    if main is not None:
-        for path in draw_figure(main, folder):
-            typer.echo(f"written: {path}")
+    written = [] if main is None else list(draw_figure(main, folder))
     write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
-    typer.echo(f"written: {folder / 'report.html'}")
-    return 0
+    return [*written, folder / "report.html"]
 
 
 def rebuild(folder: Path) -> int:
@@ -39,7 +50,6 @@ def rebuild(folder: Path) -> int:
     from topicscope.ground import InputError
 
     for sign, module in (
-        ("probe.json", "probe"),
         ("tokenizer", "pretrain"),
         ("run-000/tokenizer", "pretrain"),
         ("sweep.json", "sweep"),

@@ -15,8 +15,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from topicscope.cli import consoles
-from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, check_engine, chosen_engine
-from topicscope.cli.topics import print_table
+from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, chosen_engine
 
 if TYPE_CHECKING:
     from topicscope.sweeps import Grid, Sweep
@@ -52,10 +51,10 @@ def command(
 
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
-    from topicscope.ground import InputError, Interrupted
+    from topicscope.ground import InputError, Interrupted, check_engine
     from topicscope.sweeps import ABOUT, check, read_grid, sweep
 
-    check_engine(engine, address, workers)
+    check_engine(engine, workers=workers, address=address)
     points = read_grid(grid)
     folder = out or Path("runs") / f"sweep-{grid.stem}"
     check(folder)
@@ -189,7 +188,7 @@ def show(found: Sweep, folder: Path) -> None:
             if name in found.measures
         ]
         columns = ["point", *axes, "state", *measures]
-        print_table(
+        consoles.print_table(
             TableData(
                 "Points",
                 columns,
@@ -197,7 +196,7 @@ def show(found: Sweep, folder: Path) -> None:
             )
         )
     elif "phase" in found.measures:
-        print_table(phase_table(found.rows, found.grid.axes))
+        consoles.print_table(phase_table(found.rows, found.grid.axes))
     others = sum(not path.name.startswith(".") for path in (folder / "points").iterdir()) - sum(
         row["state"] != "missing" for row in found.rows
     )

@@ -25,6 +25,7 @@ from .configs import (
 from .cooccurrence import top_pairs as top_pairs
 from .corpora import Corpus as Corpus
 from .forward import attention_of as attention_of, shifted_right as shifted_right, word_vectors as word_vectors
+from .inputs import check_inputs as check_inputs
 from .models import (
     LoadedModel as LoadedModel,
     checked as checked,

@@ -14,9 +14,8 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import Engine, InputError, serial
 from topicscope.language.configs import TopicsPerWord
-from topicscope.language.topic_fits import word_documents
 from topicscope.language.topics import Topics
-from topicscope.language.vocabulary import Vocabulary
+from topicscope.language.vocabulary import Vocabulary, word_documents
 from topicscope.measure import Membership
 
 

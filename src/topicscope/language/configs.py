@@ -5,7 +5,7 @@ probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz", thresholds=0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, fields
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
@@ -30,7 +30,7 @@ def _several(value: Any) -> Any:
 
 
 Name = Annotated[str, BeforeValidator(_plain)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
+Names = Annotated[Sequence[str], BeforeValidator(_several)]
 Threshold = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -78,9 +78,9 @@ class Measurement(ModelPass):
     """What a probe measures, and what it compares with."""
 
     _: KW_ONLY
-    thresholds: Annotated[tuple[Threshold, ...], BeforeValidator(_several), Field(min_length=1)] = THRESHOLDS
+    thresholds: Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1)] = THRESHOLDS
     """theta: the words of a topic as a share of the vocabulary."""
-    topics_per_word: Annotated[tuple[TopicsPerWord, ...], BeforeValidator(_several), Field(min_length=1)] = ("one",)
+    topics_per_word: Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1)] = ("one",)
     shuffles: NonNegativeInt = 1000  # of topics among words; of attention a tenth of them, since each costs more
     random: bool = True  # the same architecture with random weights
     cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
@@ -134,9 +134,13 @@ class WordsConfig(Config):
     FILES: ClassVar[tuple[str, ...]] = ("model",)
 
     model: Name
-    groups: tuple[tuple[str, ...], ...]
+    groups: Annotated[Sequence[Sequence[str]], BeforeValidator(lambda groups: tuple(map(tuple, groups)))]
     embedding: Embedding = "matrix"
     seed: NonNegativeInt = 0
+
+    def __post_init__(self) -> None:
+        if sum(map(len, self.groups)) < 2:
+            raise InputError("give at least two words, in groups parted by /, for example: frog toad / mozart schubert")
 
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:

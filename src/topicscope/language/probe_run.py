@@ -11,12 +11,12 @@ import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from topicscope.ground import Engine, Progress, open_folder, serial, usable_device, watched
+from topicscope.ground import Engine, Folder, Progress, open_folder, serial, usable_device, watched
 from topicscope.language.answers import short
-from topicscope.language.assignment import Assignment, check_topics, load_topics
-from topicscope.language.configs import ProbeConfig, TimelineConfig, topics_config
+from topicscope.language.assignment import Assignment, load_topics
+from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, topics_config
 from topicscope.language.corpora import Corpus
-from topicscope.language.places import check_model
+from topicscope.language.inputs import check_inputs
 from topicscope.language.probes import PROBE, Probe
 from topicscope.language.topic_fits import fit_sample
 from topicscope.language.topics import Topics
@@ -34,23 +34,20 @@ def probe(
 
     `out`: a folder for the results and the fitted topics; one that holds a probe is replaced.
     """
-    source = TextSource(config)
-    for name in config.models:
-        check_model(name)
+    check_inputs(config)
     with (
         open_folder(out, PROBE, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
         watched(progress) as shown,
     ):
-        result, fitted = _probed(config, source, engine, shown)
+        source = TextSource(config)
+        result = _probed(config, source, engine, shown)
         if folder is not None:
-            for number, topics in enumerate(fitted, start=1):
-                topics.save(folder.file(f"topics-{number}"))
+            source.save_topics(folder)
             result.write(folder)
     return result
 
 
-def _probed(config: ProbeConfig, source: TextSource, engine: Engine, progress: Progress) -> tuple[Probe, list[Topics]]:
-    """The rows, and the topics that were fitted for them."""
+def _probed(config: ProbeConfig, source: TextSource, engine: Engine, progress: Progress) -> Probe:
     from topicscope.language.models import load_model  # PyTorch, once the input is known to be good
     from topicscope.language.probing import probe_model
 
@@ -71,19 +68,17 @@ def _probed(config: ProbeConfig, source: TextSource, engine: Engine, progress: P
         notes += [f"{short(model.name)}: {note}" for note in one.notes]
         probes.append(one)
     notes.append(f"corpus: {source.corpus.summary()}")
-    fitted = [topics for topics in known.values() if isinstance(topics, Topics) and config.topics_from is None]
-    return Probe.joined(probes, notes, config), fitted
+    return Probe.joined(probes, notes, config)
 
 
 class TextSource:
-    """The text, stop words and topics of a probe or a timeline, known to be there."""
+    """The text, stop words and topics of a probe or a timeline."""
 
     def __init__(self, config: ProbeConfig | TimelineConfig) -> None:
         self.config = config
         self.corpus = Corpus(config.corpus, config.text_field, config.split_text)
         self.stop_words = read_stop_words(config.stop_words)
-        if config.topics_from is not None:
-            check_topics(config.topics_from)
+        self.fitted: list[tuple[TopicsConfig, Topics]] = []
 
     def probed_texts(self, progress: Progress) -> list[str]:
         """The documents of the attention pass: another sample than that of the topics, so another seed."""
@@ -98,4 +93,11 @@ class TextSource:
             progress("reading the topics")
             return load_topics(self.config.topics_from, vocabulary, texts, engine)
         fit = topics_config(self.config, tokenizer)
-        return fit_sample(self.corpus, vocabulary, fit, engine=engine, progress=progress)
+        topics = fit_sample(self.corpus, vocabulary, fit, engine=engine, progress=progress)
+        self.fitted.append((fit, topics))
+        return topics
+
+    def save_topics(self, folder: Folder) -> None:
+        """The fitted topics as folders inside, which `topics_from` takes."""
+        for number, (fit, topics) in enumerate(self.fitted, start=1):
+            topics.save(folder.file(f"topics-{number}"), fit.as_dict())

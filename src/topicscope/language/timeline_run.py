@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 
-from topicscope.ground import Engine, InputError, Progress, open_folder, read_about, serial, usable_device, watched
+from topicscope.ground import Engine, Progress, open_folder, read_about, serial, usable_device, watched
 from topicscope.language.assignment import assignments_of
 from topicscope.language.configs import TimelineConfig
-from topicscope.language.places import check_model
+from topicscope.language.inputs import check_inputs
 from topicscope.language.probe_run import TextSource
 from topicscope.language.snapshots import find_snapshots
 from topicscope.language.vocabulary import whole_words
@@ -32,12 +32,8 @@ def timeline(
 
     `out`: a folder for the results; one that holds a timeline is replaced.
     """
-    if not config.corpus:
-        raise InputError("no text is given; name files, folders or hf:NAME (corpus)")
-    snapshots = find_snapshots(config.snapshots)
-    for _, name in snapshots:
-        check_model(name)
-    source = TextSource(config)
+    check_inputs(config)
+    snapshots, source = find_snapshots(config.snapshots), TextSource(config)
     with (
         open_folder(out, TIMELINE, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
         watched(progress) as shown,
@@ -70,6 +66,7 @@ def timeline(
             progress=shown,
         )
         if folder is not None:
+            source.save_topics(folder)
             result.write(folder)
     return result
 

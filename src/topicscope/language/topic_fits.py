@@ -18,11 +18,10 @@ from topicscope.ground import Engine, InputError, Progress, one_thread, open_fol
 from topicscope.language.configs import TopicsConfig
 from topicscope.language.cooccurrence import top_pairs
 from topicscope.language.corpora import Corpus
-from topicscope.language.places import model_place
+from topicscope.language.inputs import check_inputs
 from topicscope.language.readers import needed
-from topicscope.language.sharding import document_shards, in_shards
 from topicscope.language.topics import TOP, TOPICS, TopicFit, Topics, best
-from topicscope.language.vocabulary import Vocabulary, encode, read_stop_words, whole_words
+from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words, word_documents
 
 PAIRS = 5000
 """Co-occurring pairs that are stored."""
@@ -37,8 +36,7 @@ def fit_corpus(
     progress: Progress | None = None,
 ) -> Topics:
     """The topics of a sample of a corpus. `out`: a folder for them; one that holds topics is replaced."""
-    corpus, stops = Corpus(config.corpus, config.text_field, config.split_text), read_stop_words(config.stop_words)
-    model_place(config.tokenizer)
+    check_inputs(config)
     with (
         open_folder(out, TOPICS, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
         watched(progress) as shown,
@@ -46,7 +44,8 @@ def fit_corpus(
         from topicscope.language.models import load_tokenizer  # PyTorch, once the input is known to be good
 
         shown("loading the tokenizer")
-        vocabulary = whole_words(load_tokenizer(config.tokenizer), stops)
+        vocabulary = whole_words(load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
+        corpus = Corpus(config.corpus, config.text_field, config.split_text)
         topics = fit_sample(corpus, vocabulary, config, engine=engine, progress=shown)
         if folder is not None:
             topics.write(folder)
@@ -137,19 +136,6 @@ def fit_topics(
                 coherence=coherence(documents, [best(row, TOP) for row in probability]),
             ),
         )
-
-
-def word_documents(
-    texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial
-) -> list[Int[np.ndarray, " N"]]:
-    """The whole words of each text."""
-    shards = in_shards(engine, whole_words_of, vocabulary, document_shards(texts))
-    return [document for shard in shards for document in shard]
-
-
-def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
-    each = (vocabulary.words_at(tokens) for tokens in encode(vocabulary.tokenizer, texts))
-    return [words[words >= 0] for words in each]
 
 
 def shared_words(

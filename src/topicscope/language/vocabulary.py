@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from topicscope.ground import InputError
+from topicscope.ground import Engine, InputError, serial
+from topicscope.language.sharding import document_shards, in_shards
 
 BEFORE = "a"
 """What stands before a token when the tokenizer is asked how it is written."""
@@ -113,3 +114,16 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     finally:
         transformers.logging.set_verbosity(before)
     return [np.asarray(tokens, dtype=np.int64) for tokens in encoded]
+
+
+def word_documents(
+    texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial
+) -> list[Int[np.ndarray, " N"]]:
+    """The whole words of each text."""
+    shards = in_shards(engine, whole_words_of, vocabulary, document_shards(texts))
+    return [document for shard in shards for document in shard]
+
+
+def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
+    each = (vocabulary.words_at(tokens) for tokens in encode(vocabulary.tokenizer, texts))
+    return [words[words >= 0] for words in each]

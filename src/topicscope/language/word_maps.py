@@ -6,6 +6,7 @@ map_words(WordsConfig("bert-base-uncased", [["frog", "toad"], ["mozart"]]))     
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -28,7 +29,7 @@ from topicscope.ground import (
     write_json,
 )
 from topicscope.language.configs import WordsConfig
-from topicscope.language.places import check_model
+from topicscope.language.inputs import check_inputs
 from topicscope.language.vocabulary import BEFORE
 
 if TYPE_CHECKING:
@@ -55,18 +56,15 @@ class WordMap(Result):
         """Words that are not one token, and so a mean of pieces, have a star."""
         return [word if count == 1 else f"{word}*" for word, count in zip(self.words, self.pieces, strict=True)]
 
-    def means(self) -> tuple[float | None, float | None]:
-        """Mean cosine of two different words of a group, and of words of two groups; None where there are none."""
+    def means(self) -> tuple[float, float]:
+        """Mean cosine of two different words of a group, and of words of two groups; NaN where there are none."""
         group = np.array(self.groups)
         same, own = group[:, None] == group, np.eye(len(group), dtype=bool)
-        inside, between = same & ~own, ~same
-        return (
-            float(self.cosine[inside].mean()) if inside.any() else None,
-            float(self.cosine[between].mean()) if between.any() else None,
-        )
+        inside, between = (float(self.cosine[mask].mean()) if mask.any() else math.nan for mask in (same & ~own, ~same))
+        return inside, between
 
     def summary(self) -> list[str]:
-        inside, between = ("-" if mean is None else f"{mean:.3f}" for mean in self.means())
+        inside, between = ("-" if math.isnan(mean) else f"{mean:.3f}" for mean in self.means())
         starred = ["* not one token: the mean of its pieces"] if max(self.pieces) > 1 else []
         return [*starred, f"mean cosine inside groups {inside}, between groups {between}"]
 
@@ -81,7 +79,7 @@ class WordMap(Result):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        same, different = self.means()
+        same, different = (None if math.isnan(mean) else mean for mean in self.means())
         return {
             "model": self.model,
             "words": list(self.words),
@@ -114,8 +112,7 @@ def map_words(
     config: WordsConfig, out: str | os.PathLike[str] | None = None, *, progress: Progress | None = None
 ) -> WordMap:
     """The cosines between some words of a model. `out`: a folder for them; one that holds words is replaced."""
-    check_groups(config.groups)
-    check_model(config.model)
+    check_inputs(config)
     with (
         open_folder(out, WORDS, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
         watched(progress) as shown,
@@ -129,16 +126,10 @@ def map_words(
     return words
 
 
-def check_groups(groups: Sequence[Sequence[str]]) -> None:
-    if sum(map(len, groups)) < 2:
-        raise InputError("give at least two words, in groups parted by /, for example: frog toad / mozart schubert")
-
-
 def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: bool = False) -> WordMap:
     """Cosines of the words' embeddings, groups side by side."""
     from topicscope.language.forward import word_vectors
 
-    check_groups(groups)
     words = [word for group in groups for word in group]
     before = loaded.tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
     tokens = [

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Effects = Mapping[str, Mapping[int, Effect | None]]
 """By measure ('cosine', 'dot', 'attention', 'attention.0' for layer 0, ...) and step."""
 
-TIMELINE = Kind("timeline", 1, ("timeline.csv",))
+TIMELINE = Kind("timeline", 1, ("timeline.csv", "topics-*"))
 MATCHED = "_matched"
 """Ending of a measure that is taken at equal word frequencies."""
 

@@ -15,7 +15,7 @@ def figure3(context: Context) -> Outcome:
     if not context.models:
         return skipped("figure3", "blocks of three words each (Bert)")
     found = {model: word_map(load_model(model), GROUPS) for model in context.models}
-    panels = [panel for model, words in found.items() for panel in word_figure(words, model).panels]
+    panels = [panel for model, words in found.items() for panel in word_figure(words).panels]
     means = {model: words.means() for model, words in found.items()}
     ok = all(same > different for same, different in means.values())
     rows = [

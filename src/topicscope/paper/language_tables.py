@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicscope.figures import probing
-from topicscope.ground import one_thread
-from topicscope.language import (
-    Corpus,
-    Probe,
-    Settings,
-    fit_topics,
-    load_model,
-    probe_model,
-    read_stop_words,
-    whole_words,
-)
+from topicscope import figures
+from topicscope.language import Probe, ProbeConfig, probe
+from topicscope.measure import Effect
 from topicscope.paper.experiment import Context
 from topicscope.paper.outcome import Outcome
 
@@ -49,44 +40,44 @@ def skipped(name: str, claim: str) -> Outcome:
 
 
 def probed(context: Context, **settings: Any) -> Probe:
-    """Topics are fitted once for each tokenizer; 2,500 documents, 250 of them for attention (full: 1,000)."""
-    found, fitted = Probe(), dict[str, Any]()
-    source = Corpus(context.corpus)
-    models = [load_model(name) for name in context.models]
-    with one_thread():
-        texts = source.sample(context.pick(250, 1000), context.seed + 1)
-        for model in models:
-            vocabulary = whole_words(model.tokenizer, read_stop_words("english"))
-            if vocabulary.fingerprint not in fitted:
-                fitted[vocabulary.fingerprint] = fit_topics(
-                    source.sample(2500, context.seed), vocabulary, 100, seed=context.seed
-                )
-            found.extend(
-                probe_model(
-                    model, vocabulary, texts, fitted[vocabulary.fingerprint], Settings(seed=context.seed, **settings)
-                )
-            )
-    return found
+    """Topics are fitted once per tokenizer on 2,500 documents; attention is read on 250 (full scale: 1,000)."""
+    documents = context.pick(250, 1000)
+    return probe(
+        ProbeConfig(
+            context.models,
+            context.corpus,
+            documents=documents,
+            seed=context.seed,
+            device="cpu",
+            **settings,
+        )
+    )
+
+
+def attention_ratio(effect: Effect | None) -> float:
+    """NaN where there is none: comparisons with it are false."""
+    return float("nan") if effect is None or effect.ratio is None else effect.ratio
 
 
 def ratio_outcome(context: Context, name: str, kind: str, judged: tuple[str, ...]) -> Outcome:
     """Tables 1 and 5. `judged`: the measures that have to show the effect."""
     if not (context.models and context.corpus):
         return skipped(name, "same topic above different topic for Bert, Albert, Bart, Electra, Roberta")
-    found = probed(context, topics_per_word=(kind,), cooccurrence=False)
-    trained, fresh = ([r for r in found.rows if r["variant"] == variant] for variant in ("trained", "random"))
+    result = probed(context, topics_per_word=kind, cooccurrence=False)
+    trained, fresh = ([row for row in result.rows if row.variant == variant] for variant in ("trained", "random"))
     weak = [
-        f"{m} of {probing.short(r['model'])} at {r['threshold']:g}"
-        for r in trained
+        f"{m} of {figures.short(row.model)} at {row.threshold:g}"
+        for row in trained
         for m in judged
-        if r[m] is None or r[m]["interval"] is None or r[m]["interval"][0] <= 0
+        for effect in [row.effects[m]]
+        if effect is None or effect.interval is None or effect.interval[0] <= 0
     ]
     falls = all(
         ratios[0] > ratios[-1]
         for model in context.models
-        for ratios in [[r["attention"]["ratio"] for r in trained if r["model"] == model and r["attention"] is not None]]
+        for ratios in [[attention_ratio(row.attention) for row in trained if row.model == model]]
     )
-    none = all(r["attention"] is not None and abs(r["attention"]["ratio"] - 1) < 0.01 for r in fresh)
+    none = all(abs(attention_ratio(row.attention) - 1) < 0.01 for row in fresh)
     ok = not weak and falls and none
     reason = (
         "every effect has an interval above zero" if not weak else f"no effect: {', '.join(weak)}"
@@ -94,17 +85,17 @@ def ratio_outcome(context: Context, name: str, kind: str, judged: tuple[str, ...
     reason += f"{'falls' if falls else 'does not fall'} from the smallest threshold to the largest; "
     reason += f"random models {'show none' if none else 'show an effect'} in attention"
     return Outcome(
-        "; ".join(f"{probing.short(m)}: {probing.family(m, kind)}" for m in context.models),
+        "; ".join(f"{figures.short(m)}: {figures.family(m, kind)}" for m in context.models),
         "-",
         "; ".join(
-            f"{probing.short(r['model'])} {r['threshold']:g}: "
-            + " ".join(probing.ratio(r[m]) for m in probing.MEASURES)
-            for r in trained
+            f"{figures.short(row.model)} {row.threshold:g}: "
+            + " ".join(figures.ratio_text(row.effects[m]) for m in figures.MAIN_MEASURES)
+            for row in trained
         ),
         "reproduced" if ok else "not reproduced",
         reason,
-        [probing.ratio_figure(found.rows), *probing.head_figures(found.heads)],
-        [probing.ratio_table(found.rows), probing.difference_table(found.rows), probing.head_table(found.heads)],
-        {"rows": found.rows},
+        [figures.ratio_figure(result.rows), *figures.head_figures(result.heads)],
+        [figures.ratio_table(result.rows), figures.difference_table(result.rows), figures.head_table(result.heads)],
+        {"rows": [row.as_dict() for row in result.rows]},
         {"models": list(context.models), "corpus": list(context.corpus)},
     )

@@ -8,10 +8,12 @@ import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from topicscope.figures import Figure, Lines, Series, probing
+from topicscope import figures as drawn
+from topicscope.figures import Figure, Lines, Series
 from topicscope.ground import one_thread
-from topicscope.language import Probe, Settings, Topics, assign, fit_topics, probe, whole_words
+from topicscope.language import Measurement, Probe, Topics, assign, checked, fit_topics, probe_model, whole_words
 from topicscope.paper.experiment import Context, Experiment
+from topicscope.paper.language_tables import attention_ratio
 from topicscope.paper.outcome import Outcome
 from topicscope.paper.word_texts import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
 
@@ -76,24 +78,24 @@ def pipeline(context: Context) -> Outcome:
         topics = fit_topics(texts, vocabulary, len(lists), iterations=50, restarts=12, seed=context.seed)
         threshold = (len(next(iter(lists.values()))) + 0.5) / len(tokenizer)
         accuracy, names = matching(topics, lists, threshold)
-        found = probe(
-            model,
-            tokenizer,
+        found = probe_model(
+            checked("small BERT", model, tokenizer),
             texts[:150],
             assign(topics, threshold, names=tuple(names)),
-            name="small BERT",
-            settings=Settings(seed=context.seed),
+            Measurement(seed=context.seed),
         )
     return outcome_of(found, accuracy, losses, len(lists))
 
 
 def outcome_of(found: Probe, accuracy: float, losses: list[float], count: int) -> Outcome:
     trained, fresh = found.rows
-    effects = {m: trained[m]["interval"][0] > 0 and trained[m]["p_value"] < 0.05 for m in probing.MEASURES}
-    none = (
-        abs(fresh["attention"]["ratio"] - 1) < 0.01
-        and fresh["cosine"]["interval"][0] <= 0 <= fresh["cosine"]["interval"][1]
-    )
+    effects = {
+        m: e is not None and e.interval is not None and e.p_value is not None and e.interval[0] > 0 and e.p_value < 0.05
+        for m, e in trained.effects.items()
+        if m in drawn.MAIN_MEASURES
+    }
+    interval = fresh.cosine.interval if fresh.cosine is not None else None
+    none = abs(attention_ratio(fresh.attention) - 1) < 0.01 and interval is not None and interval[0] <= 0 <= interval[1]
     ok = accuracy >= 0.95 and all(effects.values()) and none
     curve = Lines(
         "training",
@@ -103,28 +105,30 @@ def outcome_of(found: Probe, accuracy: float, losses: list[float], count: int) -
     )
     figures = [
         Figure("pipeline-training", "A small BERT on texts from word lists", "Loss against steps.", [curve], columns=1),
-        *probing.head_figures(found.heads),
-        *probing.topic_figures(found.topics),
+        *drawn.head_figures(found.heads),
+        *drawn.topic_figures(found.topics),
     ]
     for number, figure in enumerate(figures[1:], start=1):
         figure.name = f"pipeline-{number}"
+    shown = {m: e for m, e in trained.effects.items() if m in drawn.MAIN_MEASURES and e is not None}
     missing = [name for name, ok_ in effects.items() if not ok_]
     return Outcome(
         "same-topic words are nearer and attend each other more (Table 1)",
         "the topics are known: all of it must be found",
         f"fitted topics {100 * accuracy:.0f}% right; same against different: "
-        + ", ".join(f"{m} {trained[m]['same']:.3g}, {trained[m]['different']:.3g}" for m in probing.MEASURES)
-        + f"; attention ratio {probing.ratio(trained['attention'])}, random model {fresh['attention']['ratio']:.4f}",
+        + ", ".join(f"{m} {e.same:.3g}, {e.different:.3g}" for m, e in shown.items())
+        + f"; attention ratio {drawn.ratio_text(trained.attention)}, "
+        + f"random model {attention_ratio(fresh.attention):.4f}",
         "reproduced" if ok else "not reproduced",
         f"{100 * accuracy:.0f}% of the words are in their true topic of {count}; "
         + ("every effect is found" if not missing else f"not found: {', '.join(missing)}")
         + ("; the random model shows none" if none else "; the random model shows an effect"),
         figures,
-        [probing.ratio_table(found.rows), probing.difference_table(found.rows), probing.head_table(found.heads)],
+        [drawn.ratio_table(found.rows), drawn.difference_table(found.rows), drawn.head_table(found.heads)],
         {
             "accuracy": accuracy,
-            "rows": found.rows,
-            "heads": found.heads,
+            "rows": [row.as_dict() for row in found.rows],
+            "heads": [head.as_dict() for head in found.heads],
             "loss": [float(np.mean(losses[:20])), float(np.mean(losses[-50:]))],
         },
         {"documents": DOCUMENTS, "length": LENGTH, "steps": len(losses), "topics": count},

@@ -6,18 +6,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from topicscope.figures import Effects, Figure, TableData, later, moment_table, moments, sentence, timeline_figures
+from topicscope.figures import Figure, TableData, moment_table, timeline_figures
 from topicscope.ground import one_thread
-from topicscope.language import (
-    Corpus,
-    Settings,
-    assign,
-    find_checkpoints,
-    fit_topics,
-    read_stop_words,
-    timeline,
-    whole_words,
-)
+from topicscope.language import TimelineConfig, timeline
+from topicscope.measure import Timeline
 from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.outcome import Outcome
 from topicscope.pretraining import build_config, pretrain
@@ -33,9 +25,8 @@ SANDBOX: dict[str, Any] = {
 """The setting nearest to Figure 4, at twice its rate."""
 
 
-def timeline_of_text(context: Context) -> tuple[Effects, dict[str, Any]]:
+def timeline_of_text(context: Context) -> tuple[Timeline, dict[str, Any]]:
     """A transformer from near zero on the user's text, probed as it learns."""
-    source = Corpus(context.corpus)
     steps = context.pick(1500, 20_000)
     shape = {"layers": 4, "heads": 4, "dim": context.pick(64, 256), "init_scale": 1e-4, "dropout": 0.0}
     rows = {"length": 64, "batch_size": 32} if context.scale == "quick" else {"length": 128, "batch_size": 64}
@@ -49,42 +40,45 @@ def timeline_of_text(context: Context) -> tuple[Effects, dict[str, Any]]:
     }
     config = build_config({**settings, **rows})
     with tempfile.TemporaryDirectory() as folder, one_thread():
-        run = pretrain(config, Path(folder) / "run")
-        vocabulary = whole_words(run.tokenizer, read_stop_words("english"))
-        topics = fit_topics(source.sample(2500, context.seed), vocabulary, 100, seed=context.seed)
-        texts = source.sample(context.pick(100, 250), context.seed + 1)
-        chosen = Settings(seed=context.seed)
+        run = Path(folder) / "run"
+        pretrain(config, run)
+        documents = context.pick(100, 250)
         found = timeline(
-            find_checkpoints([str(Path(folder) / "run")]), texts, assign(topics, 0.002), vocabulary, chosen
+            TimelineConfig(
+                [str(run)], context.corpus, documents=documents, threshold=0.002, seed=context.seed, device="cpu"
+            )
         )
     return found, config.as_dict()
 
 
+def course(one: Timeline) -> dict[str, Any]:
+    """Its moments, and what is later, as JSON has them."""
+    return {"moments": one.as_dict()["moments"], "later": one.as_dict()["order"]}
+
+
 def timeline_(context: Context) -> Outcome:
     runs = train_many(context, SANDBOX)
-    found = [sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
-    orders = [later(effects, "embedding", "attention") for effects in found]
-    holds = [order is not None and order["interval"] is not None and order["interval"][0] > 1 for order in orders]
+    found = [Timeline.of(sandbox_effects(run.config, run.snapshots, seed=context.seed)) for run in runs]
+    orders = [one.order for one in found]
+    holds = [order is not None and order.interval is not None and order.interval[0] > 1 for order in orders]
     figures: list[Figure] = timeline_figures(found[0], "timeline-sandbox")
     tables: list[TableData] = []
     for run, effects in zip(runs, found, strict=True):
         table = moment_table(effects)
         table.title = f"Sandbox, seed {run.config.seed % 1000}: when topic structure appears"
         tables.append(table)
-    numbers: dict[str, Any] = {
-        "sandbox": [{"moments": moments(effects), "later": order} for effects, order in zip(found, orders, strict=True)]
-    }
-    config, said = runs[0].config.as_dict(), f"sandbox: {sentence(found[0])}"
+    numbers: dict[str, Any] = {"sandbox": [course(one) for one in found]}
+    config, said = runs[0].config.as_dict(), f"sandbox: {found[0].answer}"
     if context.corpus:
         text, config_of_text = timeline_of_text(context)
         figures += timeline_figures(text, "timeline-text")
         tables.append(moment_table(text))
         tables[-1].title = "On the given text: when topic structure appears"
         numbers["text"], config = (
-            {"moments": moments(text), "later": later(text, "cosine", "attention")},
+            course(text),
             {"sandbox": config, "text": config_of_text},
         )
-        said += f". On the given text: {sentence(text)}"
+        said += f". On the given text: {text.answer}"
     return Outcome(
         "not asked; the two stages suggest that the embedding comes first",
         "key and query cannot move before value and embedding have",

@@ -64,7 +64,7 @@ def trial(task: Task) -> tuple[float, float]:
     seconds, size = timed(task, small)
     total = seconds
     for key, (_, more) in KNOBS[kind].items():
-        if more < whole[key] and not (key == "iterations" and first["topics"]):
+        if more < whole[key] and not (key == "iterations" and first["topics_from"]):
             longer, _ = timed(task, small | {key: more})
             total += max(0.0, longer - seconds) / (more - small[key]) * (whole[key] - small[key])
     if kind == "train":

@@ -25,14 +25,14 @@ import numpy as np
 import yaml
 
 from topicscope.ground import InputError, nearest, number
-from topicscope.language import build_config as build_probe
+from topicscope.language import probe_point
 from topicscope.pretraining import build_config as build_pretrain
 from topicscope.training import build_config as build_train
 
 KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "train": lambda settings: dataclasses.replace(build_train(settings), device="cpu"),
     "pretrain": build_pretrain,
-    "probe": build_probe,
+    "probe": probe_point,
 }
 MOST_POINTS = 1_000_000
 

@@ -13,7 +13,7 @@ from topicscope.sweeps.grid import Point, flat
 READS = {
     "train": ("data.train_file", "data.dev_file", "documents.proportions", "model.value_matrix"),
     "pretrain": ("text.corpus", "tokenizer.existing"),
-    "probe": ("model", "corpus", "topics", "stop_words"),
+    "probe": ("models", "corpus", "topics_from", "stop_words"),
 }
 """Settings of each kind that may name files."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from topicscope.ground import InputError
-from topicscope.language import build_config as build_probe, run_probe
+from topicscope.language import probe, probe_point
 from topicscope.measure import phase, stages
 from topicscope.pretraining import build_config as build_pretrain, layer_metrics, layer_names, pretrain
 from topicscope.sweeps.grid import Grid, Point
@@ -150,14 +150,16 @@ def pretrain_result(scratch: Path, point: Point) -> Result:
 
 def probe_result(_scratch: Path, point: Point) -> Result:
     """The effects of the trained model, those of the same architecture with fresh weights (random_...), and the commonest pairs (cooccurring_...)."""
-    found = run_probe(build_probe(point.config))
-    measures: dict[str, Any] = {"word_count": found.rows[0]["words"], "topic_count": found.rows[0]["topics"]}
+    found = probe(probe_point(point.config))
+    measures: dict[str, Any] = {"word_count": found.rows[0].words, "topic_count": found.rows[0].topics}
     for row in found.rows:
-        prefix = "" if row["variant"] == "trained" else "random_"
+        prefix = "" if row.variant == "trained" else "random_"
         for measure in ("cosine", "dot", "attention"):
-            measures |= numbers(f"{prefix}{measure}", row[measure] or {})
-    for row in found.cooccurrence[:1]:
-        measures |= {f"cooccurring_{measure}": row[measure]["cooccurring"] for measure in ("cosine", "attention")}
+            effect = row.effects[measure]
+            measures |= numbers(f"{prefix}{measure}", {} if effect is None else effect.as_dict())
+    for pairs in found.cooccurrence[:1]:
+        measures |= {"cooccurring_cosine": pairs.cosine.cooccurring}
+        measures |= {"cooccurring_attention": pairs.attention.cooccurring}
     return Result(finite(measures))
 
 
