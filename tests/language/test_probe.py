@@ -226,6 +226,9 @@ def test_the_page(tmp_path: Path) -> None:
         assert complaints(browser) == []
 
 
+FEW = "120 documents with words that 5 documents share are fewer than 200 topics"
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -235,12 +238,12 @@ def test_the_page(tmp_path: Path) -> None:
         (["{model}", "--corpus", "{corpus}", "--text-field", "body"], "it has 'text', 'title'"),
         (
             ["{model}", "--corpus", "{corpus}"],
-            "120 documents with words that 5 documents share are fewer than 200 topics",
+            FEW,
         ),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "0.000001"], "keeps no word"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "0.9"], "keeps all"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "nan"], "thresholds.0 = nan"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{single}"], "one of at least two words"),
+        (["{model}", "--corpus", "{corpus}", "--topics-from", "{single}"], "one of at least"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}"], "throughout"),
         (["{other}", "--corpus", "{corpus}", "--topics-from", "{topics}"], "another tokenizer"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{here}/nowhere"], "is not there"),
@@ -258,10 +261,13 @@ def test_bad_input_is_one_line_and_exit_code_2(prepared: dict[str, str], argumen
 
         if torch.cuda.is_available():
             pytest.skip("there is a GPU here")
+    loaded = complaint in ("no usable GPU", "another tokenizer", "keeps no word", "keeps all", FEW, "one of at least")
     filled = [argument.format(**prepared) for argument in arguments]
     result = topicscope("probe", *filled, "--topics", "200", code=2)
-    assert complaint in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    *progress, last = result.stderr.strip().splitlines()
+    assert complaint in last
+    assert "Traceback" not in result.stderr
+    assert not progress or loaded  # a slow machine says what it does
     assert result.stdout == ""
 
 

@@ -153,7 +153,7 @@ def test_the_command(snapshots: Path, tmp_path: Path) -> None:
     made = timeline(config, tmp_path / "python")
     assert read_timeline(tmp_path / "python") == made == read_timeline(out)
     assert json.loads(json.dumps(made.as_dict())) == printed
-    assert made.table().num_rows == len(made.rows) == 9 * 4
+    assert made.table().num_rows == len(made.rows) == 7 * 4
     for extra, said in (
         ([str(snapshots)], "no text is given"),
         ([], "snapshots is missing"),

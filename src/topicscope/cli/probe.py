@@ -14,8 +14,6 @@ from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, opti
 if TYPE_CHECKING:
     from topicscope.language import Probe
 
-MEASURES = text.MEASURES
-
 
 def command(
     models: Annotated[list[str] | None, typer.Argument(help="Model folders or hub ids.")] = None,
@@ -32,14 +30,12 @@ def command(
         list[float] | None,
         option(
             "theta: words of a topic as a share of the vocabulary; may be repeated.",
-            MEASURES,
-            "--threshold",
-            "--thresholds",
+            text.MEASURES,
             show_default="0.0005, 0.001, 0.002",
         ),
     ] = None,
     topics_per_word: Annotated[
-        str | None, option("one (Table 1), many (Table 5) or both.", MEASURES, show_default="one")
+        str | None, option("one (Table 1), many (Table 5) or both.", text.MEASURES, show_default="one")
     ] = None,
     windows: text.Windows = None,
     embedding: text.Embedding = None,
@@ -47,17 +43,19 @@ def command(
     shuffles: Annotated[
         int | None,
         option(
-            "Shuffles of topics among words (of attention a tenth of them); 0: none.", MEASURES, show_default="1000"
+            "Shuffles of topics among words (of attention a tenth of them); 0: none.",
+            text.CONTROLS,
+            show_default="1000",
         ),
     ] = None,
     matched: text.Matched = None,
     random: Annotated[
         bool | None,
-        option("Probe the same architecture with random weights too.", MEASURES, show_default="random"),
+        option("Probe the same architecture with random weights too.", text.CONTROLS, show_default="random"),
     ] = None,
     cooccurrence: Annotated[
         bool | None,
-        option("Compare with the top co-occurring pairs (Table 2).", MEASURES, show_default="cooccurrence"),
+        option("Compare with the top co-occurring pairs (Table 2).", text.CONTROLS, show_default="cooccurrence"),
     ] = None,
     seed: text.Seed = None,
     device: Device = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from topicscope.cli.options import OUTPUT, SETTINGS, option
 
-TEXT, TOPICS, MEASURES = "Text", "Topics", "Measures"
+TEXT, TOPICS, MEASURES, CONTROLS = "Text", "Topics", "Measures", "Controls"
 
 Corpus = Annotated[
     list[str] | None,
@@ -44,7 +44,7 @@ Embedding = Annotated[
 ]
 Bootstrap = Annotated[int | None, option("Resamples of the intervals.", MEASURES, show_default="1000")]
 Matched = Annotated[
-    bool | None, option("Compare pairs of equal word frequencies too.", MEASURES, show_default="matched")
+    bool | None, option("Compare pairs of equal word frequencies too.", CONTROLS, show_default="matched")
 ]
 Seed = Annotated[int | None, option("Seed of every random draw.", SETTINGS, show_default="0")]
 OutReplaced = Annotated[

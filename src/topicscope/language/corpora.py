@@ -10,7 +10,8 @@ from __future__ import annotations
 import glob
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Corpus:
         for file in self.files:
             kind_of(file)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Generator[str]:
         self.counts.clear()
         reader = Reader(self.text_field, self.split, self.counts)
         for file in self.files:
@@ -63,8 +64,18 @@ class Corpus:
         texts = enumerate(self)
         drawn = list(texts) if count is None else reservoir(texts, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
         if not drawn:
-            raise InputError(f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()})")
+            raise self._without_text()
         return [text for _, text in sorted(drawn)]
+
+    def check(self) -> None:
+        """Raise InputError unless the files have a text: reads up to the first one. The hub is not asked."""
+        if not any(file.startswith(HUB) for file in self.files):
+            with closing(iter(self)) as texts:
+                if next(texts, None) is None:
+                    raise self._without_text()
+
+    def _without_text(self) -> InputError:
+        return InputError(f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()})")
 
     def fingerprint(self) -> str:
         """Shows whether a corpus has changed: a digest of the files' bytes (of large ones of their sizes, of one on a

@@ -16,7 +16,7 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
     if isinstance(config, TextConfig):
         if not config.corpus:
             raise InputError("no text is given; name files, folders or hf:NAME (corpus)")
-        Corpus(config.corpus, config.text_field, config.split_text)
+        Corpus(config.corpus, config.text_field, config.split_text).check()
         read_stop_words(config.stop_words)
     if isinstance(config, ProbeConfig | TimelineConfig) and config.topics_from is not None:
         check_topics(config.topics_from)
