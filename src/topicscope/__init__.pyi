@@ -28,8 +28,10 @@ from .training import (
     train as train,
 )
 from .world import (
-    DocumentPrior as DocumentPrior,
+    Dirichlet as Dirichlet,
     Documents as Documents,
+    Fixed as Fixed,
+    Given as Given,
     Masking as Masking,
     TopicModel as TopicModel,
     read_documents as read_documents,

@@ -129,7 +129,7 @@ NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine w
         (["--prior", "fixed", "--topics-per-document", "11"], "topics_per_document = 11 is more than topics = 10"),
         (["--set", "optimzer.lr=1"], "unknown key 'optimzer'; did you mean 'optimizer'?"),
         (["--set", "model.dim=7"], "one-hot embedding needs dim"),
-        (["--set", "version=9"], "version 9: this topicscope reads version 1"),
+        (["--set", "version=9"], "version 9: this topicscope reads version 2"),
         (["--set", "steps"], "expected key=value"),
         (["--steps", "many"], "Invalid value for '--steps'"),
         (["--lr", "-1"], "optimizer.lr = -1.0"),

@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.command import topicscope
+from tests.command import TINY, topicscope
+from topicscope import InputError, read
+from topicscope.theory import AttentionLandscape, Setting, theorem1, theorem2
 
 PAPER = ["--topics", "100", "--words-per-topic", "300", "--topics-per-document", "20", "--convention", "paper"]
+COMMANDS = ("theorem1", "theorem2", "theorem3", "theorem5", "landscape", "verify")
 
 
 def test_theorem2_contract() -> None:
@@ -33,15 +36,31 @@ def test_landscape_contract_and_files(tmp_path: Path) -> None:
     assert found["minimum"]["loss"] <= found["grid_minimum"]["loss"]
     assert found["uniform_loss"] > 0.99
     assert found["inside_bounds"] is True
-    assert sorted(path.name for path in out.iterdir()) == [
-        f"landscape.{kind}" for kind in ("csv", "json", "npz", "png", "svg")
+    assert sorted(path.name for path in out.iterdir() if not path.name.startswith(".")) == [
+        "about.json",
+        "config.yaml",
+        "environment.json",
+        *(f"landscape.{kind}" for kind in ("csv", "npz", "png", "svg")),
+        "results.json",
     ]
+    assert json.loads((out / "results.json").read_text()) == found
+    back = read(out)
+    assert isinstance(back, AttentionLandscape)
+    assert back.as_dict() == found
+    assert np.array_equal(back.grid.loss, np.load(out / "landscape.npz")["loss"])
+    assert back.table().num_rows == 110 * 110
     grid = np.load(out / "landscape.npz")
     with (out / "landscape.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == grid["loss"].size == 110 * 110
     assert min(float(row["loss"]) for row in rows) == grid["loss"].min() == found["grid_minimum"]["loss"]
     assert "not empty" in topicscope("theory", "landscape", "--out", str(out), code=2).stderr
+    topicscope("theory", "landscape", "--out", str(out), "--force")
+    assert json.loads((out / "results.json").read_text())["value_matrix"] == "blocks"
+    assert "Theorem 3: gamma lies in" in read(out).summary()[0]
+    (out / "landscape.npz").write_bytes(b"PK")
+    with pytest.raises(InputError, match="figure7 is damaged"):
+        read(out)
 
 
 def test_theorems_in_words(tmp_path: Path) -> None:
@@ -79,6 +98,33 @@ def test_theorems_in_words(tmp_path: Path) -> None:
     assert found["membership"]["violation"] > 0.5
 
 
+def test_matrices_come_from_run_folders_and_safetensors(tmp_path: Path) -> None:
+    sizes, out = ["--topics", "3", "--words-per-topic", "2", "--json"], tmp_path / "run"
+    topicscope("train", *TINY, "--embedding", "trained", "--no-floors", "--out", str(out))
+    weights = read(out).weights
+    setting = Setting.of(3, 2)
+    for path in (out, out / "weights.safetensors"):
+        second = json.loads(topicscope("theory", "theorem2", *sizes, "--matrix", str(path)).stdout)["comparison"]
+        assert second["largest_difference"] == pytest.approx(
+            np.abs(weights["value"] - theorem2(setting).matrix()).max()
+        )
+        first = json.loads(topicscope("theory", "theorem1", *sizes, "--embedding", str(path)).stdout)["membership"]
+        assert first["violation"] == pytest.approx(
+            theorem1(setting).membership(weights["embedding"]).violation, rel=1e-5
+        )
+
+
+def test_all_commands_have_the_same_options() -> None:
+    """Each option is declared once: commands that share one show the same words for it."""
+    helps = {name: topicscope("theory", name, "--help").stdout for name in COMMANDS}
+    for option in ("--topics", "--words-per-topic", "--p-mask", "--p-correct", "--p-random", "--json"):
+        assert [name for name, text in helps.items() if f"{option} " not in text] == (
+            [] if option == "--json" else ["verify"]
+        )
+    for option in ("--topics-per-docum", "--convention"):
+        assert [name for name, text in helps.items() if option in text] == ["theorem3", "theorem5", "landscape"]
+
+
 def test_verify_contract() -> None:
     found = json.loads(topicscope("theory", "verify", "--json").stdout)
     assert found["failed"] == 0
@@ -104,6 +150,8 @@ def test_verify_contract() -> None:
         (["theorem2", "--matrix", "{tmp}/nan.npy"], "not finite"),
         (["theorem2", "--matrix", "{tmp}/complex.npy"], "no array of real numbers"),
         (["theorem1", "--embedding", "{tmp}/empty.npy"], "cannot read a matrix"),
+        (["theorem2", "--matrix", "{tmp}"], "has no weights.safetensors; give the folder of one finished training run"),
+        (["theorem2", "--matrix", "{tmp}/nowhere.safetensors"], "nowhere.safetensors is not there"),
         (["theorem1", "--embedding", "{tmp}/rowless.npy"], "expected a matrix with rows and columns"),
         (["theorem4"], "No such command 'theorem4'"),
     ],

@@ -8,7 +8,7 @@ import torch
 
 from topicscope import InputError, Masking, ModelConfig, TopicModel, Weights
 from topicscope.model.weights import initial
-from topicscope.theory import theorem2
+from topicscope.theory import Setting, theorem2
 
 MODEL, MASKING = TopicModel(3, 2), Masking()
 
@@ -34,7 +34,7 @@ def test_initial_weights_are_centred_with_the_scale_asked_for() -> None:
 
 def test_frozen_values_are_what_they_are_called(tmp_path: Path) -> None:
     assert np.array_equal(
-        ModelConfig(value="blocks").frozen(MODEL, MASKING)["value"], theorem2(MODEL, MASKING).matrix(MODEL)
+        ModelConfig(value="blocks").frozen(MODEL, MASKING)["value"], theorem2(Setting(MODEL, 1, MASKING)).matrix()
     )
     given = np.arange(49.0).reshape(7, 7)
     np.save(tmp_path / "w.npy", given)

@@ -1,60 +1,72 @@
-"""Figure 5's verdict can fail, layer by layer; and the picture has a column a layer."""
+"""Figure 5: starts of every layer, what is said of them, and the settings that are trained."""
 
 from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from topicscope.figures.dynamics import Curves, dynamics_figure, stage_table, starts
-from topicscope.paper.experiment import Context
-from topicscope.paper.figure5 import base_of, outcome_of, settings_of
-from topicscope.paper.registry import EXPERIMENTS
-
-
-def ramp(start: int, end: int, steps: int = 101) -> np.ndarray:
-    """Near zero until `start`, then straight up to 1 at `end`."""
-    return 1e-3 + np.clip((np.arange(steps) - start) / (end - start), 0, 1)
-
-
-def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0) -> Curves:
-    metrics = {"loss": np.linspace(5, 3, 101)}
-    for layer in range(layers):
-        metrics |= {
-            f"norm_key_{layer}": ramp(late, 60),
-            f"norm_query_{layer}": ramp(late + 5, 70),
-            f"norm_value_{layer}": ramp(0, 20),
-        }
-        metrics |= {f"rotation_{layer}": np.linspace(0.5, 0, 101)}
-    return Curves(setting, seed, metrics)
+from tests.paper.samples import BAD, judged
+from tests.paper.samples_stages import curves, layer_starts, ramp
+from tests.paper.short_training import REFERENCE
+from topicscope import language, pretraining
+from topicscope.figures import Figure, Lines, Series, dynamics_figure, loss_figure, stage_table, starts
+from topicscope.paper import EXPERIMENTS, Context, figure5
 
 
 def test_starts_are_a_tenth_of_the_rise() -> None:
-    found = starts(curves("near zero").metrics, "2")
-    assert found == {"key": 42, "query": 48, "value": 2}  # 40 + 2, 45 + 2.5, 0 + 2
+    assert starts(curves("near zero").metrics, "2") == {"key": 42, "query": 48, "value": 2}  # 40 + 2, 45 + 2.5, 0 + 2
 
 
-def test_two_stages_in_every_layer_or_not_reproduced() -> None:
-    usual = curves("usual start, AdamW", late=0)
-    good = outcome_of([curves("near zero, a"), curves("near zero, b", seed=1), usual], {}, "text")
-    assert good.verdict == "reproduced"
-    assert "near zero, a: 4 of 4 layers" in good.measured
-    one = curves("near zero, a")
-    one.metrics["norm_query_3"] = ramp(0, 15)  # one matrix of one layer of one run is first
-    bad = outcome_of([one, curves("near zero, b"), usual], {}, "text")
-    assert bad.verdict == "not reproduced"
-    assert "near zero, a, seed 0, layer 3" in bad.reason
-    never = curves("near zero, a")
-    never.metrics["norm_key_0"] = np.full(101, 1e-3)  # a norm that never rises has not started later
-    assert outcome_of([never, usual], {}, "text").verdict == "not reproduced"
-    early = curves("usual start, AdamW", late=0)
-    early.metrics["norm_key_0"] = ramp(0, 5)
-    assert (
-        outcome_of([curves("near zero, a"), early], {}, "text").verdict == "reproduced"
-    )  # the usual start is not judged
+def test_the_outcome_counts_layers_and_names_those_that_fail() -> None:
+    outcome = judged("figure5")
+    assert outcome.measured == (
+        "on made-up texts, key and query start after value in: near zero, a: 4 of 4 layers (all runs); "
+        "near zero, b: 4 of 4 layers (all runs); usual start: 4 of 4 layers (all runs)"
+    )
+    assert outcome.reason == (
+        "starts from near zero, in steps: value 2 to 2, key 42 to 42, query 48 to 48; "
+        "over the run norms grow 1001 to 1001 times from near zero, and 1001 to 1001 times from the usual start"
+    )
+    assert outcome.numbers["near zero, b, seed 1"]["3"] == {"key": 42.0, "query": 48.0, "value": 2.0}
+    assert list(outcome.numbers) == ["near zero, a, seed 0", "near zero, b, seed 1", "usual start, seed 0"]
+    bad = judged("figure5", BAD["figure5"]["query of one layer of one run is first"])
+    assert bad.reason.startswith("not in near zero, b, seed 1, layer 3; over the run")
+    assert "near zero, b: 3 of 4 layers (all runs)" in bad.measured
+    two = layer_starts(norm_query_3=ramp(0, 15), norm_key_0=ramp(0, 15))
+    assert judged("figure5", two).reason.startswith(
+        "not in near zero, b, seed 1, layer 0, near zero, b, seed 1, layer 3;"
+    )
+    spread = judged("figure5", layer_starts(norm_value_1=ramp(10, 30), norm_key_2=ramp(50, 70)))
+    assert "value 2 to 12, key 42 to 52, query 48 to 48" in spread.reason
+    mine = figure5.Found(two.near, two.usual, True, {})
+    assert judged("figure5", mine).measured.startswith("on the given text, ")
+
+
+def test_growth_is_from_start_to_end() -> None:
+    runs = [
+        curves("a", layers=2, norm_key_1=np.linspace(2, 5, 11)),
+        curves("b", layers=1, norm_value_0=np.linspace(1, 12.4, 11)),
+    ]
+    assert figure5.growth(runs) == "2.5 to 1001 times"
+    ten = np.array([1.0, 9.0, 10.0])
+    alike = curves("a", layers=1, norm_key_0=ten, norm_query_0=ten, norm_value_0=ten)
+    assert figure5.growth([alike]) == "10 to 10 times"
+
+
+def lines(figure: Figure) -> list[Series]:
+    [panel] = figure.panels
+    assert isinstance(panel, Lines)
+    return panel.series
 
 
 def test_the_figure_is_four_by_four() -> None:
-    figure = dynamics_figure([curves("near zero, a"), curves("near zero, a", seed=1), curves("usual")])
+    runs = [curves("near zero, a").run, curves("near zero, a", seed=1).run, curves("usual").run]
+    labels = ["near zero, a", "near zero, a", "usual"]
+    figure = dynamics_figure(runs, labels)
     assert figure.columns == 4
     assert len(figure.panels) == 16
     assert [panel.title for panel in figure.panels][::5] == [
@@ -63,17 +75,51 @@ def test_the_figure_is_four_by_four() -> None:
         "||W_V||_F (layer 2)",
         "rotation of W_V over 10 steps (layer 3)",
     ]
-    assert len(stage_table([curves("near zero, a")]).rows) == 4
-    assert stage_table([curves("near zero, a")]).rows[0][3:6] == ["2", "42", "48"]
+    assert [(line.name, line.group) for line in lines(loss_figure(runs, labels))] == [
+        ("near zero, a, seed 0", "near zero, a"),
+        ("near zero, a, seed 1", "near zero, a"),
+        ("usual, seed 0", "usual"),
+    ]
+    assert [line.name for line in lines(loss_figure(runs[:2]))] == ["seed 0", "seed 1"]
+    table = stage_table(runs[:1], labels[:1])
+    assert len(table.rows) == 4
+    assert table.rows[0][:6] == ["near zero, a", "0", "layer 0", "2", "42", "48"]
+    assert table.rows[0][6:] == ["10", "50", "58", "5"]  # half-way, and the earlier of key and query over value
 
 
+@pytest.mark.parametrize("corpus", [(), ("x",)])
 @pytest.mark.parametrize("scale", ["quick", "full"])
-def test_figure_5_has_two_settings_from_near_zero_and_the_usual_start(scale: str) -> None:
-    context = Context(scale)  # type: ignore[arg-type]
-    settings = settings_of(context)
-    assert [s["model"]["init_scale"] for s in settings.values()] == [1e-4, 1e-4, "usual"]
-    assert len({s["optimizer"]["lr"] for s in settings.values()}) == 2
-    assert base_of(context)["model"]["layers"] == base_of(context)["model"]["heads"] == 4
+def test_settings_are_those_of_the_reference_runs(
+    monkeypatch: pytest.MonkeyPatch, scale: Any, corpus: tuple[str, ...]
+) -> None:
+    asked: list[Any] = []
+
+    def note(settings: Any) -> Any:
+        asked.append(json.loads(json.dumps(settings)))
+        return SimpleNamespace(as_dict=lambda: settings, seed=settings["seed"])
+
+    def sample(count: int, seed: int) -> list[str]:
+        asked.append(["sample", count, seed])
+        return []
+
+    def tokenizer(_texts: Any, *given: Any, **options: Any) -> None:
+        asked.append(["tokenizer", *given, options])
+
+    monkeypatch.setattr(pretraining.PretrainConfig, "of", note)
+    monkeypatch.setattr(pretraining, "train_tokenizer", tokenizer)
+    monkeypatch.setattr(language, "Corpus", lambda _: SimpleNamespace(sample=sample))
+    monkeypatch.setattr(
+        pretraining, "pretrain", lambda config, **_: SimpleNamespace(config=config, metrics={"loss": np.ones(2)})
+    )
+    found = figure5.measure(Context(scale, 2, (), corpus))
+    assert asked == REFERENCE["figure5 on text" if corpus else "figure5"][scale]
+    assert found.given_text is bool(corpus)
+    seeds = 2 if scale == "quick" else 3
+    assert [run.seed for run in found.near] == [*range(seeds), *range(seeds)]
+    assert [run.setting.split(",")[0] for run in found.near + found.usual] == ["near zero"] * (2 * seeds) + [
+        "usual start"
+    ] * seeds
+    assert found.config["seed"] == 2000
 
 
 def test_the_users_text_is_in_no_reference() -> None:
@@ -81,6 +127,8 @@ def test_the_users_text_is_in_no_reference() -> None:
     for name in ("figure5", "timeline"):
         assert EXPERIMENTS[name].judged(none)
         assert not EXPERIMENTS[name].judged(mine)
+        assert EXPERIMENTS[name].key(mine) == {"scale": "quick", "seed": 0, "corpus": ["a.txt"]}
         assert EXPERIMENTS[name].key(mine) != EXPERIMENTS[name].key(none)
     assert EXPERIMENTS["figure4"].judged(mine)
-    assert EXPERIMENTS["figure4"].key(mine) == EXPERIMENTS["figure4"].key(none)
+    assert EXPERIMENTS["figure4"].key(mine) == EXPERIMENTS["figure4"].key(none) == {"scale": "quick", "seed": 0}
+    assert not EXPERIMENTS["table1"].judged(none)

@@ -1,28 +1,23 @@
+"""Reproductions from Python: what is computed, stored, read back and summed up."""
+
 from __future__ import annotations
 
-import dataclasses
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.browser import complaints, needs_browser, opened, script
-from tests.command import topicscope
-from topicscope import InputError, Run, build_config
-from topicscope.ground import old_folders as folders
-from topicscope.paper.block_figures import four_panels
-from topicscope.paper.experiment import Context
-from topicscope.paper.outcome import Outcome
-from topicscope.paper.registry import EXPERIMENTS, ORDER, chosen
-from topicscope.paper.runner import finite, load, outcome_path, reproduce
+from tests.paper import samples
+from tests.paper.samples_theory import grids
+from topicscope import InputError, read
+from topicscope.ground import EngineError, read_about
+from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
+from topicscope.paper.registry import NOT_IN_REFERENCE, ORDER
+from topicscope.paper.reproduction import finite, outcome_path, read_outcome
+from topicscope.paper.runner import compute
 
 FAST = ["figure7", "figure8"]
 
@@ -33,84 +28,223 @@ def test_every_id_has_its_file_claim_and_rule() -> None:
         assert experiment.id == name
         assert len(experiment.claim) > 20
         assert len(experiment.rule) > 20
+        assert experiment.seconds > 0
     assert [e.id for e in chosen(["theorem2", "figure7"])] == ["figure7", "theorem2"]
+    assert [e.id for e in chosen(None)] == list(ORDER)
     with pytest.raises(InputError, match="did you mean 'figure7'"):
         chosen(["figur7"])
 
 
-def test_finished_outcomes_are_kept_and_damaged_ones_made_again(tmp_path: Path) -> None:
+def test_context_has_three_seeds_or_five() -> None:
+    assert (Context().runs, Context("full").runs) == (3, 5)
+    assert (Context().pick(1, 2), Context("full").pick(1, 2)) == (1, 2)
+    assert Context("full", 3, ("m",)).config() == {"scale": "full", "seed": 3}
+
+
+def test_finished_outcomes_are_not_computed_again_but_damaged_ones_are(tmp_path: Path) -> None:
     context = Context("quick", 0)
-    first = reproduce(chosen(FAST), context, tmp_path, workers=1)
+    first = reproduce(chosen(FAST), context, tmp_path)
     stamps = {name: outcome_path(tmp_path, name).stat().st_mtime_ns for name in FAST}
     outcome_path(tmp_path, "figure8").write_text('{"format": 2, "outcome"')
-    again = reproduce(chosen(FAST), context, tmp_path, workers=1)
+    again = reproduce(chosen(FAST), context, tmp_path)
     assert outcome_path(tmp_path, "figure7").stat().st_mtime_ns == stamps["figure7"]
     assert outcome_path(tmp_path, "figure8").stat().st_mtime_ns != stamps["figure8"]
     for name in FAST:
-        assert asdict(first[name][0]) == asdict(again[name][0])
-    assert load(tmp_path, "figure7", Context("quick", 1)) is None  # another seed is another outcome
+        assert asdict(first.outcomes[name]) == asdict(again.outcomes[name])
+    assert read_outcome(tmp_path, "figure7", Context("quick", 1)) is None  # another seed is another outcome
+    with pytest.raises(InputError, match="holds a reproduction of scale quick, seed 0, not of full, 0; choose another"):
+        reproduce(chosen(FAST), Context("full", 0), tmp_path)
 
 
 def test_outcomes_survive_the_file(tmp_path: Path) -> None:
+    """Heat maps, lines, points and maps with all that they hold."""
+    for name, good in samples.GOOD.items():
+        outcome = EXPERIMENTS[name].judge(good())
+        stored = json.loads(json.dumps(asdict(outcome)))
+        assert json.loads(json.dumps(asdict(Outcome.from_dict(stored)))) == stored
+        kinds = [type(panel) for figure in outcome.figures for panel in figure.panels]
+        assert [type(p) for figure in Outcome.from_dict(stored).figures for p in figure.panels] == kinds
     found = EXPERIMENTS["figure7"].run(Context())
-    stored = reproduce(chosen(["figure7"]), Context(), tmp_path, workers=1)["figure7"][0]
+    stored = reproduce(chosen(["figure7"]), Context(), tmp_path).outcomes["figure7"]
     assert json.loads(json.dumps(asdict(found))) == json.loads(json.dumps(asdict(stored)))
     assert found.verdict == "reproduced"
-
-
-def test_theorem1_is_reproduced() -> None:
-    outcome = EXPERIMENTS["theorem1"].run(Context("quick", 3))
-    assert outcome.verdict == "reproduced"
-    assert max(outcome.numbers["violation_over_c3"]) < 0.01
-
-
-def test_the_command(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    result = topicscope("reproduce", *FAST, "--out", str(out), "--json")
-    printed = json.loads(result.stdout)
-    assert printed == json.loads((out / "results.json").read_text())
-    for entry in printed["results"]:
-        assert {"id", "claim", "paper", "theory", "measured", "verdict", "reason", "seconds"} <= set(entry)
-        assert entry["verdict"] == "reproduced"
-    assert (out / "report.html").stat().st_size < 15e6
-    assert {"figure7.png", "figure7.svg", "figure7-1.csv"} <= {path.name for path in (out / "figures").iterdir()}
-    again = json.loads(topicscope("reproduce", *FAST, "--out", str(out), "--json").stdout)
-    assert again == printed
-    assert "no experiment 'figure99'" in topicscope("reproduce", "figure99", code=2).stderr
-    assert len(json.loads(topicscope("list", "--json").stdout)) == len(ORDER)
-
-
-def test_a_folder_is_one_reproductions(tmp_path: Path) -> None:
-    out, foreign, run = tmp_path / "out", tmp_path / "foreign", tmp_path / "run"
-    topicscope("reproduce", "figure8", "--out", str(out))
-    assert (
-        "holds a reproduction of scale quick, seed 0"
-        in topicscope("reproduce", "figure8", "--seed", "1", "--out", str(out), code=2).stderr
-    )
-    foreign.mkdir()
-    (foreign / "thesis.tex").write_text("mine")
-    assert "holds something else" in topicscope("reproduce", "figure8", "--out", str(foreign), code=2).stderr
-    assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
-    topicscope(
-        "train", "--steps", "1", "--set", "data.documents=50", "--set", "data.dev_documents=50", "--out", str(run)
-    )
-    kept = {path.name: path.read_bytes() for path in run.iterdir()}
-    topicscope("reproduce", "figure8", "--out", str(run), code=2)
-    assert {path.name: path.read_bytes() for path in run.iterdir()} == kept
-    with folders.lock(out):
-        assert "another process is writing" in topicscope("reproduce", "figure8", "--out", str(out), code=2).stderr
 
 
 @pytest.mark.parametrize(
     "damage", [{"verdict": "maybe"}, {"figures": 3}, {"figures": [{"panels": [{"kind": "pie"}]}]}, {"tables": None}]
 )
 def test_a_damaged_outcome_is_none(tmp_path: Path, damage: dict[str, Any]) -> None:
-    reproduce(chosen(["figure8"]), Context(), tmp_path, workers=1)
+    reproduce(chosen(["figure8"]), Context(), tmp_path)
     path = outcome_path(tmp_path, "figure8")
     stored = json.loads(path.read_text())
-    stored["outcome"] |= damage
+    path.write_text(json.dumps(stored | {"outcome": stored["outcome"] | damage}))
+    assert read_outcome(tmp_path, "figure8", Context()) is None
+    path.write_text(json.dumps(stored | {"format": stored["format"] + 1}))
+    assert read_outcome(tmp_path, "figure8", Context()) is None
     path.write_text(json.dumps(stored))
-    assert load(tmp_path, "figure8", Context()) is None
+    assert read_outcome(tmp_path, "figure8", Context()) is not None
+
+
+def stored_engine(asked: list[list[str]], fail_after: int | None = None) -> Any:
+    """An engine that notes its items, works from the last to the first, and fails after some."""
+
+    def engine(work: Callable[[Context, str], Any], common: Context, items: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        asked.append(list(items))
+        for count, number in enumerate(reversed(range(len(items)))):
+            if count == fail_after:
+                raise EngineError("workers died")
+            yield number, work(common, items[number])
+
+    return engine
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Experiments that measure in no time; the note says which did."""
+    measured: list[str] = []
+
+    def measure(name: str) -> Callable[[Context], Any]:
+        def measuring(_context: Context) -> Any:
+            measured.append(name)
+            return samples.GOOD[name]()
+
+        return measuring
+
+    for name, experiment in EXPERIMENTS.items():
+        monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, measure=measure(name)))
+    return measured
+
+
+def test_the_longest_first_and_each_outcome_stored_as_it_comes(tmp_path: Path, made_up: list[str]) -> None:
+    asked: list[list[str]] = []
+    ids = ["theorem1", "figure7", "two-stage", "figure6"]  # 15, 1, 240 and 6 seconds
+    with pytest.raises(EngineError):
+        reproduce(chosen(ids), Context(), tmp_path, stored_engine(asked, fail_after=2))
+    assert asked == [["two-stage", "theorem1", "figure6", "figure7"]]
+    assert made_up == ["figure7", "figure6"]
+    assert sorted(path.stem for path in (tmp_path / "outcomes").iterdir()) == ["figure6", "figure7"]
+    about = read_about(tmp_path)
+    assert about is not None
+    assert about.status == "running"
+    with pytest.raises(InputError, match="not finished"):
+        read_reproduction(tmp_path)
+    seen: list[str] = []
+    steps: list[tuple[float, float | None, str]] = []
+
+    def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        assert phase == "experiments"
+        steps.append((done, total, note))
+
+    reproduction = reproduce(
+        chosen(ids), Context(), tmp_path, stored_engine(asked), progress, lambda name, *_: seen.append(name)
+    )
+    assert asked[1] == ["two-stage", "theorem1"]
+    assert made_up == ["figure7", "figure6", "theorem1", "two-stage"]
+    assert seen == ["figure6", "figure7", "theorem1", "two-stage"]  # the stored ones at once
+    assert steps == [
+        (6, 262, "1 of 4 done"),
+        (7, 262, "2 of 4 done"),
+        (22, 262, "3 of 4 done"),
+        (262, 262, "4 of 4 done"),
+    ]
+    assert list(reproduction.outcomes) == ["figure6", "figure7", "theorem1", "two-stage"]  # in the paper's order
+
+
+def test_results_hold_all_that_is_in_the_folder(tmp_path: Path, made_up: list[str]) -> None:
+    reproduce(chosen(["theorem1"]), Context(), tmp_path)
+    second = reproduce(chosen(["figure7"]), Context(), tmp_path)
+    assert list(second.outcomes) == list(second.seconds) == ["figure7"]
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert [entry["id"] for entry in results["results"]] == ["figure7", "theorem1"]
+    whole = read(tmp_path)
+    assert isinstance(whole, Reproduction)
+    assert whole.as_dict() == results
+    assert (results["scale"], results["seed"]) == ("quick", 0)
+    assert list(results["results"][0]) == [
+        *("id", "claim", "paper", "theory", "measured", "verdict", "reason", "seconds", "rule", "numbers")
+    ]
+    assert made_up == ["theorem1", "figure7"]
+
+
+def test_outcomes_of_other_models_are_computed_again(tmp_path: Path, made_up: list[str]) -> None:
+    mine = Context(models=("a",), corpus=("text",))
+    reproduce(chosen(["table1", "figure7"]), mine, tmp_path)
+    reproduce(chosen(["table1", "figure7"]), replace(mine, models=("b",)), tmp_path)
+    assert made_up == ["figure7", "table1", "table1"]
+    assert read_outcome(tmp_path, "table1", mine) is None
+    assert read_outcome(tmp_path, "table1", mine, inputs=False) is not None
+    assert compute(mine, "table1")["context"] == {"scale": "quick", "seed": 0, "models": ["a"], "corpus": ["text"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "models", "corpus", "skipped"),
+    [
+        ("figure3", (), ("text",), True),
+        ("figure3", ("a",), (), False),
+        ("table1", ("a",), (), True),
+        ("table2", (), ("text",), True),
+        ("table5", (), (), True),
+        ("table5", ("a",), ("text",), False),
+        ("figure5", (), (), False),
+    ],
+)
+def test_what_is_skipped_is_not_measured(
+    made_up: list[str], name: str, models: tuple[str, ...], corpus: tuple[str, ...], skipped: bool
+) -> None:
+    outcome = EXPERIMENTS[name].run(Context("quick", 0, models, corpus))
+    assert (outcome.verdict == "skipped") is skipped
+    assert made_up == ([] if skipped else [name])
+    if skipped:
+        assert f"run: topicscope reproduce {name} --model bert-base-uncased --model albert-base-v2" in outcome.reason
+        assert outcome.paper == EXPERIMENTS[name].paper != ""
+        assert (outcome.figures, outcome.tables, outcome.numbers) == ([], [], {})
+
+
+def reproduction() -> Reproduction:
+    """One of each verdict, and a claim that the reference runs do not reproduce either."""
+    verdicts = {"figure7": "reproduced", "figure8": "not reproduced", "table1": "skipped", "table4": "not reproduced"}
+    outcomes = {
+        name: Outcome(f"{name} paper", "theory", "measured", verdict, f"{name} reason", numbers={"x": float("nan")})  # type: ignore[arg-type]
+        for name, verdict in verdicts.items()
+    }
+    return Reproduction(Context("full", 7), outcomes, dict.fromkeys(outcomes, 1.5), Path("runs/x"))
+
+
+def test_a_reproduction_sums_itself_up() -> None:
+    found = reproduction()
+    assert found.summary() == [
+        "1 reproduced, 2 not reproduced, 1 skipped",
+        "figure8: figure8 reason",
+        "table1: table1 reason",
+        "table4: table4 reason",
+    ]
+    assert repr(found) == "Reproduction(full, seed 7, 1 reproduced, 2 not reproduced, 1 skipped)"
+    assert Reproduction(Context(), {}, {}, Path()).summary() == ["no experiments"]
+    assert found.regressions() == ["figure8"]
+    assert {"quick": {"table4"}, "full": {"table4", "losses"}} == NOT_IN_REFERENCE
+    table = found.table()
+    assert table.column_names == ["id", "claim", "paper", "theory", "measured", "verdict", "seconds"]
+    assert table.to_pylist()[1] == {
+        "id": "figure8",
+        "claim": EXPERIMENTS["figure8"].claim,
+        "paper": "figure8 paper",
+        "theory": "theory",
+        "measured": "measured",
+        "verdict": "not reproduced",
+        "seconds": 1.5,
+    }
+
+
+def test_sections_carry_the_judgement() -> None:
+    sections = reproduction().sections()
+    assert [section.title for section in sections] == ["figure7", "figure8", "table1", "table4"]
+    section = sections[1]
+    assert section.command == "topicscope reproduce figure8 --scale full --seed 7 --out runs/x"
+    assert section.verdict is not None
+    assert (section.verdict.claim, section.verdict.rule) == (EXPERIMENTS["figure8"].claim, EXPERIMENTS["figure8"].rule)
+    assert (section.verdict.paper, section.verdict.theory) == ("figure8 paper", "theory")
+    assert (section.verdict.measured, section.verdict.verdict) == ("measured", "not reproduced")
+    assert (section.verdict.reason, section.verdict.seconds) == ("figure8 reason", 1.5)
 
 
 def test_numbers_that_are_none_become_null() -> None:
@@ -119,95 +253,25 @@ def test_numbers_that_are_none_become_null() -> None:
         "b": {"c": None},
         "d": "x",
     }
+    assert finite((1, float("-inf"), True)) == [1, None, True]
 
 
-@needs_browser
-def test_the_page_of_real_outcomes(tmp_path: Path) -> None:
-    """Every figure of the command's own page is drawn, its contents lead somewhere, both themes work, and the console stays silent."""
-    ids, out = ["figure7", "figure8", "theorem1"], tmp_path / "out"
-    topicscope("reproduce", *ids, "--out", str(out))
-    panels = sum(len(figure.panels) for name in ids for figure in stored_outcome(out, name).figures)
-    with opened(out / "report.html", tmp_path / "browser", panels) as browser:
-        links = script(browser, "return [...document.querySelectorAll('nav a')].map(link => link.getAttribute('href'))")
-        assert links == ["#verdicts", *(f"#section-{name}" for name in ids)]
-        assert all(
-            script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links
-        )
-        shades = []
-        for theme in ("light", "dark"):
-            browser.execute_cdp_cmd(
-                "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-            )
-            shades.append(script(browser, "return getComputedStyle(document.body).backgroundColor"))
-        assert shades[0] != shades[1]
-        assert complaints(browser) == []
+def test_a_folder_with_a_damaged_config_is_refused(tmp_path: Path, made_up: list[str]) -> None:
+    reproduce(chosen(["figure7"]), Context(), tmp_path)
+    (tmp_path / "config.yaml").write_text("scale: huge\nseed: 0\n")
+    with pytest.raises(InputError, match="expected scale and seed"):
+        read_reproduction(tmp_path)
+    (tmp_path / "config.yaml").write_text("scale: quick\nseed: one\n")
+    with pytest.raises(InputError, match="expected scale and seed"):
+        reproduce(chosen(["figure7"]), Context(), tmp_path)
 
 
-def stored_outcome(folder: Path, name: str) -> Outcome:
-    found = load(folder, name, Context())
-    assert found is not None
-    return found[0]
-
-
-@pytest.mark.parametrize(
-    ("sent", "workers", "code"), [(signal.SIGKILL, "1", -signal.SIGKILL), (signal.SIGINT, "2", 130)]
-)
-def test_stopped_in_the_middle_and_run_again(tmp_path: Path, sent: signal.Signals, workers: str, code: int) -> None:
-    """kill -9, or Ctrl-C, while others are at work: what is finished is not computed again, and the results are those of an undisturbed run."""
-    ids, out = ["figure7", "figure8", "theorem1"], tmp_path / "cut"
-    command = [sys.executable, "-m", "topicscope", "reproduce", *ids, "--workers", workers, "--json"]
-    process = subprocess.Popen(
-        [*command, "--out", str(out)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        text=True,
-    )
-    while not list(out.glob("outcomes/*.json")) and process.poll() is None:
-        time.sleep(0.01)
-    os.killpg(process.pid, sent)  # as a terminal does: the workers get it too
-    _, complaint = process.communicate()
-    assert process.returncode == code
-    if sent == signal.SIGINT:
-        assert "Traceback" not in complaint
-        assert (
-            complaint.rstrip()
-            .splitlines()[-1]
-            .startswith("topicscope: interrupted; 'reproduce' and 'sweep' go on when run again")
-        )
-    kept = [path.name for path in (out / "outcomes").iterdir() if path.suffix == ".json"]
-    assert 0 < len(kept) < len(ids)
-    stamps = {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept}
-    resumed = json.loads(subprocess.run([*command, "--out", str(out)], capture_output=True, check=True).stdout)
-    assert {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept} == stamps
-    whole = json.loads(
-        subprocess.run([*command, "--out", str(tmp_path / "whole")], capture_output=True, check=True).stdout
-    )
-    for a, b in zip(resumed["results"], whole["results"], strict=True):
-        assert {**a, "seconds": 0} == {**b, "seconds": 0}
-
-
-def stub_run(same: float, different: float, diagonal: float, start: float) -> Run:
-    config = build_config({"topic_model": {"topics": 2, "words_per_topic": 2}, "model": {"embedding": "trained"}})
-    results = {"gram": {"same": same, "different": different, "diagonal": diagonal}}
-    noise = np.random.default_rng(0).normal(size=(5, 5))
-    return Run(config, "done", results, {"gram_diagonal": np.array([start])}, {"embedding": noise})
-
-
-@pytest.mark.parametrize(
-    ("same", "different", "diagonal", "start", "pattern"),
-    [
-        (0.2, 0.0, 0.3, 0.04, "blocks"),
-        (0.0, 0.0, 1.0, 0.04, "diagonal"),
-        (0.0, 0.0, 0.041, 0.04, "neither"),  # the diagonal of small random embeddings is no result
-        (0.0, 0.0, 0.0, 0.04, "neither"),
-        (-0.2, 0.0, -0.1, 0.04, "neither"),
-    ],
-)
-def test_patterns_of_a_gram_matrix(same: float, different: float, diagonal: float, start: float, pattern: str) -> None:
-    runs = [stub_run(same + shift, different, diagonal + shift, start) for shift in (-1e-4, 0, 1e-4)]
-    outcome = four_panels("figure1", "", "gram", [runs] * 4, [(0, 0, 0)] * 4)
-    assert [row[-1] for row in outcome.tables[0].rows] == [pattern] * 4
-    assert outcome.verdict == ("not reproduced" if pattern == "neither" else "reproduced")
-    runs[1] = dataclasses.replace(runs[1], status="diverged")
-    assert four_panels("figure1", "", "gram", [runs] * 4, [(0, 0, 0)] * 4).verdict == "not reproduced"
+def test_minima_of_the_landscapes_themselves() -> None:
+    """The real thing: minima of the grids, best gammas, and theorem 1 after training."""
+    assert EXPERIMENTS["figure7"].measure(Context()).gammas == {}
+    gammas = EXPERIMENTS["figure8"].measure(Context()).gammas
+    assert gammas == pytest.approx(grids("blocks").gammas, rel=0.005)
+    assert EXPERIMENTS["figure8"].run(Context()).verdict == "reproduced"
+    outcome = EXPERIMENTS["theorem1"].run(Context("quick", 3))
+    assert outcome.verdict == "reproduced"
+    assert max(outcome.numbers["violation_over_c3"]) < 0.01

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from topicscope.figures.maps import map_figure, phase_table
-from topicscope.figures.panels import Map
-from topicscope.figures.stage_findings import changes, epsilon_sentence, flow_sentence
+from tests.paper import samples_stages as stages
+from tests.paper.samples import judged
+from tests.paper.short_training import REFERENCE
+from topicscope import sweeps
+from topicscope.figures import Map, map_figure, phase_table
 from topicscope.measure import PHASES
-from topicscope.paper import two_stage as module
+from topicscope.paper import stage_findings as findings, two_stage as module
 from topicscope.paper.experiment import Context
-from topicscope.report.figures import draw_figure, write_csv
-from topicscope.report.specs import panel_spec
+from topicscope.paper.stage_findings import LR, SCALE
+from topicscope.report.panel_kinds import panel_spec
+from topicscope.report.pictures import draw_figure, write_csv
 
 AXES: dict[str, list[Any]] = {
     "optimizer.lr": [0.1, 1.0],
@@ -65,86 +70,170 @@ def test_a_map_on_the_page_has_a_colour_for_each_word() -> None:
     assert (log["zmin"], log["zmax"]) == (-1.0, 2.0)
 
 
-def test_sentences_say_what_the_numbers_say() -> None:
-    there = [
-        {"optimizer.eps": eps, "separation": s} for eps, s in ((1e-20, 3.0), (1e-8, 6.0), (1e-6, 30.0), (1e-2, None))
+def test_sentences_of_epsilon() -> None:
+    separations = {1e-20: 3.0, 1e-8: 6.0, 1e-6: 30.0, 1e-4: None, 1e-2: None}
+    rows = [{"optimizer.eps": eps, "separation": separation} for eps, separation in separations.items()]
+    assert findings.epsilon_sentence("squared", "trained", rows) == (
+        "Epsilon, squared, trained embedding: two stages with hardly any epsilon (separation 3 at 1e-20, 6 at the "
+        "usual 1e-08, largest 30 at 1e-06); from 0.0001 on the second stage does not come within the run."
+    )
+    two = [{"optimizer.eps": 1e-20, "separation": 1.9}, {"optimizer.eps": 1e-20, "separation": 2.1}]
+    assert "embedding: two stages with hardly any" in findings.epsilon_sentence("a", "b", two)  # their mean is 2
+    less = [{"optimizer.eps": 1e-20, "separation": 1.99}, {"optimizer.eps": 1e-6, "separation": 1.0}]
+    assert findings.epsilon_sentence("a", "b", less) == (
+        "Epsilon, a, b embedding: no two stages with hardly any epsilon (separation 1.99 at 1e-20, - at the usual "
+        "1e-08, largest 1.99 at 1e-20)."
+    )
+    none = [{"optimizer.eps": 1e-20, "separation": None}]
+    assert "(separation - at 1e-20, - at the usual 1e-08, largest - at 0)" in findings.epsilon_sentence("a", "b", none)
+
+
+def test_sentences_of_gradient_flow() -> None:
+    rows = [
+        {"model.init_scale": scale, "optimizer.lr": lr, "phase": "two-stage", "separation": separation}
+        for scale, lr, separation in ((0.1, 0.1, 7.2), (0.1, 0.3, 7.0), (0.01, 0.3, None))
     ]
-    said = epsilon_sentence("squared", "trained", there)
-    assert (
-        "two stages with hardly any epsilon (separation 3 at 1e-20, 6 at the usual 1e-08, largest 30 at 1e-06); from 0.01 on"
-        in said
+    assert findings.flow_sentence("squared", "trained", rows) == (
+        "Gradient flow, squared, trained embedding: from scale 0.01 two-stage (-) at rate 0.3; "
+        "from scale 0.1 two-stage (7) at rate 0.3 and two-stage (7.2) at rate 0.1."
     )
-    made = [{"optimizer.eps": 1e-20, "separation": 0.5}, {"optimizer.eps": 1e-8, "separation": 2.5}]
-    assert "no two stages with hardly any epsilon (separation 0.5 at 1e-20, 2.5 at the usual" in epsilon_sentence(
-        "cross-entropy", "trained", made
-    )
-    flow = [
-        {"model.init_scale": 0.1, "optimizer.lr": lr, "phase": "two-stage", "separation": s}
-        for lr, s in ((0.1, 7.2), (0.3, 7.0))
+
+
+def test_sentences_of_a_panel() -> None:
+    places = [(1e-3, 1e-2, "two-stage", 4.0), (1e-2, 1e-2, "two-stage", 10.0), (1e-1, 1e-2, "two-stage", 5.0)]
+    rows = [
+        {"optimizer.lr": lr, "model.init_scale": scale, "phase": phase, "separation": separation}
+        for lr, scale, phase, separation in [*places, (1.0, 1.0, "diverged", None)]
     ]
-    assert "from scale 0.1 two-stage (7) at rate 0.3 and two-stage (7.2) at rate 0.1" in flow_sentence(
-        "squared", "trained", flow
+    assert findings.panel_sentence("adam", "squared", "trained", rows) == (
+        "adam, squared, trained embedding: of 4 points 3 two-stage, 1 diverged; two-stage at lr 0.001 to 0.1 and "
+        "init_scale 0.01, median separation 5."
+    )
+    assert findings.panel_sentence("sgd", "a", "b", rows[3:]) == "sgd, a, b embedding: of 1 points 1 diverged."
+
+
+def test_sentences_of_large_scales_and_staggered_points() -> None:
+    cases = [
+        (0.1, "never", 0.06),
+        (0.1, "never", 0.05),
+        (1.0, "never", None),
+        (0.09, "never", 1.0),
+        (1.0, "at once", 1),
+    ]
+    rows = [{"model.init_scale": scale, "phase": phase, "contrast": contrast} for scale, phase, contrast in cases]
+    said = findings.large_start(rows)
+    assert "(3 points)" in said
+    assert ": 1 of them end with" in said
+    assert findings.staggered([{"phase": "staggered"}, {"phase": "never"}, {"phase": "staggered"}]).startswith(
+        "2 points"
     )
 
 
-def test_a_course_has_to_change_along_the_axis() -> None:
-    def panel(phases: dict[tuple[float, float], str]) -> list[dict[str, Any]]:
-        return [{"a": a, "b": b, "phase": phase} for (a, b), phase in phases.items()]
+def test_tables_of_epsilon_and_flow() -> None:
+    def row(loss: str, eps: float, scale: float, separation: float | None) -> dict[str, Any]:
+        place = {"objective.loss": loss, "model.embedding": "trained", "optimizer.eps": eps}
+        return place | {"model.init_scale": scale, "separation": separation}
 
-    assert changes(panel({(1, 1): "two-stage", (2, 1): "at once"}), "a", "b")
-    assert not changes(panel({(1, 1): "two-stage", (2, 1): "diverged"}), "a", "b")  # divergence is no course
-    assert not changes(panel({(1, 1): "two-stage", (2, 2): "at once"}), "a", "b")  # not at the same b
-    assert not changes(panel({(1, 1): "never", (2, 1): "at once"}), "a", "b")
+    rows = [row("squared", 1e-8, 0.01, 2.0), row("squared", 1e-8, 0.01, 4.0), row("squared", 1e-20, 0.01, None)]
+    table = findings.epsilon_table([*rows, row("squared", 1e-20, 0.001, 7.0), row("other", 1e-8, 0.001, 1.0)])
+    assert table.columns == ["loss", "embedding", "scale", "1e-20", "1e-08"]
+    assert table.rows == [
+        ["squared", "trained", "0.001", "7", "-"],
+        ["squared", "trained", "0.01", "-", "3"],
+        ["other", "trained", "0.001", "-", "1"],
+        ["other", "trained", "0.01", "-", "-"],
+    ]
+    place = {"objective.loss": "squared", "model.embedding": "trained", "model.init_scale": 0.1, "optimizer.lr": 0.3}
+    flow = findings.flow_table([place | stages.point("two-stage", separation=None)])
+    assert flow.rows == [
+        ["squared", "trained", "0.1", "0.3", "100", "two-stage", "-", "3", "9", "-"]
+    ]  # 10 * .3, 30 * .3
 
 
-def at_one_rate(row: dict[str, Any]) -> str:
-    return "two-stage" if row.get(module.LR) == 1e-3 else "at once"
+def test_a_course_has_to_change_at_one_value() -> None:
+    def both(phases: dict[tuple[float, float], str]) -> bool:
+        return findings.both_occur([{"a": a, "b": b, "phase": phase} for (a, b), phase in phases.items()], at="b")
+
+    assert both({(1, 1): "two-stage", (2, 1): "at once"})
+    assert both({(1, 1): "at once", (1, 2): "two-stage", (2, 2): "at once"})
+    assert not both({(1, 1): "two-stage", (2, 1): "diverged"})  # divergence is no course
+    assert not both({(1, 1): "two-stage", (2, 2): "at once"})  # not at the same b
+    assert not both({(1, 1): "never", (2, 1): "at once"})
+    assert not both({(1, 1): "two-stage", (2, 1): "two-stage"})
 
 
-def at_one_rate_from_small_scales(row: dict[str, Any]) -> str:
-    return at_one_rate(row) if row[module.SCALE] < 0.1 else "at once"
-
-
-def nowhere(_row: dict[str, Any]) -> str:
-    return "at once"
-
-
-@pytest.mark.parametrize(
-    ("phase_at", "verdict"),
-    [(at_one_rate, "not reproduced"), (at_one_rate_from_small_scales, "reproduced"), (nowhere, "not reproduced")],
-)
-def test_the_verdict_asks_for_both_axes(monkeypatch: pytest.MonkeyPatch, phase_at: Any, verdict: str) -> None:
-    """Rows are made up."""
-
-    def made_up(_context: Context, axes: dict[str, list[Any]], **base: Any) -> list[dict[str, Any]]:
-        found = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-        return [
-            row
-            | {
-                "phase": phase_at(row),
-                "separation": 3.0,
-                "start_separation": 3.0,
-                "loss": 0.9,
-                "contrast": 0.1,
-                "steps_done": base["steps"],
-            }
-            for row in found
-        ]
-
-    monkeypatch.setattr(module, "run_grid", made_up)
-    outcome = module.two_stage(Context())
-    assert outcome.verdict == verdict
+def test_the_outcome_counts_points_and_draws_maps() -> None:
+    outcome = judged("two-stage")
+    assert outcome.measured == (
+        "1 two-stage, 0 staggered, 31 at once, 0 first stage only, 0 never, 0 diverged of 32 points"
+    )
     assert [len(figure.panels) for figure in outcome.figures] == [8, 8, 8, 8, 8, 4, 4]
-    assert len(outcome.reason.split("\n")) == 1 + 8 + 2 + 4 + 4  # eight panels, two remarks, epsilon, flow
+    assert [figure.columns for figure in outcome.figures[:5]] == [4] * 5
+    lines = outcome.reason.split("\n")
+    assert len(lines) == 1 + 8 + 2 + 4 + 4  # eight panels, two remarks, epsilon, flow
+    assert lines[0].endswith("occur along the rates (yes) and along the scales (yes).")
+    assert lines[1:] == outcome.numbers["findings"]
+    assert outcome.numbers["phases"] == {"adam": {"at once": 15, "two-stage": 1}, "sgd": {"at once": 16}}
+    assert [len(outcome.numbers[name]) for name in ("adam", "sgd", "epsilon", "flow")] == [16, 16, 8, 8]
+    assert [table.title for table in outcome.tables[:2]] == [
+        "Points in each phase (adam)",
+        "Points in each phase (sgd)",
+    ]
+    only_rates = judged("two-stage", stages.stage_maps(stages.by_axis(LR, "two-stage", "at once", 5e-3)))
+    assert only_rates.reason.split("\n")[0].endswith("along the rates (yes) and along the scales (no).")
 
 
-def test_the_grid_runs_and_its_phases_are_the_sandbox_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A corner of the real thing: near zero with Adam the value matrix is first; a rate beyond all measure diverges."""
-    axes: dict[str, list[Any]] = {module.LR: [0.003, 1e4], module.SCALE: [1e-3]}
+def test_joined_maps_share_their_scale_by_loss() -> None:
+    found = stages.stage_maps(stages.at(1e-3, 1e-2, "diverged"))
+    for number, row in enumerate(found.maps["adam"].rows):
+        row |= {"loss": number / 10, "contrast": number, "separation": 1.0 + number}
+    drawn = {name: module.joined(found.maps, name, name, "title").panels for name in ("phase", "loss", "separation")}
+    maps = {name: [panel for panel in panels if isinstance(panel, Map)] for name, panels in drawn.items()}
+    assert maps["loss"][0].title == "adam, squared, one-hot"
+    assert maps["loss"][4].title == "sgd, squared, one-hot"
+    lows = [(panel.low, panel.high) for panel in maps["loss"]]
+    assert lows[:2] == lows[4:6] == [(0.0, 0.99)] * 2  # squared
+    assert lows[2:4] == lows[6:] == [(0.8, 4.605)] * 2
+    assert {(panel.low, panel.high) for panel in maps["separation"]} == {(1.0, 16.0)}
+    assert maps["phase"][1].z[0][0] == PHASES.index("diverged")
+    assert maps["separation"][1].z[0][0] is None  # diverged: no number
+    contrast = [panel for panel in module.joined(found.maps, "contrast", "c", "t").panels if isinstance(panel, Map)]
+    assert [(panel.low, panel.high) for panel in contrast[:3]] == [(0.0, 7.0), (0.0, 7.0), (0.1, 15.0)]
+
+
+@pytest.mark.parametrize("scale", ["quick", "full"])
+def test_grids_are_those_of_the_reference_runs(monkeypatch: pytest.MonkeyPatch, scale: Any) -> None:
+    asked: list[Any] = []
+
+    def run(grid: Any, _folder: str) -> Any:
+        asked.append(json.loads(json.dumps(grid)))
+        return SimpleNamespace(rows=[{"model.init_scale": 0.01}])
+
+    monkeypatch.setattr(sweeps, "build_grid", lambda grid: grid)
+    monkeypatch.setattr(sweeps, "sweep", run)
+    found = module.measure(Context(scale, 2))
+    assert asked == REFERENCE["two-stage"][scale]
+    assert list(found.maps) == ["adam", "sgd"]
+    assert found.epsilon.axes == asked[2]["axes"]
+    rates = [(row["objective.loss"], row["model.embedding"], round(row["optimizer.lr"], 3)) for row in found.flow]
+    assert rates[:2] == [("squared", "one-hot", 0.3), ("squared", "one-hot", 0.1)]
+    assert rates[4:] == [
+        ("cross-entropy", "one-hot", 3.0),
+        ("cross-entropy", "one-hot", 1.0),
+        ("cross-entropy", "trained", 1.0),
+        ("cross-entropy", "trained", 0.333),
+    ]
+    assert found.config["steps"] == (1000 if scale == "quick" else 3000)
+
+
+def test_the_grid_runs_and_its_phases_are_the_sandbox_s() -> None:
+    """A corner of the real thing: with SGD the value matrix rises alone; a rate beyond all measure diverges."""
+    axes: dict[str, list[Any]] = {LR: [0.003, 1e4], SCALE: [1e-3]}
     base = {
         "objective": {"loss": "squared"},
         "optimizer": {"name": "sgd"},
         "topic_model": {"topics": 3, "words_per_topic": 3},
     }
-    found = module.run_grid(Context(), axes, steps=60, **base)
-    assert [row["phase"] for row in found] == ["first stage only", "diverged"]
+    swept = module.run_grid(Context(), axes, steps=60, **base)
+    assert [row["phase"] for row in swept.rows] == ["first stage only", "diverged"]
+    assert swept.axes == axes

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tests.language import tiny
-from topicscope.pretraining import PretrainConfig, build_config, train_tokenizer
+from topicscope.ground import Progress
+from topicscope.pretraining import PretrainConfig, PretrainResults, PretrainRun, stages_by_layer, train_tokenizer
 
 LENGTH = 24
 
@@ -41,6 +43,43 @@ def config(corpus: str = "made-up", **settings: Any) -> PretrainConfig:
         "length": LENGTH,
         "device": "cpu",
         "tokenizer": {"vocab_size": 120},
-        "save_every": 20,
+        "checkpoint_every": 20,
     }
-    return build_config({"text": {"corpus": [corpus]}, "model": model, **base, **settings})
+    return PretrainConfig.of({"text": {"corpus": [corpus]}, "model": model}, **{**base, **settings})
+
+
+def run_of(metrics: dict[str, np.ndarray], seed: int = 0) -> PretrainRun:
+    """A finished run with these metrics."""
+    losses = metrics["loss"][np.isfinite(metrics["loss"])]
+    results = PretrainResults(
+        status="done",
+        seed=seed,
+        steps=len(losses),
+        first_loss=float(losses[0]),
+        loss=float(losses[-50:].mean()),
+        tokens=1000,
+        epochs=0,
+        parameters=100,
+        vocabulary=120,
+        layers=stages_by_layer(metrics),
+    )
+    return PretrainRun(config(seed=seed), results, metrics)
+
+
+def stop_at(step: int, error: BaseException) -> Progress:
+    """Progress that raises the error once so many steps are done."""
+
+    def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        if phase == "pretraining" and done >= step:
+            raise error
+
+    return progress
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Everything that a run is, but for when, where and by which command it ran."""
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name not in ("environment.json", "about.json")
+    }

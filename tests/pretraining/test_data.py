@@ -126,7 +126,8 @@ def test_a_vocabulary_that_the_corpus_cannot_fill_is_one_line() -> None:
 SCRIPT = """
 from tests.pretraining import small
 import json
-print(json.dumps([sorted(small.tokenizer(kind).get_vocab().items(), key=lambda item: item[1]) for kind in ("wordpiece", "bpe")]))
+vocabularies = [small.tokenizer(kind).get_vocab().items() for kind in ("wordpiece", "bpe")]
+print(json.dumps([sorted(vocabulary, key=lambda item: item[1]) for vocabulary in vocabularies]))
 """
 
 

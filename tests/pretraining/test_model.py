@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.pretraining import small
-from topicscope.ground.errors import InputError
+from topicscope import InputError
 from topicscope.measure import rotation
 from topicscope.pretraining.config import Masking
 from topicscope.pretraining.data import Masker, Rows
@@ -154,8 +154,8 @@ def test_rates_warm_up_and_decay() -> None:
     [
         ({"model": {"dim": 18, "heads": 4}}, "model.dim 18 is not divisible by 4 heads"),
         ({"model": {"init_scale": [0.1, 0.2, 0.3]}}, "3 scales for 2 layers"),
-        ({"batch_size": 8, "micro_batch": 3}, "no multiple of micro_batch"),
-        ({"checkpoints": [61]}, "after the last of 60 steps"),
+        ({"batch_size": 8, "micro_batch": 3}, "batch_size 8 is not a multiple of micro_batch 3"),
+        ({"snapshots": [61]}, "after the last of 60 steps"),
         ({"bf16": True}, "bf16 is for GPUs only"),
         ({"optimizer": {"warmup": 61}}, "warmup 61 is longer than the run of 60 steps"),
         ({"masking": {"p_correct": 0.6, "p_random": 0.5}}, "more than 1"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from topicscope.figures.panels import Figure, Heat, Judgement, Lines, Panel, Points, Section, Series, TableData
+from topicscope.figures.panels import Figure, Heat, Judgement, Lines, Map, Panel, Points, Section, Series, TableData
 
 EVIL = """<script>window.hacked=1</script> & "double" 'single' <b>$x$</b> %{y}"""
 TOPICS, WORDS_PER_TOPIC = 4, 3
@@ -55,6 +55,9 @@ def landscape_figure() -> Figure:
                 log=True,
                 high=5.0,
                 marks=[(float(tau), 0.01, "lowest"), (1e9, 1.0, "theory")],
+                references=[(1.0, 1.0, "uniform")],
+                contours=8,
+                z_label="loss",
             )
         )
     return Figure("landscape", "Loss landscape", "Four landscapes, dark where the loss is low.", panels, columns=4)
@@ -92,7 +95,7 @@ def curves_figure() -> Figure:
             levels=[(0.02, "floor"), (0.2, "chance")],
         ),
     ]
-    return Figure("curves", EVIL, EVIL, panels)
+    return Figure("curves", EVIL, EVIL, panels, colours={"key": "#0072B2", "query": "#56B4E9", "value": "#D55E00"})
 
 
 def points_figure() -> Figure:
@@ -118,8 +121,14 @@ def plain_figure() -> Figure:
     return Figure("plain", "Everything left to its default", "Three small panels.", [heat, columns, single], columns=2)
 
 
+def map_figure() -> Figure:
+    words = {"early": "#0072B2", "late": "#D55E00"}
+    named = Map("Phase", [[0.0, 1.0, None], [1.0, 1.0, 0.0]], ["0.1", "1", "10"], ["2", "4"], "rate", "depth", words)
+    return Figure("map", "Where is it early?", "A map with two colours and a gap.", [named], columns=1)
+
+
 def figures() -> list[Figure]:
-    return [word_figure(), landscape_figure(), curves_figure(), points_figure(), plain_figure()]
+    return [word_figure(), landscape_figure(), curves_figure(), points_figure(), map_figure(), plain_figure()]
 
 
 def sections() -> list[Section]:
@@ -152,7 +161,7 @@ def sections() -> list[Section]:
             "figure 4",
             EVIL,
             EVIL,
-            shown[2:4],
+            shown[2:5],
             [wide],
             Judgement(f"Two stages. {EVIL}", EVIL, EVIL, EVIL, EVIL, "not reproduced", EVIL, 1234.5),
             {"note": EVIL},
@@ -160,7 +169,7 @@ def sections() -> list[Section]:
         Section(
             "figure 4",
             command="topicscope paper wiki",
-            figures=shown[4:],
+            figures=shown[5:],
             verdict=Judgement("On Wikipedia.", "", "", "", "", "skipped", "No data on this machine.", 0.0),
         ),
     ]

@@ -15,10 +15,10 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.report import samples
-from topicscope.figures.panels import Figure, Heat, Lines, Section, Series
+from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
 from topicscope.report.layout import pens
-from topicscope.report.page import anchors, write_page
-from topicscope.report.specs import panel_spec, shared_keys
+from topicscope.report.page import anchors, write_page, write_report
+from topicscope.report.panel_kinds import panel_spec, shared_keys
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())
@@ -104,7 +104,8 @@ def test_every_figure_is_drawn_without_errors(browser: webdriver.Chrome) -> None
     assert complaints(browser) == []
     assert script(
         browser,
-        "return [...document.querySelectorAll('.plot')].every(plot => plot.clientWidth > 150 && plot.clientHeight > 150)",
+        "return [...document.querySelectorAll('.plot')]"
+        ".every(plot => plot.clientWidth > 150 && plot.clientHeight > 150)",
     )
 
 
@@ -130,7 +131,8 @@ def test_contents_lead_to_sections(browser: webdriver.Chrome) -> None:
     assert all(script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links)
     ids = script(
         browser,
-        "return [...document.querySelectorAll('main [id], header [id]')].map(element => element.id).filter(id => !id.includes('js-plotly'))",
+        "return [...document.querySelectorAll('main [id], header [id]')].map(element => element.id)"
+        ".filter(id => !id.includes('js-plotly'))",
     )
     named = [name for name in ids if name.startswith("section-")]
     assert len(named) == len(set(named))
@@ -140,7 +142,8 @@ def test_contents_lead_to_sections(browser: webdriver.Chrome) -> None:
 def test_verdicts_come_first_in_words(browser: webdriver.Chrome) -> None:
     rows = script(
         browser,
-        "return [...document.querySelectorAll('.verdicts tbody tr')].map(row => [...row.cells].map(cell => cell.textContent.trim()))",
+        "return [...document.querySelectorAll('.verdicts tbody tr')]"
+        ".map(row => [...row.cells].map(cell => cell.textContent.trim()))",
     )
     assert rows[0] == [
         "figure-2",
@@ -182,7 +185,10 @@ def hover(browser: webdriver.Chrome, plot: str, right: float, down: float) -> st
     ActionChains(browser).move_to_element_with_offset(
         area, round((right - 0.5) * size["width"]), round((down - 0.5) * size["height"])
     ).perform()
-    look = "return [...document.querySelectorAll(`${arguments[0]} .hoverlayer .hovertext`)].map(label => label.textContent).join('|')"
+    look = (
+        "return [...document.querySelectorAll(`${arguments[0]} .hoverlayer .hovertext`)]"
+        ".map(label => label.textContent).join('|')"
+    )
     return str(WebDriverWait(browser, 5).until(lambda _: script(browser, look, plot)))
 
 
@@ -212,7 +218,8 @@ def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None
     curve = "#section-figure-4-figure-1 .panel:nth-child(1) .plot"
     x_axis, y_axis = script(
         browser,
-        "const full = document.querySelector(arguments[0])._fullLayout; return [full.xaxis.range.slice(), full.yaxis.range.slice()]",
+        "const full = document.querySelector(arguments[0])._fullLayout;"
+        "return [full.xaxis.range.slice(), full.yaxis.range.slice()]",
         curve,
     )
     place = (200 - x_axis[0]) / (x_axis[1] - x_axis[0]), 1 - (0 - y_axis[0]) / (y_axis[1] - y_axis[0])
@@ -227,7 +234,8 @@ def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None
 def test_the_theme_can_be_switched(browser: webdriver.Chrome) -> None:
     look = (
         "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
-        " getComputedStyle(document.querySelector('.plot .cbaxis text')).fill, getComputedStyle(document.querySelector('.plot .xtick text')).fill]"
+        " getComputedStyle(document.querySelector('.plot .cbaxis text')).fill,"
+        " getComputedStyle(document.querySelector('.plot .xtick text')).fill]"
     )
     light = script(browser, look)
     button = browser.find_element("id", "theme")
@@ -245,14 +253,16 @@ def test_the_theme_can_be_switched(browser: webdriver.Chrome) -> None:
 @pytest.mark.parametrize("width", [400, 1200])
 def test_the_body_does_not_scroll_sideways(browser: webdriver.Chrome, width: int) -> None:
     resize(browser, width, 900)
-    fits = "return Math.max(...[...document.querySelectorAll('.plot .main-svg')].map(svg => svg.getBoundingClientRect().right)) <= innerWidth"
+    right = "[...document.querySelectorAll('.plot .main-svg')].map(svg => svg.getBoundingClientRect().right)"
+    fits = f"return Math.max(...{right}) <= innerWidth"
     try:
         WebDriverWait(browser, 10).until(lambda _: script(browser, fits))
         assert script(browser, "return innerWidth") == width
         assert (
             script(
                 browser,
-                "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - document.documentElement.clientWidth",
+                "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
+                " - document.documentElement.clientWidth",
             )
             == 0
         )
@@ -265,7 +275,10 @@ def test_it_prints_light(browser: webdriver.Chrome) -> None:
     script(browser, "document.documentElement.dataset.theme = 'dark'")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        look = "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('button')).display]"
+        look = (
+            "return [getComputedStyle(document.body).backgroundColor,"
+            " getComputedStyle(document.querySelector('button')).display]"
+        )
         assert script(browser, look) == ["rgb(255, 255, 255)", "none"]
         printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
         assert len(printed["data"]) > 50_000
@@ -273,6 +286,65 @@ def test_it_prints_light(browser: webdriver.Chrome) -> None:
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
         script(browser, "delete document.documentElement.dataset.theme")
+
+
+@needs_browser
+def test_contours_are_drawn_from_the_numbers_of_the_map(browser: webdriver.Chrome) -> None:
+    places = "#section-figure-2-figure-2 .plot"
+    kinds = script(
+        browser, f"return [...document.querySelectorAll('{places}')].map(plot => plot.data.map(one => one.type))"
+    )
+    assert kinds == [["heatmap", "contour", "scatter"]] * 4
+    assert script(browser, f"return document.querySelectorAll('{places} .contour path').length") > 4
+    symbols = f"return document.querySelector('{places}').data[2].marker.symbol"
+    assert script(browser, symbols) == ["star", "triangle-right", "circle"]
+
+
+@needs_browser
+def test_a_page_without_judgements_has_no_verdicts(tmp_path: Path) -> None:
+    sections = [
+        Section("Is it early?", "What is to be seen.", "topicscope probe", [samples.map_figure()]),
+        Section(samples.EVIL, tables=[TableData("Numbers", ["a"], [["1"]])]),
+    ]
+    write_page(tmp_path / "page.html", "A probe", "Intro.", sections)
+    with opened(tmp_path / "page.html", tmp_path / "profile", 1) as driver:
+        assert complaints(driver) == []
+        assert script(driver, "return document.querySelectorAll('#verdicts, .badge, dl').length") == 0
+        assert script(driver, "return document.body.innerText.match(/verdict|skipped|seconds/i)") is None
+        headings = script(
+            driver, "return [...document.querySelectorAll('main h2')].map(heading => heading.textContent)"
+        )
+        assert headings == ["Is it early?", samples.EVIL]
+        links = script(
+            driver, "return [...document.querySelectorAll('.skip, nav a')].map(link => link.getAttribute('href'))"
+        )
+        assert links[0] == links[1] == "#section-Is-it-early"
+        assert all(script(driver, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links)
+        assert script(driver, "return [...document.querySelectorAll('pre code')].map(code => code.textContent)") == [
+            "topicscope probe"
+        ]
+        keys = "return [...document.querySelectorAll('.keys li')].map(item => item.textContent)"
+        assert script(driver, keys) == ["early", "late"]
+
+
+def test_judged_and_other_sections_may_stand_on_one_page(tmp_path: Path) -> None:
+    judged = samples.sections()[0]
+    write_page(tmp_path / "page.html", "t", "i", [Section("Before", "A note."), judged])
+    page = outside_plotly(tmp_path / "page.html")
+    assert page.count('<th scope="row"><a href=') == 1  # only the judged one is in the table of verdicts
+    assert "<p>1 reproduced</p>" in page
+    assert page.count('class="badge') == 2
+    assert "Run just this one (63 seconds)" in page
+    assert "The command" not in page  # the other has none
+
+
+def test_a_report_has_every_figure_as_files(tmp_path: Path) -> None:
+    section = Section("x", figures=[samples.map_figure(), samples.curves_figure()])
+    write_report(tmp_path / "new", "t", "i", [section, Section("y", figures=[samples.points_figure()])])
+    files = sorted(str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*") if path.is_file())
+    pictures = [f"figures/{name}.{kind}" for name in ("curves", "map", "points") for kind in ("png", "svg")]
+    numbers = ["figures/curves-1.csv", "figures/curves-2.csv", "figures/map-1.csv", "figures/points-1.csv"]
+    assert files == sorted([*pictures, *numbers, "report.html"])
 
 
 def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> None:

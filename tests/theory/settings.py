@@ -15,7 +15,7 @@ def settings_of_the_theory(draw: st.DrawFn, most_topics: int = 6, most_words: in
         topics,
         draw(st.integers(least_words, most_words)),
         draw(st.integers(1, topics)),
-        draw(st.floats(0.02, 0.95)),
-        correct,
-        draw(st.floats(0.02, 0.95 - correct)),
+        p_mask=draw(st.floats(0.02, 0.95)),
+        p_correct=correct,
+        p_random=draw(st.floats(0.02, 0.95 - correct)),
     )

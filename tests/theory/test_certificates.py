@@ -11,14 +11,19 @@ from hypothesis import assume, given, settings
 
 from tests.theory.settings import settings_of_the_theory
 from topicscope.theory import (
+    Certificate,
     Setting,
     Theorem2,
-    certificates as c,
+    certify_attention as attention,
+    certify_optima as optima,
     diagonal_value_matrix,
     random_member,
     theorem2,
+    theorem3,
+    theorem5,
     verify,
 )
+from topicscope.theory.certificate import EXACT
 
 S = Setting.of(5, 4, 2)
 
@@ -33,24 +38,24 @@ def test_all_certificates_that_should_hold_do() -> None:
     assert len(certificates) > 150
     claims = {x.claim for x in certificates}
     assert len(claims) >= 20
-    exact = [x.error for x in certificates if x.tolerance == c.EXACT and x.should_hold]
+    exact = [x.error for x in certificates if x.tolerance == EXACT and x.should_hold]
     assert max(exact) < 1e-12
 
 
 @settings(max_examples=200)
 @given(s=settings_of_the_theory())
 def test_exact_claims_hold_at_machine_precision_everywhere(s: Setting) -> None:
-    matrix = theorem2(s.topic_model, s.masking).matrix(s.topic_model)
+    matrix = theorem2(s).matrix()
     found = [
-        c.symmetry_is_enumeration(s),
-        c.gradient_vanishes(s, "Theorem 2", matrix),
-        c.gradient_vanishes(s, "the diagonal", diagonal_value_matrix(s.topic_model, s.masking)),
-        c.family_is_flat(s),
-        *c.theorem1_family(s),
-        *c.attention_entries_are_exact(s),
+        optima.symmetry_is_enumeration(s),
+        optima.gradient_vanishes(s, "Theorem 2", matrix),
+        optima.gradient_vanishes(s, "the diagonal", diagonal_value_matrix(s.topic_model, s.masking)),
+        optima.family_is_flat(s),
+        *optima.theorem1_family(s),
+        *attention.attention_entries_are_exact(s),
     ]
     if s.v > 1:
-        found.append(c.remark5(s)[0])
+        found.append(attention.remark5(s)[0])
     failures = [x for x in found if not x.holds]
     assert not failures
 
@@ -60,46 +65,38 @@ def test_exact_claims_hold_at_machine_precision_everywhere(s: Setting) -> None:
 def test_theorem_2_is_the_pseudo_inverse_and_of_least_norm_everywhere(s: Setting) -> None:
     assume(s.tau < s.T)
     assert (
-        c.theorem2_is_pseudo_inverse(s).error < 1e-10
+        optima.theorem2_is_pseudo_inverse(theorem2(s)).error < 1e-10
     )  # the pseudo-inverse's own rounding, which grows as p_m goes to 0 or 1
-    assert c.theorem2_is_least_norm(s, members=20).holds
-    assert c.outside_costs_more(s).holds
+    assert optima.theorem2_is_least_norm(theorem2(s), members=20).holds
+    assert optima.outside_costs_more(s).holds
 
 
-DISTURBED: dict[str, Callable[[], c.Certificate]] = {
-    "pseudo-inverse, same topic": lambda: c.theorem2_is_pseudo_inverse(
-        S, disturbed(theorem2(S.topic_model, S.masking), "same_topic")
+DISTURBED: dict[str, Callable[[], Certificate]] = {
+    "pseudo-inverse, same topic": lambda: optima.theorem2_is_pseudo_inverse(disturbed(theorem2(S), "same_topic")),
+    "pseudo-inverse, different topic": lambda: optima.theorem2_is_pseudo_inverse(
+        disturbed(theorem2(S), "different_topic")
     ),
-    "pseudo-inverse, different topic": lambda: c.theorem2_is_pseudo_inverse(
-        S, disturbed(theorem2(S.topic_model, S.masking), "different_topic")
-    ),
-    "pseudo-inverse, mask column": lambda: c.theorem2_is_pseudo_inverse(
-        S, disturbed(theorem2(S.topic_model, S.masking), "mask_column")
-    ),
-    "least norm": lambda: c.theorem2_is_least_norm(
-        S, disturbed(theorem2(S.topic_model, S.masking), "mask_column"), members=20
-    ),
-    "ridge": lambda: c.ridge_converges(S, disturbed(theorem2(S.topic_model, S.masking), "same_topic")),
-    "gradient at Theorem 2": lambda: c.gradient_vanishes(
-        S, "", 1.001 * theorem2(S.topic_model, S.masking).matrix(S.topic_model)
-    ),
-    "gradient at the diagonal": lambda: c.gradient_vanishes(
+    "pseudo-inverse, mask column": lambda: optima.theorem2_is_pseudo_inverse(disturbed(theorem2(S), "mask_column")),
+    "least norm": lambda: optima.theorem2_is_least_norm(disturbed(theorem2(S), "mask_column"), members=20),
+    "ridge": lambda: optima.ridge_converges(disturbed(theorem2(S), "same_topic")),
+    "gradient at Theorem 2": lambda: optima.gradient_vanishes(S, "", 1.001 * theorem2(S).matrix()),
+    "gradient at the diagonal": lambda: optima.gradient_vanishes(
         S, "", 1.001 * diagonal_value_matrix(S.topic_model, S.masking)
     ),
-    "gradient at a member": lambda: c.gradient_vanishes(
+    "gradient at a member": lambda: optima.gradient_vanishes(
         S, "", 1.001 * random_member(S.topic_model, S.masking, np.random.default_rng(0))
     ),
-    "flat family": lambda: c.family_is_flat(S, disturb=1.001),
-    "Theorem 1, flat": lambda: c.theorem1_family(S, bias_scale=1.001)[0],
-    "Theorem 1, gradient": lambda: c.theorem1_family(S, bias_scale=1.001)[1],
-    "attention, blocks": lambda: c.attention_entries_are_exact(S, scale=1.001)[0],
-    "attention, diagonal": lambda: c.attention_entries_are_exact(S, scale=1.001)[1],
-    "symmetry": lambda: c.symmetry_is_enumeration(S, scale=1.001),
-    "outside costs more": lambda: c.outside_costs_more(S, scale=1.001),
-    "Theorem 1, realised": lambda: c.theorem1_family(S, embedding_scale=1.001)[2],
-    "Remark 5": lambda: c.remark5(S, disturb=1.001)[0],
-    "asymptotic, blocks": lambda: c.asymptotic_approach("blocks", scale=1.001),
-    "asymptotic, diagonal": lambda: c.asymptotic_approach("diagonal", scale=1.001),
+    "flat family": lambda: optima.family_is_flat(S, disturb=1.001),
+    "Theorem 1, flat": lambda: optima.theorem1_family(S, bias_scale=1.001)[0],
+    "Theorem 1, gradient": lambda: optima.theorem1_family(S, bias_scale=1.001)[1],
+    "attention, blocks": lambda: attention.attention_entries_are_exact(S, scale=1.001)[0],
+    "attention, diagonal": lambda: attention.attention_entries_are_exact(S, scale=1.001)[1],
+    "symmetry": lambda: optima.symmetry_is_enumeration(S, scale=1.001),
+    "outside costs more": lambda: optima.outside_costs_more(S, scale=1.001),
+    "Theorem 1, realised": lambda: optima.theorem1_family(S, embedding_scale=1.001)[2],
+    "Remark 5": lambda: attention.remark5(S, disturb=1.001)[0],
+    "asymptotic, blocks": lambda: attention.asymptotic_approach("blocks", scale=1.001),
+    "asymptotic, diagonal": lambda: attention.asymptotic_approach("diagonal", scale=1.001),
 }
 
 
@@ -110,7 +107,14 @@ def test_a_disturbed_formula_is_found_out(name: str) -> None:
 
 def test_bounds_that_do_not_hold_are_found_out() -> None:
     s = Setting.of(1000, 10, 10)
-    assert c.theorem3_bounds(s).holds
-    assert not c.theorem3_bounds(s, shift=1e-3).holds
-    assert c.theorem5_bounds(s).holds
-    assert not c.theorem5_bounds(s, shift=1e-5).holds
+    third, fifth = theorem3(s), theorem5(s)
+    assert attention.theorem3_bounds(third).holds
+    assert attention.theorem5_bounds(fifth).holds
+    wrong = [
+        attention.theorem3_bounds(dataclasses.replace(third, lambda1=1000 * third.lambda1)),
+        attention.theorem3_bounds(dataclasses.replace(third, lambda2=third.lambda2 / 1e6)),
+        attention.theorem5_bounds(dataclasses.replace(fifth, lambda3=1e5 * fifth.lambda3)),
+        attention.theorem5_bounds(dataclasses.replace(fifth, lambda4=fifth.lambda4 / 1e5)),
+        attention.theorem5_bounds(dataclasses.replace(fifth, lambda5=fifth.lambda5 * -1)),
+    ]
+    assert not any(certificate.holds for certificate in wrong)

@@ -29,8 +29,8 @@ def test_strangers_are_recognised_too(s: Setting, seed: int) -> None:
 
 def test_the_named_optima_are_members() -> None:
     s = Setting.of(10, 10, 3)
-    optimum = theorem2(s.topic_model, s.masking)
-    blocks = fit_family(optimum.matrix(s.topic_model), s.topic_model, s.masking)
+    optimum = theorem2(s)
+    blocks = fit_family(optimum.matrix(), s.topic_model, s.masking)
     assert blocks.violation < 1e-14
     assert blocks.u[1:] == pytest.approx(optimum.different_topic)
     diagonal = fit_family(diagonal_value_matrix(s.topic_model, s.masking), s.topic_model, s.masking)

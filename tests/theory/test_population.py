@@ -6,11 +6,11 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from tests.theory.settings import settings_of_the_theory
-from topicscope import Documents, ModelConfig, Objective, Weights
+from tests.world.samples import one_batch
+from topicscope import ModelConfig, Objective, Weights
 from topicscope.model import collapsed_loss
 from topicscope.theory import Setting, enumerated_loss, population_loss, theorem2
-from topicscope.world import infinite_batch
-from topicscope.world.documents import every_document
+from topicscope.world import every_document
 
 
 @settings(max_examples=200)
@@ -44,13 +44,9 @@ def test_it_is_the_loss_of_the_transformer_itself() -> None:
     weights = Weights.from_config(
         ModelConfig(key="zero", query="zero", value="blocks"), s.topic_model, s.masking, dtype=torch.float64
     )
-    documents: Documents = every_document(s.topic_model, 2)
-    assert documents.proportions is not None
-    batch = infinite_batch(s.topic_model, s.masking, documents.proportions, torch.float64, uniform=True)
+    batch = one_batch(every_document(s.topic_model, 2), s.topic_model, s.masking, uniform=True)
     found = collapsed_loss(
         ModelConfig(key="zero", query="zero", value="blocks"), weights, Objective("squared"), batch
     ).item()
-    assert found == pytest.approx(
-        population_loss(s, torch.from_numpy(theorem2(s.topic_model, s.masking).matrix(s.topic_model))).item(), rel=1e-13
-    )
+    assert found == pytest.approx(population_loss(s, torch.from_numpy(theorem2(s).matrix())).item(), rel=1e-13)
     assert found == pytest.approx(1 - 1 / 6, rel=1e-13)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from topicscope import InputError, build_config, train
-from topicscope.theory import Setting, fit_embedding
+from topicscope.theory import Setting, fit_embedding, theorem1
 from topicscope.theory.theorem1 import embedding_of, identity_member, member, random_member
 
 
@@ -18,14 +18,31 @@ def test_members_are_realised_by_embeddings(seed: int) -> None:
         embedding = embedding_of(gram)
         assert embedding.T @ embedding == pytest.approx(gram, abs=1e-12)
         assert fit_embedding(embedding, s.topic_model, s.masking).violation < 1e-11
+        assert theorem1(s).contains(embedding, tolerance=1e-11)
     off = embedding_of(identity_member(s.topic_model, s.masking)) * 1.001
     assert fit_embedding(off, s.topic_model, s.masking).violation > 1e-3
+    assert not theorem1(s).contains(off, tolerance=1e-3)
+    assert theorem1(s).contains(off, tolerance=0.1)
+
+
+def test_the_numbers_at_the_papers_size() -> None:
+    theorem = theorem1(Setting.of(10, 10))
+    k = 1 - 0.9 * 0.15
+    assert theorem.bias == pytest.approx(-0.15 * 0.1 / (k * 100), rel=1e-12)
+    assert theorem.c3 == pytest.approx(1 / k, rel=1e-12)
+    assert theorem.c2 == pytest.approx(1 / (0.8 * 0.15) - 1, rel=1e-12)
+    assert np.array_equal(theorem.matrix(), np.diag([0.0] + [1 / k] * 100))
 
 
 def test_u_below_zero_is_no_gram_matrix() -> None:
     s = Setting.of(4, 3, 2)
     with pytest.raises(InputError, match="u >= 0"):
         member(s.topic_model, s.masking, u=-0.1)
+
+
+def test_an_embedding_of_other_words_is_refused() -> None:
+    with pytest.raises(InputError, match=r"shape \(5, 12\); expected \(dim, 13\): one column per word"):
+        theorem1(Setting.of(4, 3, 2)).contains(np.zeros((5, 12)))
 
 
 def test_training_the_embedding_alone_ends_in_the_family() -> None:
@@ -54,4 +71,5 @@ def test_training_the_embedding_alone_ends_in_the_family() -> None:
     )
     run = train(config, with_floors=False)
     assert run.results["dev_loss"] == pytest.approx(1 - 1 / 6, abs=1e-6)
-    assert fit_embedding(run.weights["embedding"], config.topic_model, config.masking).violation < 1e-3
+    theorem = theorem1(Setting(config.topic_model, 2, config.masking))
+    assert theorem.contains(run.weights["embedding"], tolerance=1e-3)

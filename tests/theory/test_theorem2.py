@@ -3,14 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topicscope import Masking, TopicModel
-from topicscope.theory import theorem2, uniform_optimum
-from topicscope.world.batches import infinite_rows
-from topicscope.world.documents import every_document
+from topicscope import InputError, Masking, TopicModel
+from topicscope.theory import Setting, random_member, theorem2, uniform_optimum
+from topicscope.world import every_document
 
 
 def test_the_entries_at_the_papers_size() -> None:
-    optimum = theorem2(TopicModel(10, 10), Masking())
+    optimum = theorem2(Setting.of(10, 10))
     assert optimum.different_topic == pytest.approx(-0.0075867, abs=5e-8)
     assert optimum.same_topic == pytest.approx(0.108020, abs=5e-7)
     assert optimum.mask_column == pytest.approx(0.054191, abs=5e-7)
@@ -21,18 +20,31 @@ def test_the_entries_at_the_papers_size() -> None:
 @pytest.mark.parametrize("masking", [Masking(), Masking(0.4, 0.2, 0.3), Masking(0.15, 0.1, 0.0)])
 def test_is_the_least_squares_solution_over_all_documents(topics: int, v: int, tau: int, masking: Masking) -> None:
     model = TopicModel(topics, v)
-    share = every_document(model, tau).proportions
-    assert share is not None
-    found = uniform_optimum([infinite_rows(model, masking, share, uniform=True, hide_masked=False)])
-    assert np.abs(found.matrix - theorem2(model, masking).matrix(model)).max() < 1e-12
+    solution = uniform_optimum(every_document(model, tau).batches(model, masking, uniform=True)).matrix
+    assert np.abs(solution - theorem2(Setting(model, tau, masking)).matrix()).max() < 1e-12
+    assert theorem2(Setting(model, tau, masking)).contains(solution, tolerance=1e-12)
 
 
 def test_ridge_solutions_converge_to_it() -> None:
     model, masking = TopicModel(6, 3), Masking()
-    share = every_document(model, 2).proportions
-    assert share is not None
-    rows = [infinite_rows(model, masking, share, uniform=True, hide_masked=False)]
-    exact = theorem2(model, masking).matrix(model)
+    rows = list(every_document(model, 2).batches(model, masking, uniform=True))
+    exact = theorem2(Setting(model, 2, masking)).matrix()
     errors = [np.abs(uniform_optimum(rows, ridge=ridge).matrix - exact).max() for ridge in (1e-4, 1e-5, 1e-6)]
     assert errors[0] / errors[1] == pytest.approx(10, rel=0.1)  # the error falls in proportion to lambda
     assert errors[1] / errors[2] == pytest.approx(10, rel=0.02)
+
+
+def test_contains_its_own_matrix_and_no_other_optimum() -> None:
+    s = Setting.of(4, 3, 2)
+    optimum = theorem2(s)
+    assert optimum.contains(optimum.matrix(), tolerance=0)
+    assert not optimum.contains(optimum.matrix() + 1e-5)
+    assert optimum.contains(optimum.matrix() + 1e-5, tolerance=2e-5)
+    assert not optimum.contains(np.zeros((3, 3)))
+    other = random_member(s.topic_model, s.masking, np.random.default_rng(0))
+    assert not optimum.contains(other)
+    examined = optimum.examine(other).numbers
+    assert examined["family_violation"] < 1e-12  # as good, but not of least norm
+    assert examined["largest_difference"] > 0.01
+    with pytest.raises(InputError, match="shape"):
+        optimum.examine(np.zeros((3, 3)))

@@ -55,7 +55,7 @@ def test_assignments_reach_every_section() -> None:
             "topics_per_document = 11 is more than topics = 10",
         ),
         ({"model": {"dim": 5}}, "needs dim = topics \\* words_per_topic \\+ 1 = 101"),
-        ({"version": 2, "new_key": 1}, "version 2: this topicscope reads version 1"),
+        ({"version": 1, "new_key": 1}, "version 1: this topicscope reads version 2"),
         ({"steps": 3, "epochs": 1}, "both given"),
         ({"objective": {"l2": {"embedding": 1}}}, "part 'embedding' is not trained"),
         ({"objective": {"loss": "hinge"}}, "objective.loss = 'hinge'"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from topicscope import build_config, train
-from topicscope.theory import theorem2
+from topicscope.theory import Setting, theorem2
 
 
 @pytest.mark.parametrize("optimizer", [{"name": "sgd", "lr": 12.0}])
@@ -26,7 +26,7 @@ def test_training_reaches_theorem_2_on_infinite_documents(optimizer: dict[str, o
         }
     )
     run = train(config)
-    exact = theorem2(config.topic_model, config.masking).matrix(config.topic_model)
+    exact = theorem2(Setting(config.topic_model, 3, config.masking)).matrix()
     assert np.abs(run.weights["value"] - exact).max() < 1e-6
     assert 0 <= run.results["above_floor"]["least_squares"] < 1e-9
     # without looking at the own word, uniform attention is already Bayes-optimal on infinite documents: 1 - 1 / (tau v)

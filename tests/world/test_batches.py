@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from topicscope import DocumentPrior, Masking, TopicModel
-from topicscope.world import infinite_batch, masked_batch
-from topicscope.world.batches import masked_rows, stack, word_counts
+from tests.world.samples import one_batch
+from topicscope import Dirichlet, Masking, TopicModel
+from topicscope.world import InfiniteDocuments, MaskedDocuments, masked_rows, stack, word_counts
 
 
 def test_weights_are_means_over_documents_of_means_over_masked_positions() -> None:
     model = TopicModel(3, 2)
-    documents = DocumentPrior(length=(1, 9)).sample(model, 12, np.random.default_rng(0))
+    documents = Dirichlet(length=(1, 9)).sample(model, 12, np.random.default_rng(0)).finite()
     masked = Masking(0.4).draw(documents, model.words, np.random.default_rng(1))
-    assert documents.words is not None
-    batch = masked_batch(documents.words, masked, model.vocabulary, torch.float64)
+    batch = one_batch(MaskedDocuments(documents, masked), model, Masking(0.4))
     expected = np.zeros((12, model.vocabulary, model.vocabulary))
     for document, shown, true in zip(masked.document, masked.shown, masked.true, strict=True):
         expected[document, shown, true] += 1 / 12 / (masked.document == document).sum()
@@ -31,10 +30,9 @@ def test_weights_are_means_over_documents_of_means_over_masked_positions() -> No
 def test_batches_of_a_block_are_those_of_its_parts() -> None:
     """Splitting documents into batches, the last of them smaller, changes nothing in any batch."""
     model = TopicModel(3, 2)
-    documents = DocumentPrior(length=(2, 9)).sample(model, 11, np.random.default_rng(0))
+    documents = Dirichlet(length=(2, 9)).sample(model, 11, np.random.default_rng(0)).finite()
     masked = Masking(0.4).draw(documents, model.words, np.random.default_rng(1))
     words = documents.words
-    assert words is not None
     real = np.dtype("float64")
     parts = masked_rows(word_counts(words, 7), masked, 4, real, uniform=False, hide_masked=False)
     for i, part in enumerate(parts):
@@ -49,7 +47,7 @@ def test_batches_of_a_block_are_those_of_its_parts() -> None:
 def test_an_infinite_document_is_a_finite_one_with_exact_frequencies() -> None:
     """T=2, v=1, one topic, p_m = 1/2, p_c = p_r = 1/4: 32 positions realise every probability exactly."""
     model, masking = TopicModel(2, 1), Masking(0.5, 0.25, 0.25)
-    infinite = infinite_batch(model, masking, np.array([[1.0, 0.0]]), torch.float64)
+    infinite = one_batch(InfiniteDocuments(np.array([[1.0, 0.0]])), model, masking)
     # word 1 always; 16 unmasked, 16 masked: 4 correct, 2 shown as word 1, 2 as word 2, 8 as [MASK]
     assert infinite.context[0, 0].exp().tolist() == pytest.approx([8 / 32, 22 / 32, 2 / 32])
     weights = dict(zip(infinite.row_query.tolist(), infinite.row_weight[0, :, 0].tolist(), strict=True))
@@ -61,9 +59,8 @@ def test_stacked_models_keep_their_rows_apart() -> None:
     model = TopicModel(2, 3)
     members = []
     for seed in range(3):
-        documents = DocumentPrior(length=(1, 8)).sample(model, 5, np.random.default_rng(seed))
+        documents = Dirichlet(length=(1, 8)).sample(model, 5, np.random.default_rng(seed)).finite()
         masked = Masking(0.5).draw(documents, model.words, np.random.default_rng(seed))
-        assert documents.words is not None
         members += masked_rows(
             word_counts(documents.words, 7), masked, 5, np.dtype("float64"), uniform=False, hide_masked=False
         )

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from topicscope import DocumentPrior, InputError, TopicModel, read_documents, write_documents
-from topicscope.world.documents import every_document
+from topicscope import Dirichlet, Fixed, Given, InputError, Masking, TopicModel, read_documents, write_documents
+from topicscope.world import Documents, InfiniteDocuments, every_document
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -17,12 +17,6 @@ def rng(seed: int = 0) -> np.random.Generator:
 def within(observed: np.ndarray, expected: np.ndarray, n: int, sigmas: float = 5) -> bool:
     """Frequencies of n draws lie within `sigmas` standard deviations of their probabilities."""
     return bool((np.abs(observed - expected) <= sigmas * np.sqrt(expected * (1 - expected) / n) + 1e-12).all())
-
-
-def test_topics_as_in_definition_1() -> None:
-    model = TopicModel(3, 4)
-    assert [model.topic_of_word[i] for i in range(1, 13)] == [-(-i // 4) for i in range(1, 13)]
-    assert model.vocabulary == 13
 
 
 @given(
@@ -36,10 +30,7 @@ def test_topics_as_in_definition_1() -> None:
 def test_fixed_documents_hold_only_their_topics(topics: int, v: int, tau: int, low: int, more: int, seed: int) -> None:
     tau = min(tau, topics)
     model = TopicModel(topics, v)
-    documents = DocumentPrior(kind="fixed", topics_per_document=tau, length=(low, low + more)).sample(
-        model, 30, rng(seed)
-    )
-    assert documents.words is not None
+    documents = Fixed(topics_per_document=tau, length=(low, low + more)).sample(model, 30, rng(seed)).finite()
     assert documents.proportions is not None
     assert ((documents.proportions > 0).sum(1) == tau).all()
     assert np.allclose(documents.proportions.sum(1), 1)
@@ -57,42 +48,87 @@ def test_words_follow_the_proportions(topics: int) -> None:
     share[3] = 0
     share /= share.sum()
     n = 200_000
-    documents = DocumentPrior(kind="given", proportions=[share.tolist()], length=n).sample(model, 1, rng())
-    assert documents.words is not None
+    documents = Given(proportions=[share.tolist()], length=n).sample(model, 1, rng()).finite()
     frequency = np.bincount(documents.words[0], minlength=model.vocabulary)[1:] / n
     assert within(frequency, model.word_distribution(share[None])[0], n)
     assert frequency[6] == frequency[7] == 0
 
 
 def test_dirichlet_moments() -> None:
-    share = DocumentPrior(alpha=0.1).sample_proportions(10, 200_000, rng())
+    share = Dirichlet(alpha=0.1).sample_proportions(10, 200_000, rng())
     # Var = (1/T)(1-1/T)/(T alpha + 1)
     assert share.mean(0) == pytest.approx(0.1, abs=0.002)
     assert share.var(0) == pytest.approx(0.09 / 2, abs=0.001)
 
 
 def test_lengths_are_uniform_in_the_range() -> None:
-    lengths = DocumentPrior(length=(3, 6)).sample(TopicModel(2, 2), 40_000, rng()).lengths
+    lengths = Dirichlet(length=(3, 6)).sample(TopicModel(2, 2), 40_000, rng()).finite().lengths
     assert within(np.bincount(lengths, minlength=7)[3:] / 40_000, np.full(4, 0.25), 40_000)
 
 
 def test_same_seed_same_documents() -> None:
-    draw = [DocumentPrior().sample(TopicModel(), 50, rng(seed)).words for seed in (1, 1, 2)]
-    assert draw[0] is not None
-    assert np.array_equal(draw[0], draw[1])  # type: ignore[arg-type]
-    assert not np.array_equal(draw[0], draw[2])  # type: ignore[arg-type]
+    draw = [Dirichlet().sample(TopicModel(), 50, rng(seed)).finite().words for seed in (1, 1, 2)]
+    assert np.array_equal(draw[0], draw[1])
+    assert not np.array_equal(draw[0], draw[2])
 
 
 def test_a_topic_that_rounding_might_skip_past_is_never_drawn() -> None:
     share = [[0.1] * 10 + [0.0] * 2]  # sums to 0.9999999999999999
-    documents = DocumentPrior(kind="given", proportions=share, length=20_000).sample(TopicModel(12, 1), 5, rng())
-    assert documents.words is not None
+    documents = Given(proportions=share, length=20_000).sample(TopicModel(12, 1), 5, rng()).finite()
     assert documents.words.max() == 10
+
+
+def test_take_gives_the_documents_asked_for() -> None:
+    documents = Fixed(topics_per_document=2, length=(2, 6)).sample(TopicModel(4, 3), 8, rng()).finite()
+    rows = np.array([5, 0, 5])
+    taken = documents.take(rows)
+    assert documents.proportions is not None
+    assert taken.proportions is not None
+    assert np.array_equal(taken.words, documents.words[rows])
+    assert np.array_equal(taken.lengths, documents.lengths[rows])
+    assert np.array_equal(taken.proportions, documents.proportions[rows])
+    assert len(documents.take(slice(3))) == 3
+    unknown = Documents(documents.words, documents.lengths).take(rows)
+    assert unknown.proportions is None
+    assert np.array_equal(unknown.words, taken.words)
+
+
+def test_the_first_documents_keep_their_masks() -> None:
+    model, masking = TopicModel(4, 3), Masking(0.5)
+    masked = Fixed(length=(2, 6)).sample(model, 8, rng()).finite().masked(masking, model, rng(1))
+    first = masked.first(3)
+    assert len(first) == 3
+    shown = masked.masks.shown_words(masked.documents.words)
+    assert np.array_equal(first.masks.shown_words(first.documents.words), shown[:3])
+    assert np.array_equal(first.shown_counts(13), masked.shown_counts(13)[:3])
+    assert len(masked.first(99)) == 8
+
+
+def test_infinite_documents_have_proportions_and_no_words(tmp_path: Path) -> None:
+    model, masking = TopicModel(4, 3), Masking()
+    documents = Fixed(topics_per_document=2, length="infinite").sample(model, 7, rng())
+    assert isinstance(documents, InfiniteDocuments)
+    assert ((documents.proportions > 0).sum(1) == 2).all()
+    assert documents.masked(masking, model, rng()) is documents
+    assert np.array_equal(documents.first(2).proportions, documents.proportions[:2])
+    assert np.array_equal(documents.take(np.array([6, 1])).proportions, documents.proportions[[6, 1]])
+    sizes = [len(rows.context) for rows in documents.batches(model, masking, size=3)]
+    assert sizes == [3, 3, 1]
+    for act in (documents.finite, lambda: write_documents(documents, tmp_path / "d")):
+        with pytest.raises(InputError, match=r"infinite documents have no words; give documents.length a number"):
+            act()
+
+
+def test_batches_hold_every_document_once() -> None:
+    model, masking = TopicModel(4, 3), Masking()
+    masked = Dirichlet(length=(2, 6)).sample(model, 1003, rng()).finite().masked(masking, model, rng(1))
+    batches = masked.batches(model, masking, np.dtype("float64"))
+    assert [len(rows.context) for rows in batches] == [500, 500, 3]
+    assert [rows.weight.sum() for rows in batches] == pytest.approx([1, 1, 1])
 
 
 def test_every_document_is_there_once() -> None:
     share = every_document(TopicModel(5, 2), 2).proportions
-    assert share is not None
     assert len(np.unique(share, axis=0)) == len(share) == 10
     assert set(np.unique(share)) == {0, 0.5}
 
@@ -101,11 +137,9 @@ def test_every_document_is_there_once() -> None:
 def test_text_format_round_trip(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("data") / "d.train"
     model = TopicModel(3, 4)
-    documents = DocumentPrior(length=(1, 9)).sample(model, 20, rng(seed))
+    documents = Dirichlet(length=(1, 9)).sample(model, 20, rng(seed)).finite()
     write_documents(documents, path)
     back = read_documents(path, model)
-    assert documents.words is not None
-    assert back.words is not None
     for a, b, n in zip(documents.words, back.words, documents.lengths, strict=True):
         assert np.array_equal(a[:n], b[:n])
     assert np.array_equal(back.lengths, documents.lengths)
@@ -114,7 +148,6 @@ def test_text_format_round_trip(seed: int, tmp_path_factory: pytest.TempPathFact
 def test_the_authors_ids_start_at_zero(tmp_path: Path) -> None:
     (tmp_path / "d").write_text("0 9 99 END\n5 END\n")
     documents = read_documents(tmp_path / "d", TopicModel())
-    assert documents.words is not None
     assert documents.words.tolist() == [[1, 10, 100], [6, -1, -1]]
     write_documents(documents, tmp_path / "e")
     assert (tmp_path / "e").read_text() == "0 9 99 END\n5 END\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from topicscope import DocumentPrior, Masking, TopicModel
+from topicscope import Dirichlet, Masking, TopicModel
 from topicscope.world import MASK
 from topicscope.world.masking import bernoulli
 
@@ -13,7 +13,7 @@ MODEL = TopicModel(4, 5)
 
 def test_frequencies_are_those_of_section_3_2() -> None:
     masking = Masking(0.2, 0.3, 0.25)
-    documents = DocumentPrior(length=500).sample(MODEL, 2000, np.random.default_rng(0))
+    documents = Dirichlet(length=500).sample(MODEL, 2000, np.random.default_rng(0)).finite()
     masked = masking.draw(documents, MODEL.words, np.random.default_rng(1))
     positions, n = 10**6, len(masked.true)
     assert n / positions == pytest.approx(0.2, abs=0.002)
@@ -36,10 +36,9 @@ def test_a_byte_and_a_tie_break_give_the_probability_exactly(p: float) -> None:
 @given(p=st.floats(0.001, 1), seed=st.integers(0, 10_000))
 def test_every_document_has_a_masked_position_and_the_rest_is_left_alone(p: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    documents = DocumentPrior(length=(1, 6)).sample(MODEL, 25, rng)
+    documents = Dirichlet(length=(1, 6)).sample(MODEL, 25, rng).finite()
     masked = Masking(p, 0.2, 0.2).draw(documents, MODEL.words, rng)
     words = documents.words
-    assert words is not None
     selected, shown = masked.selected(words), masked.shown_words(words)
     assert selected.any(1).all()
     assert not selected[words < 0].any()
@@ -51,17 +50,16 @@ def test_every_document_has_a_masked_position_and_the_rest_is_left_alone(p: floa
 
 
 def test_p_mask_one_masks_everything() -> None:
-    documents = DocumentPrior(length=(3, 6)).sample(MODEL, 200, np.random.default_rng(0))
+    documents = Dirichlet(length=(3, 6)).sample(MODEL, 200, np.random.default_rng(0)).finite()
     masked = Masking(1, 0, 0).draw(documents, MODEL.words, np.random.default_rng(0))
     assert len(masked.true) == documents.lengths.sum()
     assert (masked.shown == MASK).all()
 
 
 def test_take_gives_the_documents_asked_for() -> None:
-    documents = DocumentPrior(length=(2, 6)).sample(MODEL, 10, np.random.default_rng(0))
+    documents = Dirichlet(length=(2, 6)).sample(MODEL, 10, np.random.default_rng(0)).finite()
     masked = Masking(0.5).draw(documents, MODEL.words, np.random.default_rng(0))
     words = documents.words
-    assert words is not None
     rows = np.array([7, 2, 2, 0])
     assert np.array_equal(masked.take(rows).shown_words(words[rows]), masked.shown_words(words)[rows])
     assert np.array_equal(masked.take(rows).true, words[rows][masked.selected(words)[rows]])

@@ -1,4 +1,4 @@
-"""The language half's speed: the attention pass against a bare forward pass, embedding statistics, topic fitting. Made-up text and weights."""
+"""The speed of probing: attention against a bare forward pass, embedding statistics, topic fitting; made-up text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from topicscope.bench.sandbox import Row, Say, matrix_rate, seconds
+from topicscope.bench.rows import Row, Say, matrix_rate, seconds
 from topicscope.ground import one_thread, silent
 from topicscope.language import (
     CHUNK,
@@ -65,7 +65,10 @@ def assignment(vocabulary: int, threshold: float, rng: np.random.Generator) -> A
 
 
 def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
-    """A small BERT (4 layers, 4 heads, 256), windows of 256 tokens of which a quarter are whole words; three thresholds, 100 shuffles."""
+    """A small BERT (4 layers, 4 heads, 256) on windows of 256 tokens, of which a quarter are whole words.
+
+    Three thresholds, 100 shuffles.
+    """
     import transformers
 
     vocabulary, rng = 16_000, np.random.default_rng(0)
@@ -143,7 +146,10 @@ def peak_memory() -> float:
 
 
 def embedding_row(shuffles: int) -> Row:
-    """Cosine and dot product of 30,522 x 768 at three thresholds: exact means, bootstrap, matched frequencies, shuffled topics."""
+    """Cosine and dot product of 30,522 x 768 at three thresholds.
+
+    Exact means, bootstrap, matched frequencies, shuffled topics.
+    """
     rng = np.random.default_rng(1)
     table = rng.normal(size=(30_522, 768)).astype(np.float32)
     assignments = [assignment(len(table), threshold, rng) for threshold in THRESHOLDS]

@@ -1,4 +1,7 @@
-"""Pretraining's speed: our loop, which reads, masks, tracks and can be resumed, against a bare PyTorch loop over batches that lie ready. Made-up text."""
+"""The speed of pretraining, on made-up text.
+
+Our loop reads, masks, tracks and can be resumed; a bare PyTorch loop runs over batches that are prepared beforehand.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from topicscope.bench.sandbox import Row, Say, seconds
+from topicscope.bench.rows import Row, Say, seconds
 from topicscope.ground import one_thread
 from topicscope.pretraining import (
     BLOCK,
@@ -69,19 +72,19 @@ def step_rows(device: str, rounds: int, shape: Shape) -> list[Row]:
     track = statistics.median(seconds(lambda: tracked(loop), device) / 50 for _ in range(max(3, rounds)))
     row = Row(
         "pretraining step, 4 layers, 4 heads, 128, 32 rows of 64 tokens",
-        "s a step",
+        "s per step",
         mine,
         dict(zip(others, plain, strict=True)),
     )
     row.floor, row.floor_is, row.over_floor = (
         plain[0],
-        f"the bare loop; ours makes {tokens / mine:,.0f} tokens a second",
+        f"the bare loop; ours makes {tokens / mine:,.0f} tokens per second",
         mine / plain[0],
     )
     row.aim, row.met = "within 10% of the bare loop", mine <= 1.1 * plain[0]
     tracking = Row(
         "  of which tracking norms and rotation",
-        "s a step",
+        "s per step",
         track,
         floor=mine,
         floor_is="the step",
@@ -98,7 +101,10 @@ def tracked(loop: Loop) -> None:
 
 
 def bare_loop(config: PretrainConfig, tokenizer: Any, loop: Loop, *, library: bool) -> Callable[[], None]:
-    """What a script would do: batches masked beforehand, forward, backward, clip, step. Nothing is read, tracked or written."""
+    """What a script would do: batches masked beforehand, forward, backward, clip, step.
+
+    It reads, tracks and writes nothing.
+    """
     device = loop.accelerator.device
     model = build_model(config, tokenizer).to(device).train()
     optimizer, loss_of = build_optimizer(config, model), MaskedLoss(model)

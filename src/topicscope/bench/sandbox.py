@@ -1,4 +1,4 @@
-"""The sandbox's speed: documents, one training step, an ensemble, a whole run, each against the plain way and against its floor.
+"""The speed of training: documents, one step, an ensemble, a whole run; each against the plain way and its floor.
 
 Ours and the plain way take turns, and medians of CPU time are compared, so that a machine that slows down slows both.
 A floor is work that cannot be left out, at the rate that this machine shows in this run: random numbers for documents,
@@ -14,9 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -24,32 +22,13 @@ from typing import Literal
 import numpy as np
 import torch
 
+from topicscope.bench.rows import Row, Say, matrix_rate, seconds
 from topicscope.ground import one_thread
 from topicscope.model import dense_loss
 from topicscope.training import BLOCK, TOGETHER, Ensemble, RunConfig
+from topicscope.world import Dirichlet
 
-Say = Callable[[str], None]
 Device = Literal["cpu", "cuda"]
-
-
-@dataclass
-class Row:
-    """One figure: seconds a unit for ours and for each plain way, with the floor and what was aimed at."""
-
-    name: str
-    unit: str
-    ours: float
-    plain: dict[str, float] = field(default_factory=dict)
-    times_faster: dict[str, float] = field(default_factory=dict)
-    floor: float | None = None
-    floor_is: str = ""
-    over_floor: float | None = None
-    aim: str = ""
-    met: bool | None = None
-
-    def __post_init__(self) -> None:
-        self.times_faster = {name: seconds / self.ours for name, seconds in self.plain.items()}
-        self.over_floor = None if self.floor is None else self.ours / self.floor
 
 
 def bench_sandbox(device: Device = "cpu", *, quick: bool = False, say: Say = lambda _: None) -> list[Row]:
@@ -78,36 +57,13 @@ def bench_sandbox(device: Device = "cpu", *, quick: bool = False, say: Say = lam
     return rows
 
 
-def seconds(work: Callable[[], object], device: str = "cpu") -> float:
-    """CPU time of one call; on a GPU, wall time until its work is done."""
-    if device == "cuda":
-        torch.cuda.synchronize()
-        began = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        return time.perf_counter() - began
-    began = time.process_time()
-    work()
-    return time.process_time() - began
-
-
-def matrix_rate(device: str) -> float:
-    """Multiply-adds and adds a second of a 512 x 512 float32 product: the machine's own rate."""
-    size = 512 if device == "cpu" else 4096
-    a = torch.randn(size, size, device=device)
-    out = torch.empty_like(a)
-    best = min(seconds(lambda: [torch.mm(a, a, out=out) for _ in range(20)], device) for _ in range(8))
-    return 20 * 2 * size**3 / best
-
-
 def documents_row(rounds: int) -> Row:
-    config = RunConfig()
-    topic_model, prior, count = config.topic_model, config.documents, 10_000
+    topic_model, prior, count = RunConfig().topic_model, Dirichlet(), 10_000
     loop_documents = 20
     tokens = 0
 
     def plain() -> None:
-        """A token at a time, as the definition reads."""
+        """One token at a time, as the definition reads."""
         nonlocal tokens
         rng = np.random.default_rng(0)
         for _ in range(loop_documents):
@@ -137,7 +93,7 @@ def documents_row(rounds: int) -> Row:
         median(ours),
         {"token loop": median(loop)},
         floor=median(floor),
-        floor_is="two random numbers a token",
+        floor_is="two random numbers per token",
         aim="500 times the loop",
     )
     row.met = row.times_faster["token loop"] >= 500
@@ -170,7 +126,7 @@ def step_row(name: str, config: RunConfig, rate: float, rounds: int, *, against_
     flops = step_flops(config, rows)
     row = Row(
         name,
-        "s a step",
+        "s per step",
         median.pop("ours"),
         median,
         floor=flops / rate,
@@ -199,10 +155,9 @@ def dense_trainer(config: RunConfig, ensemble: Ensemble) -> Callable[[], None]:
 
 def masked_positions(config: RunConfig, ensemble: Ensemble) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     data = ensemble.data[0]
-    rows = np.arange(config.batch_size)
-    masked = config.masking.draw(data.train, config.topic_model.words, np.random.default_rng(0), rows)
-    assert data.train.words is not None
-    words = data.train.words[rows]
+    documents = data.train.finite().take(slice(config.batch_size))
+    masked = config.masking.draw(documents, config.topic_model.words, np.random.default_rng(0))
+    words = documents.words
     arrays = (words.astype(np.int64), masked.shown_words(words).astype(np.int64), masked.selected(words))
     words_, shown, selected = (torch.from_numpy(array).to(config.device) for array in arrays)
     return words_, shown, selected
@@ -269,7 +224,10 @@ def ensemble_row(config: RunConfig, rate: float, rounds: int) -> Row:
 
 
 def whole_run_rows(device: str, steps: int) -> list[Row]:
-    """`topicscope train` in a process of its own: CPU seconds from start to end, imports and floors included, and peak memory."""
+    """`topicscope train` in a process of its own: CPU seconds from start to end, and peak memory.
+
+    Imports and floors are included.
+    """
     with tempfile.TemporaryDirectory() as folder:
         command = [
             sys.executable,

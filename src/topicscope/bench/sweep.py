@@ -1,4 +1,7 @@
-"""Sweeps: a point on all cores, in a pool and on Ray, against the same in one process; and packed against one by one. Starting aside."""
+"""Sweeps: a point on all cores, in a pool and on Ray, against one process; and points packed against one by one.
+
+The time to start is not counted.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
-from topicscope.bench.sandbox import Row, Say
+from topicscope.bench.rows import Row, Say
 from topicscope.ground import NAMES, Name
-from topicscope.sweeps import Place, Task, build_grid, compute, pack, sweep
+from topicscope.sweeps import PHASE, Place, Task, build_grid, compute, pack, sweep
 
 
 def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda _: None) -> list[Row]:
-    """Packs of eight runs of the quick map (T = v = 10, squared loss, Adam); the first results, by which all workers are at work, are not counted."""
+    """Packs of eight runs of the quick map (T = v = 10, squared loss, Adam).
+
+    The time until the first results, when all workers have started, is not counted.
+    """
     cores = os.cpu_count() or 1
     packs, steps = (2 * cores + 2, 20) if quick else (10 * cores, 1000)
     base = {
@@ -34,14 +40,14 @@ def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda 
 
     def a_point(engine: str) -> float:
         say(f"sweep, {engine}")
-        marks: list[tuple[int, float]] = []
+        marks: list[tuple[float, float]] = []
+
+        def mark(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+            if phase == PHASE:
+                marks.append((done, time.perf_counter()))
+
         with tempfile.TemporaryDirectory() as folder:
-            sweep(
-                grid,
-                folder,
-                cast(Name, engine),
-                progress=lambda done, _failed, _all: marks.append((done, time.perf_counter())),
-            )
+            sweep(grid, folder, cast(Name, engine), progress=mark)
         first = min(cores, len(marks) - 2) if engine != "serial" else 1
         return (marks[-1][1] - marks[first][1]) / (marks[-1][0] - marks[first][0])
 

@@ -7,25 +7,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, cast
 
 from topicscope.cli.options import option
+from topicscope.ground import ENGINES, open_engine, usable_device
 
 if TYPE_CHECKING:
     from topicscope.ground import Engine, Name
 
 ENGINE = "Engine"
+PLACES = ", ".join(f"{name} ({engine.place})" for name, engine in ENGINES.items())
 
-EngineOption = Annotated[
-    str,
-    option("Where the work is done: serial (this process), local (processes here) or ray (a cluster).", ENGINE),
-]
+EngineOption = Annotated[str, option(f"Where the work is done: {PLACES}.", ENGINE, "--engine")]
 AddressOption = Annotated[
-    str | None,
-    option(
-        "Of Ray: local (started for this command), auto (the one running here), or HOST[:PORT] of its head.", ENGINE
-    ),
+    str | None, option("Of Ray: local (default), auto, or HOST[:PORT] of a running head.", ENGINE, "--address")
 ]
 WorkersOption = Annotated[
-    int | None,
-    option("Processes of the engine local, or of a Ray started here; default: one per core.", ENGINE, min=1),
+    int | None, option("Processes of local, or of a Ray started here (default: one per core).", ENGINE, min=1)
 ]
 
 
@@ -34,9 +29,6 @@ def chosen_engine(
     engine: str, address: str | None = None, workers: int | None = None, *, device: str = "cpu"
 ) -> Iterator[Engine]:
     """The engine that the options name; a Ray task that computes on a GPU asks for one."""
-    from topicscope.ground import check_engine, open_engine, usable_device
-
-    check_engine(engine, workers=workers, address=address)
     gpus = int(engine == "ray" and usable_device(device) == "cuda")
     with open_engine(cast("Name", engine), workers=workers, address=address, gpus=gpus) as opened:
         yield opened

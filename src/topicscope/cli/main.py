@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import cast
@@ -45,6 +46,33 @@ def _root(
         typer.echo(context.get_help())
 
 
+PANELS = {
+    "The paper": {"reproduce": "reproduce:reproduce", "list": "reproduce:list_"},
+    "The sandbox": {"train": "train", "sweep": "sweep"},
+    "Your models and text": {
+        "topics": "topics",
+        "probe": "probe",
+        "timeline": "timeline",
+        "words": "words",
+        "pretrain": "pretrain",
+    },
+    "Results": {"show": "show", "report": "report", "bench": "bench"},
+}
+"""The commands by panel of the help: each a function of a module of this room (`command` where none is named)."""
+
+
+def register() -> None:
+    for panel, commands in PANELS.items():
+        for name, place in commands.items():
+            module, _, function = place.partition(":")
+            command = getattr(importlib.import_module(f"topicscope.cli.{module}"), function or "command")
+            app.command(name=name, rich_help_panel=panel)(command)
+    theory = importlib.import_module("topicscope.cli.theory_options").app
+    for module in ("theory", "theory_attention"):
+        importlib.import_module(f"topicscope.cli.{module}")  # adds its commands to it
+    app.add_typer(theory, name="theory", rich_help_panel="The paper")
+
+
 def fail(message: str, code: int = 2) -> int:
     """One line on stderr."""
     typer.echo(f"topicscope: {' '.join(str(message).split())}", err=True)
@@ -53,39 +81,7 @@ def fail(message: str, code: int = 2) -> int:
 
 def main() -> None:
     try:
-        from topicscope.cli import (
-            bench,
-            pretrain,
-            probe,
-            report,
-            reproduce,
-            show,
-            sweep,
-            theory as _theory,  # noqa: F401  (registers its commands)
-            theory_attention as _attention,  # noqa: F401
-            theory_options,
-            timeline,
-            topics,
-            train,
-            words,
-        )
-
-        app.command(name="reproduce")(reproduce.reproduce)
-        app.command(name="list")(reproduce.list_)
-        for command in (
-            train.command,
-            topics.command,
-            probe.command,
-            timeline.command,
-            words.command,
-            pretrain.command,
-            sweep.command,
-            show.command,
-            report.command,
-            bench.command,
-        ):
-            app.command(name=command.__module__.rsplit(".", 1)[1])(command)
-        app.add_typer(theory_options.app, name="theory")
+        register()
         code = app(standalone_mode=False)
     except InputError as error:
         code = fail(str(error))

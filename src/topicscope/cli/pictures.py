@@ -10,7 +10,7 @@ SHADES = " ░▒▓█"
 
 
 def heat_map(matrix: Float[np.ndarray, "m n"], title: str, size: int = 24) -> Text:
-    """A matrix in shades, averaged down to at most `size` rows; two characters a cell, since characters are tall."""
+    """A matrix in shades, averaged down to at most `size` rows; two characters per cell, since characters are tall."""
     rows, columns = (np.array_split(np.arange(n), min(n, size)) for n in matrix.shape)
     small = np.array([[matrix[np.ix_(r, c)].mean() for c in columns] for r in rows])
     low, high = small.min(), small.max()

@@ -24,9 +24,15 @@ def command(
 
     if read_about(folder) is None:
         return rebuild(folder)
+    from topicscope.cli.sweep import write as write_sweep
     from topicscope.reading import read
 
-    for path in draw_result(read(folder), folder):
+    result = read(folder)
+    if result.kind == "sweep":  # its page is one of its own: a map of any measure over any axes
+        write_sweep(result)
+        typer.echo(f"written: {folder / 'report.html'}")
+        return 0
+    for path in draw_result(result, folder):
         typer.echo(f"written: {path}")
     return 0
 
@@ -49,12 +55,7 @@ def rebuild(folder: Path) -> int:
     """Folders that do not follow the protocol yet."""
     from topicscope.ground import InputError
 
-    for sign, module in (
-        ("tokenizer", "pretrain"),
-        ("run-000/tokenizer", "pretrain"),
-        ("sweep.json", "sweep"),
-        ("outcomes", "reproduce"),
-    ):
+    for sign, module in (("outcomes", "reproduce"),):
         if (folder / sign).exists():
             importlib.import_module(f"topicscope.cli.{module}").rebuild(folder)
             typer.echo(f"written: {folder / 'report.html'}")

@@ -20,16 +20,20 @@ def command(
 
     Example: [bold]topicscope show runs/blocks runs/joint[/bold]
     """
-    from topicscope.ground import flat, load_settings
-    from topicscope.ground.folders import CONFIG, read_results
+    from topicscope.ground import flat, folders as protocol, load_settings
     from topicscope.reading import read
 
     results = [one for folder in folders for one in members(read(folder), folder)]
     if as_json:
         entries = []
         for folder, result in results:
-            config = load_settings(folder / CONFIG) if (folder / CONFIG).is_file() else None
-            entry = {"folder": str(folder), "kind": result.kind, "config": config, "results": read_results(folder)}
+            config = load_settings(path) if (path := folder / protocol.CONFIG).is_file() else None
+            entry = {
+                "folder": str(folder),
+                "kind": result.kind,
+                "config": config,
+                "results": protocol.read_results(folder),
+            }
             entries.append(entry)
         print(json.dumps(entries, allow_nan=False))
         return 0

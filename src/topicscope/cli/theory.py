@@ -1,162 +1,102 @@
-"""`topicscope theory theorem1`, `theorem2` and `verify`: optima for any setting in numbers, a small picture and words; certificates."""
+"""`topicscope theory`: one command per theorem, for any setting; and `verify`, which prints certificates of every
+claim.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Column, Table
 
 from topicscope.cli import consoles
 from topicscope.cli.pictures import heat_map
-from topicscope.cli.theory_options import AsJson, PCorrect, PMask, PRandom, Topics, Words, app, describe, emit, setting
+from topicscope.cli.theory_attention import attention_table
+from topicscope.cli.theory_options import command, emit, example
+from topicscope.theory import (
+    ATTENTION_THEOREMS,
+    OPTIMUM_THEOREMS,
+    AttentionTheorem,
+    Certificate,
+    Convention,
+    OptimumTheorem,
+    Setting,
+    Theorem,
+)
+
+DRAWN = 2000
+"""Words of the largest matrix that is drawn."""
 
 
-def entries_table(rows: list[tuple[str, float, str]]) -> Table:
+def entries_table(theorem: Theorem) -> Table:
     table = Table("entry", "value", "meaning")
-    for name, value, meaning in rows:
+    for name, value, meaning in theorem.entries():
         table.add_row(name, f"{value:.7g}", meaning)
     return table
 
 
-@app.command()
-def theorem1(
-    topics: Topics = 10,
-    words_per_topic: Words = 10,
-    p_mask: PMask = 0.15,
-    p_correct: PCorrect = 0.1,
-    p_random: PRandom = 0.1,
-    embedding: Annotated[
-        str | None, typer.Option(help="An embedding (.npy or .csv, dim rows, a column a word) to test for membership.")
-    ] = None,
-    as_json: AsJson = False,
-) -> int:
-    """Only the embedding is trained: the family of optimal Gram matrices, its bias, and whether an embedding belongs to it.
+def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
+    """The command of a first-stage theorem: its numbers, its matrix, and how far a given matrix is from it."""
+    name, kind = theorem.__name__, get_type_hints(theorem)["return"]
+    text = f"The {kind.given} to test: a .npy, .csv or .safetensors file, or the folder of a training run."
+    own = {"given": (Annotated[str | None, typer.Option(f"--{kind.given}", help=text)], None)}
 
-    Example: [bold]topicscope theory theorem1 --topics 20 --words-per-topic 5[/bold]
-    """
-    from topicscope.theory import fit_embedding, identity_member, prediction_bias
-    from topicscope.world import read_matrix
+    def run(setting: Setting, given: str | None, as_json: bool) -> int:
+        from topicscope.world import read_matrix
 
-    s = setting(topics, words_per_topic, 1, p_mask, p_correct, p_random)
-    c, bias = s.constants, float(prediction_bias(s.topic_model, s.masking)[1])
-    payload: dict[str, Any] = {
-        "settings": describe(s, tau=False),
-        "bias": bias,
-        "mask_bias": 0.0,
-        "c2": c.c2,
-        "c3": c.c3,
-        "identity_diagonal": c.c3,
-    }
-    lines: list[Any] = [
-        entries_table(
-            [
-                ("b_i", bias, "fixed prediction bias of every word; [MASK]'s is 0"),
-                ("c3 = 1/k", c.c3, "by how much a word's own topic outweighs any other topic, summed over the topic"),
-                ("c2", c.c2, "weight of the free u_i in the [MASK] column: E_i0 = -c2 u_i"),
-            ]
-        ),
-        f"Theorem 1: with uniform attention, W_V = I and this bias, E = W_E'W_E is optimal exactly if in every row the entries sum to u_i v + {c.c3:.6g} "
-        "over the word's own topic and to u_i v over any other topic, with E_i0 = -c2 u_i.",
-        "How to read it: on average a word's embedding is closer to its own topic than to every other, by "
-        f"{c.c3 / s.v:.6g} an entry. The simplest member is E = I / k (words know only themselves); blocks are another.",
-    ]
-    if s.topic_model.vocabulary <= 2000:
-        lines.insert(1, heat_map(identity_member(s.topic_model, s.masking), "the identity member, E = I / k"))
-    if embedding is not None:
-        found = fit_embedding(read_matrix(embedding, "--embedding"), s.topic_model, s.masking)
-        payload["membership"] = {"violation": found.violation, "u_mean": float(found.u.mean())}
-        lines.append(
-            f"{embedding}: the largest violation of the conditions is {found.violation:.4g} (0 for a member; c3 = {c.c3:.4g} is the scale)."
-        )
-    emit(payload, as_json, lines)
-    return 0
+        optimum = theorem(setting)
+        payload: dict[str, Any] = {"settings": optimum.settings(), **optimum.numbers()}
+        lines: list[Any] = [entries_table(optimum)]
+        if setting.topic_model.vocabulary <= DRAWN:
+            lines.append(heat_map(optimum.matrix(), optimum.picture))
+        lines += optimum.summary()
+        if given is not None:
+            examined = optimum.examine(read_matrix(given, kind.given, kind.part))
+            payload[examined.name] = examined.numbers
+            lines.append(f"{given}: {examined.sentence}")
+        emit(payload, as_json, lines)
+        return 0
+
+    help_ = example(theorem.__doc__ or "", f"{name} --topics 20 --words-per-topic 5")
+    command(run, name, help_=help_, own=own, tau=False)
 
 
-@app.command()
-def theorem2(
-    topics: Topics = 10,
-    words_per_topic: Words = 10,
-    p_mask: PMask = 0.15,
-    p_correct: PCorrect = 0.1,
-    p_random: PRandom = 0.1,
-    matrix: Annotated[
-        str | None,
-        typer.Option(help="A value matrix (.npy or .csv) to compare: distance, and membership in Lemma 1's family."),
-    ] = None,
-    as_json: AsJson = False,
-) -> int:
-    """The optimal value matrix under uniform attention and vanishing L2: its entries, a picture, and how to read it.
+def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
+    """The command of a second-stage theorem: the best attention, and whether the theorem's bounds contain it."""
+    name = theorem.__name__
 
-    Example: [bold]topicscope theory theorem2 --topics 20 --words-per-topic 5[/bold]
-    """
-    import numpy as np
+    def run(setting: Setting, convention: Convention, as_json: bool) -> int:
+        from topicscope.theory import second_stage
 
-    from topicscope.theory import fit_family, theorem2 as closed_form
-    from topicscope.world import read_matrix
+        numbers = theorem(setting)  # refuses a setting for which it is not defined
+        stage = second_stage(setting, numbers.value_matrix, convention, theorem=theorem)
+        emit(stage.as_dict() | numbers.numbers(), as_json, [attention_table(stage), *stage.summary()])
+        return 0
 
-    s = setting(topics, words_per_topic, 1, p_mask, p_correct, p_random)
-    optimum, c = closed_form(s.topic_model, s.masking), s.constants
-    payload: dict[str, Any] = {
-        **asdict(optimum),
-        "c1": c.c1,
-        "c2": c.c2,
-        "c3": c.c3,
-        "settings": describe(s, tau=False),
-    }
-    lines: list[Any] = [
-        entries_table(
-            [
-                ("same topic", optimum.same_topic, "W_il, words i and l of one topic (the diagonal too)"),
-                ("different topic", optimum.different_topic, "W_il, words of two topics"),
-                ("[MASK] column", optimum.mask_column, "W_i0, what [MASK] adds to every word"),
-                ("[MASK] row", optimum.mask_row, "W_0l: nothing predicts [MASK]"),
-            ]
-        ),
-        f"Theorem 2: as lambda -> 0 the trained W_V is block-wise: {optimum.same_topic:.6g} inside a topic and {optimum.different_topic:.6g} between topics.",
-        f"How to read it: a word seen in the document votes for all words of its topic, {c.c3 / s.v:.6g} (= c3 / v) more than for others; "
-        "the small negative rest and the [MASK] column take away what random words and the masking put in.",
-    ]
-    if s.topic_model.vocabulary <= 2000:
-        lines.insert(1, heat_map(optimum.matrix(s.topic_model), "W_V (first row and column: [MASK])"))
-    if matrix is not None:
-        given = read_matrix(matrix, "--matrix")
-        found = fit_family(given, s.topic_model, s.masking)
-        distance = float(np.abs(given - optimum.matrix(s.topic_model)).max())
-        payload["comparison"] = {"largest_difference": distance, "family_violation": found.violation}
-        lines.append(
-            f"{matrix}: largest difference from Theorem 2 {distance:.4g}; largest violation of Lemma 1's conditions {found.violation:.4g}."
-        )
-    emit(payload, as_json, lines)
-    return 0
+    sizes = "--topics 1000000 --words-per-topic 1000 --topics-per-document 100"
+    command(run, name, help_=example(theorem.__doc__ or "", f"{name} {sizes}"))
 
 
-@app.command()
-def verify(as_json: AsJson = False) -> int:
-    """Re-derive every claim numerically and say by how much it holds. Exit code 1 if one that should hold does not.
-
-    Example: [bold]topicscope theory verify[/bold]
-    """
+def verify(as_json: bool) -> int:
+    from topicscope.ground import progress_shown
     from topicscope.theory import verify as all_certificates
 
-    console = consoles.progress()
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("verifying")
-        certificates = all_certificates(lambda claim: bar.update(task, description=claim))
+    with progress_shown() as progress:
+        certificates = all_certificates(progress)
     failed = [c for c in certificates if c.should_hold and not c.holds]
     if as_json:
         print(json.dumps({"certificates": [asdict(c) for c in certificates], "failed": len(failed)}, allow_nan=False))
-        return 1 if failed else 0
-    claims: dict[tuple[str, bool], list[Any]] = {}
+    else:
+        print_certificates(certificates, failed)
+    return 1 if failed else 0
+
+
+def print_certificates(certificates: list[Certificate], failed: list[Certificate]) -> None:
+    """One row per claim, then notes on the cases that need one."""
+    claims: dict[tuple[str, bool], list[Certificate]] = {}
     for c in certificates:
         claims.setdefault((c.claim, c.should_hold), []).append(c)
     table = Table(
@@ -169,29 +109,33 @@ def verify(as_json: AsJson = False) -> int:
     out = consoles.results()
     out.print(table)
     out.print(
-        "[bold]Details[/bold]: one example a claim; all where the theorem's assumptions are strained or a claim failed"
+        "[bold]Details[/bold]: one example per claim; "
+        "all cases in which a theorem's assumptions are strained or a claim failed"
     )
-    told: set[str] = set()
+    shown: set[str] = set()
     for c in certificates:
-        strained = "strained" in c.note
-        if (
-            c.note
-            and (strained or c in failed or c.claim not in told)
-            and (not c.should_hold or c in failed or "exponent" in c.note)
-        ):
-            told.add(c.claim)
+        needed = "strained" in c.note or c in failed or c.claim not in shown
+        if c.note and needed and (not c.should_hold or c in failed or "exponent" in c.note):
+            shown.add(c.claim)
             out.print(f"- {c.claim}, {short(c.settings)}: {c.note}", soft_wrap=True, highlight=False, markup=False)
-    return 1 if failed else 0
 
 
 def short(settings: dict[str, Any]) -> str:
     """Settings in the paper's letters."""
-    letters = {
-        "topics": "T",
-        "words_per_topic": "v",
-        "topics_per_document": "tau",
-        "p_mask": "p_m",
-        "p_correct": "p_c",
-        "p_random": "p_r",
-    }
+    names = ("topics", "words_per_topic", "topics_per_document", "p_mask", "p_correct", "p_random")
+    letters = dict(zip(names, ("T", "v", "tau", "p_m", "p_c", "p_r"), strict=True))
     return " ".join(f"{letters.get(key, key)}={value}" for key, value in settings.items())
+
+
+for optimum_theorem in OPTIMUM_THEOREMS:
+    optimum_command(optimum_theorem)
+for attention_theorem in ATTENTION_THEOREMS:
+    attention_command(attention_theorem)
+command(
+    verify,
+    "verify",
+    help_=example(
+        "Derive every claim again by computation and report its error. Exit code 1 if one that should hold does not.",
+        "verify",
+    ),
+)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from topicscope.cli import consoles
-from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume
+from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, option
 
 if TYPE_CHECKING:
     from topicscope.training import Run, RunConfig, Runs
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 WORLD, MODEL, TRAINING = "World", "Model", "Training"
 MOST_COLUMNS = 3
 """Runs that are shown side by side; of more the table has one row each."""
-
-
-def option(text: str, panel: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
 
 
 def command(
@@ -56,8 +52,7 @@ def command(
 
     Example: [bold]topicscope train --loss squared --uniform-attention --l2 1e-4 --steps 2000 --out runs/blocks[/bold]
     """
-    from topicscope.ground import InputError, gather, progress_shown
-    from topicscope.ground.settings import parsed
+    from topicscope.ground import InputError, gather, parsed, progress_shown
     from topicscope.training import RunConfig, stored_configs
 
     zero = "zero" if uniform_attention else None

@@ -1,13 +1,13 @@
 from .builders import sections as sections
 from .dynamics import (
-    Curves as Curves,
-    curves_of as curves_of,
     dynamics_figure as dynamics_figure,
     layer_title as layer_title,
     loss_figure as loss_figure,
+    pretrain_sections as pretrain_sections,
     stage_table as stage_table,
     starts as starts,
 )
+from .landscapes import landscape_figure as landscape_figure
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
     Axes as Axes,
@@ -43,5 +43,5 @@ from .probe_tables import (
 from .probing import head_figures as head_figures, ratio_figure as ratio_figure, topic_figures as topic_figures
 from .timelines import moment_table as moment_table, timeline_figures as timeline_figures
 from .topics import topic_model_table as topic_model_table
-from .train_run import run_sections as run_sections
+from .train_run import run_figure as run_figure, run_sections as run_sections
 from .words import word_figure as word_figure, word_table as word_table

@@ -6,12 +6,14 @@ sections(read("runs/demo"))     # the same call for a run, a probe, a sweep, ...
 from __future__ import annotations
 
 import importlib
-from typing import Protocol
 
 from topicscope.figures.panels import Section
-from topicscope.ground import InputError
+from topicscope.ground import InputError, Result
 
 BUILDERS = {
+    "pretrain": "dynamics.pretrain_sections",
+    "sweep": "maps.sweep_sections",
+    "theorem": "theorems.theorem_sections",
     "train": "train_run.run_sections",
     "probe": "probing.probe_sections",
     "timeline": "timelines.timeline_sections",
@@ -21,14 +23,7 @@ BUILDERS = {
 """By kind: module and function of this room. The function takes the result and returns its sections."""
 
 
-class Shown(Protocol):
-    """A result that says of which kind it is."""
-
-    @property
-    def kind(self) -> str: ...
-
-
-def sections(result: Shown) -> list[Section]:
+def sections(result: Result) -> list[Section]:
     """The parts of a result's report: figures, tables and what they show."""
     if result.kind not in BUILDERS:
         raise InputError(f"no figures for results of kind {result.kind!r}; expected one of: {', '.join(BUILDERS)}")

@@ -1,35 +1,79 @@
-"""What a pretraining run shows, as tables and figures: Figure 5, norms and rotation of every layer, step by step."""
+"""Pretraining runs as figures and tables: Figure 5, norms and rotation of every layer at every step."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
-from topicscope.figures.panels import Figure, Lines, Series, TableData
+from topicscope.figures.panels import Figure, Lines, Section, Series, TableData
 from topicscope.measure import risen
-from topicscope.pretraining import PretrainRun, layer_metrics, layer_names, stages_by_layer
+from topicscope.pretraining import PretrainRun, PretrainRuns, layer_metrics, layer_names, stages_by_layer
 
 POINTS = 500
 """Points of a curve, at most."""
 
-
-@dataclass(frozen=True)
-class Curves:
-    """The figures of one run; those of one `setting` share a colour."""
-
-    setting: str
-    seed: int
-    metrics: dict[str, np.ndarray]
-
-    @property
-    def name(self) -> str:
-        return self.setting if self.setting == f"seed {self.seed}" else f"{self.setting}, seed {self.seed}"
+Metrics = dict[str, Float[np.ndarray, " S"]]
 
 
-def curves_of(run: PretrainRun, setting: str = "") -> Curves:
-    return Curves(setting or f"seed {run.config.seed}", run.config.seed, run.metrics)
+def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
+    """One section for all runs."""
+    runs = [result] if isinstance(result, PretrainRun) else list(result)
+    first, several = runs[0], f" --runs {len(runs)}" if len(runs) > 1 else ""
+    config = first.config.as_dict()
+    return [
+        Section(
+            "Do key and query start later than value?",
+            f"Masked language modelling; W_K, W_Q and W_V start at scale {config['model']['init_scale']}. A norm has "
+            "started when it has made a tenth of its rise from start to plateau (the mean of the run's last tenth). "
+            "t50 is the step at half of the rise. Separation: the earlier t50 of key and query over that of value. "
+            "Rotation: (1 - cos) / 2 between W_V now and ten steps before.",
+            "" if first.folder is None else f"topicscope pretrain --config {first.folder / 'config.yaml'}{several}",
+            [dynamics_figure(runs), loss_figure(runs)],
+            [stage_table(runs)],
+            config=config,
+        )
+    ]
+
+
+def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = (), name: str = "figure5") -> Figure:
+    """Rows: norms of key, query and value, rotation of value. One column per layer, one curve per run.
+
+    Runs with the same label share a colour; without labels every run has its own.
+    """
+    layers = layer_names(runs[0].metrics)
+    panels = []
+    rows = [(f"||W_{part[0].upper()}||_F", f"norm_{part}", "Frobenius norm") for part in ("key", "query", "value")]
+    for title, column, y_label in [*rows, ("rotation of W_V over 10 steps", "rotation", "(1 - cos) / 2")]:
+        if not any(np.isfinite(run.metrics[f"{column}_{layer}"]).any() for run in runs for layer in layers):
+            continue  # a run of fewer than ten steps has no rotation
+        for layer in layers:
+            series = curves(runs, labels, f"{column}_{layer}")
+            panels.append(Lines(f"{title} ({layer_title(layer)})", series, "step", y_label))
+    alt = "Norms of key, query and value and the rotation of value against steps, one column per layer."
+    return Figure(name, "Norms and rotation, layer by layer", alt, list(panels), columns=len(layers))
+
+
+def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = (), name: str = "figure5-loss") -> Figure:
+    panel = Lines("masked language modelling", curves(runs, labels, "loss"), "step", "loss")
+    return Figure(name, "Loss", "Masked-word loss against steps.", [panel], columns=1)
+
+
+def curves(runs: Sequence[PretrainRun], labels: Sequence[str], column: str) -> list[Series]:
+    """One curve per run, of at most POINTS points."""
+    series = []
+    for run, setting in zip(runs, settings(runs, labels), strict=True):
+        y = run.metrics[column]
+        pick = np.unique(np.linspace(0, len(y) - 1, min(len(y), POINTS)).round().astype(int))
+        pick = pick[np.isfinite(y[pick])]
+        name = f"{setting}, seed {run.config.seed}" if labels else setting
+        series.append(Series(name, [float(i) for i in pick], [float(f"{v:.5g}") for v in y[pick]], group=setting))
+    return series
+
+
+def settings(runs: Sequence[PretrainRun], labels: Sequence[str]) -> Sequence[str]:
+    return labels or [f"seed {run.config.seed}" for run in runs]
 
 
 def layer_title(name: str) -> str:
@@ -38,96 +82,33 @@ def layer_title(name: str) -> str:
     return f"{part} layer {number}".strip()
 
 
-def dynamics_figure(runs: Sequence[Curves], name: str = "figure5") -> Figure:
-    """Rows: norms of key, query and value, rotation of value; a column a layer; a curve a run."""
-    layers = layer_names(runs[0].metrics)
-    panels = []
-    rows = [(f"||W_{part[0].upper()}||_F", f"norm_{part}", "Frobenius norm") for part in ("key", "query", "value")]
-    for title, column, y_label in [*rows, ("rotation of W_V over 10 steps", "rotation", "(1 - cos) / 2")]:
-        if not any(np.isfinite(run.metrics[f"{column}_{layer}"]).any() for run in runs for layer in layers):
-            continue  # a run of fewer than ten steps has no rotation
-        for layer in layers:
-            series = []
-            for run in runs:
-                y = run.metrics[f"{column}_{layer}"]
-                pick = np.unique(np.linspace(0, len(y) - 1, min(len(y), POINTS)).round().astype(int))
-                pick = pick[np.isfinite(y[pick])]
-                x = [float(i) for i in pick]
-                series.append(Series(run.name, x, [float(f"{v:.5g}") for v in y[pick]], group=run.setting))
-            panels.append(Lines(f"{title} ({layer_title(layer)})", series, "step", y_label))
-    alt = "Norms of key, query and value and the rotation of value against steps, a column a layer."
-    return Figure(name, "Norms and rotation, layer by layer", alt, list(panels), columns=len(layers))
-
-
-def loss_figure(runs: Sequence[Curves], name: str = "figure5-loss") -> Figure:
-    series = []
-    for run in runs:
-        y = run.metrics["loss"]
-        pick = np.arange(0, len(y), max(1, len(y) // POINTS))
-        pick = pick[np.isfinite(y[pick])]
-        series.append(
-            Series(run.name, [float(i) for i in pick], [float(f"{v:.5g}") for v in y[pick]], group=run.setting)
-        )
-    return Figure(
-        name,
-        "Loss",
-        "Masked-word loss against steps.",
-        [Lines("masked language modelling", series, "step", "loss")],
-        columns=1,
-    )
-
-
-def starts(metrics: dict[str, np.ndarray], layer: str) -> dict[str, float]:
+def starts(metrics: Metrics, layer: str) -> dict[str, float]:
     """The step at which each norm has made a tenth of its rise; NaN where it has not risen."""
-    return {
-        part: risen(norm, 0.1)
-        for part, norm in zip(("key", "query", "value"), layer_metrics(metrics, layer).values(), strict=True)
-    }
+    return {name.removeprefix("norm_"): risen(norm, 0.1) for name, norm in layer_metrics(metrics, layer).items()}
 
 
-def stage_table(runs: Sequence[Curves]) -> TableData:
-    """Starts, half-way points and separation of every layer of every run."""
+def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> TableData:
+    """Starts, half-way steps and separation of every layer of every run."""
+    parts = ("value", "key", "query")
     rows = []
-    for run in runs:
-        found = stages_by_layer(run.metrics)
-        for layer, stage in found.items():
-            begun = starts(run.metrics, layer)
+    for run, setting in zip(runs, settings(runs, labels), strict=True):
+        for layer, stages in stages_by_layer(run.metrics).items():
+            started, half = starts(run.metrics, layer), {part: getattr(stages, part) for part in parts}
+            mark = "" if levelled(run.metrics, layer) else " *"
             rows.append(
-                [
-                    run.setting,
-                    str(run.seed),
-                    layer_title(layer),
-                    *(steps(begun[part]) for part in ("value", "key", "query")),
-                ]
-                + [steps(t) for t in (stage.value, stage.key, stage.query)]
-                + [
-                    f"{stage.separation:.3g}{'' if levelled(run.metrics, layer) else ' *'}"
-                    if np.isfinite(stage.separation)
-                    else "-"
-                ]
+                [setting, str(run.config.seed), layer_title(layer)]
+                + [steps(found[part]) for found in (started, half) for part in parts]
+                + [f"{stages.separation:.3g}{mark}" if np.isfinite(stages.separation) else "-"]
             )
-    columns = [
-        "setting",
-        "seed",
-        "layer",
-        "value starts",
-        "key starts",
-        "query starts",
-        "t50 value",
-        "t50 key",
-        "t50 query",
-        "separation",
-    ]
-    note = (
-        " (*: a norm still rises at the end, so that t50 depends on the length of the run)"
-        if any(row[-1].endswith("*") for row in rows)
-        else ""
-    )
-    return TableData(f"Starts (a tenth of the rise), half-way points and stage separation{note}", columns, rows)
+    columns = [f"{part} starts" for part in parts] + [f"t50 {part}" for part in parts]
+    rises = any(row[-1].endswith("*") for row in rows)
+    note = " (*: a norm still rises at the end, so that t50 depends on the length of the run)" if rises else ""
+    title = f"Starts (a tenth of the rise), half-way points and stage separation{note}"
+    return TableData(title, ["setting", "seed", "layer", *columns, "separation"], rows)
 
 
-def levelled(metrics: dict[str, np.ndarray], layer: str) -> bool:
-    """Whether the norms have reached a plateau: the last tenth of the run adds less than a twentieth of the whole rise."""
+def levelled(metrics: Metrics, layer: str) -> bool:
+    """Whether the norms have reached a plateau: the last tenth of the run adds less than a twentieth of the rise."""
     for norm in layer_metrics(metrics, layer).values():
         tenth = max(1, len(norm) // 10)
         last, before = norm[-tenth:].mean(), norm[-2 * tenth : -tenth].mean() if len(norm) > tenth else norm[0]

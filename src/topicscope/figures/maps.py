@@ -1,4 +1,4 @@
-"""Maps of a sweep: a measure over two of its axes, a panel for each value of the others; seeds are averaged."""
+"""A sweep as maps: a measure over two of its axes, one panel per value of the others; seeds are averaged."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from topicscope.figures.panels import Figure, Map, TableData
+from topicscope.figures.panels import Figure, Map, Section, TableData
+from topicscope.ground import read_about
 from topicscope.measure import PHASES
+
+if TYPE_CHECKING:
+    from topicscope.sweeps import Sweep
 
 Row = dict[str, Any]
 Axes = dict[str, list[Any]]
@@ -18,6 +22,25 @@ PHASE_COLOURS: dict[str, str] = dict(
     zip(PHASES, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#BDBDBD", "#D55E00"), strict=True)
 )
 MOST_PANELS = 24
+MOST_ROWS = 40
+"""Points that a table shows one by one; of more it shows how many are in which phase."""
+
+
+def sweep_sections(sweep: Sweep) -> list[Section]:
+    """One section: the map of the main measure, and a table of the points or of their phases."""
+    axes, measures = sweep.grid.axes, sweep.main_measures
+    figures, tables = [], []
+    if axes and measures:
+        figures = [map_figure(sweep.rows, axes, measures[0], "map", measures[0].replace("_", " "))]
+    if len(sweep.rows) <= MOST_ROWS:
+        columns = ["point", *axes, "state", *measures]
+        cells = [["-" if row.get(name) is None else tick(row[name]) for name in columns] for row in sweep.rows]
+        tables = [TableData("Points", columns, cells)]
+    elif axes and "phase" in measures:
+        tables = [phase_table(sweep.rows, axes)]
+    about = read_about(sweep.folder)
+    config = {"kind": sweep.grid.kind, "axes": axes}
+    return [Section("Points", "", "" if about is None else about.command, figures, tables, config=config)]
 
 
 def map_figure(
@@ -31,28 +54,27 @@ def map_figure(
     across: str = "",
     up: str = "",
 ) -> Figure:
-    """`across` and `up` are the axes of the panels; where they are not named, the two longest."""
+    """`across` and `up` are the axes of the panels; by default the two longest."""
     chosen_x, chosen_y, rest = layout(axes, across, up)
     words = PHASE_COLOURS if measure == "phase" else None
     xs, ys = axes[chosen_x], axes.get(chosen_y, [None])
-    found: dict[tuple[Any, ...], list[Any]] = {}
+    values: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
         if row.get(measure) is not None:
             key = (*(str(row[axis]) for axis in rest), str(row.get(chosen_y)), str(row[chosen_x]))
-            found.setdefault(key, []).append(row[measure])
+            values.setdefault(key, []).append(row[measure])
     panels: list[Any] = []
-    there = {tuple(str(row[axis]) for axis in rest) for row in rows}  # axes that move together do not cross
-    facets = (facet for facet in itertools.product(*(axes[axis] for axis in rest)) if tuple(map(str, facet)) in there)
-    for facet in itertools.islice(facets, MOST_PANELS):
-        cells = [[found.get((*map(str, facet), str(y), str(x)), []) for x in xs] for y in ys]
-        z = [[middle(values, words) for values in line] for line in cells]
-        shown = ", ".join(
+    occurring = {tuple(str(row[axis]) for axis in rest) for row in rows}  # axes that move together do not cross
+    facets = itertools.product(*(axes[axis] for axis in rest))
+    for facet in itertools.islice((facet for facet in facets if tuple(map(str, facet)) in occurring), MOST_PANELS):
+        cells = [[values.get((*map(str, facet), str(y), str(x)), []) for x in xs] for y in ys]
+        z = [[middle(cell, words) for cell in line] for line in cells]
+        title_of_panel = ", ".join(
             f"{tick(value)}" if isinstance(value, str) else f"{last(axis)} {tick(value)}"
             for axis, value in zip(rest, facet, strict=True)
         )
-        panels.append(
-            Map(shown, z, [tick(x) for x in xs], [tick(y) for y in ys], last(chosen_x), last(chosen_y), words, log=log)
-        )
+        labels = [tick(x) for x in xs], [tick(y) for y in ys], last(chosen_x), last(chosen_y)
+        panels.append(Map(title_of_panel, z, *labels, words, log=log))
     known = [value for panel in panels for line in panel.z for value in line if value is not None]
     for panel in panels:  # one scale for all panels
         panel.low, panel.high = (min(known), max(known)) if known and words is None else (None, None)
@@ -61,7 +83,7 @@ def map_figure(
 
 
 def layout(axes: Axes, across: str = "", up: str = "") -> tuple[str, str, list[str]]:
-    """The axes to the right and upwards, and those that part the panels; seeds do none of it where there are others."""
+    """The axes to the right and upwards, and those with one panel per value; seeds are used only if alone."""
     by_length = sorted((name for name in axes if name != "seed"), key=lambda name: -len(axes[name])) or list(axes)
     free = [name for name in by_length if name not in (across, up)]
     across = across or free.pop(0)
@@ -70,14 +92,14 @@ def layout(axes: Axes, across: str = "", up: str = "") -> tuple[str, str, list[s
 
 
 def middle(values: list[Any], words: dict[str, str] | None) -> float | None:
-    """The mean; of words the place of the commonest one."""
+    """The mean; for words the number of the most frequent one."""
     if not values:
         return None
     return list(words).index(Counter(values).most_common(1)[0][0]) if words is not None else float(fmean(values))
 
 
 def last(axis: str) -> str:
-    """'optimizer.lr' as it is said: 'lr'."""
+    """The short name of an axis: 'lr' for 'optimizer.lr'."""
     return axis.rsplit(".", 1)[-1].replace("_", " ")
 
 

@@ -1,4 +1,4 @@
-"""What a report is made of, as data: panels, figures, tables, judgements and sections. `topicscope.report` draws them."""
+"""What a report is made of, as data: panels, figures, tables, judgements, sections. `topicscope.report` draws them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ class Heat:
     log: bool = False  # both axes
     low: float | None = None  # ends of the colour scale; None: from the data
     high: float | None = None
-    marks: list[tuple[float, float, str]] = field(default_factory=list)  # x, y, label
+    marks: list[tuple[float, float, str]] = field(default_factory=list)  # x, y, label; drawn as stars
+    references: list[tuple[float, float, str]] = field(default_factory=list)  # places to compare with; drawn as rings
+    contours: int = 0  # about how many lines of equal value are drawn
+    z_label: str = ""  # of the colour scale
     labels: list[str] | None = None  # of rows and columns alike, where they are words with names
     kind: Literal["heat"] = "heat"
 
@@ -42,6 +45,7 @@ class Series:
     high: list[float] | None = None
     group: str | None = None
     markers: bool = False
+    thin: bool = False  # a faint curve behind the others
 
 
 @dataclass
@@ -96,13 +100,17 @@ Panel = Heat | Map | Lines | Points
 
 @dataclass
 class Figure:
-    """Panels in rows of `columns`, as the paper lays them out. `alt` says in words what is to be seen."""
+    """Panels in rows of `columns`. `alt` says in words what is to be seen.
+
+    `colours` has the colours of curves by their name or group; the others take the colours that are left.
+    """
 
     name: str  # of the files: letters, digits, '-'
     title: str
     alt: str
     panels: list[Panel]
     columns: int = 2
+    colours: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

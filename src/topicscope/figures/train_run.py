@@ -1,134 +1,217 @@
-"""A single training run as figures: loss, norms with their stages, matrices, and the attention map of some documents."""
+"""A training run as figures: loss, norms with stages, means by word relation, matrices, attention of documents."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
+from topicscope.figures.panels import Figure, Heat, Lines, Panel, Section, Series, TableData
 from topicscope.measure import stage_bands
 from topicscope.training import Run, RunData, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40
 """Documents whose attention is drawn, and how many of their positions."""
 
+MOST_POINTS, MOST_WORDS = 500, 400
+"""Points of a curve, and words along the side of a matrix."""
 
-def run_sections(run: Run) -> list[Section]:
-    figures = [
-        Figure(
-            "run-curves",
-            "Loss and norms",
-            "Loss with floors, and Frobenius norms of the trained parts, against steps.",
-            [loss_panel(run), norm_panel(run)],
-        )
+PARTS = {"key": "W_K", "query": "W_Q", "value": "W_V", "embedding": "W_E", "head": "W_pred"}
+FLOORS = {
+    "bayes": "Bayes-optimal",
+    "bayes_topics": "Bayes, from topics alone",
+    "least_squares": "best uniform-attention fit of dev",
+}
+RELATIONS = {"same": "same topic", "different": "different topic", "diagonal": "diagonal"}
+TRAINING, DEV = "training, each batch", "dev"
+COLOURS = {
+    "W_K (key)": "#0072B2",
+    "W_Q (query)": "#56B4E9",
+    "W_V (value)": "#D55E00",
+    "W_E (embedding)": "#009E73",
+    "W_pred (head)": "#CC79A7",
+    "same topic": "#D55E00",
+    "different topic": "#0072B2",
+    "diagonal": "#999999",
+    TRAINING: "#AAAAAA",
+    DEV: "#009E73",
+}
+"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+
+HOW_TO_READ = (
+    "A norm is half-way (t50) when it has made half of its rise from start to plateau. Separation: the earlier t50 of "
+    "key and query over that of value. From 2 on, the value matrix settles first and attention forms later."
+)
+
+
+def run_sections(result: Run | Sequence[Run]) -> list[Section]:
+    """The report of one run, or of several that were trained together."""
+    return [one_run(result)] if isinstance(result, Run) else [many_runs(result)]
+
+
+def one_run(run: Run) -> Section:
+    figures = [run_figure(run)]
+    if (scores := score_panel(run)) is not None:
+        alt = "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns."
+        figures.append(Figure("scores", "Attention scores at the end", alt, [scores]))
+    if panels := attention_maps(run):
+        alt = "Heat maps of attention between positions: query in rows, key in columns."
+        figures.append(Figure("attention", "Attention of some documents", alt, panels))
+    table = TableData("Results", ["number", "value"], [[name, cell(value)] for name, value in run.facts().items()])
+    note = "" if run.course is None else HOW_TO_READ
+    command = "" if run.folder is None else f"topicscope train --config {run.folder / 'config.yaml'}"
+    return Section("One training run", note, command, figures, [table], config=run.config.as_dict())
+
+
+def many_runs(runs: Sequence[Run]) -> Section:
+    norms = [
+        Series(f"{name}, seed {run.config.seed}", *curve(run, f"norm_{part}"), group=name)
+        for part, name in trained_parts(runs[0]).items()
+        for run in runs
     ]
-    panels = matrix_panels(run)
-    if panels:
-        figures.append(
-            Figure(
-                "run-matrices",
-                "Matrices at the end",
-                "Heat maps of the trained matrices over words, ordered by topic.",
-                panels,
-            )
-        )
-    maps = attention_maps(run)
-    if maps:
-        figures.append(
-            Figure(
-                "run-attention",
-                "Attention of some documents",
-                "Heat maps of attention between positions: query in rows, key in columns.",
-                maps,
-            )
-        )
+    losses = [Series(f"seed {run.config.seed}", *curve(run, "dev_loss"), group=DEV, markers=True) for run in runs]
+    panels: list[Panel] = [
+        Lines("Dev loss", losses, "step", "loss"),
+        Lines("Norms: which part moves first?", norms, "step", "Frobenius norm"),
+    ]
+    alt = "Dev loss and Frobenius norms of the trained parts against steps, one curve per run."
+    figure = Figure("figure", f"{len(runs)} training runs", alt, panels, colours=COLOURS)
+    facts = [run.facts() for run in runs]
+    names = list(dict.fromkeys(name for row in facts for name in row))
     rows = [
-        [key, f"{value:.6g}" if isinstance(value, float) else str(value)]
-        for key, value in run.results.items()
-        if not isinstance(value, dict)
+        [str(run.config.seed), *(cell(row.get(name)) for name in names)] for run, row in zip(runs, facts, strict=True)
     ]
-    command = f"topicscope train --config {run.folder / 'config.yaml'}" if run.folder is not None else ""
-    table = TableData("Results", ["figure", "value"], rows)
-    return [
-        Section(
-            "One training run",
-            f"Status: {run.results['status']}.",
-            command,
-            figures,
-            [table],
-            config=run.config.as_dict(),
-        )
-    ]
+    table = TableData("Results", ["seed", *names], rows)
+    return Section(f"{len(runs)} training runs", HOW_TO_READ, "", [figure], [table])
 
 
-def thinned(run: Run, name: str) -> tuple[list[float], list[float]]:
-    """At most some 500 points, and only where the figure is there."""
-    values, steps = run.metrics[name], run.metrics["step"]
-    there = np.flatnonzero(np.isfinite(values))
-    there = there[:: max(1, len(there) // 500)]
-    return steps[there].tolist(), values[there].tolist()
+def run_figure(run: Run) -> Figure:
+    """The picture of a run: loss with floors, norms with stages, means by word relation, the matrix at the end."""
+    panels: Iterable[Panel | None] = (loss_panel(run), norm_panel(run), mean_panel(run), matrix_panel(run))
+    alt = (
+        "Loss with its floors, Frobenius norms of the trained parts with their stages, means of the matrix by word "
+        "relation, all against steps; and the matrix at the end, words ordered by topic."
+    )
+    return Figure("figure", about(run), alt, [panel for panel in panels if panel is not None], colours=COLOURS)
+
+
+def about(run: Run) -> str:
+    return f"Training run: seed {run.config.seed}, {run.results['steps']:,} steps, {run.results['status']}"
 
 
 def loss_panel(run: Run) -> Lines:
-    series = [Series("training", *thinned(run, "loss")), Series("dev", *thinned(run, "dev_loss"), markers=True)]
-    levels = [(floor["loss"], name.replace("_", " ")) for name, floor in run.results.get("floors", {}).items()]
-    return Lines("loss", series, "step", "loss", levels=levels)
+    series = [
+        Series(TRAINING, *curve(run, "loss"), thin=True),
+        Series(DEV, *curve(run, "dev_loss"), markers=True),
+    ]
+    shown = [one for one in series if one.x]
+    return Lines("Loss and its floors", shown, "step", "loss", levels=floor_levels(run))
+
+
+def floor_levels(run: Run) -> list[tuple[float, str]]:
+    return [(floor["loss"], FLOORS[name]) for name, floor in run.results.get("floors", {}).items()]
 
 
 def norm_panel(run: Run) -> Lines:
-    parts = [
-        name.removeprefix("norm_") for name in run.metrics if name.startswith("norm_") and not name.endswith("_bias")
-    ]
-    bands: list[tuple[float, float, str]] = []
-    if {"key", "query", "value"} <= set(parts):
-        bands = stage_bands(run.metrics)
-    return Lines(
-        "Frobenius norms", [Series(part, *thinned(run, f"norm_{part}")) for part in parts], "step", "norm", bands=bands
+    parts = trained_parts(run)
+    staged = run.course is not None and run.course.phase in ("two-stage", "staggered")
+    bands = stage_bands(run.metrics) if staged else []
+    series = [Series(name, *curve(run, f"norm_{part}")) for part, name in parts.items()]
+    return Lines("Norms: which part moves first?", series, "step", "Frobenius norm", bands=bands)
+
+
+def mean_panel(run: Run) -> Lines | None:
+    what = "value" if "value_same" in run.metrics else "gram"
+    relations = {key: name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
+    if not relations:
+        return None
+    series = [Series(name, *curve(run, f"{what}_{key}")) for key, name in relations.items()]
+    matrix = "W_V" if what == "value" else "W_E'W_E"
+    return Lines(f"{matrix}: means by word relation", series, "step", "mean entry")
+
+
+def matrix_panel(run: Run) -> Heat | None:
+    """The value matrix (one-hot embedding) or the embedding's Gram matrix, words in the order of their topics."""
+    weights = run.weights
+    if run.config.model.embedding != "one-hot":
+        gram = weights["embedding"].T @ weights["embedding"]
+        return word_heat("W_E'W_E at the end", gram, run, "topic of the word", "topic of the word")
+    name, matrix = "W_V", weights.get("value")
+    if "head" in weights:  # the outputs of W_V are no words then; those of the head are
+        name, matrix = "W_pred W_V", weights["head"] if matrix is None else weights["head"] @ matrix
+    if matrix is None:
+        return None
+    return word_heat(f"{name} at the end", matrix, run, "topic of the input word", "topic of the output word")
+
+
+def score_panel(run: Run) -> Heat | None:
+    if not {"key", "query"} <= set(run.weights):
+        return None
+    return word_heat("", word_scores(run.weights), run, "topic of the key's word", "topic of the query's word")
+
+
+def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: str, y_label: str) -> Heat | None:
+    """A matrix over words, of many words only the first of each topic. Extreme entries do not set the colour scale."""
+    model = run.config.topic_model
+    topics = min(model.topics, MOST_WORDS)
+    words = min(model.words_per_topic, MOST_WORDS // topics)
+    first = 1 + model.words_per_topic * np.arange(topics)
+    pick = np.concatenate([[0], (first[:, None] + np.arange(words)).ravel()])
+    matrix = np.asarray(matrix, dtype=float)
+    finite = matrix[np.isfinite(matrix)]
+    if not finite.size:
+        return None
+    if len(pick) < len(matrix):
+        title += f", {words} words per topic" + (f", {topics} topics" if topics < model.topics else "")
+    return Heat(
+        title,
+        digits(matrix[np.ix_(pick, pick)]),
+        x_label,
+        y_label,
+        topics=topics,
+        words_per_topic=words,
+        low=float(np.quantile(finite, 0.002)),
+        high=float(np.quantile(finite, 0.998)),
     )
 
 
-def matrix_panels(run: Run) -> list[Any]:
-    model, weights = run.config.topic_model, run.weights
-    matrices: dict[str, np.ndarray] = {}
-    one_hot = run.config.model.embedding == "one-hot"
-    if not one_hot:
-        matrices["W_E'W_E"] = weights["embedding"].T @ weights["embedding"]
-    elif "value" in weights:
-        matrices["W_V"] = weights["head"] @ weights["value"] if "head" in weights else weights["value"]
-    if "key" in weights and "query" in weights:
-        matrices["attention scores (query word in rows)"] = word_scores(run.weights)
-    return [
-        Heat(
-            name,
-            np.round(matrix.astype(float), 5).tolist(),
-            topics=model.topics,
-            words_per_topic=model.words_per_topic,
-        )
-        for name, matrix in matrices.items()
-        if len(matrix) <= 401
-    ]
-
-
-def attention_maps(run: Run) -> list[Any]:
+def attention_maps(run: Run) -> list[Panel]:
     """Unmasked dev documents, positions ordered by word so that topics stand together."""
-    if "key" not in run.weights or "query" not in run.weights:
+    if not {"key", "query"} <= set(run.weights) or run.config.documents.length == "infinite":
         return []
-    words = RunData(run.config).dev.words
-    if words is None:
-        return []
-    table, maps = word_scores(run.weights), []
+    words = RunData(run.config).dev.finite().words
+    table = word_scores(run.weights)
+    maps: list[Panel] = []
     for number, document in enumerate(words[:DOCUMENTS], start=1):
         present = np.sort(document[document > 0])
         logits = table[np.ix_(present, present)]
         weight = np.exp(logits - logits.max(1, keepdims=True))
         shown = np.unique(np.linspace(0, len(present) - 1, POSITIONS).astype(int))  # spread over the whole document
-        maps.append(
-            Heat(
-                f"dev document {number}, {len(shown)} of {len(present)} positions, ordered by word",
-                np.round(weight / weight.sum(1, keepdims=True), 5)[np.ix_(shown, shown)].tolist(),
-                "key position",
-                "query position",
-            )
-        )
+        z = (weight / weight.sum(1, keepdims=True))[np.ix_(shown, shown)]
+        title = f"dev document {number}, {len(shown)} of {len(present)} positions, ordered by word"
+        maps.append(Heat(title, digits(z), "key position", "query position"))
     return maps
+
+
+def trained_parts(run: Run) -> dict[str, str]:
+    """The matrices whose norms were followed, and their names in figures."""
+    return {part: f"{symbol} ({part})" for part, symbol in PARTS.items() if f"norm_{part}" in run.metrics}
+
+
+def curve(run: Run, name: str) -> tuple[list[float], list[float]]:
+    """Steps and values of a metric, where it was measured; some points of a long curve."""
+    values, steps = run.metrics[name], run.metrics["step"]
+    there = np.flatnonzero(np.isfinite(values))
+    there = there[:: max(1, len(there) // MOST_POINTS)]
+    return steps[there].tolist(), values[there].tolist()
+
+
+def digits(matrix: Float[np.ndarray, "m n"]) -> list[list[float]]:
+    """Five significant digits, which keep pages small."""
+    return [[float(f"{value:.5g}") for value in row] for row in matrix]
+
+
+def cell(value: Any) -> str:
+    return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

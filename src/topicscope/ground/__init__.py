@@ -4,6 +4,7 @@ from topicscope.ground import files, folders, old_folders
 from topicscope.ground.config import STRICT, Config, section
 from topicscope.ground.devices import Device, usable_device
 from topicscope.ground.engines import (
+    ENGINES,
     NAMES,
     Common,
     Engine,
@@ -31,11 +32,22 @@ from topicscope.ground.metrics import METRICS, metric_lines, read_metrics, trunc
 from topicscope.ground.old_folders import ENSEMBLE, MEMBERS, StoredRun, read_run
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
 from topicscope.ground.results import Result, arrow_table, read_finished
-from topicscope.ground.settings import apply_settings, assign, flat, gather, load_settings, log_steps, merged, number
+from topicscope.ground.settings import (
+    apply_settings,
+    assign,
+    flat,
+    gather,
+    load_settings,
+    log_steps,
+    merged,
+    number,
+    parsed,
+)
 from topicscope.ground.streams import Stream, generator, torch_seed
 from topicscope.ground.threads import one_thread, repeatable, worker_pool
 
 __all__ = [
+    "ENGINES",
     "ENSEMBLE",
     "MEMBERS",
     "METRICS",
@@ -81,6 +93,7 @@ __all__ = [
     "one_thread",
     "open_engine",
     "open_folder",
+    "parsed",
     "progress_shown",
     "read_about",
     "read_finished",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import glob
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
@@ -108,4 +109,5 @@ class Config:
 def _absolute(value: Any) -> Any:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return [_absolute(part) for part in value]
-    return str(Path(value).resolve()) if isinstance(value, str) and Path(value).exists() else value
+    names_files = isinstance(value, str) and value and (Path(value).exists() or glob.glob(value))  # texts/*.txt does
+    return str(Path(value).resolve()) if names_files else value

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -47,7 +48,7 @@ def open_engine(
     `address` (Ray only): local, auto, or HOST[:PORT] of a head. `gpus`: how many each Ray task needs.
     """
     check_engine(name, workers=workers, address=address)
-    with ENGINES[name](workers, address or "local", gpus) as engine:
+    with ENGINES[name].opened(workers, address or "local", gpus) as engine:
         yield engine
 
 
@@ -142,11 +143,19 @@ def _ray(workers: int | None, address: str, gpus: float) -> AbstractContextManag
     return ray_engine(address, workers, gpus)
 
 
-ENGINES: dict[str, Callable[[int | None, str, float], AbstractContextManager[Engine]]] = {
-    "serial": lambda *_: nullcontext(serial),
-    "local": _local,
-    "ray": _ray,
+@dataclass(frozen=True)
+class EngineKind:
+    """An engine before it is opened: with the number of workers, an address, and the GPUs of a task."""
+
+    opened: Callable[[int | None, str, float], AbstractContextManager[Engine]]
+    place: str  # where the work is done, in a few words
+
+
+ENGINES = {
+    "serial": EngineKind(lambda *_: nullcontext(serial), "this process"),
+    "local": EngineKind(_local, "processes here"),
+    "ray": EngineKind(_ray, "a cluster"),
 }
-"""By name: opened with the number of workers, an address, and the GPUs of a task."""
+"""By name."""
 
 NAMES = tuple(ENGINES)

@@ -213,8 +213,8 @@ def read_about(path: str | os.PathLike[str]) -> About | None:
     return about if all(isinstance(x, str) for x in fields) and isinstance(about.format, int) and whole else None
 
 
-def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
-    """What a finished folder of this kind says; InputError where it is none."""
+def about_of(path: str | os.PathLike[str], kind: Kind) -> About:
+    """What a folder of this kind says, finished or not; InputError where it is of another kind."""
     about = read_about(path)
     if about is None:
         raise InputError(f"{path} is not a folder that topicscope wrote (no {ABOUT})")
@@ -224,6 +224,12 @@ def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
         raise InputError(
             f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
         )
+    return about
+
+
+def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
+    """What a finished folder of this kind says; InputError where it is not one."""
+    about = about_of(path, kind)
     if about.status in ("starting", "running"):
         raise InputError(f"{path} is not finished; run its command again to go on: {about.command}")
     return about
@@ -273,7 +279,8 @@ def lock(path: Path) -> Iterator[None]:
 
 def command() -> str:
     """The command line of this process, as a user would type it."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "python"
+    name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+    return shlex.join(["topicscope" if name == "__main__.py" else name, *sys.argv[1:]])
 
 
 def environment(**more: Any) -> dict[str, Any]:

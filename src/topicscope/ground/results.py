@@ -4,8 +4,8 @@
 class Run(Result):
     kind: ClassVar[str] = "train"
 
-This is the one place in which a low module reaches for `topicscope.figures` and `topicscope.report`: by name, and only when
-a result is shown.
+This is the one place in which a low module reaches for `topicscope.figures` and `topicscope.report`: by name, and only
+when a result is shown.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The collapsed pass: the same loss from word counts, with its gradient by hand.
 
-At the level of words the model is two V x V tables: scores L (query word, key word) and contributions U (output word, key word).
-A query word j of document b attends word i with weight C[b,i] exp(L[j,i]) / sum_l C[b,l] exp(L[j,l]) and predicts U A; biases fold
-into the tables because attention sums to 1. So: parts -> tables -> loss, and the gradient back the same way.
-E models run side by side (leading axis). Exact, and tested against the dense pass in float64.
+At the level of words the model is two V x V tables: scores L (query word, key word) and contributions U (output word,
+key word). A query word j of document b attends word i with weight C[b,i] exp(L[j,i]) / sum_l C[b,l] exp(L[j,l]) and
+predicts U A; biases fold into the tables because attention sums to 1. So: parts -> tables -> loss, and the gradient
+back the same way. E models run side by side (leading axis). Exact, and tested against the dense pass in float64.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def plus_column(matrix: Float[Tensor, "E m n"], column: Float[Tensor, "E m"] | N
 
 
 def attend(scores: Float[Tensor, "E V V"] | None, batch: Batch, models: int) -> Float[Tensor, "E R V"]:
-    """Attention of each row over the words of its document. Softmax of score + log count is stable whatever the scores."""
+    """Attention of each row over the words of its document: a softmax of score + log count, stable for any scores."""
     vocabulary = batch.context.shape[-1]
     context = batch.context.view(-1, vocabulary).index_select(0, batch.row_document)
     if scores is not None:
@@ -96,8 +96,9 @@ def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, 
 def loss_and_gradient(
     config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None
 ) -> Float[Tensor, " E"]:
-    """Loss of every model (without the L2 penalty); the gradient of the objective, penalty included, goes to `weights.gradients`.
+    """Loss of every model, without the L2 penalty.
 
+    The gradient of the objective, penalty included, goes to `weights.gradients`.
     `wanted` names the parts whose gradient is needed (default: all that are trained); the others' is left alone.
     """
     wanted = weights.trained if wanted is None else wanted

@@ -1,4 +1,4 @@
-"""The dense pass: every position of every document, as eq 6 is written. The specification; the collapsed pass is tested against it.
+"""The dense pass: every position of every document, as eq 6 is written. The collapsed pass is tested against it.
 
 One model, autograd, no tricks. Columns of the paper are the last axis but one here: Z is (documents, d, positions).
 """

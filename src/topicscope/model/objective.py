@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from jaxtyping import Float, Int
 from pydantic import Field
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT
+from topicscope.ground import section
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,11 +16,12 @@ Rate = Annotated[float, Field(ge=0)]
 Loss = Literal["cross-entropy", "squared", "squared-mean"]
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Objective:
-    """`loss`: 'cross-entropy' (eq 4), 'squared' summed over the V outputs (eq 3), 'squared-mean' averaged over them (the authors' code).
+    """The loss and the L2 penalty.
 
-    `l2` is lambda of eq 2: a number for all trained parts, or {part: number} for those named.
+    `loss` is 'cross-entropy' (eq 4), 'squared' summed over the V outputs (eq 3), or 'squared-mean' averaged over them
+    (the authors' code). `l2` is lambda of eq 2: a number for all trained parts, or {part: number} for those named.
     """
 
     loss: Loss = "cross-entropy"

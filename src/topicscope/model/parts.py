@@ -10,11 +10,10 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 from pydantic import PositiveInt
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT, InputError
-from topicscope.theory import diagonal_value_matrix, prediction_bias, theorem2
-from topicscope.world import Masking, TopicModel, as_matrix, read_matrix
+from topicscope.ground import InputError, section
+from topicscope.theory import Setting, diagonal_value_matrix, prediction_bias, theorem2
+from topicscope.world import Masking, TopicModel, matrix_of
 
 PARTS = ("embedding", "key", "query", "value", "head", "key_bias", "query_bias", "value_bias", "prediction_bias")
 """W_E, W_K, W_Q, W_V, W_pred (where it is not tied to W_E), b_K, b_Q, b_V, b_pred."""
@@ -24,14 +23,16 @@ ATTENTION_PARTS = ("key", "query", "key_bias", "query_bias")
 Bias = Literal["none", "trained"] | float
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class ModelConfig:
-    """f(X) = W_pred (W_V Z A + b_V) + b_pred with Z = W_E X, A = softmax((W_K Z + b_K)'(W_Q Z + b_Q) / sqrt(d_a))  (eq 6).
+    """f(X) = W_pred (W_V Z A + b_V) + b_pred with Z = W_E X, A = softmax((W_K Z + b_K)'(W_Q Z + b_Q) / sqrt(d_a)) (eq
+    6).
 
-    A part is 'trained' or frozen at the value named. A bias is 'none', 'trained', or a number at which all its entries are fixed;
-    `prediction_bias` may also be 'theorem1'. `dim` (d) defaults to the vocabulary, `attention_dim` (d_a) to `dim`.
-    `init_scale` is the standard deviation of the centred Gaussian from which trained matrices start, or 'usual':
-    1 / sqrt(inputs) each. Trained biases start at zero. `hide_masked` hides masked positions from attention, as the authors' code does.
+    A part is 'trained' or frozen at the value named. A bias is 'none', 'trained', or a number at which all its
+    entries are fixed; `prediction_bias` may also be 'theorem1'. `dim` (d) defaults to the vocabulary, `attention_dim`
+    (d_a) to `dim`. `init_scale` is the standard deviation of the centred Gaussian from which trained matrices start,
+    or 'usual': 1 / sqrt(inputs) each. Trained biases start at zero. `hide_masked` hides masked positions from
+    attention, as the authors' code does.
     """
 
     embedding: Literal["trained", "one-hot"] = "one-hot"
@@ -55,7 +56,8 @@ class ModelConfig:
         for needs in ("one-hot embedding", "identity head", "value matrix 'blocks'", "value matrix 'diagonal'"):
             if self.width(vocabulary) != vocabulary and self._wants(needs):
                 raise InputError(
-                    f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; set model.dim to that or leave it out"
+                    f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; "
+                    "set model.dim to that or leave it out"
                 )
         if not isinstance(self.init_scale, str) and not self.init_scale >= 0:
             raise InputError(f"init_scale = {self.init_scale}: expected a number >= 0 or 'usual'")
@@ -65,7 +67,8 @@ class ModelConfig:
             )
         if self.value != "given" and self.value_matrix is not None:
             raise InputError(
-                f"model.value_matrix is given, but model.value is {self.value!r}; set model.value to 'given' or leave the matrix out"
+                f"model.value_matrix is given, but model.value is {self.value!r}; "
+                "set model.value to 'given' or leave the matrix out"
             )
         self.frozen(topic_model, masking)
 
@@ -101,21 +104,17 @@ class ModelConfig:
         return {name: shapes[name] for name in PARTS if states[name] == "trained"}
 
     def frozen(self, topic_model: TopicModel, masking: Masking) -> dict[str, Float[np.ndarray, ...]]:
-        """The parts frozen at something that has to be written down; an identity, a zero and an absent bias are left out."""
+        """The parts that are frozen at a matrix or vector; an identity, a zero and an absent bias are left out."""
         vocabulary = topic_model.vocabulary
         d = self.width(vocabulary)
         d_a = d if self.attention_dim is None else self.attention_dim
         parts: dict[str, Float[np.ndarray, ...]] = {}
         if self.value == "blocks":
-            parts["value"] = theorem2(topic_model, masking).matrix(topic_model)
+            parts["value"] = theorem2(Setting(topic_model, 1, masking)).matrix()
         elif self.value == "diagonal":
             parts["value"] = diagonal_value_matrix(topic_model, masking)
         elif self.value == "given":
-            given = (
-                read_matrix(self.value_matrix, "model.value_matrix")
-                if isinstance(self.value_matrix, str)
-                else as_matrix(self.value_matrix, "model.value_matrix")
-            )
+            given = matrix_of(self.value_matrix or [], "model.value_matrix")
             if given.shape != (d, d):
                 raise InputError(f"model.value_matrix has shape {given.shape}; expected ({d}, {d})")
             parts["value"] = given

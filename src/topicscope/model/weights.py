@@ -1,7 +1,7 @@
 """The numbers of E models side by side: trained parts in flat blocks, frozen parts apart.
 
-Parts that are always trained together lie in one block of shape (E, numbers), so that the optimiser makes one pass over it;
-`parts` are views into the blocks. Gradients lie beside the weights, so that one call takes the norms of both.
+Parts that are always trained together lie in one block of shape (E, numbers), so that the optimiser makes one pass over
+it; `parts` are views into the blocks. Gradients lie beside the weights, so that one call takes the norms of both.
 A single model is an ensemble of one.
 """
 
@@ -21,7 +21,7 @@ from topicscope.world import Masking, TopicModel
 
 
 def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[np.ndarray, ...]]:
-    """Initial values of the trained parts. Each part has a stream of its own: freezing one does not change the others."""
+    """Initial values of the trained parts. Each part has its own random stream: freezing one changes no other."""
     values = {}
     for name, shape in config.trained_shapes(vocabulary).items():
         if name.endswith("_bias"):

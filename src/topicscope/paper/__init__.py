@@ -1,4 +1,4 @@
-"""The paper's figures, tables and theorems, one file each: claim, config, run, verdict rule, figures as data."""
+"""The paper's figures, tables and theorems, one file each: claim, rule, measure, judge."""
 
 import lazy_loader
 

@@ -1,50 +1,81 @@
-"""What Figure 6 and Tables 3 and 4 share: mean attention of a trained run, and when a value matrix counts as diagonal."""
+"""What Tables 3 and 4 share: rows of runs with their mean attention by relation, as cells and as a figure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from topicscope.figures import Points, Series
-from topicscope.measure import AttentionMeans, attention_means, estimate
-from topicscope.training import Run, RunData, word_scores
+from topicscope import measure, training
+from topicscope.figures import Figure, Points, Series
+from topicscope.measure import Estimate, estimate
+from topicscope.paper.blocks import Blocks, blocks_of
+from topicscope.paper.experiment import Context, train_many
 from topicscope.world import word_counts
 
-DIAGONAL_RULE = "Diagonal: the mean of the diagonal stands further above the same-topic mean than that does above the different-topic mean."
+Triple = tuple[float, float, float]
+"""Mean attention to the same word, to other words of the topic, to words of different topics."""
+
+RELATIONS = {
+    "same_word": "same word",
+    "same_topic": "same topic, other word",
+    "different_topic": "different topic",
+}
 
 
-def dev_attention(run: Run) -> AttentionMeans:
+@dataclass(frozen=True)
+class AttentionRun:
+    """One run: its value matrix, and its mean attention by relation over the unmasked dev documents."""
+
+    blocks: Blocks
+    attention: measure.AttentionMeans
+
+
+@dataclass(frozen=True)
+class AttentionRow:
+    """The runs of one row: a loss, an optimiser and the paper's rate."""
+
+    loss: str
+    method: str
+    lr: float
+    runs: list[AttentionRun]
+    config: dict[str, Any]
+
+
+def train_row(context: Context, settings: dict[str, Any], lr: float) -> AttentionRow:
+    runs = train_many(context, settings)
+    measured, config = [AttentionRun(blocks_of(run), dev_attention(run)) for run in runs], runs[0].config
+    return AttentionRow(config.objective.loss, config.optimizer.name, lr, measured, config.as_dict())
+
+
+def dev_attention(run: training.Run) -> measure.AttentionMeans:
     """Mean attention by relation over the unmasked dev documents of a one-hot run."""
-    words = RunData(run.config).dev.words
-    assert words is not None
-    return attention_means(
-        word_scores(run.weights),
-        run.config.topic_model.topic_of_word,
-        word_counts(words, run.config.topic_model.vocabulary),
-    )
+    words = training.RunData(run.config).dev.finite().words
+    model = run.config.topic_model
+    counts = word_counts(words, model.vocabulary)
+    return measure.attention_means(training.word_scores(run.weights), model.topic_of_word, counts)
 
 
-def is_diagonal(run: Run) -> bool:
-    """By DIAGONAL_RULE."""
-    value = run.results["value"]
-    return bool(value["diagonal"] - value["same"] > value["same"] - value["different"])
+def attention_estimates(runs: Sequence[AttentionRun]) -> list[Estimate]:
+    """Same word, same topic, different topic: means and intervals over seeds."""
+    return [estimate([getattr(run.attention, name) for run in runs]) for name in RELATIONS]
 
 
-def row_of(label: str, paper: tuple[float, float, float], found: list[AttentionMeans]) -> tuple[list[str], list[Any]]:
-    means = [estimate([getattr(m, name) for m in found]) for name in ("same_word", "same_topic", "different_topic")]
-    cells = [label, " / ".join(f"{x:.3g}" for x in paper), *(f"{m.mean:.4g} ± {(m.high - m.mean):.2g}" for m in means)]
-    return cells, means
+def paper_cell(paper: Triple) -> str:
+    return " / ".join(f"{x:.3g}" for x in paper)
 
 
-def bars(title: str, labels: list[str], means: list[list[Any]]) -> Points:
-    names = ("same word", "same topic, other word", "different topic")
+def attention_cells(means: Sequence[Estimate]) -> list[str]:
+    return [f"{m.mean:.4g} ± {m.high - m.mean:.2g}" for m in means]
+
+
+def attention_figure(name: str, title: str, alt: str, rows: dict[str, list[Estimate]]) -> Figure:
+    """One series per relation, one category per row."""
+    places = [float(i) for i in range(len(rows))]
+    by_relation = zip(RELATIONS.values(), zip(*rows.values(), strict=True), strict=True)
     series = [
-        Series(
-            name,
-            [float(i) for i in range(len(labels))],
-            [m[k].mean for m in means],
-            [m[k].low for m in means],
-            [m[k].high for m in means],
-        )
-        for k, name in enumerate(names)
+        Series(relation, places, [m.mean for m in means], [m.low for m in means], [m.high for m in means])
+        for relation, means in by_relation
     ]
-    return Points(title, labels, series, "mean attention of a pair of positions")
+    panel = Points(name.replace("table", "Table "), list(rows), series, "mean attention of a pair of positions")
+    return Figure(name, title, alt, [panel], 1)

@@ -1,60 +1,94 @@
-"""An experiment of the paper, and what all of them share: scales, seeds, training."""
+"""An experiment of the paper: it measures, then judges. And what all experiments share: scale, seed, inputs, training.
+
+`measure` trains or probes and returns numbers. `judge` applies the rule to them and writes texts, tables and figures:
+outcome = experiment.judge(experiment.measure(Context("quick", seed=0)))
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
+from topicscope import training
 from topicscope.paper.outcome import Outcome
-from topicscope.training import Run, build_config, seeds, train
 
-ScaleName = Literal["quick", "full"]
+Scale = Literal["quick", "full"]
+Input = Literal["models", "corpus"]
+Found = TypeVar("Found")
+
+CHECKPOINTS = (
+    "bert-base-uncased",
+    "albert-base-v2",
+    "facebook/bart-base",
+    "google/electra-base-discriminator",
+    "roberta-base",
+)
+WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
+"""The paper's models and text."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """How large, and from which seed; every random draw follows from it."""
+    """How large, from which seed, and on which of the user's models and texts; every random draw follows from it."""
 
-    scale: ScaleName = "quick"
+    scale: Scale = "quick"
     seed: int = 0
-    models: tuple[str, ...] = ()  # for the language half: folders or hub ids
+    models: tuple[str, ...] = ()  # folders or hub ids
     corpus: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
-        """Seeds of each setting."""
-        return 3 if self.scale == "quick" else 5
+        """Seeds per setting."""
+        return self.pick(3, 5)
+
+    def config(self) -> dict[str, Any]:
+        """What all outcomes of a folder share."""
+        return {"scale": self.scale, "seed": self.seed}
 
     def pick(self, quick: int, full: int) -> int:
         return quick if self.scale == "quick" else full
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """`claim` is the paper's; `rule` decides the verdict and is fixed here, before any run."""
+@dataclass(frozen=True, kw_only=True)
+class Experiment(Generic[Found]):
+    """`claim` is the paper's. `rule` decides the verdict and is fixed here, before any run."""
 
     id: str
     claim: str
     rule: str
-    run: Callable[[Context], Outcome]
+    measure: Callable[[Context], Found]
+    judge: Callable[[Found], Outcome]
     seconds: int  # roughly, quick scale, one core
-    needs_models: bool = False  # whether it is about the user's models and text
-    takes_corpus: bool = False  # whether it runs on the user's text where there is one
+    needs: tuple[Input, ...] = ()  # inputs without which it is skipped
+    takes: tuple[Input, ...] = ()  # inputs that it uses where they are given
+    paper: str = ""  # what the paper shows, for the outcome of an experiment that is skipped
+
+    def run(self, context: Context) -> Outcome:
+        """Measure and judge; skipped where an input that it needs is missing."""
+        if all(getattr(context, name) for name in self.needs):
+            return self.judge(self.measure(context))
+        models = " ".join(f"--model {model}" for model in CHECKPOINTS)
+        command = f"topicscope reproduce {self.id} {models} --corpus {WIKIPEDIA}"
+        reason = f"needs models and text; run: {command} (or your own: folders and files)"
+        return Outcome(self.paper, "-", "-", "skipped", reason)
 
     def key(self, context: Context) -> dict[str, Any]:
         """What an outcome depends on."""
-        whole: dict[str, Any] = {"scale": context.scale, "seed": context.seed}
-        if self.needs_models:
-            whole |= {"models": list(context.models)}
-        return whole | {"corpus": list(context.corpus)} if self.needs_models or self.takes_corpus else whole
+        inputs = {str(name): list(getattr(context, name)) for name in (*self.needs, *self.takes)}
+        return context.config() | inputs
 
     def judged(self, context: Context) -> bool:
-        """Whether the reference runs say what has to come out: of the user's own models and text they know nothing."""
-        return not self.needs_models and not (self.takes_corpus and context.corpus)
+        """Whether a reference verdict exists: there is none for the user's own models and texts."""
+        return not self.needs and not any(getattr(context, name) for name in self.takes)
 
 
-def train_many(context: Context, settings: dict[str, Any], count: int | None = None) -> list[Run]:
+def train_many(context: Context, settings: dict[str, Any]) -> list[training.Run]:
     """The same run with several seeds, as one ensemble on one thread."""
-    config = build_config({"device": "cpu", "evaluate_every": None, "seed": 1000 * context.seed, **settings})
-    return train(seeds(config, count or context.runs), with_floors=False)
+    config = training.build_config({"device": "cpu", "evaluate_every": None, "seed": 1000 * context.seed, **settings})
+    return training.train(training.seeds(config, context.runs), with_floors=False)
+
+
+def first_config(runs: Mapping[Any, Sequence[training.Run]]) -> dict[str, Any]:
+    """The config of the first run, for the outcome."""
+    return next(iter(runs.values()))[0].config.as_dict()

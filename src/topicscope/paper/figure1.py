@@ -1,20 +1,39 @@
-"""Figure 1: inner products of the trained embeddings, everything trained, and their way there: blocks first, the diagonal later."""
+"""Figure 1: inner products of the trained embeddings, everything trained; blocks come first, the diagonal later."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from topicscope.figures import Figure, Lines, Series
-from topicscope.paper.block_figures import PAIRS, RULE, four_panels, optimizer, train_pairs
-from topicscope.paper.experiment import Context, Experiment
+from topicscope.paper.block_panels import PAIRS, RULE, Panel as BlockPanel, judge_panels, optimizer, panel_of
+from topicscope.paper.experiment import Context, Experiment, train_many
 from topicscope.paper.outcome import Outcome
-from topicscope.training import Run
+
+PAPER = [(0.156, -0.016, 0.188), (6.44, -0.70, 19.0), (-0.0004, 0, 0.0398), (0.018, -0.002, 0.171)]
+"""Same topic, different topic, diagonal."""
 
 
-def figure1_settings(context: Context, loss: str, method: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Path:
+    """Means of the Gram matrix of one run, step by step."""
+
+    same: np.ndarray
+    different: np.ndarray
+    diagonal: np.ndarray
+
+
+@dataclass(frozen=True)
+class Panel(BlockPanel):
+    """The runs of a panel with their paths."""
+
+    paths: list[Path]
+
+
+def settings_of(context: Context, loss: str, method: str) -> dict[str, Any]:
     """Everything trained, embedding and head tied."""
     return {
         "steps": context.pick(1500, 5000),
@@ -24,49 +43,46 @@ def figure1_settings(context: Context, loss: str, method: str) -> dict[str, Any]
     }
 
 
-def figure1(context: Context) -> Outcome:
-    means = [(0.156, -0.016, 0.188), (6.44, -0.70, 19.0), (-0.0004, 0, 0.0398), (0.018, -0.002, 0.171)]
-    panels = train_pairs(context, lambda loss, method: figure1_settings(context, loss, method))
-    outcome = four_panels("figure1", "W_E'W_E, everything trained", "gram", panels, means, weak=(2,))
-    lines: list[Any] = [
-        path(f"{loss}, {method.upper() if method == 'sgd' else 'Adam'}", runs)
-        for (loss, method), runs in zip(PAIRS, panels, strict=True)
-    ]
-    outcome.figures.append(
-        Figure(
-            "figure1-path",
-            "When blocks come and go",
-            "Contrast between topics and height of the diagonal of W_E'W_E against training steps.",
-            lines,
-        )
-    )
+def measure(context: Context) -> list[Panel]:
+    names, panels = ("gram_same", "gram_different", "gram_diagonal"), []
+    for loss, method in PAIRS:
+        runs = train_many(context, settings_of(context, loss, method))
+        paths = [Path(*(run.metrics[name] for name in names)) for run in runs]
+        panels.append(Panel(**vars(panel_of(loss, method, runs, "gram")), paths=paths))
+    return panels
+
+
+def judge(found: list[Panel]) -> Outcome:
+    what = "W_E'W_E, everything trained"
+    outcome = judge_panels(found, "figure1", what, PAPER, weak=(2,), diagonal_counts=True)
+    lines: list[Any] = [path_lines(panel.label, panel.paths) for panel in found]
+    alt = "Contrast between topics and height of the diagonal of W_E'W_E against training steps."
+    outcome.figures.append(Figure("figure1-path", "When blocks come and go", alt, lines))
     return outcome
 
 
-def path(title: str, runs: Sequence[Run]) -> Lines:
-    """Same minus different topic, and diagonal minus same topic, against the step; the band is from the lowest to the highest seed."""
-    length = min(len(run.metrics["step"]) for run in runs)
+def path_lines(title: str, paths: Sequence[Path]) -> Lines:
+    """Same minus different topic, and diagonal minus same topic; the band is from the lowest to the highest seed."""
+    length = min(len(path.same) for path in paths)
     at = np.unique(np.geomspace(1, length, 150).astype(int)) - 1
-    series = []
-    for name, high, low in (
-        ("same minus different topic", "gram_same", "gram_different"),
-        ("diagonal minus same topic", "gram_diagonal", "gram_same"),
-    ):
-        curves = np.array([(run.metrics[high] - run.metrics[low])[at] for run in runs])
-        series.append(
-            Series(
-                name, (at + 1.0).tolist(), *(part.tolist() for part in (curves.mean(0), curves.min(0), curves.max(0)))
-            )
-        )
+    curves = {
+        "same minus different topic": np.array([(path.same - path.different)[at] for path in paths]),
+        "diagonal minus same topic": np.array([(path.diagonal - path.same)[at] for path in paths]),
+    }
+    series = [
+        Series(name, (at + 1.0).tolist(), y.mean(0).tolist(), y.min(0).tolist(), y.max(0).tolist())
+        for name, y in curves.items()
+    ]
     return Lines(title, series, "step", "difference of means", log_x=True)
 
 
 EXPERIMENT = Experiment(
-    "figure1",
-    "Trained embeddings have inner products that are block-wise by topic (diagonal as a special case).",
-    RULE
-    + " 'Diagonal' counts as the claim allows: no such contrast, but a diagonal that has doubled from the start and stands above the rest, over seeds."
-    " The squared-SGD panel looks untrained in the paper and does not decide.",
-    figure1,
-    40,
+    id="figure1",
+    claim="Trained embeddings have inner products that are block-wise by topic (diagonal as a special case).",
+    rule=RULE + " 'Diagonal' counts as the claim allows: no such contrast, but a diagonal that has doubled from the "
+    "start and stands above the rest, over seeds. The squared-SGD panel looks untrained in the paper and does not "
+    "decide.",
+    measure=measure,
+    judge=judge,
+    seconds=40,
 )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from topicscope.figures import Figure, Lines, Series, TableData
-from topicscope.measure import Stages, estimate, risen, stage_bands, stages
-from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome
-from topicscope.training import Run
+from topicscope.measure import Estimate, estimate, risen, stage_bands, stages
+from topicscope.paper.experiment import Context, Experiment, first_config, train_many
+from topicscope.paper.outcome import Outcome, verdict
 
 NEAR_ZERO = {"embedding": "trained", "init_scale": 1e-3}
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -36,125 +37,152 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "model": {"init_scale": 1e-3},
     },
 }
-"""The paper does not print its hyperparameters; the first setting comes nearest to its figure. The others show what depends on them."""
+"""The paper does not print its hyperparameters; the first setting comes nearest to its figure.
+
+The others show what depends on them.
+"""
 
 STEPS = 3000
-"""Three times those of the figure, so that key and query too reach the plateau by which half of their rise is measured."""
+"""Three times those of the figure, so that key and query too reach the plateau by which half of their rise is measured.
+"""
+
+EVERY = 5
+"""The curves that are drawn have every fifth step."""
+
+PARTS = ("value", "key", "query")
 
 
-def curve(name: str, run: Run, part: str, *, share: bool = False) -> Series:
-    norm = run.metrics[f"norm_{part}"]
-    if share:
-        norm = norm / norm[-1]
-    pick = np.arange(0.0, len(norm), 5)
-    return Series(name, pick.tolist(), np.round(norm[::5], 5).tolist(), group=name)
+Norms = dict[str, np.ndarray]
+"""norm_value, norm_key and norm_query of one run, step by step."""
 
 
-def shape_of(runs: list[Run]) -> str:
+@dataclass(frozen=True)
+class Found:
+    """The norms of every setting and seed."""
+
+    settings: dict[str, list[Norms]]
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Mean half-way steps of a setting, and the stage separation where every norm of every run has risen."""
+
+    value: float
+    key: float
+    query: float
+    separation: Estimate | None
+
+    @property
+    def two_stages(self) -> bool:
+        return self.separation is not None and self.separation.low > 1
+
+
+def measure(context: Context) -> Found:
+    runs = {name: train_many(context, {"steps": STEPS, **settings}) for name, settings in SETTINGS.items()}
+    norms = {name: [norms_of(run.metrics) for run in here] for name, here in runs.items()}
+    return Found(norms, first_config(runs))
+
+
+def norms_of(metrics: dict[str, np.ndarray]) -> Norms:
+    return {f"norm_{part}": metrics[f"norm_{part}"] for part in PARTS}
+
+
+def timing(runs: Sequence[Norms]) -> Timing:
+    found = [stages(run) for run in runs]
+    t50 = np.array([[getattr(s, part) for part in PARTS] for s in found])
+    separation = estimate([s.separation for s in found]) if np.isfinite(t50).all() else None
+    value, key, query = (float(np.mean(steps)) for steps in t50.T)
+    return Timing(value, key, query, separation)
+
+
+def mean_curves(runs: Sequence[Norms]) -> dict[str, np.ndarray]:
+    return {name: np.mean([run[name] for run in runs], 0) for name in runs[0]}
+
+
+def shape_of(runs: Sequence[Norms]) -> str:
     """Where these curves are like the figure's, and where not."""
-    value, key = (np.mean([run.metrics[f"norm_{part}"] for run in runs], 0) for part in ("value", "key"))
+    mean = mean_curves(runs)
+    value, key = mean["norm_value"], mean["norm_key"]
     top = int(value.argmax())
+    gain = 100 * (key[-1] / key[-len(key) // 10] - 1)
     return (
-        f"value peaks at {value[top]:.2g} (step {top}) and ends at {value[-1]:.2g}; key has a tenth of its rise at step {risen(key, 0.1):.0f} "
-        f"(the figure's leave zero at 350 to 600), and still gains {100 * (key[-1] / key[-len(key) // 10] - 1):.0f}% over the last tenth"
+        f"value peaks at {value[top]:.2g} (step {top}) and ends at {value[-1]:.2g}; "
+        f"key has a tenth of its rise at step {risen(key, 0.1):.0f} (the figure's leave zero at 350 to 600), "
+        f"and still gains {gain:.0f}% over the last tenth"
     )
 
 
-def figure4(context: Context) -> Outcome:
-    rows, numbers = [], {}
-    raw: list[Any] = []
-    shares: dict[str, list[Series]] = {"key": [], "value": []}
-    config: dict[str, Any] = {}
-    holds: dict[str, bool] = {}
-    for name, settings in SETTINGS.items():
-        runs = train_many(context, {"steps": STEPS, **settings})
-        found: list[Stages] = [stages(run.metrics) for run in runs]
-        risen = [s for s in found if np.isfinite([s.value, s.key, s.query]).all()]
-        separation = estimate([s.separation for s in risen]) if len(risen) == len(found) else None
-        holds[name] = separation is not None and separation.low > 1
-        t50 = [float(np.mean([getattr(s, part) for s in found])) for part in ("value", "key", "query")]
-        rows.append(
-            [
-                name,
-                *(f"{t:.0f}" for t in t50),
-                "-" if separation is None else str(separation),
-                "yes" if holds[name] else "no",
-            ]
+def series(name: str, norm: np.ndarray) -> Series:
+    steps = np.arange(0.0, len(norm), EVERY)
+    return Series(name, steps.tolist(), np.round(norm[::EVERY], 5).tolist(), group=name)
+
+
+def nearest_figure(runs: Sequence[Norms]) -> Figure:
+    bands = stage_bands(mean_curves(runs))
+    panels: list[Any] = [
+        Lines(
+            f"||W_{part[0].upper()}||_F",
+            [series(f"seed {seed}", run[f"norm_{part}"]) for seed, run in enumerate(runs)],
+            "step",
+            "Frobenius norm",
+            bands=bands,
         )
-        numbers[name] = {
-            "t50_value": t50[0],
-            "t50_key": t50[1],
-            "t50_query": t50[2],
-            "separation": None if separation is None else separation.__dict__,
-        }
-        if not config:
-            config = runs[0].config.as_dict()
-            shape = shape_of(runs)
-            bands = stage_bands(
-                {
-                    part: np.mean([run.metrics[part] for run in runs], 0)
-                    for part in ("norm_key", "norm_query", "norm_value")
-                }
-            )
-            raw = [
-                Lines(
-                    f"||W_{part[0].upper()}||_F",
-                    [curve(f"seed {run.config.seed % 1000}", run, part) for run in runs],
-                    "step",
-                    "Frobenius norm",
-                    bands=bands,
-                )
-                for part in ("key", "query", "value")
-            ]
-        for part, series in shares.items():
-            series.append(curve(name, runs[0], part, share=True))
-    other: list[Any] = [
-        Lines(f"||W_{part[0].upper()}||_F, share of its end", series, "step", "share of the final norm")
-        for part, series in shares.items()
+        for part in ("key", "query", "value")
     ]
-    first = next(iter(SETTINGS))
-    not_showing = [name for name, ok in holds.items() if not ok]
-    reason = f"the setting nearest to the figure: separation {rows[0][4]}; {shape}" + (
-        f"; settings that do not show it: {', '.join(not_showing)}" if not_showing else "; every setting tried shows it"
-    )
-    table = TableData(
-        "Half-way points and stage separation",
-        ["setting", "t50 value", "t50 key", "t50 query", "separation (95%)", "two stages"],
-        rows,
-    )
-    figures = [
-        Figure(
-            "figure4",
-            "Norms in the setting nearest to the figure",
-            "Norms of key, query and value against steps: value rises first, key and query later.",
-            raw,
-            columns=3,
-        ),
-        Figure(
-            "figure4-settings",
-            "Other settings, one seed each",
-            "Norms of key and value as shares of their end, for five settings.",
-            other,
-        ),
+    alt = "Norms of key, query and value against steps: value rises first, key and query later."
+    return Figure("figure4", "Norms in the setting nearest to the figure", alt, panels, columns=3)
+
+
+def settings_figure(settings: dict[str, list[Norms]]) -> Figure:
+    panels: list[Any] = []
+    for part in ("key", "value"):
+        norms = {name: runs[0][f"norm_{part}"] for name, runs in settings.items()}
+        shares = [series(name, norm / norm[-1]) for name, norm in norms.items()]
+        panels.append(Lines(f"||W_{part[0].upper()}||_F, share of its end", shares, "step", "share of the final norm"))
+    alt = "Norms of key and value as shares of their end, for five settings."
+    return Figure("figure4-settings", "Other settings, one seed each", alt, panels)
+
+
+def judge(found: Found) -> Outcome:
+    timings = {name: timing(runs) for name, runs in found.settings.items()}
+    runs, nearest = next(iter(found.settings.values())), next(iter(timings.values()))
+    separation = {name: "-" if t.separation is None else str(t.separation) for name, t in timings.items()}
+    rows = [
+        [name, f"{t.value:.0f}", f"{t.key:.0f}", f"{t.query:.0f}", separation[name], "yes" if t.two_stages else "no"]
+        for name, t in timings.items()
     ]
+    columns = ["setting", "t50 value", "t50 key", "t50 query", "separation (95%)", "two stages"]
+    others = [name for name, t in timings.items() if not t.two_stages]
     return Outcome(
-        "value levels by step ~400, key and query leave zero at 350 to 600",
-        "near zero the gradients of key and query are of second order",
-        f"t50: value {rows[0][1]}, key {rows[0][2]}, query {rows[0][3]}",
-        "reproduced" if holds[first] else "not reproduced",
-        reason,
-        figures,
-        [table],
-        numbers,
-        config,
+        paper="value levels by step ~400, key and query leave zero at 350 to 600",
+        theory="near zero the gradients of key and query are of second order",
+        measured=f"t50: value {nearest.value:.0f}, key {nearest.key:.0f}, query {nearest.query:.0f}",
+        verdict=verdict(nearest.two_stages),
+        reason=f"the setting nearest to the figure: separation {next(iter(separation.values()))}; {shape_of(runs)}; "
+        + (f"settings that do not show it: {', '.join(others)}" if others else "every setting tried shows it"),
+        figures=[nearest_figure(runs), settings_figure(found.settings)],
+        tables=[TableData("Half-way points and stage separation", columns, rows)],
+        numbers={
+            name: {
+                "t50_value": t.value,
+                "t50_key": t.key,
+                "t50_query": t.query,
+                "separation": None if t.separation is None else asdict(t.separation),
+            }
+            for name, t in timings.items()
+        },
+        config=found.config,
     )
 
 
 EXPERIMENT = Experiment(
-    "figure4",
-    "From near-zero weights the value matrix levels off first; key and query move later (two stages).",
-    "Stage separation = t50(key, query) / t50(value), t50 the first step at which a norm has made half of its rise from start to plateau; its 95% interval "
-    "over seeds lies above 1 in the setting nearest to the figure. Settings that do not show it are named. How level the plateaus are is reported, not judged.",
-    figure4,
-    60,
+    id="figure4",
+    claim="From near-zero weights the value matrix levels off first; key and query move later (two stages).",
+    rule="Stage separation = t50(key, query) / t50(value), t50 the first step at which a norm has made half of its "
+    "rise from start to plateau; its 95% interval over seeds lies above 1 in the setting nearest to the figure. "
+    "Settings that do not show it are named. How level the plateaus are is reported, not judged.",
+    measure=measure,
+    judge=judge,
+    seconds=60,
 )

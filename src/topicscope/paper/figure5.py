@@ -1,21 +1,63 @@
-"""Figure 5: the two stages in a transformer of four layers. From near-zero attention the value matrices move first, key and query later."""
+"""Figure 5: the two stages in a transformer of four layers. From near zero value moves first, key and query later."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from topicscope.figures import Curves, dynamics_figure, layer_title, loss_figure, stage_table, starts
-from topicscope.language import Corpus
+from topicscope import figures, language, pretraining
 from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Outcome
+from topicscope.paper.outcome import Outcome, verdict
 from topicscope.paper.word_texts import build_tokenizer, sample_texts, word_lists
-from topicscope.pretraining import build_config, layer_names, pretrain, train_tokenizer
 
 NEAR_ZERO = 1e-4
 STEPS = 400
 """As in the figure."""
+
+PARTS = ("value", "key", "query")
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A run, and the name of its setting."""
+
+    setting: str
+    run: pretraining.PretrainRun
+
+    @property
+    def metrics(self) -> dict[str, np.ndarray]:
+        return self.run.metrics
+
+    @property
+    def seed(self) -> int:
+        return self.run.config.seed % 1000
+
+
+@dataclass(frozen=True)
+class Found:
+    """The runs from near zero, those from the library's usual start, and whether the text was the user's."""
+
+    near: list[Curves]
+    usual: list[Curves]
+    given_text: bool
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Start:
+    """The steps at which the norms of one layer have made a tenth of their rise; NaN where one has not risen."""
+
+    run: Curves
+    layer: str
+    steps: dict[str, float]
+
+    @property
+    def value_first(self) -> bool:
+        return all(self.steps[part] > self.steps["value"] for part in ("key", "query"))
 
 
 def settings_of(context: Context) -> dict[str, dict[str, Any]]:
@@ -29,94 +71,101 @@ def settings_of(context: Context) -> dict[str, dict[str, Any]]:
 
 
 def base_of(context: Context) -> dict[str, Any]:
-    """Sizes; without a corpus made-up texts, whose rows are short and vocabulary small."""
+    """Sizes. Made-up texts, which stand in for a missing corpus, have short rows and a small vocabulary."""
     quick = context.scale == "quick"
     rows = {"length": 64, "batch_size": 32} if quick else {"length": 128, "batch_size": 64}
     if not context.corpus:
         rows = {"length": 50, "batch_size": 16 if quick else 64}
-    # dropout costs half of the time on a CPU, and changes nothing that is looked at here
+    # dropout takes half of the time on a CPU, and changes nothing that is measured here
     shape = {"layers": 4, "heads": 4, "dim": 64 if quick else 256, "dropout": 0.0 if quick else "usual"}
-    return {"steps": STEPS, "checkpoints": "none", "model": shape, **rows}
+    return {"steps": STEPS, "snapshots": "none", "model": shape, **rows}
 
 
-def figure5(context: Context) -> Outcome:
+def measure(context: Context) -> Found:
     texts: Any
     if context.corpus:
-        texts = list(Corpus(context.corpus).sample(context.pick(2000, 20_000), context.seed))
-        tokenizer = train_tokenizer(texts, "wordpiece", 8000, base_of(context)["length"], exact=False)
+        texts = list(language.Corpus(context.corpus).sample(context.pick(2000, 20_000), context.seed))
+        tokenizer = pretraining.train_tokenizer(texts, "wordpiece", 8000, base_of(context)["length"], exact=False)
     else:
         lists = word_lists()
         texts, tokenizer = sample_texts(lists, context.seed), build_tokenizer(lists)
-    curves: list[Curves] = []
-    config: dict[str, Any] = {}
+    curves: dict[str, list[Curves]] = {"near": [], "usual": []}
+    configs = []
     for name, settings in settings_of(context).items():
         for number in range(context.pick(2, 3)):
             base = base_of(context)
             whole = base | settings | {"model": base["model"] | settings["model"], "seed": 1000 * context.seed + number}
-            run = pretrain(
-                build_config({"text": {"corpus": list(context.corpus) or ["(made-up texts)"]}, **whole}),
-                texts=texts,
-                tokenizer=tokenizer,
+            text = {"corpus": list(context.corpus) or ["(made-up texts)"]}
+            run = pretraining.pretrain(
+                pretraining.PretrainConfig.of({"text": text, **whole}), texts=texts, tokenizer=tokenizer
             )
-            curves.append(Curves(name, number, run.metrics))
-            config = config or run.config.as_dict()
-    return outcome_of(curves, config, "the given text" if context.corpus else "made-up texts")
+            kind = "near" if settings["model"]["init_scale"] == NEAR_ZERO else "usual"
+            curves[kind].append(Curves(name, run))
+            configs.append(run.config.as_dict())
+    return Found(**curves, given_text=bool(context.corpus), config=configs[0])
 
 
-def outcome_of(curves: list[Curves], config: dict[str, Any], text: str) -> Outcome:
+def starts_of(runs: Sequence[Curves]) -> list[Start]:
+    return [
+        Start(run, layer, figures.starts(run.metrics, layer))
+        for run in runs
+        for layer in pretraining.layer_names(run.metrics)
+    ]
+
+
+def judge(found: Found) -> Outcome:
     """Every layer of every run either starts in two stages or does not."""
-    counts: dict[str, list[bool]] = {}
-    failed = []
-    for run in curves:
-        for layer in layer_names(run.metrics):
-            begun = starts(run.metrics, layer)
-            ok = min(begun["key"], begun["query"]) > begun["value"]  # False where one never rises
-            counts.setdefault(run.setting, []).append(bool(ok))
-            if not ok and run.setting.startswith("near"):
-                failed.append(f"{run.setting}, seed {run.seed}, {layer_title(layer)}")
-    near = [run for run in curves if run.setting.startswith("near")]
-    said = "; ".join(f"{name}: {sum(holds)} of {len(holds)} layers (all runs)" for name, holds in counts.items())
-    spread = {
-        part: [starts(run.metrics, layer)[part] for run in near for layer in layer_names(run.metrics)]
-        for part in ("value", "key", "query")
-    }
-    ranges = ", ".join(f"{part} {np.nanmin(values):.0f} to {np.nanmax(values):.0f}" for part, values in spread.items())
-    numbers = {
-        run.setting + f", seed {run.seed}": {layer: starts(run.metrics, layer) for layer in layer_names(run.metrics)}
-        for run in curves
-    }
+    near, usual = starts_of(found.near), starts_of(found.usual)
+    counts = Counter(start.run.setting for start in near + usual)
+    first = Counter(start.run.setting for start in near + usual if start.value_first)
+    failed = [
+        f"{start.run.setting}, seed {start.run.seed}, {figures.layer_title(start.layer)}"
+        for start in near
+        if not start.value_first
+    ]
+    numbers: dict[str, dict[str, dict[str, float]]] = {}
+    for start in near + usual:
+        numbers.setdefault(f"{start.run.setting}, seed {start.run.seed}", {})[start.layer] = start.steps
+    steps = {part: [start.steps[part] for start in near] for part in PARTS}
+    ranges = ", ".join(f"{part} {np.nanmin(values):.0f} to {np.nanmax(values):.0f}" for part, values in steps.items())
+    shown = [one.run for one in found.near + found.usual], [one.setting for one in found.near + found.usual]
     return Outcome(
-        "value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
-        "near zero the gradients of key and query are of second order",
-        f"on {text}, key and query start after value in: {said}",
-        "not reproduced" if failed else "reproduced",
-        (f"starts from near zero, in steps: {ranges}" if not failed else f"not in {', '.join(failed)}")
-        + f"; over the run norms grow {growth(near)} from near zero, and {growth([run for run in curves if run not in near])} from the usual start",
-        [dynamics_figure(curves), loss_figure(curves)],
-        [stage_table(curves)],
-        numbers,
-        config,
+        paper="value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
+        theory="near zero the gradients of key and query are of second order",
+        measured=f"on {'the given text' if found.given_text else 'made-up texts'}, key and query start after value in: "
+        + "; ".join(f"{name}: {first[name]} of {count} layers (all runs)" for name, count in counts.items()),
+        verdict=verdict(not failed),
+        reason=(f"not in {', '.join(failed)}" if failed else f"starts from near zero, in steps: {ranges}")
+        + f"; over the run norms grow {growth(found.near)} from near zero, "
+        f"and {growth(found.usual)} from the usual start",
+        figures=[figures.dynamics_figure(*shown), figures.loss_figure(*shown)],
+        tables=[figures.stage_table(*shown)],
+        numbers=numbers,
+        config=found.config,
     )
 
 
-def growth(runs: list[Curves]) -> str:
-    """How much norms grow, over all layers."""
-    ratios = [
+def growth(runs: Sequence[Curves]) -> str:
+    """The least and the most that a norm grows, over all runs, layers and matrices."""
+    norms = [
         run.metrics[f"norm_{part}_{layer}"]
         for run in runs
-        for layer in layer_names(run.metrics)
-        for part in ("key", "query", "value")
+        for layer in pretraining.layer_names(run.metrics)
+        for part in PARTS
     ]
-    factors = [norm[-1] / norm[0] for norm in ratios]
+    factors = [norm[-1] / norm[0] for norm in norms]
     return " to ".join(f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in (min(factors), max(factors))) + " times"
 
 
 EXPERIMENT = Experiment(
-    "figure5",
-    "In a transformer of four layers too, started near zero, the value matrices move first and key and query later, in every layer.",
-    "A norm has started once it has made a tenth of its rise from start to plateau (the mean of the last tenth of the run). In every layer of every near-zero "
-    "run both key and query start later than value. The usual start is shown beside it and not judged. Without --corpus on made-up texts.",
-    figure5,
-    120,
-    takes_corpus=True,
+    id="figure5",
+    claim="In a transformer of four layers too, started near zero, the value matrices move first and key and query "
+    "later, in every layer.",
+    rule="A norm has started once it has made a tenth of its rise from start to plateau (the mean of the last tenth of "
+    "the run). In every layer of every near-zero run both key and query start later than value. The usual start is "
+    "shown beside it and not judged. Without --corpus on made-up texts.",
+    measure=measure,
+    judge=judge,
+    seconds=120,
+    takes=("corpus",),
 )

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.landscapes import run_landscape
+from topicscope.paper.landscapes import Found, judge_landscapes, measure_landscapes
 from topicscope.paper.outcome import Outcome
 
 
-def figure8(_: Context) -> Outcome:
-    return run_landscape("blocks")
+def measure(_: Context) -> Found:
+    return measure_landscapes("blocks")
+
+
+def judge(found: Found) -> Outcome:
+    return judge_landscapes(found, "figure8", "blocks")
 
 
 EXPERIMENT = Experiment(
-    "figure8",
-    "The loss landscape under block-wise W_V is lowest along a corner of constant gamma.",
-    "The minima equal the reference ones to five digits, lie inside Theorem 3's bounds, and the best gamma is within .5% of the reference.",
-    figure8,
-    1,
+    id="figure8",
+    claim="The loss landscape under block-wise W_V is lowest along a corner of constant gamma.",
+    rule="The minima equal the reference ones to five digits, lie inside Theorem 3's bounds, and the best gamma is "
+    "within .5% of the reference.",
+    measure=measure,
+    judge=judge,
+    seconds=1,
 )

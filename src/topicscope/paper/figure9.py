@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from topicscope.paper.block_figures import RULE, four_panels, train_pairs, value_settings
+from topicscope.paper.block_panels import RULE, Panel, judge_panels, measure_values
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.outcome import Outcome
 
+PAPER = [(0.049, -0.005, 0.047), (0.776, -0.250, 0.805), (0.006, 0, 0.006), (0.114, -0.016, 0.118)]
+"""Same topic, different topic, diagonal."""
 
-def figure9(context: Context) -> Outcome:
-    means = [(0.049, -0.005, 0.047), (0.776, -0.250, 0.805), (0.006, 0, 0.006), (0.114, -0.016, 0.118)]
-    panels = train_pairs(context, lambda loss, method: value_settings(context, loss, method, l2=0, attention=False))
-    return four_panels("figure9", "W_V without L2, uniform attention", "value", panels, means)
+
+def measure(context: Context) -> list[Panel]:
+    return measure_values(context, l2=0, attention=False)
+
+
+def judge(found: list[Panel]) -> Outcome:
+    return judge_panels(found, "figure9", "W_V without L2, uniform attention", PAPER)
 
 
 EXPERIMENT = Experiment(
-    "figure9", "Under uniform attention without L2 the trained value matrix is block-wise by topic.", RULE, figure9, 12
+    id="figure9",
+    claim="Under uniform attention without L2 the trained value matrix is block-wise by topic.",
+    rule=RULE,
+    measure=measure,
+    judge=judge,
+    seconds=12,
 )

@@ -2,94 +2,105 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from topicscope.figures import Figure, Heat, TableData
-from topicscope.paper.infinite import verdict
-from topicscope.paper.outcome import Outcome
-from topicscope.theory import Setting, best_attention, landscape, theorem3, theorem5
+from topicscope.paper.outcome import Outcome, verdict
+from topicscope.theory import Landscape, Setting, best_attention, landscape, theorem3, theorem5
 
-PAPER_MINIMA = {
+Kind = Literal["diagonal", "blocks"]
+
+REFERENCE: dict[Kind, dict[int, float]] = {
     "diagonal": {20: 0.58328, 40: 0.64286, 60: 0.68754, 80: 0.72224},
     "blocks": {20: 0.99852, 40: 0.99876, 60: 0.99892, 80: 0.99904},
 }
-"""The minima of these very maps (appendix D.5), computed apart from this code: the figures print none."""
+"""Minima by tau of these very maps (appendix D.5), computed apart from this code: the figures print none."""
+
 BEST_GAMMA = {20: 53.2, 40: 66.4, 60: 72.1, 80: 75.2}
+FIVE_DIGITS = 5e-6
+TOPICS, WORDS_PER_TOPIC = 100, 300
 
 
-def run_landscape(kind: Literal["diagonal", "blocks"]) -> Outcome:
-    panels: list[Any] = []
-    rows, ok = [], True
-    for tau, minimum in PAPER_MINIMA[kind].items():
-        s = Setting.of(100, 300, tau)
-        grid = landscape(s, kind, "paper", cap=kind == "diagonal")
-        best = best_attention(s, kind, "paper", cap=kind == "diagonal")
-        alpha, beta, low = grid.minimum
-        inside = (theorem5 if kind == "diagonal" else theorem3).contains(s, alpha, beta)
-        ok = (
-            ok
-            and inside
-            and abs(low - minimum) < 5e-6
-            and (kind == "diagonal" or abs(best.gamma / BEST_GAMMA[tau] - 1) < 0.005)
-        )
-        z = np.round(grid.loss, 6).tolist()
-        panels.append(
-            Heat(
-                f"tau = {tau}",
-                z,
-                "beta",
-                "alpha",
-                x=grid.beta.tolist(),
-                y=grid.alpha.tolist(),
-                log=True,
-                marks=[(beta, alpha, "lowest")],
-            )
-        )
-        rows.append(
-            [
-                str(tau),
-                f"{minimum:.5f}",
-                f"{low:.5f}",
-                f"{alpha:.3g}, {beta:.3g}",
-                f"{best.gamma:.4g}" if kind == "blocks" else "-",
-                f"{BEST_GAMMA[tau]:g}" if kind == "blocks" else "-",
-                "yes" if inside else "no",
-            ]
-        )
-    name = "figure7" if kind == "diagonal" else "figure8"
-    figure = Figure(
-        name,
-        f"Loss landscape, {kind} W_V",
-        "Four heat maps of the loss over alpha and beta on logarithmic axes; dark is low.",
-        panels,
+@dataclass(frozen=True)
+class Found:
+    """The landscape by tau; for blocks also the gamma of the best attention."""
+
+    grids: dict[int, Landscape]
+    gammas: dict[int, float]
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The lowest point of a landscape."""
+
+    tau: int
+    alpha: float
+    beta: float
+    loss: float
+    inside: bool  # the theorem's bounds
+
+
+def measure_landscapes(kind: Kind) -> Found:
+    settings = {tau: Setting.of(TOPICS, WORDS_PER_TOPIC, tau) for tau in REFERENCE[kind]}
+    grids = {tau: landscape(s, kind, "paper", cap=kind == "diagonal") for tau, s in settings.items()}
+    gammas = {tau: best_attention(s, kind, "paper").gamma for tau, s in settings.items() if kind == "blocks"}
+    return Found(grids, gammas)
+
+
+def minimum_of(tau: int, grid: Landscape, kind: Kind) -> Minimum:
+    alpha, beta, loss = grid.minimum
+    setting = Setting.of(TOPICS, WORDS_PER_TOPIC, tau)
+    theorem = theorem5(setting) if kind == "diagonal" else theorem3(setting)
+    return Minimum(tau, alpha, beta, loss, theorem.contains(alpha, beta))
+
+
+def judge_landscapes(found: Found, name: str, kind: Kind) -> Outcome:
+    minima = [minimum_of(tau, grid, kind) for tau, grid in found.grids.items()]
+    holds = all(m.inside and abs(m.loss - REFERENCE[kind][m.tau]) < FIVE_DIGITS for m in minima) and all(
+        abs(gamma / BEST_GAMMA[tau] - 1) < 0.005 for tau, gamma in found.gammas.items()
     )
-    table = TableData(
-        "Minima of the landscape",
+    rows = [
         [
-            "tau",
-            "reference minimum",
-            "minimum of the grid",
-            "its alpha, beta",
-            "best gamma",
-            "reference gamma",
-            "inside the theorem's bounds",
-        ],
-        rows,
-    )
+            str(m.tau),
+            f"{REFERENCE[kind][m.tau]:.5f}",
+            f"{m.loss:.5f}",
+            f"{m.alpha:.3g}, {m.beta:.3g}",
+            *([f"{found.gammas[m.tau]:.4g}", f"{BEST_GAMMA[m.tau]:g}"] if kind == "blocks" else ["-", "-"]),
+            "yes" if m.inside else "no",
+        ]
+        for m in minima
+    ]
+    columns = ["tau", "reference minimum", "minimum of the grid", "its alpha, beta", "best gamma", "reference gamma"]
+    alt = "Four heat maps of the loss over alpha and beta on logarithmic axes; dark is low."
+    panels: list[Any] = [heat_of(m, found.grids[m.tau]) for m in minima]
     return Outcome(
-        "; ".join(f"tau {r[0]}: {r[1]}" for r in rows),
-        "Theorem 5: beta in an interval, alpha a small fraction of it"
+        paper="; ".join(f"tau {tau}: {loss:.5f}" for tau, loss in REFERENCE[kind].items()),
+        theory="Theorem 5: beta in an interval, alpha a small fraction of it"
         if kind == "diagonal"
         else "Theorem 3: gamma in an interval",
-        "; ".join(f"tau {r[0]}: {r[2]}" for r in rows),
-        verdict(ok),
-        "all minima agree to five digits and lie inside the theorem's bounds"
-        if ok
+        measured="; ".join(f"tau {m.tau}: {m.loss:.5f}" for m in minima),
+        verdict=verdict(holds),
+        reason="all minima agree to five digits and lie inside the theorem's bounds"
+        if holds
         else "minima differ, or lie outside the theorem's bounds",
-        [figure],
-        [table],
-        {"minima": {r[0]: float(r[2]) for r in rows}},
-        {"topics": 100, "words_per_topic": 300},
+        figures=[Figure(name, f"Loss landscape, {kind} W_V", alt, panels)],
+        tables=[TableData("Minima of the landscape", [*columns, "inside the theorem's bounds"], rows)],
+        numbers={"minima": {str(m.tau): round(m.loss, 5) for m in minima}},
+        config={"topics": TOPICS, "words_per_topic": WORDS_PER_TOPIC},
+    )
+
+
+def heat_of(minimum: Minimum, grid: Landscape) -> Heat:
+    return Heat(
+        f"tau = {minimum.tau}",
+        np.round(grid.loss, 6).tolist(),
+        "beta",
+        "alpha",
+        x=grid.beta.tolist(),
+        y=grid.alpha.tolist(),
+        log=True,
+        marks=[(minimum.beta, minimum.alpha, "lowest")],
     )

@@ -1,8 +1,9 @@
-"""All experiments, in the paper's order, and the verdicts that the reference runs came to."""
+"""All experiments, in the paper's order, and the verdicts of the reference runs."""
 
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 from topicscope.ground import InputError, nearest
 from topicscope.paper.experiment import Experiment
@@ -34,17 +35,17 @@ ORDER = (
     "two-stage",
 )
 
-EXPERIMENTS: dict[str, Experiment] = {
+EXPERIMENTS: dict[str, Experiment[Any]] = {
     name: importlib.import_module(f"topicscope.paper.{name.replace('-', '_')}").EXPERIMENT for name in ORDER
 }
-"""One module each; its file is found by its id."""
+"""One module per experiment; the id names its file."""
 
 NOT_IN_REFERENCE = {"quick": frozenset({"table4"}), "full": frozenset({"table4", "losses"})}
-"""Claims that the reference runs of a scale did not reproduce either; all others have to come out 'reproduced'."""
+"""Claims that the reference runs of a scale did not reproduce either; all others must come out 'reproduced'."""
 
 
-def chosen(ids: list[str] | None) -> list[Experiment]:
-    """The experiments asked for, in order; all where none is named."""
+def chosen(ids: list[str] | None) -> list[Experiment[Any]]:
+    """The experiments that are named, in the paper's order; all where none is named."""
     for name in ids or []:
         if name not in EXPERIMENTS:
             raise InputError(f"no experiment {name!r}; {nearest(name, EXPERIMENTS)} ('topicscope list' shows all)")

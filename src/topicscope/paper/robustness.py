@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from topicscope.figures import Figure, Points, Series, TableData
-from topicscope.paper.block_figures import contrast, spread
-from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome
+from topicscope.paper.blocks import Blocks, blocks_of, contrast
+from topicscope.paper.experiment import Context, Experiment, first_config, train_many
+from topicscope.paper.outcome import Outcome, verdict
 
 VARIATIONS: dict[str, dict[str, Any]] = {
     "the paper's setting": {},
@@ -27,65 +28,58 @@ VARIATIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def robustness(context: Context) -> Outcome:
-    rows, numbers, ok = [], {}, []
-    labels, found = [], []
-    config: dict[str, Any] = {}
-    for name, change in VARIATIONS.items():
-        settings = {
-            "steps": context.pick(800, 3000),
-            "optimizer": {"lr": 0.01},
-            "model": {"prediction_bias": "none"},
-            "data": {"documents": 4000, "dev_documents": 200},
-        }
-        runs = train_many(context, settings | change)
-        config = config or runs[0].config.as_dict()
-        value = contrast(runs, "value")
-        noise = float(np.mean([spread(run.weights["value"], run.config.topic_model.topic_of_word) for run in runs]))
-        ok.append(value.above_zero)
-        rows.append([name, str(value), f"{value.mean / noise:.2g}", "yes" if value.above_zero else "no"])
-        numbers[name] = {"contrast": value.__dict__, "spread": noise}
-        labels.append(name)
-        found.append(value)
-    series = [
-        Series(
-            "contrast",
-            [float(i) for i in range(len(found))],
-            [v.mean for v in found],
-            [v.low for v in found],
-            [v.high for v in found],
-        )
+@dataclass(frozen=True)
+class Found:
+    """The value matrices of every setting."""
+
+    settings: dict[str, list[Blocks]]
+    config: dict[str, Any]
+
+
+def measure(context: Context) -> Found:
+    base = {
+        "steps": context.pick(800, 3000),
+        "optimizer": {"lr": 0.01},
+        "model": {"prediction_bias": "none"},
+        "data": {"documents": 4000, "dev_documents": 200},
+    }
+    runs = {name: train_many(context, base | change) for name, change in VARIATIONS.items()}
+    return Found({name: [blocks_of(run) for run in here] for name, here in runs.items()}, first_config(runs))
+
+
+def judge(found: Found) -> Outcome:
+    contrasts = {name: contrast(runs) for name, runs in found.settings.items()}
+    spreads = {name: float(np.mean([run.spread for run in runs])) for name, runs in found.settings.items()}
+    shown = list(contrasts.values())
+    blocks = sum(c.above_zero for c in shown)
+    places = [float(i) for i in range(len(shown))]
+    series = [Series("contrast", places, [c.mean for c in shown], [c.low for c in shown], [c.high for c in shown])]
+    panel = Points("contrast", list(contrasts), series, "same minus different topic", [(0.0, "none")])
+    alt = "Contrast with intervals for ten settings; all above zero."
+    columns = ["setting", "contrast (95%)", "contrast / spread", "blocks"]
+    rows = [
+        [name, str(c), f"{c.mean / spreads[name]:.2g}", "yes" if c.above_zero else "no"]
+        for name, c in contrasts.items()
     ]
-    figure = Figure(
-        "robustness",
-        "Same-topic contrast of W_V under other settings",
-        "Contrast with intervals for ten settings; all above zero.",
-        [Points("contrast", labels, series, "same minus different topic", [(0.0, "none")])],
-        1,
-    )
     return Outcome(
-        "conclusions are robust (no numbers)",
-        "blocks",
-        f"{sum(ok)} of {len(ok)} settings show blocks",
-        "reproduced" if all(ok) else "not reproduced",
-        f"same-topic minus different-topic mean above zero, 95% over seeds, in {sum(ok)} of {len(ok)} settings",
-        [figure],
-        [
-            TableData(
-                "Contrast of W_V, attention trained, cross entropy",
-                ["setting", "contrast (95%)", "contrast / spread", "blocks"],
-                rows,
-            )
-        ],
-        numbers,
-        config,
+        paper="conclusions are robust (no numbers)",
+        theory="blocks",
+        measured=f"{blocks} of {len(shown)} settings show blocks",
+        verdict=verdict(blocks == len(shown)),
+        reason="same-topic minus different-topic mean above zero, 95% over seeds, "
+        f"in {blocks} of {len(shown)} settings",
+        figures=[Figure("robustness", "Same-topic contrast of W_V under other settings", alt, [panel], 1)],
+        tables=[TableData("Contrast of W_V, attention trained, cross entropy", columns, rows)],
+        numbers={name: {"contrast": asdict(c), "spread": spreads[name]} for name, c in contrasts.items()},
+        config=found.config,
     )
 
 
 EXPERIMENT = Experiment(
-    "robustness",
-    "The block pattern does not depend on the details of the setting.",
-    "In every setting the same-topic minus different-topic mean of W_V has a 95% interval above zero.",
-    robustness,
-    30,
+    id="robustness",
+    claim="The block pattern does not depend on the details of the setting.",
+    rule="In every setting the same-topic minus different-topic mean of W_V has a 95% interval above zero.",
+    measure=measure,
+    judge=judge,
+    seconds=30,
 )

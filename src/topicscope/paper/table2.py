@@ -4,42 +4,55 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from topicscope import figures
+from topicscope import figures, language
 from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.language_tables import probed, skipped
-from topicscope.paper.outcome import Outcome
+from topicscope.paper.language_tables import Found, measure_models
+from topicscope.paper.outcome import Outcome, verdict
+
+PAPER = (
+    "cosine same topic .468 .461 .425, co-occurring .316 .311 .323; "
+    "attention .00659 .00621 .00597, .00751 .00695 .00677"
+)
 
 
-def table2(context: Context) -> Outcome:
-    claim = "cosine same topic .468 .461 .425, co-occurring .316 .311 .323; attention .00659 .00621 .00597, .00751 .00695 .00677"
-    if not (context.models and context.corpus):
-        return skipped("table2", claim)
-    rows = probed(context, random=False, shuffles=0, matched=False).cooccurrence
-    nearer = [
-        r.cosine.same_topic is not None and r.cosine.interval is not None and r.cosine.same_topic > r.cosine.interval[1]
-        for r in rows
-    ]
+def measure(context: Context) -> Found:
+    return measure_models(context, random=False, shuffles=0, matched=False)
+
+
+def beyond(pairs: language.PairContrast) -> bool:
+    """Whether the same-topic mean is above the interval of the co-occurring pairs."""
+    return pairs.same_topic is not None and pairs.interval is not None and pairs.same_topic > pairs.interval[1]
+
+
+def judge(found: Found) -> Outcome:
+    rows = found.probe.cooccurrence
+    nearer = [beyond(row.cosine) for row in rows]
     return Outcome(
-        claim,
-        "-",
-        "; ".join(
-            f"{figures.short(r.model)} {r.threshold:g}: cosine {r.cosine.same_topic:.3g} against {r.cosine.cooccurring:.3g}"
-            for r in rows
+        paper=PAPER,
+        theory="-",
+        measured="; ".join(
+            f"{language.short(row.model)} {row.threshold:g}: "
+            f"cosine {row.cosine.same_topic:.3g} against {row.cosine.cooccurring:.3g}"
+            for row in rows
         ),
-        "reproduced" if all(nearer) else "not reproduced",
-        f"same-topic pairs have a higher cosine than the top co-occurring pairs in {sum(nearer)} of {len(rows)} rows",
-        [],
-        [figures.cooccurrence_table(rows)],
-        {"rows": [asdict(r) for r in rows]},
-        {"models": list(context.models), "corpus": list(context.corpus)},
+        verdict=verdict(all(nearer)),
+        reason="same-topic pairs have a higher cosine than the top co-occurring pairs "
+        f"in {sum(nearer)} of {len(rows)} rows",
+        tables=[figures.cooccurrence_table(rows)],
+        numbers={"rows": [asdict(row) for row in rows]},
+        config=found.config,
     )
 
 
 EXPERIMENT = Experiment(
-    "table2",
-    "Embeddings encode topics beyond co-occurrence: same-topic pairs are nearer than the pairs that co-occur most.",
-    "For every model and threshold the same-topic mean cosine is above the 95% interval of the co-occurring pairs' mean.",
-    table2,
-    1,
-    needs_models=True,
+    id="table2",
+    claim="Embeddings encode topics beyond co-occurrence: same-topic pairs are nearer than the pairs that co-occur "
+    "most.",
+    rule="For every model and threshold the same-topic mean cosine is above the 95% interval of the co-occurring "
+    "pairs' mean.",
+    measure=measure,
+    judge=judge,
+    seconds=1,
+    needs=("models", "corpus"),
+    paper=PAPER,
 )

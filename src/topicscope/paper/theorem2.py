@@ -3,91 +3,107 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import estimate
-from topicscope.paper.block_figures import heat
+from topicscope.paper.blocks import WordMatrix
 from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.infinite import INFINITE, verdict
-from topicscope.paper.outcome import Outcome
-from topicscope.theory import Setting, theorem2 as closed_form
-from topicscope.training import Run
+from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.second_stage import INFINITE
+from topicscope.theory import Setting, theorem2
 
 LENGTHS: tuple[int | str, ...] = (100, 1000, 10_000, "infinite")
 
 
-def theorem2(context: Context) -> Outcome:
-    distances: dict[str, list[float]] = {}
-    last: list[Run] = []
+@dataclass(frozen=True)
+class Found:
+    """Relative distance to Theorem 2 by document length and seed; W_V of the first run on infinite documents."""
+
+    distance: dict[str, list[float]]
+    value: WordMatrix
+    config: dict[str, Any]
+
+
+def document_count(context: Context, length: int | str) -> int:
+    """Fewer documents where they are long."""
+    if length == "infinite":
+        return 120
+    return context.pick(400, 2000) if length == 10_000 else context.pick(2000, 10_000)
+
+
+def relative_distance(matrix: np.ndarray, exact: np.ndarray) -> float:
+    return float(np.linalg.norm(matrix - exact) / np.linalg.norm(exact))
+
+
+def settings_of(context: Context, length: int | str) -> dict[str, Any]:
+    return INFINITE | {
+        "steps": context.pick(600, 2000),
+        "batch_size": 40,
+        "data": {"documents": document_count(context, length), "dev_documents": 100},
+        "optimizer": {"name": "sgd", "lr": 10.0},
+        "documents": {"kind": "fixed", "topics_per_document": 3, "length": length},
+        "objective": {"loss": "squared", "l2": {"value": 1e-7}},
+        "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
+    }
+
+
+def measure(context: Context) -> Found:
     s = Setting.of(10, 10, 3)
-    exact = closed_form(s.topic_model, s.masking)
-    matrix = exact.matrix(s.topic_model)
-    for length in LENGTHS:
-        count = (
-            120 if length == "infinite" else context.pick(2000, 10_000) if length != 10_000 else context.pick(400, 2000)
-        )
-        settings = INFINITE | {
-            "steps": context.pick(600, 2000),
-            "batch_size": 40,
-            "data": {"documents": count, "dev_documents": 100},
-            "optimizer": {"name": "sgd", "lr": 10.0},
-            "documents": {"kind": "fixed", "topics_per_document": 3, "length": length},
-            "objective": {"loss": "squared", "l2": {"value": 1e-7}},
-            "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
-        }
-        last = train_many(context, settings)
-        distances[str(length)] = [
-            float(np.linalg.norm(run.weights["value"] - matrix) / np.linalg.norm(matrix)) for run in last
-        ]
-    means = [estimate(values) for values in distances.values()]
-    falls = all(a.mean > b.mean for a, b in itertools.pairwise(means))
-    final = means[-1].mean
-    x = [100.0, 1000.0, 10_000.0, 100_000.0]
+    exact = theorem2(s).matrix()
+    runs = {str(length): train_many(context, settings_of(context, length)) for length in LENGTHS}
+    last = runs["infinite"][0]
+    return Found(
+        {length: [relative_distance(run.weights["value"], exact) for run in here] for length, here in runs.items()},
+        WordMatrix.of(last.weights["value"], last),
+        last.config.as_dict(),
+    )
+
+
+def judge(found: Found) -> Outcome:
+    s = Setting.of(10, 10, 3)
+    exact = theorem2(s)
+    distances = {length: estimate(values) for length, values in found.distance.items()}
+    means = list(distances.values())
+    falls = all(longer.mean < shorter.mean for shorter, longer in itertools.pairwise(means))
+    x = [10.0 ** (2 + i) for i in range(len(means))]  # infinite stands beside 10,000, one decade on
+    low, high = [max(m.low, 0) for m in means], [m.high for m in means]
     line = Lines(
         "distance to Theorem 2",
-        [
-            Series(
-                "trained",
-                x,
-                [m.mean for m in means],
-                [max(m.low, 0) for m in means],
-                [m.high for m in means],
-                markers=True,
-            )
-        ],
+        [Series("trained", x, [m.mean for m in means], low, high, markers=True)],
         "document length N (last: infinite)",
         "relative distance",
         log_x=True,
         log_y=True,
     )
-    figures = [
-        Figure(
-            "theorem2",
-            "Training against the closed form",
-            "Left: the trained value matrix on infinite documents. Right: its distance to Theorem 2 falls as documents grow.",
-            [heat("W_V, infinite documents", last[0].weights["value"], last[0]), line],
-        )
-    ]
-    rows = [[length, str(m)] for length, m in zip(distances, means, strict=True)]
+    alt = "Left: the trained value matrix on infinite documents. "
+    alt += "Right: its distance to Theorem 2 falls as documents grow."
+    panels: list[Any] = [found.value.heat("W_V, infinite documents"), line]
+    title, columns = "Relative distance of the trained W_V to Theorem 2", ["length", "distance (95%)"]
     return Outcome(
-        "W_V converges to three constants",
-        f"same topic {exact.same_topic:.5f}, different {exact.different_topic:.6f}, [MASK] {exact.mask_column:.5f}",
-        "; ".join(f"N = {row[0]}: {row[1]}" for row in rows),
-        verdict(falls and final < 1e-3),
-        f"relative distance on infinite documents {final:.2g}; it falls with N: {'yes' if falls else 'no'}",
-        figures,
-        [TableData("Relative distance of the trained W_V to Theorem 2", ["length", "distance (95%)"], rows)],
-        {"distance": distances},
-        last[0].config.as_dict(),
+        paper="W_V converges to three constants",
+        theory=f"same topic {exact.same_topic:.5f}, different {exact.different_topic:.6f}, "
+        f"[MASK] {exact.mask_column:.5f}",
+        measured="; ".join(f"N = {length}: {distance}" for length, distance in distances.items()),
+        verdict=verdict(falls and means[-1].mean < 1e-3),
+        reason=f"relative distance on infinite documents {means[-1].mean:.2g}; "
+        f"it falls with N: {'yes' if falls else 'no'}",
+        figures=[Figure("theorem2", "Training against the closed form", alt, panels)],
+        tables=[TableData(title, columns, [[length, str(distance)] for length, distance in distances.items()])],
+        numbers={"distance": found.distance},
+        config=found.config,
     )
 
 
 EXPERIMENT = Experiment(
-    "theorem2",
-    "Under uniform attention and vanishing L2 the value matrix converges to Theorem 2.",
-    "The relative distance of the trained matrix falls with document length and is below .001 on infinite documents.",
-    theorem2,
-    40,
+    id="theorem2",
+    claim="Under uniform attention and vanishing L2 the value matrix converges to Theorem 2.",
+    rule="The relative distance of the trained matrix falls with document length and is below .001 on infinite "
+    "documents.",
+    measure=measure,
+    judge=judge,
+    seconds=40,
 )

@@ -1,19 +1,21 @@
-"""When topic structure appears: a question that the paper does not ask. In the sandbox, where topics are known; on the user's text, where they are fitted."""
+"""When topic structure appears: a question that the paper does not ask.
+
+In the sandbox, where topics are known; on the user's text, where they are fitted.
+"""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicscope.figures import Figure, TableData, moment_table, timeline_figures
+from topicscope import figures, language, measure as measures, pretraining, training
+from topicscope.figures import TableData
 from topicscope.ground import one_thread
-from topicscope.language import TimelineConfig, timeline
-from topicscope.measure import Timeline
 from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome
-from topicscope.pretraining import build_config, pretrain
-from topicscope.training import sandbox_effects
+from topicscope.paper.outcome import Outcome, verdict
 
 SANDBOX: dict[str, Any] = {
     "objective": {"loss": "squared-mean"},
@@ -25,80 +27,106 @@ SANDBOX: dict[str, Any] = {
 """The setting nearest to Figure 4, at twice its rate."""
 
 
-def timeline_of_text(context: Context) -> tuple[Timeline, dict[str, Any]]:
-    """A transformer from near zero on the user's text, probed as it learns."""
-    steps = context.pick(1500, 20_000)
+@dataclass(frozen=True)
+class Found:
+    """The timeline of every sandbox run, and on the user's text where there is one."""
+
+    sandbox: Sequence[measures.Timeline]
+    text: measures.Timeline | None
+    config: dict[str, Any]
+
+
+def text_settings(context: Context) -> dict[str, Any]:
+    """A transformer from near zero on the user's text."""
     shape = {"layers": 4, "heads": 4, "dim": context.pick(64, 256), "init_scale": 1e-4, "dropout": 0.0}
-    rows = {"length": 64, "batch_size": 32} if context.scale == "quick" else {"length": 128, "batch_size": 64}
-    settings = {
+    return {
         "text": {"corpus": list(context.corpus)},
-        "steps": steps,
+        "steps": context.pick(1500, 20_000),
         "model": shape,
         "optimizer": {"lr": 0.001},
         "seed": context.seed,
-        "save_every": None,
+        "checkpoint_every": None,
+        "length": context.pick(64, 128),
+        "batch_size": context.pick(32, 64),
     }
-    config = build_config({**settings, **rows})
+
+
+def timeline_of_text(context: Context) -> tuple[measures.Timeline, dict[str, Any]]:
+    """The transformer probed as it learns, and its config."""
+    config = pretraining.PretrainConfig.of(text_settings(context))
     with tempfile.TemporaryDirectory() as folder, one_thread():
-        run = Path(folder) / "run"
-        pretrain(config, run)
+        run = str(Path(folder) / "run")
+        pretraining.pretrain(config, run)
         documents = context.pick(100, 250)
-        found = timeline(
-            TimelineConfig(
-                [str(run)], context.corpus, documents=documents, threshold=0.002, seed=context.seed, device="cpu"
-            )
+        probed = language.TimelineConfig(
+            run, context.corpus, documents=documents, threshold=0.002, seed=context.seed, device="cpu"
         )
-    return found, config.as_dict()
+        timeline = language.timeline(probed)
+    return timeline, config.as_dict()
 
 
-def course(one: Timeline) -> dict[str, Any]:
-    """Its moments, and what is later, as JSON has them."""
-    return {"moments": one.as_dict()["moments"], "later": one.as_dict()["order"]}
-
-
-def timeline_(context: Context) -> Outcome:
+def measure(context: Context) -> Found:
     runs = train_many(context, SANDBOX)
-    found = [Timeline.of(sandbox_effects(run.config, run.snapshots, seed=context.seed)) for run in runs]
-    orders = [one.order for one in found]
-    holds = [order is not None and order.interval is not None and order.interval[0] > 1 for order in orders]
-    figures: list[Figure] = timeline_figures(found[0], "timeline-sandbox")
-    tables: list[TableData] = []
-    for run, effects in zip(runs, found, strict=True):
-        table = moment_table(effects)
-        table.title = f"Sandbox, seed {run.config.seed % 1000}: when topic structure appears"
-        tables.append(table)
-    numbers: dict[str, Any] = {"sandbox": [course(one) for one in found]}
-    config, said = runs[0].config.as_dict(), f"sandbox: {found[0].answer}"
-    if context.corpus:
-        text, config_of_text = timeline_of_text(context)
-        figures += timeline_figures(text, "timeline-text")
-        tables.append(moment_table(text))
-        tables[-1].title = "On the given text: when topic structure appears"
-        numbers["text"], config = (
-            course(text),
-            {"sandbox": config, "text": config_of_text},
-        )
-        said += f". On the given text: {text.answer}"
+    effects = [training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
+    sandbox = [measures.Timeline.of(one) for one in effects]
+    config = runs[0].config.as_dict()
+    if not context.corpus:
+        return Found(sandbox, None, config)
+    text, text_config = timeline_of_text(context)
+    return Found(sandbox, text, {"sandbox": config, "text": text_config})
+
+
+def attention_is_later(order: measures.Order | None) -> bool:
+    return order is not None and order.interval is not None and order.interval[0] > 1
+
+
+def moments_and_order(timeline: measures.Timeline) -> dict[str, Any]:
+    """As JSON has them."""
+    whole = timeline.as_dict()
+    return {"moments": whole["moments"], "later": whole["order"]}
+
+
+def judge(found: Found) -> Outcome:
+    holds = [attention_is_later(timeline.order) for timeline in found.sandbox]
+    shown = figures.timeline_figures(found.sandbox[0], "timeline-sandbox")
+    tables = [
+        titled(figures.moment_table(timeline), f"Sandbox, seed {seed}: when topic structure appears")
+        for seed, timeline in enumerate(found.sandbox)
+    ]
+    numbers: dict[str, Any] = {"sandbox": [moments_and_order(timeline) for timeline in found.sandbox]}
+    measured = f"sandbox: {found.sandbox[0].answer}"
+    advice = "; on your own text: topicscope reproduce timeline --corpus FILES"
+    if found.text is not None:
+        shown += figures.timeline_figures(found.text, "timeline-text")
+        tables.append(titled(figures.moment_table(found.text), "On the given text: when topic structure appears"))
+        numbers["text"] = moments_and_order(found.text)
+        measured += f". On the given text: {found.text.answer}"
+        advice = ""
     return Outcome(
-        "not asked; the two stages suggest that the embedding comes first",
-        "key and query cannot move before value and embedding have",
-        said,
-        "reproduced" if all(holds) else "not reproduced",
-        f"attention is later in {sum(holds)} of {len(holds)} sandbox runs"
-        + ("" if context.corpus else "; on your own text: topicscope reproduce timeline --corpus FILES"),
-        figures,
-        tables,
-        numbers,
-        config,
+        paper="not asked; the two stages suggest that the embedding comes first",
+        theory="key and query cannot move before value and embedding have",
+        measured=measured,
+        verdict=verdict(all(holds)),
+        reason=f"attention is later in {sum(holds)} of {len(holds)} sandbox runs{advice}",
+        figures=shown,
+        tables=tables,
+        numbers=numbers,
+        config=found.config,
     )
 
 
+def titled(table: TableData, title: str) -> TableData:
+    return TableData(title, table.columns, table.rows)
+
+
 EXPERIMENT = Experiment(
-    "timeline",
-    "From near zero, topic structure appears in the embedding first and in the attention later.",
-    "Half-way step: where the difference of same-topic and different-topic means has made half of its way from start to end. In every sandbox run the ratio of "
-    "the half-way steps, attention over embedding, has a 95% interval (bootstrap over topics) above 1. What is seen on a given text is reported, not judged.",
-    timeline_,
-    30,
-    takes_corpus=True,
+    id="timeline",
+    claim="From near zero, topic structure appears in the embedding first and in the attention later.",
+    rule="Half-way step: where the difference of same-topic and different-topic means has made half of its way from "
+    "start to end. In every sandbox run the ratio of the half-way steps, attention over embedding, has a 95% interval "
+    "(bootstrap over topics) above 1. What is seen on a given text is reported, not judged.",
+    measure=measure,
+    judge=judge,
+    seconds=30,
+    takes=("corpus",),
 )

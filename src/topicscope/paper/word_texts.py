@@ -1,4 +1,4 @@
-"""Texts with known topics: documents of the sandbox written out in words of everyday lists, and a tokenizer that has these words."""
+"""Texts with known topics: documents of the sandbox in words of everyday lists, and a tokenizer with these words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any
 
 from topicscope.ground import Stream, generator
-from topicscope.world import DocumentPrior, TopicModel
+from topicscope.world import Dirichlet, TopicModel
 
 DOCUMENTS, LENGTH = 3000, 48
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -21,8 +21,7 @@ def sample_texts(lists: dict[str, list[str]], seed: int) -> list[str]:
     """Documents of the sandbox (Dirichlet .1), written out in words."""
     words = [word for topic in lists.values() for word in topic]
     model = TopicModel(len(lists), len(next(iter(lists.values()))))
-    documents = DocumentPrior(length=LENGTH).sample(model, DOCUMENTS, generator(seed, Stream.TRAIN_DOCUMENTS))
-    assert documents.words is not None
+    documents = Dirichlet(length=LENGTH).sample(model, DOCUMENTS, generator(seed, Stream.TRAIN_DOCUMENTS)).finite()
     return [" ".join(words[i - 1] for i in row) for row in documents.words.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""Small transformers trained on real text by masked language modelling, their attention matrices followed step by step."""
+"""Small transformers trained on text by masked language modelling, their attention matrices measured at every step."""
 
 import lazy_loader
 

@@ -1,18 +1,19 @@
-from .config import PretrainConfig as PretrainConfig, Shape as Shape, Text as Text, build_config as build_config
+from .config import PretrainConfig as PretrainConfig, Shape as Shape, Text as Text
 from .data import Masker as Masker
-from .folder import members as members, resume_configs as resume_configs
-from .loop import (
-    Loop as Loop,
-    PretrainRun as PretrainRun,
-    build_optimizer as build_optimizer,
-    stored_metrics as stored_metrics,
-)
-from .model import MaskedLoss as MaskedLoss, build_model as build_model
-from .run import accelerated as accelerated, pretrain as pretrain, seeds as seeds
-from .tokenizer import train_tokenizer as train_tokenizer
-from .track import (
-    BLOCK as BLOCK,
+from .layers import (
     layer_metrics as layer_metrics,
     layer_names as layer_names,
     stages_by_layer as stages_by_layer,
 )
+from .loop import Loop as Loop, build_optimizer as build_optimizer
+from .model import MaskedLoss as MaskedLoss, build_model as build_model
+from .results import (
+    PretrainResults as PretrainResults,
+    PretrainRun as PretrainRun,
+    PretrainRuns as PretrainRuns,
+    read_pretrain as read_pretrain,
+    stored_configs as stored_configs,
+)
+from .run import accelerated as accelerated, check_input as check_input, is_main as is_main, pretrain as pretrain
+from .tokenizer import train_tokenizer as train_tokenizer
+from .track import BLOCK as BLOCK

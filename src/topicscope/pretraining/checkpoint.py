@@ -1,4 +1,4 @@
-"""A state to resume from, and models that are kept: safetensors, each whole or not there."""
+"""A checkpoint, to resume a run from; and models in folders, final ones and snapshots. Each is whole or not there."""
 
 from __future__ import annotations
 
@@ -6,84 +6,72 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from topicscope.ground import InputError, files
+from topicscope.ground import InputError, read_tensors, write_tensors
 from topicscope.language import quiet
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.data import Rows
-from topicscope.pretraining.track import Tracker
 
-STATE, MODEL, TOKENIZER, CHECKPOINTS = "state.safetensors", "model", "tokenizer", "checkpoints"
-ADVICE = "start the run anew with --force"
+if TYPE_CHECKING:
+    from topicscope.pretraining.loop import Loop
+
+ADVICE = "start the run anew (force)"
 
 
-def save(
-    path: Path,
-    step: int,
-    config: PretrainConfig,
-    model: Any,
-    optimizer: torch.optim.Optimizer,
-    tracker: Tracker,
-    rows: Rows,
-) -> None:
-    tensors = {f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in model.named_parameters()}
-    for number, state in optimizer.state_dict()["state"].items():
+def save(path: Path, loop: Loop) -> None:
+    tensors = {f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in loop.model.named_parameters()}
+    for number, state in loop.optimizer.state_dict()["state"].items():
         tensors |= {
             f"optimizer.{number}.{name}": torch.as_tensor(value).cpu().numpy()
             for name, value in state.items()
             if value is not None
         }
-    tensors |= {"history": tracker.history.cpu().numpy(), "past_norms": tracker.past_norms}
-    tensors |= {f"rows.{name}": array for name, array in rows.state().items()}
-    files.write_tensors(
-        path, tensors, {"step": str(step), "fingerprint": fingerprint(config), "text": rows.fingerprint}
-    )
+    tensors |= {"history": loop.tracker.history.cpu().numpy(), "past_norms": loop.tracker.past_norms}
+    tensors |= {f"rows.{name}": array for name, array in loop.rows.state().items()}
+    note = {"step": str(loop.step), "fingerprint": fingerprint(loop.config), "text": loop.rows.fingerprint}
+    write_tensors(path, tensors, note)
 
 
-def load(
-    path: Path, config: PretrainConfig, model: Any, optimizer: torch.optim.Optimizer, tracker: Tracker, rows: Rows
-) -> int:
-    """Puts everything back, and returns the step."""
-    tensors = files.read_tensors(path, ADVICE)
+def load(path: Path, loop: Loop) -> int:
+    """Put everything back; returns the step."""
+    tensors = read_tensors(path, ADVICE)
     with safe_open(path, framework="numpy") as opened:
         note = opened.metadata() or {}
-    if note.get("fingerprint") != fingerprint(config):
+    if note.get("fingerprint") != fingerprint(loop.config):
         raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
-    if note.get("text") != rows.fingerprint:
+    if note.get("text") != loop.rows.fingerprint:
         raise InputError(
             f"the text has changed since {path.parent} was stopped; bring back the text that it began with, or {ADVICE}"
         )
     try:
         with torch.no_grad():
-            for name, parameter in model.named_parameters():
+            for name, parameter in loop.model.named_parameters():
                 parameter.copy_(torch.from_numpy(tensors[f"model.{name}"]))
         state: dict[int, dict[str, Tensor]] = {}
         for name, array in tensors.items():
             if name.startswith("optimizer."):
-                _, number, what = name.split(".")
-                state.setdefault(int(number), {})[what] = torch.from_numpy(np.array(array))
-        optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
-        tracker.history.copy_(torch.from_numpy(tensors["history"]))
-        tracker.past_norms = tensors["past_norms"]
-        rows.load({name: tensors[f"rows.{name}"] for name in ("place", "rest", "store")})
+                _, number, key = name.split(".")
+                state.setdefault(int(number), {})[key] = torch.from_numpy(np.array(array))
+        loop.optimizer.load_state_dict(loop.optimizer.state_dict() | {"state": state})
+        loop.tracker.history.copy_(torch.from_numpy(tensors["history"]))
+        loop.tracker.past_norms = tensors["past_norms"]
+        loop.rows.load({name: tensors[f"rows.{name}"] for name in ("place", "rest", "store")})
         return int(note["step"])
     except (KeyError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ADVICE}"
-        ) from None
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} is damaged or of another version ({reason}); {ADVICE}") from None
 
 
 def fingerprint(config: PretrainConfig) -> str:
     return hashlib.sha256(json.dumps(config.as_dict(), sort_keys=True).encode()).hexdigest()
 
 
-def keep_model(folder: Path, model: Any, tokenizer: Any) -> None:
+def write_model(folder: Path, model: Any, tokenizer: Any) -> None:
     """A folder that AutoModel.from_pretrained reads: written under another name, then renamed."""
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -92,12 +80,3 @@ def keep_model(folder: Path, model: Any, tokenizer: Any) -> None:
         tokenizer.save_pretrained(temporary)
     shutil.rmtree(folder, ignore_errors=True)
     temporary.rename(folder)
-
-
-def kept(folder: Path) -> list[tuple[int, Path]]:
-    """The models of a run by step."""
-    return sorted(
-        (int(path.name.removeprefix("step-")), path)
-        for path in (folder / CHECKPOINTS).glob("step-[0-9]*")
-        if path.is_dir()
-    )

@@ -1,37 +1,37 @@
-"""A pretraining run as data: a small transformer, a corpus, masked language modelling. Every field can be given in a YAML file or by `--set`.
+"""A pretraining run as data: a small transformer, a corpus, masked language modelling.
 
->>> PretrainConfig(text=Text(["articles.txt"])).model.init_scale_of("key", 0)
-0.0001
+Every setting can be given in a YAML file, by `--set` or as a keyword:
+
+>>> PretrainConfig.of({"text": {"corpus": ["articles.txt"]}}, steps=100).snapshot_steps[-1]
+100
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-import pydantic
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT, InputError, log_steps, validated
+from topicscope.ground import Config, Device, InputError, log_steps, section
 
-VERSION: Literal[1] = 1
 Probability = Annotated[float, Field(ge=0, le=1)]
 Decay = Annotated[float, Field(ge=0, lt=1)]
 Part = Literal["key", "query", "value"]
 Scale = Literal["usual"] | NonNegativeFloat
-"""Standard deviation of a start, or what the library does."""
+"""Standard deviation of the initial weights; 'usual': the library's own."""
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Text:
-    """What is read: as `topicscope.language.Corpus` takes it."""
+    """What is read, as `topicscope.language.Corpus` takes it."""
 
-    corpus: list[str]
+    corpus: Annotated[list[str], Field(min_length=1)]
     text_field: str = "text"
     split: Literal["auto", "line", "paragraph", "file"] = "auto"
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class TokenizerSettings:
     """`existing` (folder or hub id), or one of a kind trained on the first `documents` of the corpus."""
 
@@ -41,9 +41,13 @@ class TokenizerSettings:
     documents: PositiveInt = 10_000
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Shape:
-    """The transformer. `init_scale` is that of W_K, W_Q, W_V: one for all, a list (one a layer), or either of these for key, query and value each."""
+    """The transformer.
+
+    `init_scale` is that of W_K, W_Q and W_V: one for all, a list with one per layer, or either of these for key, query
+    and value by name.
+    """
 
     architecture: Literal["bert", "roberta", "albert", "electra", "bart"] = "bert"
     layers: PositiveInt = 4
@@ -58,24 +62,29 @@ class Shape:
         if self.dim % self.heads:
             near = self.heads * max(1, round(self.dim / self.heads))
             raise ValueError(
-                f"model.dim {self.dim} is not divisible by {self.heads} heads; choose {near}, or another number of heads"
+                f"model.dim {self.dim} is not divisible by {self.heads} heads; "
+                f"choose {near}, or another number of heads"
             )
-        given = self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]
-        for scale in given:
+        scales = self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]
+        for scale in scales:
             if isinstance(scale, list) and len(scale) != self.layers:
                 raise ValueError(
-                    f"model.init_scale has {len(scale)} scales for {self.layers} layers; give one a layer, or one for all"
+                    f"model.init_scale has {len(scale)} scales for {self.layers} layers; "
+                    "give one per layer, or one for all"
                 )
         return self
 
     def init_scale_of(self, part: Part, layer: int) -> Scale:
-        given = self.init_scale.get(part, "usual") if isinstance(self.init_scale, dict) else self.init_scale
-        return given[layer] if isinstance(given, list) else given
+        scale = self.init_scale.get(part, "usual") if isinstance(self.init_scale, dict) else self.init_scale
+        return scale[layer] if isinstance(scale, list) else scale
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Masking:
-    """Of `p_mask` of the tokens, `p_correct` stay as they are and `p_random` show a random token; the others show the mask token."""
+    """`p_mask` of the tokens are predicted.
+
+    Of these, `p_correct` stay as they are and `p_random` show a random token; the others show the mask token.
+    """
 
     p_mask: Annotated[float, Field(gt=0, le=1)] = 0.15
     p_correct: Probability = 0.1
@@ -90,9 +99,9 @@ class Masking:
         return self
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Optimizer:
-    """AdamW or SGD of torch.optim, warm-up and decay of the rate, clipping of the gradient's norm (None: none)."""
+    """AdamW or SGD of torch.optim; warm-up and decay of the rate; clipping of the gradient's norm (None: none)."""
 
     name: Literal["adamw", "sgd"] = "adamw"
     lr: PositiveFloat = 0.001
@@ -111,34 +120,42 @@ class Optimizer:
         return self.lr * (steps - step) / max(1, steps - self.warmup) if self.decay == "linear" else self.lr
 
 
-@dataclass(frozen=True, config=STRICT)
-class PretrainConfig:
+@section
+class PretrainConfig(Config):
     """Everything that a run depends on. The same config and the same tokenizer give the same bytes on a CPU."""
 
+    FILES: ClassVar[tuple[str, ...]] = ("text.corpus", "tokenizer.existing")
+
     text: Text
-    version: Literal[1] = VERSION
+    version: Literal[1] = 1
     seed: NonNegativeInt = 0
     steps: PositiveInt = 400
     batch_size: PositiveInt = 32
-    micro_batch: PositiveInt | None = None  # rows of a forward pass; None: half a batch (on GPUs: a process's share)
-    length: Annotated[int, Field(ge=8)] = 64  # tokens of a row, special ones included
-    checkpoints: Literal["log", "none"] | list[NonNegativeInt] = "log"  # steps at which the model is kept
-    save_every: PositiveInt | None = 100  # steps between states to resume from; None: never
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    micro_batch: PositiveInt | None = None  # rows per forward pass; None: half a batch (on GPUs: a process's share)
+    length: Annotated[int, Field(ge=8)] = 64  # tokens per row, special ones included
+    snapshots: Literal["log", "none"] | list[NonNegativeInt] = "log"  # steps at which the model is kept
+    checkpoint_every: PositiveInt | None = 100  # steps between states to resume from; None: never
+    device: Device = "auto"
     bf16: bool = False
     tokenizer: TokenizerSettings = TokenizerSettings()
     model: Shape = Shape()
     masking: Masking = Masking()
     optimizer: Optimizer = Optimizer()
 
+    @classmethod
+    def require(cls, settings: Mapping[str, Any]) -> None:
+        text = settings.get("text") or {}
+        if not (text.get("corpus") if isinstance(text, Mapping) else text):
+            raise InputError("no text is given; corpus (text.corpus in a file) takes files, folders or hf:NAME")
+
     @model_validator(mode="after")
     def _check(self) -> PretrainConfig:
         if self.micro_batch is not None and self.batch_size % self.micro_batch:
             raise ValueError(
-                f"batch_size {self.batch_size} is no multiple of micro_batch {self.micro_batch}; choose one that is"
+                f"batch_size {self.batch_size} is not a multiple of micro_batch {self.micro_batch}; choose one that is"
             )
-        if isinstance(self.checkpoints, list) and max(self.checkpoints, default=0) > self.steps:
-            raise ValueError(f"checkpoints: step {max(self.checkpoints)} is after the last of {self.steps} steps")
+        if isinstance(self.snapshots, list) and max(self.snapshots, default=0) > self.steps:
+            raise ValueError(f"snapshots: step {max(self.snapshots)} is after the last of {self.steps} steps")
         if self.optimizer.warmup > self.steps:
             raise ValueError(f"optimizer.warmup {self.optimizer.warmup} is longer than the run of {self.steps} steps")
         if self.bf16 and self.device == "cpu":
@@ -146,29 +163,8 @@ class PretrainConfig:
         return self
 
     @property
-    def checkpoint_steps(self) -> list[int]:
-        if self.checkpoints == "none":
+    def snapshot_steps(self) -> list[int]:
+        """The steps at which the model is kept."""
+        if self.snapshots == "none":
             return []
-        return log_steps(self.steps) if self.checkpoints == "log" else sorted(set(self.checkpoints))
-
-    def as_dict(self) -> dict[str, Any]:
-        return dict(ADAPTER.dump_python(self, mode="json"))
-
-
-ADAPTER = pydantic.TypeAdapter(PretrainConfig)
-
-
-def build_config(settings: dict[str, Any]) -> PretrainConfig:
-    """A config from nested settings."""
-    version = settings.get("version", VERSION)
-    if version != VERSION:
-        raise InputError(
-            f"config version {version!r}: this topicscope reads version {VERSION}; use the topicscope that wrote it, or write the config anew"
-        )
-    if not (settings.get("text") or {}).get("corpus"):
-        raise InputError(
-            "no text is given; name files, a folder or hf:NAME with --corpus (text.corpus in a config file)"
-        )
-    config = validated(ADAPTER, settings)
-    assert isinstance(config, PretrainConfig)
-    return config
+        return log_steps(self.steps) if self.snapshots == "log" else sorted(set(self.snapshots))

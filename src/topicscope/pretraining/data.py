@@ -1,6 +1,8 @@
-"""Rows of tokens from a corpus that is read as it goes: documents in a shuffled order, cut into rows, rows drawn from a shuffled store.
+"""Rows of tokens from a corpus that is read as training goes on.
 
-Nothing grows with the corpus. What a step draws depends on the seed and the step alone, so the state is what was read, not a generator.
+Documents come in a shuffled order and are cut into rows; a step draws its rows from a shuffled store. Memory does not
+grow with the corpus. What a step draws depends on the seed and the step alone: the state is what was read, and no
+generator.
 """
 
 from __future__ import annotations
@@ -15,22 +17,22 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, Stream, generator, torch_seed
 from topicscope.language import Corpus, encode, special_tokens
 from topicscope.pretraining.config import Masking
 
 DOCUMENTS, ROWS = 1000, 4096
-"""Documents and rows that are held to be drawn from."""
+"""How many documents and rows are held in memory to draw from."""
 
 TOGETHER = 32
 """Documents tokenised at once."""
 
-ORDER, DRAW, MASK, DROPOUT = 0x0D0C, 0x0DAA, 0x3A5C, 0xD809
-"""Purposes of the random streams."""
-
 
 class Rows:
-    """Rows of `length` tokens, special ones included. Documents follow each other, with the closing special token between them."""
+    """Rows of `length` tokens, special ones included.
+
+    Documents follow each other, with the closing special token between them.
+    """
 
     def __init__(self, corpus: Iterable[str], tokenizer: Any, length: int, seed: int) -> None:
         self.corpus, self.tokenizer, self.length, self.seed = corpus, tokenizer, length, seed
@@ -48,7 +50,7 @@ class Rows:
         """The rows of a step. Their places in the store are filled with the next ones."""
         if not len(self.store):
             self._fill(count)
-        places = np.random.default_rng([self.seed, DRAW, step]).choice(len(self.store), count, replace=False)
+        places = generator(self.seed, Stream.DRAWN_ROWS, step).choice(len(self.store), count, replace=False)
         rows = self.store[places].copy()
         self.store[places] = self._next(count)
         return rows
@@ -62,20 +64,21 @@ class Rows:
         self._documents, self._coming = islice(self._shuffled(), self.drawn, None), None
 
     def _fill(self, least: int) -> None:
-        """The store: ROWS rows, or the whole corpus where it has fewer."""
-        found: list[np.ndarray] = []
-        have = 0
-        while have < ROWS and self.epoch == 0:
-            rows = self._cut(ROWS - have)
-            found.append(rows)
-            have += len(rows)
-            if have < ROWS:
+        """Fill the store with ROWS rows, or with the whole corpus where it has fewer."""
+        parts: list[np.ndarray] = []
+        count = 0
+        while count < ROWS and self.epoch == 0:
+            rows = self._cut(ROWS - count)
+            parts.append(rows)
+            count += len(rows)
+            if count < ROWS:
                 self._read()
-        if have < least:
+        if count < least:
             raise InputError(
-                f"the corpus has {have} rows of {self.length} tokens, fewer than a batch of {least}; give more text, or choose a smaller batch"
+                f"the corpus has {count} rows of {self.length} tokens, fewer than a batch of {least}; "
+                "give more text, or choose a smaller batch"
             )
-        self.store = np.concatenate(found)
+        self.store = np.concatenate(parts)
 
     def _next(self, count: int) -> Int[np.ndarray, "B N"]:
         while len(self.rest) < count * self.room:
@@ -97,17 +100,17 @@ class Rows:
         )
 
     def _read(self) -> None:
-        """Some more documents; at the end of the corpus it starts again, in another order."""
-        found = (self._coming or self._ahead.submit(self._encoded)).result()
-        if not found:
+        """Read some more documents; at the end of the corpus start again, in another order."""
+        documents = (self._coming or self._ahead.submit(self._encoded)).result()
+        if not documents:
             if self.drawn == 0:
                 raise InputError("the corpus has no text")
             self.epoch, self.drawn, self._documents, self._coming = self.epoch + 1, 0, None, None
             return
-        self.drawn += len(found)
+        self.drawn += len(documents)
         self._coming = self._ahead.submit(self._encoded)
         border = np.array(self.after, dtype=np.int32)
-        self.rest = np.concatenate([self.rest, *(part for tokens in found for part in (tokens, border))])
+        self.rest = np.concatenate([self.rest, *(part for tokens in documents for part in (tokens, border))])
 
     def _encoded(self) -> list[Int[np.ndarray, " n"]]:
         """The next documents; none at the end of a pass."""
@@ -118,7 +121,7 @@ class Rows:
 
     def _shuffled(self) -> Iterator[str]:
         """The documents of this pass: each leaves a store of DOCUMENTS at a random time."""
-        rng = np.random.default_rng([self.seed, ORDER, self.epoch])
+        rng = generator(self.seed, Stream.CORPUS_ORDER, self.epoch)
         held: list[str] = []
         for text in self.corpus:
             if len(held) < DOCUMENTS:
@@ -151,14 +154,11 @@ class Masker:
     def __call__(
         self, rows: Int[np.ndarray, "B N"], step: int, number: int
     ) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
-        """What is shown, the places (of the flattened rows) whose token is to be told, and these tokens."""
+        """What the model sees, the places (in the flattened rows) whose token it predicts, and these tokens."""
         tokens = torch.from_numpy(rows.astype(np.int64))
-        self.collator.generator = torch.Generator().manual_seed(stream(self.seed, MASK, step, number))
+        self.collator.generator = torch.Generator().manual_seed(
+            torch_seed(self.seed, Stream.MASKED_TOKENS, step, number)
+        )
         shown, labels = self.collator.torch_mask_tokens(tokens, special_tokens_mask=torch.isin(tokens, self.special))
         places = torch.nonzero(labels.flatten() != -100)[:, 0]
         return shown, places, labels.flatten()[places]
-
-
-def stream(*words: int) -> int:
-    """A seed for torch, named by numbers."""
-    return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> 1)

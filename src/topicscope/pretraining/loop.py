@@ -1,13 +1,11 @@
-"""The training loop: every process draws the rows and masks of the whole step, and runs its share of the micro-batches."""
+"""The steps of a run. Every process draws the rows and masks of the whole step, and computes its share of them."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +14,33 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.ground import InputError, files, old_folders as folders
-from topicscope.language import Corpus
+from topicscope.ground import (
+    METRICS,
+    InputError,
+    Progress,
+    Stream,
+    append_lines,
+    metric_lines,
+    silent,
+    torch_seed,
+    truncate_metrics,
+)
 from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.data import DROPOUT, Masker, Rows, stream
+from topicscope.pretraining.data import Masker, Rows
+from topicscope.pretraining.layers import Metrics, stages_by_layer
 from topicscope.pretraining.model import MaskedLoss, attention_layers, build_model
-from topicscope.pretraining.track import BLOCK, Tracker, layer_names, stages_by_layer
+from topicscope.pretraining.results import CHECKPOINT, MODEL, SNAPSHOTS, PretrainResults, PretrainRun, stored_metrics
+from topicscope.pretraining.track import BLOCK, Tracker
 
 DIGITS = 9
 """Digits of the figures in metrics.jsonl: as many as bring a float32 back exactly."""
 
-
-@dataclass(frozen=True)
-class PretrainRun:
-    """A finished run."""
-
-    config: PretrainConfig
-    status: str  # 'done' or 'diverged'
-    results: dict[str, Any]
-    metrics: dict[str, np.ndarray]  # a column a figure, a row a step
-    model: Any
-    tokenizer: Any
-    folder: Path | None = None
+PHASE = "pretraining"
 
 
 class Loop:
-    """The steps. Every process draws the rows and masks of the whole step, and runs its share of the micro-batches."""
+    """One run: model, optimiser, rows, tracker, and the step at which they are."""
 
     def __init__(
         self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Any, folder: Path | None, accelerator: Any
@@ -53,7 +51,7 @@ class Loop:
         self.model = build_model(config, tokenizer).to(accelerator.device).train()
         self.optimizer = build_optimizer(config, self.model)
         self.tracker = Tracker(attention_layers(self.model))
-        self.step = 0
+        self.step = self.first_step = 0
         self.tables: list[Float[np.ndarray, "S M"]] = []
         self.micro = micro_batch(config, accelerator.device.type, accelerator.num_processes)
         self.numbers = range(config.batch_size // self.micro)
@@ -63,67 +61,72 @@ class Loop:
         self._ahead = ThreadPoolExecutor(1)
         self._coming: Future[tuple[list[list[Tensor]], int]] | None = None
 
-    def run(self, progress: Callable[[int, float, float], None] | None) -> PretrainRun:
-        config, main, began = self.config, self.accelerator.is_main_process, time.perf_counter()
+    def run(self, progress: Progress = silent) -> PretrainRun:
+        """From the step of the last checkpoint to the end. Of several processes the main one writes."""
+        config, began = self.config, time.perf_counter()
+        progress("reading text")
         if self.folder is not None:
-            self._start(self.folder)
-        first = self.step
+            self._resume(self.folder)
         self.loss_of = self.accelerator.prepare(self.loss_of)
         self.accelerator.wait_for_everyone()
-        keep, status, seen = set(config.checkpoint_steps), "done", (self.step, time.perf_counter())
+        snapshots, status = set(config.snapshot_steps), "done"
         while True:
-            if self.folder is not None and main and self.step in keep:
-                (self.folder / checkpoint.CHECKPOINTS).mkdir(exist_ok=True)
-                checkpoint.keep_model(
-                    self.folder / checkpoint.CHECKPOINTS / f"step-{self.step:06d}", self.model, self.tokenizer
-                )
+            if self.writes is not None and self.step in snapshots:
+                (self.writes / SNAPSHOTS).mkdir(exist_ok=True)
+                checkpoint.write_model(self.writes / SNAPSHOTS / f"step-{self.step:06d}", self.model, self.tokenizer)
             if self.step == config.steps:
                 self.tracker.record(self.step, config.optimizer.lr_at(config.steps - 1, config.steps))
                 self._flush()
                 break
             loss = self.advance()
-            save = config.save_every is not None and self.step % config.save_every == 0
-            if self.tracker.row == BLOCK or save or self.step == config.steps:
+            if self.tracker.row == BLOCK or self._at_checkpoint(self.step) or self.step == config.steps:
                 if not self._flush():
                     status = "diverged"
                     break
-                if self.folder is not None and main and save:
-                    checkpoint.save(
-                        self.folder / checkpoint.STATE,
-                        self.step,
-                        config,
-                        self.model,
-                        self.optimizer,
-                        self.tracker,
-                        self.rows,
-                    )
-            if progress is not None and (self.step % 5 == 0 or self.step == config.steps):
-                elapsed = max(1e-9, time.perf_counter() - seen[1])
-                progress(self.step, float(loss), (self.step - seen[0]) * config.batch_size * config.length / elapsed)
+                if self.writes is not None and self._at_checkpoint(self.step):
+                    checkpoint.save(self.writes / CHECKPOINT, self)
+            if self.step % 5 == 0 or self.step == config.steps:
+                progress(PHASE, self.step, config.steps, self._note(float(loss), time.perf_counter() - began))
         self.accelerator.wait_for_everyone()
-        return self._end(status, first, time.perf_counter() - began)
+        progress("writing the model")
+        return self._end(status)
+
+    @property
+    def writes(self) -> Path | None:
+        """The folder that this process writes to."""
+        return self.folder if self.accelerator.is_main_process else None
+
+    def tokens_per_second(self, seconds: float) -> float:
+        return (self.step - self.first_step) * self.config.batch_size * self.config.length / max(seconds, 1e-9)
+
+    def _note(self, loss: float, seconds: float) -> str:
+        rate = f"{self.tokens_per_second(seconds):,.0f} tokens/s"
+        return f"loss {loss:.3f}, {rate}" if np.isfinite(loss) else rate
+
+    def _at_checkpoint(self, step: int) -> bool:
+        return self.config.checkpoint_every is not None and step % self.config.checkpoint_every == 0
 
     def advance(self) -> Float[Tensor, ""]:
-        """One step; its loss (of this process's share, in the scale of the whole)."""
+        """One step; returns its loss (of this process's share, in the scale of the whole)."""
         config, step = self.config, self.step
         lr = config.optimizer.lr_at(step, config.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.tracker.record(step, lr)
         batches, total = self._coming.result() if self._coming is not None else self._prepare(step)
-        # what the next step needs is made while this one runs, unless the state is to be saved as it is between the two
-        saved = config.save_every is not None and (step + 1) % config.save_every == 0
-        self._coming = None if saved or step + 1 == config.steps else self._ahead.submit(self._prepare, step + 1)
+        # the next step's batches are made while this one runs, except where a checkpoint has to show the state between
+        alone = self._at_checkpoint(step + 1) or step + 1 == config.steps
+        self._coming = None if alone else self._ahead.submit(self._prepare, step + 1)
         self.optimizer.zero_grad()
         loss = torch.zeros((), device=self.accelerator.device)
         for number, prepared in zip(self.mine, batches, strict=True):
-            torch.manual_seed(stream(config.seed, DROPOUT, step, number))
+            torch.manual_seed(torch_seed(config.seed, Stream.DROPOUT, step, number))
             batch = [tensor.to(self.accelerator.device, non_blocking=True) for tensor in prepared]
             last = number == self.mine[-1]
             with nullcontext() if last else self.accelerator.no_sync(self.loss_of):
                 with torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=config.bf16):
                     part = self.loss_of(*batch)
-                # processes are averaged: with their number this is the mean over all masked places of the step
+                # processes are averaged: times their number this is the mean over all masked places of the step
                 self.accelerator.backward(part * (self.accelerator.num_processes / total))
             loss += part.detach()
         if config.optimizer.clip is not None:
@@ -134,26 +137,24 @@ class Loop:
         return loss / total * self.accelerator.num_processes
 
     def _prepare(self, step: int) -> tuple[list[list[Tensor]], int]:
-        """Masked rows of a step, micro-batch by micro-batch (those of other processes are only counted), and the number of masked places."""
+        """Masked rows of this process's micro-batches, and the number of masked places of the whole step."""
         rows = self.rows.take(step, self.config.batch_size).reshape(len(self.numbers), self.micro, -1)
         masked = [self.masker(rows[number], step, number) for number in self.numbers]
         pinned = self.accelerator.device.type == "cuda"  # so that a copy to the device does not wait for it
         batches = [[tensor.pin_memory() if pinned else tensor for tensor in masked[number]] for number in self.mine]
         return batches, max(1, sum(len(targets) for _, _, targets in masked))
 
-    def _start(self, folder: Path) -> None:
-        state = folder / checkpoint.STATE
-        if state.exists():
-            self.step = checkpoint.load(state, self.config, self.model, self.optimizer, self.tracker, self.rows)
+    def _resume(self, folder: Path) -> None:
+        if (folder / CHECKPOINT).exists():
+            self.step = self.first_step = checkpoint.load(folder / CHECKPOINT, self)
         if self.accelerator.is_main_process:
             if self.step:
-                folders.truncate_metrics(folder / folders.METRICS, self.step)
+                truncate_metrics(folder / METRICS, self.step)
             else:
-                (folder / folders.METRICS).unlink(missing_ok=True)
-                files.write_json(folder / folders.ENVIRONMENT, folders.environment())
+                (folder / METRICS).unlink(missing_ok=True)
 
     def _flush(self) -> bool:
-        """Writes the figures of the last steps; False once the loss is no number any more, and nothing from there on is written."""
+        """Write the figures of the last steps. False once the loss is not a number; nothing after it is written."""
         first, final = self.tracker.start, self.tracker.start == self.config.steps  # the final weights have no loss
         if self.accelerator.num_processes > 1:
             self.tracker.table[:, 0] = self.accelerator.reduce(self.tracker.table[:, 0].contiguous(), "sum")
@@ -161,64 +162,33 @@ class Loop:
         bad = np.flatnonzero(~np.isfinite(table[:, 0])) if not final else np.empty(0, dtype=int)
         table = table[: bad[0]] if len(bad) else table
         self.tables.append(table)
-        if self.folder is not None and self.accelerator.is_main_process:
-            files.append_lines(
-                self.folder / folders.METRICS, folders.metric_lines(self.tracker.names, table, first, {}, DIGITS)
-            )
+        if self.writes is not None:
+            append_lines(self.writes / METRICS, metric_lines(self.tracker.names, table, first, {}, DIGITS))
         return not len(bad)
 
-    def _end(self, status: str, first: int, seconds: float) -> PretrainRun:
-        config, folder = self.config, self.folder
+    def _end(self, status: str) -> PretrainRun:
         if self._coming is not None:  # of a run that diverged: what it has read is then the same every time
             self._coming.result()
-        metrics = stored_metrics(folder) if folder is not None else self._metrics()
+        metrics = stored_metrics(self.folder) if self.folder is not None else self._metrics()
         model = self.model.eval()
-        results = summary(config, status, metrics, model, self.tokenizer, self.rows)
-        if folder is not None and self.accelerator.is_main_process:
-            if status == "done":
-                checkpoint.keep_model(folder / checkpoint.MODEL, model, self.tokenizer)
-            speed = (self.step - first) * config.batch_size * config.length / max(seconds, 1e-9)
-            about: dict[str, Any] = {
-                "device": str(self.accelerator.device),
-                "processes": self.accelerator.num_processes,
-                "wall_seconds": seconds,
-                "tokens_per_second": speed,
-            }
-            if isinstance(self.rows.corpus, Corpus):
-                about["text"] = self.rows.corpus.summary()  # of the last pass
-            started = (
-                json.loads((folder / folders.ENVIRONMENT).read_text(encoding="utf-8"))["command"] if first else None
-            )
-            files.write_json(
-                folder / folders.ENVIRONMENT, folders.environment(**about, resumed_at=first or None, started_by=started)
-            )
-            files.write_json(folder / folders.RESULTS, results)
-            (folder / checkpoint.STATE).unlink(missing_ok=True)
-        self.accelerator.wait_for_everyone()
-        return PretrainRun(config, status, results, metrics, model, self.tokenizer, folder)
+        if self.writes is not None and status == "done":
+            checkpoint.write_model(self.writes / MODEL, model, self.tokenizer)
+        results = results_of(self.config, status, metrics, model, self.tokenizer, self.rows)
+        return PretrainRun(self.config, results, metrics, self.folder, (model, self.tokenizer))
 
-    def _metrics(self) -> dict[str, np.ndarray]:
+    def _metrics(self) -> Metrics:
+        """As metrics.jsonl would have them."""
         table = np.concatenate(self.tables)
-        written = np.array([float(f"{x:.{DIGITS}g}") for x in table.ravel()]).reshape(
-            table.shape
-        )  # as metrics.jsonl would have it
-        return {"step": np.arange(len(table), dtype=float)} | {
-            name: written[:, i] for i, name in enumerate(self.tracker.names)
-        }
-
-
-def stored_metrics(folder: Path) -> dict[str, np.ndarray]:
-    """What was written; figures that no step had (the rotation of a run of fewer than ten steps) are there as NaN."""
-    metrics = folders.read_metrics(folder) if (folder / folders.METRICS).exists() else {}
-    length = len(metrics.get("step", ()))
-    missing = ["loss", *(f"rotation_{name}" for name in layer_names(metrics))]
-    return metrics | {name: np.full(length, np.nan) for name in missing if name not in metrics}
+        written = np.array([float(f"{x:.{DIGITS}g}") for x in table.ravel()]).reshape(table.shape)
+        columns = {name: written[:, i] for i, name in enumerate(self.tracker.names)}
+        return {"step": np.arange(len(table), dtype=float)} | columns
 
 
 def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
-    """Rows of a forward pass. Dropout and masks are drawn for each by itself, so that it does not matter which process runs it.
+    """Rows per forward pass. Each draws dropout and masks by itself, so that it does not matter which process runs it.
 
-    Half a batch where the config does not say: one or two processes see the same. A GPU is told one thing at a time, so there it is a process's share.
+    Where the config does not say: half a batch, so that one or two processes see the same. A GPU runs one pass at a
+    time, so there it is a process's share.
     """
     rows = config.micro_batch
     if rows is None:
@@ -235,33 +205,30 @@ def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
 def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer:
     """Biases and norms do not decay, as is usual."""
     settings = config.optimizer
-    named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
-    matrices = [p for _, p in named if p.ndim > 1]
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
-        {"params": matrices, "weight_decay": settings.weight_decay},
-        {"params": [p for _, p in named if p.ndim <= 1], "weight_decay": 0.0},
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
     ]
     if settings.name == "sgd":
         return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
     return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True)
 
 
-def summary(
-    config: PretrainConfig, status: str, metrics: dict[str, np.ndarray], model: Any, tokenizer: Any, rows: Rows
-) -> dict[str, Any]:
-    """results.json: where the run ended, and the stages of every layer. Nothing in it depends on the machine's speed."""
+def results_of(
+    config: PretrainConfig, status: str, metrics: Metrics, model: Any, tokenizer: Any, rows: Rows
+) -> PretrainResults:
     losses = metrics["loss"][np.isfinite(metrics["loss"])]
     steps = len(losses)
-    layers = {name: found.as_dict() for name, found in stages_by_layer(metrics).items()} if status == "done" else {}
-    return {
-        "status": status,
-        "seed": config.seed,
-        "steps": steps,
-        "first_loss": float(losses[0]) if steps else None,
-        "loss": float(losses[-min(50, steps) :].mean()) if steps else None,
-        "tokens": steps * config.batch_size * config.length,
-        "epochs": rows.epoch,
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "vocabulary": len(tokenizer),
-        "layers": layers,
-    }
+    return PretrainResults(
+        status=status,
+        seed=config.seed,
+        steps=steps,
+        first_loss=float(losses[0]) if steps else None,
+        loss=float(losses[-min(50, steps) :].mean()) if steps else None,
+        tokens=steps * config.batch_size * config.length,
+        epochs=rows.epoch,
+        parameters=sum(p.numel() for p in model.parameters()),
+        vocabulary=len(tokenizer),
+        layers=stages_by_layer(metrics) if status == "done" else {},
+    )

@@ -1,4 +1,4 @@
-"""The transformer: the library's classes, with W_K, W_Q and W_V started near zero where the config says so; and its loss at masked places only."""
+"""The transformer: the library's classes, with W_K, W_Q, W_V started near zero; and its loss at masked places only."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from topicscope.ground import Stream, torch_seed
 from topicscope.language import shifted_right
 from topicscope.pretraining.config import PretrainConfig, Shape
-from topicscope.pretraining.data import stream
-
-WEIGHTS = 0x3E16
-"""Purpose of the stream that initial weights come from."""
 
 
 def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
@@ -24,7 +21,7 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
 
     shape = config.model
     state = torch.get_rng_state()
-    torch.manual_seed(stream(config.seed, WEIGHTS))
+    torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
     try:
         build: Any = transformers.AutoModelForMaskedLM.from_config
         model = build(library_config(shape, tokenizer, config.length))
@@ -35,7 +32,7 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
 
 
 def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
-    """The library's own defaults but for the sizes that the config names."""
+    """The library's defaults, except for the sizes that the config names."""
     import transformers
 
     inner = shape.feedforward or 4 * shape.dim
@@ -89,7 +86,10 @@ def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """The matrices of one attention layer, heads side by side. `name` is '0', '1', ...; 'encoder_0', 'decoder_0', 'cross_0' where there are several parts."""
+    """The matrices of one attention layer, heads side by side.
+
+    `name` is '0', '1', ...; 'encoder_0', 'decoder_0', 'cross_0' in models of several parts.
+    """
 
     name: str
     layer: int
@@ -102,38 +102,41 @@ NAMES = (("key", "query", "value"), ("k_proj", "q_proj", "v_proj"))
 
 
 def attention_layers(model: Any) -> list[AttentionLayer]:
-    """In order of their layers; a model that shares one layer among all (ALBERT) has one."""
-    found = []
+    """In the order of the layers; a model that uses one layer again and again (ALBERT) has one."""
+    layers = []
     for path, module in model.named_modules():
         for names in NAMES:
             if all(isinstance(getattr(module, name, None), nn.Linear) for name in names):
                 numbers = re.findall(r"\.(\d+)\.", f"{path}.")
                 part = "cross" if "encoder_attn" in path else "decoder" if ".decoder." in path else "encoder"
-                found.append(
+                layers.append(
                     (part, int(numbers[-1]) if numbers else 0, [getattr(module, name).weight for name in names])
                 )
-    several = len({part for part, _, _ in found}) > 1
+    several = len({part for part, _, _ in layers}) > 1
     order = {"encoder": 0, "decoder": 1, "cross": 2}
     return [
         AttentionLayer(f"{part}_{layer}" if several else str(layer), layer, *weights)
-        for part, layer, weights in sorted(found, key=lambda f: (order[f[0]], f[1]))
+        for part, layer, weights in sorted(layers, key=lambda entry: (order[entry[0]], entry[1]))
     ]
 
 
 @torch.no_grad()
 def start_near_zero(model: Any, shape: Shape, seed: int) -> None:
-    """W_K, W_Q, W_V from a normal distribution around 0; everything else stays as the library made it."""
+    """Draw W_K, W_Q and W_V from a normal distribution around 0; everything else stays as the library made it."""
     for number, layer in enumerate(attention_layers(model)):
         for which, part in enumerate(("key", "query", "value")):
             scale = shape.init_scale_of(part, layer.layer)  # type: ignore[arg-type]
             if scale != "usual":
-                draw = torch.Generator().manual_seed(stream(seed, WEIGHTS, 1 + number, which))
+                draws = torch.Generator().manual_seed(torch_seed(seed, Stream.PRETRAINED_WEIGHTS, 1 + number, which))
                 matrix = getattr(layer, part)
-                matrix.copy_(scale * torch.randn(matrix.shape, generator=draw))
+                matrix.copy_(scale * torch.randn(matrix.shape, generator=draws))
 
 
 class MaskedLoss(nn.Module):
-    """Sum over masked places of -log p(token). Only these places go through the head: the logits of all others would be thrown away."""
+    """Sum over masked places of -log p(token).
+
+    Only these places go through the head: the logits of the others have no use.
+    """
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -150,7 +153,7 @@ class MaskedLoss(nn.Module):
     def hidden(
         self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]
     ) -> Float[Tensor, "B N d"]:
-        """A decoder reads the whole text, one place later, and tells the masked tokens: denoising."""
+        """A decoder reads the whole text, one place later, and predicts the masked tokens: denoising."""
         inputs = {"input_ids": shown}
         if self.model.config.is_encoder_decoder:
             text = shown.flatten().index_copy(0, places, targets).view_as(shown)

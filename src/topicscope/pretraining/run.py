@@ -1,32 +1,44 @@
-"""Pretraining from Python: masked language modelling on any text, with every attention matrix followed step by step.
+"""Pretraining from Python: masked language modelling on any text, with every attention matrix measured at every step.
 
 from topicscope.pretraining import PretrainConfig, Text, pretrain
 run = pretrain(PretrainConfig(text=Text(["articles.txt"]), steps=200), "runs/pretrain")
-run.results["layers"]["0"]["separation"], run.metrics["norm_key_0"]
+run.results.layers["0"].separation, run.metrics["norm_key_0"]
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Callable, Iterable, Sequence
+import os
+import shutil
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
-import torch
-
-from topicscope.ground import InputError, old_folders as folders, one_thread
-from topicscope.language import Corpus, load_tokenizer, needed, quiet
-from topicscope.pretraining import checkpoint
+from topicscope.ground import (
+    METRICS,
+    Folder,
+    InputError,
+    Progress,
+    check_folder,
+    folders,
+    one_thread,
+    open_folder,
+    read_about,
+    usable_device,
+    watched,
+)
+from topicscope.language import Corpus, needed
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.folder import claimed, stored_tokenizer
-from topicscope.pretraining.loop import Loop, PretrainRun, stored_metrics
-from topicscope.pretraining.tokenizer import make_tokenizer
-
-Progress = Callable[[int, int, float, float], None]
-"""Called with the number of the run, its steps done, the present loss and tokens a second."""
+from topicscope.pretraining.results import (
+    CHECKPOINT,
+    PRETRAIN,
+    SNAPSHOTS,
+    TOKENIZER,
+    PretrainRun,
+    PretrainRuns,
+    read_one,
+)
 
 
 @overload
@@ -52,7 +64,7 @@ def pretrain(
     tokenizer: Any = ...,
     device: str | None = ...,
     progress: Progress | None = ...,
-) -> list[PretrainRun]: ...
+) -> PretrainRuns: ...
 def pretrain(
     config: PretrainConfig | Sequence[PretrainConfig],
     out: str | Path | None = None,
@@ -63,102 +75,138 @@ def pretrain(
     tokenizer: Any = None,
     device: str | None = None,
     progress: Progress | None = None,
-) -> PretrainRun | list[PretrainRun]:
-    """Train one run, or several one after another; with `out`, into a folder (out/run-000, ... where they are several) that `resume` goes on with.
+) -> PretrainRun | PretrainRuns:
+    """Train one run, or several one after another.
 
-    `texts` and `tokenizer` may be given instead of read and made; `device` is where to run, whatever the config says.
+    With `out`, one run fills that folder, and several fill out/run-000, out/run-001, ...; `resume` goes on with what is
+    there. `texts` and `tokenizer` replace those that the config names; `device` replaces the config's.
     """
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
+    root = None if out is None else Path(out)
+    check_input(config, root, resume=resume, force=force, read=texts is None)
+    import torch  # after the check: a refusal need not wait for it
+
+    homes = [None] * len(configs) if root is None else [root] if single else folders.member_paths(root, len(configs))
     accelerator = accelerated(configs[0], device)
-    done: list[PretrainRun] = []
-    with one_thread(), torch.random.fork_rng(), ExitStack() as held:
-        root = None if out is None else Path(out)
-        homes = (
-            [None] * len(configs)
-            if root is None
-            else [root]
-            if single
-            else [root / f"run-{i:03d}" for i in range(len(configs))]
-        )
+    runs: list[PretrainRun] = []
+    with watched(progress) as shown, one_thread(), torch.random.fork_rng(), ExitStack() as held:
+        whole: Folder | None = None
+        opened: list[Folder | None] = [None] * len(configs)
         if root is not None and accelerator.is_main_process:
-            held.enter_context(
-                claimed(
-                    root,
-                    [home for home in homes if home is not None],
-                    configs,
-                    resume=resume,
-                    force=force,
-                    read=texts is None,
-                )
+            settings = [one.as_dict() for one in configs]
+            stored, count = (settings[0], None) if single else ({"runs": settings}, len(configs))
+            whole = held.enter_context(open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count))
+            parts = zip(homes, settings, strict=True)
+            opened = (
+                [whole] if single else [folders.join_folder(p, PRETRAIN, one, resume=True) for p, one in parts if p]
             )
         accelerator.wait_for_everyone()
-        for number, (c, home) in enumerate(zip(configs, homes, strict=True)):
-            note = None if progress is None else partial(progress, number)
-            done.append(_pretrain_one(c, home, accelerator, texts, tokenizer, note))
-            tokenizer = (
-                tokenizer if tokenizer is not None or c.tokenizer != configs[0].tokenizer else done[-1].tokenizer
-            )  # trained once for all
-    return done[0] if single else done
+        for number, (one, home, folder) in enumerate(zip(configs, homes, opened, strict=True)):
+            known = runs[0].tokenizer if runs and tokenizer is None and _same_tokenizer(one, configs[0]) else tokenizer
+            part = _part_of(shown, configs, number)
+            runs.append(_pretrain_one(one, home, folder, accelerator, texts, known, part))
+        several = PretrainRuns(runs, root)
+        if whole is not None and not single:
+            whole.finish([run.results.as_dict() for run in runs], several.status)
+    return runs[0] if single else several
+
+
+def check_input(
+    config: PretrainConfig | Sequence[PretrainConfig],
+    out: Path | None,
+    *,
+    resume: bool,
+    force: bool,
+    read: bool = True,
+) -> None:
+    """What can be refused at once: text that is missing (`read`: the config's text is used), a folder in use."""
+    configs = [config] if isinstance(config, PretrainConfig) else config
+    if not configs:
+        raise InputError("there is no config to train; give one or more")
+    for text in [config.text for config in configs if read]:
+        Corpus(text.corpus, text.text_field, text.split)
+    if out is not None and is_main():
+        check_folder(out, PRETRAIN, resume=resume, force=force)
+
+
+def is_main() -> bool:
+    """Of several processes, as accelerate and torchrun start them, one writes and prints."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _same_tokenizer(one: PretrainConfig, other: PretrainConfig) -> bool:
+    return (one.tokenizer, one.text, one.length) == (other.tokenizer, other.text, other.length)
+
+
+def _part_of(progress: Progress, configs: Sequence[PretrainConfig], number: int) -> Progress:
+    """Progress of one run as part of all."""
+    before, steps = sum(config.steps for config in configs[:number]), sum(config.steps for config in configs)
+    name = "" if len(configs) == 1 else f"run {number + 1} of {len(configs)}"
+
+    def progress_of_all(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        text = ", ".join(part for part in (name, note) if part)
+        progress(phase, done if total is None else before + done, None if total is None else steps, text)
+
+    return progress_of_all
 
 
 def _pretrain_one(
     config: PretrainConfig,
-    folder: Path | None,
+    home: Path | None,
+    folder: Folder | None,
     accelerator: Any,
     texts: Iterable[str] | None,
     tokenizer: Any,
-    progress: Any,
+    progress: Progress,
 ) -> PretrainRun:
-    if folder is not None and (folder / folders.RESULTS).exists():
-        return finished(config, folder)
-    corpus: Iterable[str] = (
-        Corpus(config.text.corpus, config.text.text_field, config.text.split) if texts is None else texts
-    )
+    from topicscope.pretraining.loop import Loop
+    from topicscope.pretraining.tokenizer import make_tokenizer, stored_tokenizer
+
+    about = None if home is None else read_about(home)
+    if home is not None and about is not None and about.status not in ("starting", "running"):
+        return read_one(home)
+    text = config.text
+    corpus: Iterable[str] = Corpus(text.corpus, text.text_field, text.split) if texts is None else texts
+    began = time.perf_counter()
+
+    def make() -> Any:
+        return make_tokenizer(config, corpus, progress) if tokenizer is None else tokenizer
+
+    try:
+        chosen = make() if home is None else stored_tokenizer(home, make, accelerator)
+        loop = Loop(config, corpus, chosen, home, accelerator)
+        run = loop.run(progress)
+    except InputError:
+        if folder is not None and folder.fresh and not folder.file(METRICS).exists():
+            for name in (TOKENIZER, SNAPSHOTS):  # nothing was done: nothing stands in the way of a better try
+                shutil.rmtree(folder.file(name), ignore_errors=True)
+        raise
     if folder is not None:
-        tokenizer = stored_tokenizer(folder, config, corpus, tokenizer, accelerator)
-    elif tokenizer is None:
-        tokenizer = make_tokenizer(config, corpus)
-    return Loop(config, corpus, tokenizer, folder, accelerator).run(progress)
+        seconds = time.perf_counter() - began
+        folder.finish(
+            run.results.as_dict(),
+            run.status,
+            device=str(accelerator.device),
+            processes=accelerator.num_processes,
+            wall_seconds=seconds,
+            tokens_per_second=loop.tokens_per_second(seconds),
+            resumed_at=loop.first_step or None,
+            text=corpus.summary() if isinstance(corpus, Corpus) else None,  # of the last pass
+        )
+        folder.file(CHECKPOINT).unlink(missing_ok=True)
+    accelerator.wait_for_everyone()
+    return run
 
 
 def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
-    device = device or config.device
+    """The library's `Accelerator`, on the device that the config or the caller names."""
     accelerate = needed("accelerate", "accelerate", "to pretrain")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError("device cuda, but PyTorch finds no usable GPU here; choose cpu or auto")
-    if config.bf16 and not torch.cuda.is_available():
-        raise InputError("bf16 is for GPUs only, and PyTorch finds none here; leave it out")
-    cpu = device == "cpu" or not torch.cuda.is_available()
+    cpu = usable_device(device or config.device) == "cpu"
+    if config.bf16 and cpu:
+        raise InputError("bf16 is for GPUs only, and this run is on the CPU; leave it out")
     state = accelerate.state.AcceleratorState
     if state._shared_state and state().num_processes == 1 and (state().device.type == "cpu") != cpu:
-        state._reset_state(
-            reset_partial_state=True
-        )  # the library keeps the first device of a process, and has no other way to let it go
+        # the library keeps the first device of a process, and has no other way to let it go
+        state._reset_state(reset_partial_state=True)
     return accelerate.Accelerator(cpu=cpu)
-
-
-def seeds(config: PretrainConfig, count: int) -> list[PretrainConfig]:
-    """The same run with `count` seeds: config.seed, config.seed + 1, ..."""
-    return [dataclasses.replace(config, seed=config.seed + i) for i in range(count)]
-
-
-def finished(config: PretrainConfig, folder: Path) -> PretrainRun:
-    """The run that is there."""
-    import transformers
-
-    results = json.loads((folder / folders.RESULTS).read_text(encoding="utf-8"))
-    model = None
-    if results["status"] == "done":
-        load: Any = transformers.AutoModelForMaskedLM.from_pretrained
-        with quiet():
-            model = load(folder / checkpoint.MODEL, local_files_only=True, use_safetensors=True)
-    return PretrainRun(
-        config,
-        results["status"],
-        results,
-        stored_metrics(folder),
-        model,
-        load_tokenizer(folder / checkpoint.TOKENIZER),
-        folder,
-    )

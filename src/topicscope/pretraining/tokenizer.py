@@ -1,17 +1,20 @@
-"""A tokenizer trained on the corpus, of three kinds; the same one every time, as far as the library allows."""
+"""Tokenizers of three kinds, trained on the corpus; the same one every time, as far as the library allows."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, Progress, silent
 from topicscope.language import Corpus, load_tokenizer, needed
 from topicscope.pretraining.config import PretrainConfig
+from topicscope.pretraining.results import TOKENIZER
 
 SPECIAL = {
     "pad_token": "[PAD]",
@@ -21,45 +24,62 @@ SPECIAL = {
     "mask_token": "[MASK]",
 }
 ALPHABET = 1000
-"""Most letters of a WordPiece vocabulary; rarer ones are unknown."""
+"""Letters of a WordPiece vocabulary, at most; rarer ones are unknown."""
 
 
-def make_tokenizer(config: PretrainConfig, corpus: Iterable[str]) -> Any:
-    """The one that the config names, or one trained on the corpus."""
+def stored_tokenizer(folder: Path, make: Callable[[], Any], accelerator: Any) -> Any:
+    """The main process makes the tokenizer and stores it in the folder; all read it from there, on resuming too."""
+    home = folder / TOKENIZER
+    if accelerator.is_main_process and not home.is_dir():
+        temporary = folder / f".{TOKENIZER}.tmp"
+        shutil.rmtree(temporary, ignore_errors=True)
+        make().save_pretrained(temporary)
+        temporary.rename(home)
+    accelerator.wait_for_everyone()
+    return load_tokenizer(home)
+
+
+def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Progress = silent) -> Any:
+    """The tokenizer that the config names, or one trained on the corpus."""
     settings = config.tokenizer
     if settings.existing is None:
+        progress("training a tokenizer")
         texts = list(islice(corpus, settings.documents))
         if not texts:
-            met = f" ({', '.join(config.text.corpus)}: {corpus.summary()})" if isinstance(corpus, Corpus) else ""
-            raise InputError(f"the corpus has no text{met}; give files with text in them")
+            read = f" ({', '.join(config.text.corpus)}: {corpus.summary()})" if isinstance(corpus, Corpus) else ""
+            raise InputError(f"the corpus has no text{read}; give files with text in them")
         return train_tokenizer(texts, settings.train, settings.vocab_size, config.length)
     tokenizer = load_tokenizer(settings.existing)
     if tokenizer.mask_token_id is None:
         raise InputError(
-            f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; choose another, or train one"
+            f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; "
+            "choose another, or train one"
         )
     tokenizer.model_max_length = config.length
     return tokenizer
 
 
 def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *, exact: bool = True) -> Any:
-    """`wordpiece` and `unigram` in lower case, `bpe` of bytes. The library trains unigram not quite the same way twice: keep the tokenizer.
+    """Train a tokenizer: `wordpiece` and `unigram` in lower case, `bpe` on bytes.
 
-    `exact`: a corpus that cannot fill the vocabulary is refused.
+    The library does not train unigram the same way twice: keep the tokenizer. With `exact`, a corpus that cannot fill
+    the vocabulary is refused.
     """
     needed("tokenizers", "tokenizers", "to train a tokenizer")
     import transformers
     from tokenizers import processors
 
     built = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](texts, vocab_size)
-    found = built.get_vocab_size()
-    if exact and found < vocab_size:
+    size = built.get_vocab_size()
+    if exact and size < vocab_size:
         raise InputError(
-            f"the corpus supports {found} tokens of kind {kind}, fewer than the vocabulary of {vocab_size} asked for; choose at most {found}"
+            f"the corpus supports {size} tokens of kind {kind}, fewer than the vocabulary of {vocab_size}; "
+            f"choose a vocabulary of at most {size}"
         )
-    if found > vocab_size:
+    if size > vocab_size:
         raise InputError(
-            f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {found}; choose a larger one"
+            f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {size}; "
+            "choose a larger one"
         )
     around = [(token, built.token_to_id(token)) for token in (SPECIAL["cls_token"], SPECIAL["sep_token"])]
     built.post_processor = processors.TemplateProcessing(
@@ -77,7 +97,10 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
 
 
 def wordpiece(texts: list[str], size: int) -> Any:
-    """The library numbers continuing letters as it meets them, in no fixed order, and breaks ties by number: so they are numbered beforehand."""
+    """Continuing letters ('##a') get their numbers beforehand.
+
+    The library would number them in no fixed order, and it breaks ties by number.
+    """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
     built = Tokenizer(models.WordPiece(unk_token=SPECIAL["unk_token"]))
@@ -101,9 +124,8 @@ def wordpiece(texts: list[str], size: int) -> Any:
     )
     built.train_from_iterator(texts, trainer)
     numbers = built.get_vocab()
-    final = Tokenizer(
-        models.WordPiece(numbers, unk_token=SPECIAL["unk_token"])
-    )  # continuing letters are no special tokens here
+    # in the final tokenizer continuing letters are not special tokens
+    final = Tokenizer(models.WordPiece(numbers, unk_token=SPECIAL["unk_token"]))
     final.normalizer, final.pre_tokenizer, final.decoder = (
         built.normalizer,
         built.pre_tokenizer,
@@ -127,7 +149,7 @@ def bpe(texts: list[str], size: int) -> Any:
 
 
 def unigram(texts: list[str], size: int) -> Any:
-    """Pieces in order of their probability: the library hands them on in no fixed one."""
+    """Pieces are sorted by probability: the library returns them in no fixed order."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
     built = Tokenizer(models.Unigram())

@@ -1,4 +1,7 @@
-"""What is measured at every step: norms of W_K, W_Q, W_V and the rotation of W_V, layer by layer, in a handful of calls; read out once a block."""
+"""What is measured at every step, layer by layer: norms of W_K, W_Q and W_V, and the rotation of W_V.
+
+The figures of a block of steps are read out together, so that a GPU does not wait at every step.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.measure import ROTATION_SPAN, Stages, stages
+from topicscope.measure import ROTATION_SPAN
+from topicscope.pretraining.layers import PARTS
 from topicscope.pretraining.model import AttentionLayer
 
 BLOCK = 50
-PARTS = ("key", "query", "value")
+"""Steps that are read out together."""
 
 
 class Tracker:
@@ -30,9 +34,8 @@ class Tracker:
             *(f"rotation_{layer.name}" for layer in layers),
         )
         self.table = torch.full((BLOCK, len(self.names)), math.nan, dtype=torch.float64, device=value.device)
-        self.history = torch.zeros(
-            (ROTATION_SPAN, count, value.numel()), device=value.device
-        )  # W_V at the last steps, as a ring
+        # W_V at the last steps, as a ring
+        self.history = torch.zeros((ROTATION_SPAN, count, value.numel()), device=value.device)
         self.past_norms = np.full((ROTATION_SPAN, count), math.nan)  # oldest first
         self.start = self.row = 0  # step of the first row held, and rows held
 
@@ -43,7 +46,7 @@ class Tracker:
         row[1] = lr
         row[2 : 2 + 3 * count] = torch.stack(torch._foreach_norm(self.matrices))
         now = torch.stack([layer.value.flatten() for layer in self.layers]).float()
-        row[2 + 3 * count :] = (ring * now).sum(1)  # |before| |now| cos; made a rotation in `rows`
+        row[2 + 3 * count :] = (ring * now).sum(1)  # |before| |now| cos; `rows` turns it into a rotation
         ring.copy_(now)
         self.row += 1
 
@@ -62,17 +65,3 @@ class Tracker:
         self.row = 0
         self.table.fill_(math.nan)
         return table
-
-
-def stages_by_layer(metrics: dict[str, np.ndarray]) -> dict[str, Stages]:
-    """Half-way points of each layer's norms."""
-    return {name: stages(layer_metrics(metrics, name)) for name in layer_names(metrics)}
-
-
-def layer_names(metrics: dict[str, np.ndarray]) -> list[str]:
-    return [name.removeprefix("norm_key_") for name in metrics if name.startswith("norm_key_")]
-
-
-def layer_metrics(metrics: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
-    """The norms of one layer, under the names that a one-layer run has."""
-    return {f"norm_{part}": metrics[f"norm_{part}_{name}"] for part in PARTS}

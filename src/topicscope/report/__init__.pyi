@@ -1,6 +1,4 @@
-from .figures import canvas as canvas, draw_figure as draw_figure, write_csv as write_csv
-from .landscape_figure import draw_landscape as draw_landscape
 from .notebook import notebook_html as notebook_html
 from .page import write_page as write_page, write_report as write_report
-from .run_figure import draw_run as draw_run
+from .pictures import canvas as canvas, draw_figure as draw_figure, write_csv as write_csv
 from .sweep_page import write_sweep_page as write_sweep_page

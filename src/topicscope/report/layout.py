@@ -1,20 +1,20 @@
-"""What pictures and page share: pens, ticks, and where marks and bands are placed."""
+"""What pictures and page share: pens, ticks, legends, and where marks and bands are placed."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
-import numpy as np
-
-from topicscope.figures import Figure, Heat, Lines, Map, Series
-from topicscope.report.run_figure import COLOURS
+from topicscope.figures import Figure, Heat, Lines, Map, Points, Series
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
-DASHES = ("-", "--", ":", "-.")
-GREY = "#808080"  # levels and bands: seen on white and on black
+"""Okabe and Ito's colours, which colour-blind readers can tell apart."""
+
+GREY, MARK_COLOUR = "#808080", "#D55E00"  # levels and bands: seen on white and on black
 BAND_ALPHAS = (0.13, 0.28)
 MOST_TICKS = 10
+DASH_COUNT = 4
 
 
 @dataclass(frozen=True)
@@ -22,29 +22,43 @@ class Pen:
     """How the curves of one group are drawn, the same in all panels of a figure."""
 
     colour: str
-    dash: int  # index into DASHES
+    dash: int  # number of the dash pattern, below DASH_COUNT
 
 
 def pens(figure: Figure) -> dict[str, Pen]:
-    """A pen for each group (or curve without one). Parts of the model keep the colours that they have in a run's picture."""
+    """A pen for each group (or curve without one): the figure's own colour, or the next free one of the palette."""
     keys = dict.fromkeys(
         pen_key(series) for panel in figure.panels if not isinstance(panel, Heat | Map) for series in panel.series
     )
-    taken = {COLOURS[key] for key in keys if key in COLOURS}
-    free = [colour for colour in PALETTE if colour not in taken] or list(PALETTE)
-    others = [key for key in keys if key not in COLOURS]
-    chosen = {key: Pen(free[i % len(free)], i // len(free) % len(DASHES)) for i, key in enumerate(others)}
-    return chosen | {key: Pen(COLOURS[key], 0) for key in keys if key in COLOURS}
+    given = {key: figure.colours[key] for key in keys if key in figure.colours}
+    free = [colour for colour in PALETTE if colour not in given.values()] or list(PALETTE)
+    others = [key for key in keys if key not in given]
+    chosen = {key: Pen(free[i % len(free)], i // len(free) % DASH_COUNT) for i, key in enumerate(others)}
+    return chosen | {key: Pen(colour, 0) for key, colour in given.items()}
 
 
 def pen_key(series: Series) -> str:
     return series.name if series.group is None else series.group
 
 
-def topic_ticks(heat: Heat, length: int) -> tuple[list[float], list[str]] | None:
-    """The middles of the topics' blocks and their numbers, or the names of rows and columns; None where the axis is of neither kind.
+def groups(panel: Lines | Points) -> dict[str, Series]:
+    """The first curve of each group: what the legend shows."""
+    first: dict[str, Series] = {}
+    for series in panel.series:
+        first.setdefault(pen_key(series), series)
+    return first
 
-    An axis of words has [MASK], then topic by topic.
+
+def map_words(figure: Figure) -> dict[str, str]:
+    """The words of the figure's maps, and their colours."""
+    maps = (panel for panel in figure.panels if isinstance(panel, Map))
+    return {name: colour for chart in maps for name, colour in (chart.names or {}).items()}
+
+
+def topic_ticks(heat: Heat, length: int) -> tuple[list[float], list[str]] | None:
+    """The middles of the topics' blocks and their numbers, or the names of rows and columns.
+
+    None where the axis is of neither kind. An axis of words has [MASK], then topic by topic.
     """
     if heat.labels is not None:
         return [float(i) for i in range(length)], heat.labels
@@ -55,26 +69,64 @@ def topic_ticks(heat: Heat, length: int) -> tuple[list[float], list[str]] | None
     return [1 + v * t + (v - 1) / 2 for t in shown], [f"{t + 1}" for t in shown]
 
 
-def placed_marks(heat: Heat) -> list[tuple[float, float, str]]:
-    """The marks; one outside the map is moved to its edge, and its label says so."""
-    xs, ys = positions(heat.x, len(heat.z[0])), positions(heat.y, len(heat.z))
+Shape = Literal["star", "ring", "left", "right", "down", "up"]
+
+
+@dataclass(frozen=True)
+class PlacedMark:
+    """A mark where it can be seen. `shape` is the side at which it left the map, where it lies outside."""
+
+    x: float
+    y: float
+    label: str
+    shape: Shape
+    label_left: bool  # the label stands to the left of the mark: towards the middle, to stay inside
+
+
+def placed_marks(heat: Heat) -> list[PlacedMark]:
+    """Marks (stars) and references (rings); one outside the map is moved to its edge, and its label says so."""
+    xs, ys = sorted(positions(heat.x, len(heat.z[0]))), sorted(positions(heat.y, len(heat.z)))
+    middle = math.sqrt(xs[0] * xs[-1]) if heat.log else (xs[0] + xs[-1]) / 2
     placed = []
-    for x, y, label in heat.marks:
-        inside = float(np.clip(x, min(xs), max(xs))), float(np.clip(y, min(ys), max(ys)))
-        placed.append((*inside, label if inside == (x, y) else f"{label} (off the edge)"))
+    for x, y, label in [*heat.marks, *heat.references]:
+        outside: list[tuple[bool, Shape]] = [
+            (x < xs[0], "left"),
+            (x > xs[-1], "right"),
+            (y < ys[0], "down"),
+            (y > ys[-1], "up"),
+        ]
+        side = next((shape for is_out, shape in outside if is_out), None)
+        inside = (min(max(x, xs[0]), xs[-1]), min(max(y, ys[0]), ys[-1]))
+        usual: Shape = "ring" if (x, y, label) in heat.references else "star"
+        text = label if side is None else f"{label} (off the edge)"
+        placed.append(PlacedMark(*inside, text, side or usual, label_left=inside[0] > middle))
     return placed
 
 
-def placed_bands(lines: Lines) -> list[tuple[float, float, str]]:
-    """The bands; an end that the axis cannot show (infinite, or not positive on a log axis) moves to the end of the data."""
-    xs = [x for series in lines.series for x in series.x if math.isfinite(x) and (x > 0 or not lines.log_x)]
-    if not xs:
+def placed_bands(panel: Lines | Points) -> list[tuple[float, float, str]]:
+    """The bands, those of points being none.
+
+    An end that the axis cannot show (infinite, or not positive on a log axis) moves to the end of the data.
+    """
+    if isinstance(panel, Points):
         return []
 
-    def shown(x: float, end: float) -> float:
-        return x if math.isfinite(x) and (x > 0 or not lines.log_x) else end
+    def can_show(x: float) -> bool:
+        return math.isfinite(x) and (x > 0 or not panel.log_x)
 
-    return [(shown(low, min(xs)), shown(high, max(xs)), label) for low, high, label in lines.bands]
+    xs = [x for series in panel.series for x in series.x if can_show(x)]
+    if not xs:
+        return []
+    return [
+        (low if can_show(low) else min(xs), high if can_show(high) else max(xs), label)
+        for low, high, label in panel.bands
+    ]
+
+
+def legend_names(panel: Lines | Points) -> list[str]:
+    """Groups, levels and bands; none where there is nothing to tell apart."""
+    names = [*groups(panel), *(label for _, label in panel.levels), *(label for _, _, label in placed_bands(panel))]
+    return names if len(names) > 1 else []
 
 
 def positions(given: list[float] | None, length: int) -> list[float]:

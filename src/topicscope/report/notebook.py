@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-import io
 
 from topicscope.figures import Section
-from topicscope.report.figures import canvas
 from topicscope.report.page import environment
+from topicscope.report.pictures import canvas
 
 MOST_ROWS = 20
 """Rows of the table that a notebook shows."""
@@ -17,16 +16,14 @@ def notebook_html(summary: list[str], sections: list[Section]) -> str:
     """The sentences, the first figure as a PNG inside the HTML, and the first table. All text is escaped."""
     figure = next((figure for section in sections for figure in section.figures), None)
     table = next((table for section in sections for table in section.tables), None)
-    png = io.BytesIO()
-    if figure is not None:
-        canvas(figure).savefig(png, format="png", dpi=100)
+    png = b"" if figure is None else canvas(figure).as_bytes("png", dpi=100)
     return (
         environment()
         .get_template("notebook.html.jinja")
         .render(
             summary=summary,
             figure=figure,
-            picture=base64.b64encode(png.getvalue()).decode(),
+            picture=base64.b64encode(png).decode(),
             table=table,
             most_rows=MOST_ROWS,
         )

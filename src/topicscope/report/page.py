@@ -17,9 +17,9 @@ from plotly.offline import get_plotlyjs
 
 from topicscope.figures import Section, TableData, Verdict
 from topicscope.ground import write
-from topicscope.report.figures import draw_figure, write_csv
 from topicscope.report.layout import pens
-from topicscope.report.specs import panel_spec, shared_keys
+from topicscope.report.panel_kinds import panel_spec, shared_keys
+from topicscope.report.pictures import draw_figure, write_csv
 
 
 def write_report(folder: Path, title: str, intro: str, sections: list[Section]) -> None:

@@ -1,6 +1,6 @@
-"""The page of a sweep: a map of any measure over any two axes, the curves of the points that are clicked, and what failed.
+"""The page of a sweep: a map of any measure over any two axes, the curves of the points that are clicked, failures.
 
-write_sweep_page(Path("report.html"), "My sweep", "What was run.", axes, rows, curves)
+write_sweep_page(Path("report.html"), "My sweep", "What was run.", axes, rows, curves, curve_panels={"loss": "loss"})
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from topicscope.figures import PHASE_COLOURS
 from topicscope.ground import write
 from topicscope.report.layout import PALETTE
 from topicscope.report.page import environment
@@ -26,6 +25,7 @@ MOST_CURVES = 20_000_000
 """Bytes of curves in a page; points beyond have theirs in their folders only."""
 
 Curves = Mapping[str, np.ndarray]
+NO_COLOURS: Mapping[str, Mapping[str, str]] = {}
 
 
 def write_sweep_page(
@@ -35,34 +35,43 @@ def write_sweep_page(
     axes: dict[str, list[Any]],
     rows: list[dict[str, Any]],
     curves: Iterable[Curves],
+    *,
+    curve_panels: Mapping[str, str],
     first: str | None = None,
+    colours: Mapping[str, Mapping[str, str]] = NO_COLOURS,
 ) -> None:
-    """Write the page, whole or not at all; `curves` are those of each row, and are read one after the other; `first` is the measure that the map opens with."""
+    """Write the page, whole or not at all.
+
+    `curves` are those of each row, read one after the other. `curve_panels` says which of them are shown: by panel
+    title, how their names start. `first` is the measure that the map opens with. `colours` has, for measures whose
+    values are words, the words and their colours.
+    """
     known = {"point", "state", "error", *axes}
     measures = list(
         dict.fromkeys(key for row in rows for key, value in row.items() if key not in known and value is not None)
     )
-    kinds = {name: {type(row[name]) for row in rows if row.get(name) is not None} for name in measures}
+    values = {name: [row[name] for row in rows if row.get(name) is not None] for name in [*measures, "state"]}
     words = {
-        name: named(name, [row[name] for row in rows if row.get(name) is not None])
-        for name in measures
-        if str in kinds[name] or bool in kinds[name]
+        name: word_colours(found, colours.get(name))
+        for name, found in values.items()
+        if any(isinstance(value, str | bool) for value in found)
     }
     measures.sort(key=lambda name: (name != first, name in words))  # words last
-    places = {name: {json.dumps(value): i for i, value in enumerate(values)} for name, values in axes.items()}
+    places = {name: {json.dumps(value): i for i, value in enumerate(steps)} for name, steps in axes.items()}
     data = {
         "axes": axes,
         "measures": [*measures, "state"],
-        "words": words | {"state": named("state", [row["state"] for row in rows])},
-        "curves": packed(curves),
+        "words": words,
+        "palette": PALETTE,
+        "curvePanels": dict(curve_panels),
+        "curves": packed(curves, tuple(curve_panels.values())),
         "rows": [
             {
                 "point": row["point"],
                 "state": row["state"],
                 "error": row.get("error"),
                 "at": [places[name][json.dumps(row[name])] for name in axes],
-                "measures": {name: row[name] for name in measures if row.get(name) is not None}
-                | {"state": row["state"]},
+                "measures": {name: row[name] for name in [*measures, "state"] if row.get(name) is not None},
             }
             for row in rows
         ],
@@ -77,7 +86,7 @@ def write_sweep_page(
         .get_template("sweep.html.jinja")
         .render(
             title=title,
-            paragraphs=[p for p in re.split(r"\n\s*\n", intro) if p.strip()],
+            paragraphs=[paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()],
             data=data,
             failures=failures,
             plotly=Markup(get_plotlyjs()),
@@ -86,28 +95,26 @@ def write_sweep_page(
     write(path, page.encode())
 
 
-def named(measure: str, found: list[Any]) -> list[dict[str, str]]:
+def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dict[str, str]]:
     """Words and their colours, the same in every map."""
-    if measure == "phase":
-        return [{"name": name, "colour": colour} for name, colour in PHASE_COLOURS.items()]
-    return [
-        {"name": name, "colour": PALETTE[i % len(PALETTE)]} for i, name in enumerate(dict.fromkeys(map(str, found)))
-    ]
+    if given is None:
+        given = {word: PALETTE[i % len(PALETTE)] for i, word in enumerate(dict.fromkeys(map(str, values)))}
+    return [{"name": name, "colour": colour} for name, colour in given.items()]
 
 
-def packed(curves: Iterable[Curves]) -> dict[str, dict[str, str]]:
+def packed(curves: Iterable[Curves], starts: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """float32 in base64, by the row's number: a tenth of what the digits would take."""
-    found: dict[str, dict[str, str]] = {}
+    texts: dict[str, dict[str, str]] = {}
     size = 0
-    for number, kept in enumerate(curves):
+    for number, of_point in enumerate(curves):
         if size > MOST_CURVES:
             break
-        wanted = {name: values for name, values in kept.items() if name in ("step", "loss") or name.startswith("norm_")}
-        for name, values in wanted.items():
-            pick = np.unique(
-                np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS)).round().astype(int)
-            )
+        for name, values in of_point.items():
+            if name != "step" and not name.startswith(starts):
+                continue
+            spread = np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS))
+            pick = np.unique(spread.round().astype(int))
             text = base64.b64encode(np.asarray(values)[pick].astype("<f4").tobytes()).decode()
-            found.setdefault(str(number), {})[name] = text
+            texts.setdefault(str(number), {})[name] = text
             size += len(text)
-    return found
+    return texts

@@ -1,13 +1,19 @@
-from .cost import estimate as estimate
-from .grid import Grid as Grid, Point as Point, build_grid as build_grid, grid_of as grid_of, read_grid as read_grid
-from .points import read as read
-from .run import (
-    ABOUT as ABOUT,
-    Sweep as Sweep,
-    check as check,
-    read_sweep as read_sweep,
-    stored_grid as stored_grid,
-    sweep as sweep,
+from .cost import Cost as Cost, estimate as estimate
+from .grid import (
+    Grid as Grid,
+    GridConfig as GridConfig,
+    Point as Point,
+    build_grid as build_grid,
+    grid_of as grid_of,
+    read_grid as read_grid,
 )
-from .table import write_table as write_table
+from .kinds import KINDS as KINDS, PointResult as PointResult, SweepKind as SweepKind
+from .result import (
+    SWEEP as SWEEP,
+    Row as Row,
+    Sweep as Sweep,
+    read_sweep as read_sweep,
+    stored_points as stored_points,
+)
+from .run import PHASE as PHASE, sweep as sweep
 from .tasks import Place as Place, Task as Task, compute as compute, pack as pack

@@ -1,4 +1,4 @@
-"""What a point reads: files and folders that its config names. Changed, they make it another point's result."""
+"""The files that a point reads. If they change, the point's result is that of another point, and it is run again."""
 
 from __future__ import annotations
 
@@ -8,32 +8,26 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from topicscope.sweeps.grid import Point, flat
-
-READS = {
-    "train": ("data.train_file", "data.dev_file", "documents.proportions", "model.value_matrix"),
-    "pretrain": ("text.corpus", "tokenizer.existing"),
-    "probe": ("models", "corpus", "topics_from", "stop_words"),
-}
-"""Settings of each kind that may name files."""
+from topicscope.ground import flat
+from topicscope.sweeps.grid import Point
+from topicscope.sweeps.kinds import kind_of
 
 WHOLE = 64 * 2**20
 """Bytes up to which a file is read whole; of a larger one its size and both ends count."""
 
 
 def inputs(point: Point) -> str:
-    """A digest of all files that the point names; a name that is no file (a hub id, a word) counts as none."""
-    found = hashlib.sha256()
+    """A digest of all files that the point names; a name that is no file (a hub id, a word) does not count."""
+    digest = hashlib.sha256()
     settings = flat(point.config)
-    for name in [name for key in READS[point.kind] for name in _names(settings.get(key))]:
+    for name in [name for key in kind_of(point.kind).reads for name in _names(settings.get(key))]:
         for path in sorted(glob.glob(name)):
             for file in sorted(Path(path).rglob("*")) if Path(path).is_dir() else [Path(path)]:
                 if file.is_file():
                     stat = file.stat()
-                    found.update(
-                        f"{name} {file} {_content(str(file.resolve()), stat.st_size, stat.st_mtime_ns)}\n".encode()
-                    )
-    return found.hexdigest()[:16]
+                    content = _content(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
+                    digest.update(f"{name} {file} {content}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def _names(value: Any) -> list[str]:
@@ -42,7 +36,7 @@ def _names(value: Any) -> list[str]:
 
 @functools.lru_cache(maxsize=100_000)
 def _content(path: str, size: int, _written: int) -> str:
-    """Once a process for every file, however many points read it."""
+    """Read once per process, however many points name the file."""
     with Path(path).open("rb") as stream:
         if size <= WHOLE:
             return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,35 +1,61 @@
-"""The paper's theorems as formulas, one file a theorem; exact losses, the best attention, and certificates for every claim."""
+"""The paper's theorems as formulas, one file per theorem; exact losses, the best attention, certificates for every
+claim.
+"""
 
-from topicscope.theory.attention_loss import Entries, asymptotic_loss, attention_loss
+from collections.abc import Callable
+
+from topicscope.theory.attention_loss import Convention, Entries, asymptotic_loss, attention_loss
 from topicscope.theory.bayes import BayesLoss, bayes_loss
-from topicscope.theory.certificates import Certificate, describe, verify
+from topicscope.theory.certificate import Certificate
+from topicscope.theory.certificates import verify
 from topicscope.theory.constants import Constants
 from topicscope.theory.landscape import Landscape, landscape
+from topicscope.theory.landscape_folder import AttentionLandscape, attention_landscape, read_landscape
 from topicscope.theory.least_squares import UniformOptimum, uniform_optimum
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.minimise import Optimum, best_attention
 from topicscope.theory.population import enumerated_loss, population_loss
+from topicscope.theory.second_stage import SecondStage, second_stage
 from topicscope.theory.setting import Setting
-from topicscope.theory.theorem1 import fit_embedding, identity_member, prediction_bias
+from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
+from topicscope.theory.theorem1 import Theorem1, fit_embedding, identity_member, prediction_bias, theorem1
 from topicscope.theory.theorem2 import Theorem2, theorem2
-from topicscope.theory.theorem5 import diagonal_value_matrix
+from topicscope.theory.theorem3 import Theorem3, theorem3
+from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
+
+OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
+ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem3, theorem5)
+"""The theorems of the first and of the second stage; each is a command of `topicscope theory`."""
 
 __all__ = [
+    "ATTENTION_THEOREMS",
+    "OPTIMUM_THEOREMS",
+    "AttentionLandscape",
+    "AttentionTheorem",
     "BayesLoss",
     "Certificate",
     "Constants",
+    "Convention",
     "Entries",
     "Landscape",
     "Membership",
     "Optimum",
+    "OptimumTheorem",
+    "SecondStage",
     "Setting",
+    "Theorem",
+    "Theorem1",
     "Theorem2",
+    "Theorem3",
+    "Theorem5",
     "UniformOptimum",
+    "ValueMatrix",
+    "assumptions",
     "asymptotic_loss",
+    "attention_landscape",
     "attention_loss",
     "bayes_loss",
     "best_attention",
-    "describe",
     "diagonal_value_matrix",
     "enumerated_loss",
     "family_loss",
@@ -40,7 +66,12 @@ __all__ = [
     "population_loss",
     "prediction_bias",
     "random_member",
+    "read_landscape",
+    "second_stage",
+    "theorem1",
     "theorem2",
+    "theorem3",
+    "theorem5",
     "uniform_optimum",
     "verify",
 ]

@@ -1,12 +1,13 @@
 """The exact loss of topic-wise attention at any finite size, when W_V is frozen at one of the first stage's optima.
 
-All words that stand in the same relation to the document and to the word shown get the same prediction, so a handful of numbers
-is the whole loss: no matrix, whatever T and v. Two conventions for [MASK], because finite-size numbers differ:
+All words that stand in the same relation to the document and to the word shown get the same prediction, so a handful
+of numbers is the whole loss: no matrix, whatever T and v. Two conventions for [MASK], because finite-size numbers
+differ:
 
 - 'exact': [MASK] is a word of its own topic. It attends itself with beta and all else with 1, and is attended with 1.
-- 'paper': as in Appendix D (F): words share the whole attention among themselves (z1, z2 leave [MASK] out), while the prediction
-  q(x) = x / k - p_m p_r / (k T v) counts on the share that [MASK] has under uniform attention. Only positions that show a word are
-  counted, and the loss is divided by their share p_c + p_r, as in Figures 7 and 8.
+- 'paper': as in Appendix D (F): words share the whole attention among themselves (z1, z2 leave [MASK] out), while the
+  prediction q(x) = x / k - p_m p_r / (k T v) counts on the share that [MASK] has under uniform attention. Only
+  positions that show a word are counted, and the loss is divided by their share p_c + p_r, as in Figures 7 and 8.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ import numpy as np
 
 from topicscope.ground import InputError
 from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import ValueMatrix
 from topicscope.theory.theorem2 import theorem2
 
 Numbers = Any
 """A float, a complex number (for derivatives by a complex step) or an array of either: only +, -, * and / are used."""
 
 Convention = Literal["exact", "paper"]
-ValueMatrix = Literal["blocks", "diagonal"]
+"""How [MASK] is treated, see above."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,10 @@ class Entries:
     mask_column: float
 
     @classmethod
-    def of(cls, kind: str, setting: Setting) -> Entries:
-        """'blocks': Theorem 2. 'diagonal': Definition 2, the member of Lemma 1's family with u = 0 and nothing off the diagonal."""
+    def of(cls, kind: ValueMatrix, setting: Setting) -> Entries:
+        """'blocks': Theorem 2. 'diagonal': Definition 2, the diagonal member of Lemma 1's family, with u = 0."""
         if kind == "blocks":
-            optimum = theorem2(setting.topic_model, setting.masking)
+            optimum = theorem2(setting)
             return cls(optimum.same_topic, optimum.same_topic, optimum.different_topic, optimum.mask_column)
         if kind == "diagonal":
             return cls(setting.constants.c3, 0.0, 0.0, -setting.constants.c1)
@@ -56,7 +58,10 @@ def attention_loss(
     *,
     cap: bool = False,
 ) -> Numbers:
-    """Squared loss (eq 1, eq 3) for every (alpha, beta); `cap` predicts min(prediction, 1), which Figure 7 needs and the text does not say."""
+    """Squared loss (eq 1, eq 3) for every (alpha, beta).
+
+    `cap` predicts min(prediction, 1), which Figure 7 needs and the text does not say.
+    """
     s, e = setting, entries
     p0, p1, p2, tau, topics, v = s.p0, s.p1, s.p2, s.tau, s.T, s.v
     own, same, other, absent = s.shown_cases
@@ -80,7 +85,7 @@ def attention_loss(
     total = f[0] * f[0] + (v - 1) * f[1] * f[1] + v * (tau - 1) * f[2] * f[2] + v * (topics - tau) * f[3] * f[3]
     loss = own * (total - 2 * f[0] + 1) + same * (total - 2 * f[1] + 1) + other * (total - 2 * f[2] + 1)
 
-    # a word of an absent topic is shown (z2): predictions for itself, its topic, the document's topics, other absent topics
+    # a word of an absent topic is shown (z2): predictions for itself, its topic, the document's topics, other topics
     if topics > tau:
         z = p2 * inside + p1 * v * tau + p2 * v * (topics - tau - 1) + outside
         rest = (1 - outside / z, outside / z)
@@ -109,8 +114,9 @@ def at_most_one(x: Numbers) -> Numbers:
 def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: Numbers) -> Numbers:
     """The terms of the 'paper' loss that stay as T, tau and T/tau grow (Appendix D.3 and D.4), divided by p_c + p_r.
 
-    At a position that shows its own word the predictions inside its topic remain, at one that shows a word of an absent topic those
-    inside that topic. The paper's last display for the blocks (eq F.26) has lost the factor v of the v words there; it is kept here.
+    At a position that shows its own word the predictions inside its topic remain, at one that shows a word of an
+    absent topic those inside that topic. The paper's last display for the blocks (eq F.26) has lost the factor v of
+    the v words there; it is kept here.
     """
     s, c4 = setting, 1 / setting.masking.k
     inside = beta + alpha * (s.v - 1)

@@ -24,7 +24,8 @@ class Constants:
             )
         if masking.p_mask_word <= 1e-12:
             raise InputError(
-                f"p_correct + p_random = {masking.p_correct + masking.p_random:g} leaves no [MASK]; the closed forms need less than 1"
+                f"p_correct + p_random = {masking.p_correct + masking.p_random:g} leaves no [MASK]; "
+                "the closed forms need less than 1"
             )
         c1 = masking.p_random / (masking.p_mask_word * masking.k * topic_model.words)
         c2 = 1 / (masking.p_mask_word * masking.p_mask) - 1

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.theory.attention_loss import Convention, Entries, ValueMatrix, attention_loss
+from topicscope.theory.attention_loss import Convention, Entries, attention_loss
 from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import ValueMatrix
 
 LOW, HIGH, PER_DECADE = -4.0, 6.9, 10
 """The paper's axes: 10^-4 to 10^6.9 in steps of 0.1 in the exponent."""

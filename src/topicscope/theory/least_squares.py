@@ -1,8 +1,9 @@
 """The exact optimum of a data set under uniform attention and squared loss: a (ridge) least-squares problem.
 
-The prediction for a document is U x, x the word distribution that it shows, wanted is the mean y of the one-hot true words:
-    loss = mean_b |U x_b + c - y_b|^2 + mean_b (1 - |y_b|^2)  (up to the factor 1 / V of 'squared-mean').
-Without ridge the solution of least norm is taken: Theorem 2's limit.
+The prediction for a document is U x, x the word distribution that it shows, wanted is the mean y of the one-hot true
+words:
+    loss = mean_b |U x_b + c - y_b|^2 + mean_b (1 - |y_b|^2)  (up to the factor 1 / V of 'squared-mean'). Without
+ridge the solution of least norm is taken: Theorem 2's limit.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class UniformOptimum:
 def uniform_optimum(
     batches: Iterable[Rows], *, ridge: float = 0.0, bias: Float[np.ndarray, " V"] | None = None, free_bias: bool = False
 ) -> UniformOptimum:
-    """Least squares over batches made with `uniform=True`. `bias` fixes c (default 0); `free_bias` fits it, without penalty.
+    """Least squares over batches made with `uniform=True`.
+
+    `bias` fixes c (default 0); `free_bias` fits it, without penalty.
 
     The loss is the sum over outputs. For 'squared-mean' give V * ridge and divide both results by V.
     """

@@ -51,7 +51,7 @@ def fit_family(
     c2 = Constants.of(topic_model, masking).c2
     default, sums = targets(topic_model, masking)
     first = matrix[:, 0] - (default if column is None else column)  # = -c2 u
-    rest = matrix[:, 1:].reshape(vocabulary, topics, v).sum(2) - sums  # = u v
+    rest = topic_model.by_topic(matrix[:, 1:]).sum(2) - sums  # = u v
     u = (-c2 * first + v * rest.sum(1)) / (c2**2 + topics * v**2)
     violation = max(float(np.abs(first + c2 * u).max()), float(np.abs(rest - v * u[:, None]).max()))
     return Membership(u, violation)

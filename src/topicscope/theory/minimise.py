@@ -1,6 +1,8 @@
-"""The best topic-wise attention: a coarse grid finds where to start, L-BFGS-B on (log alpha, log beta) goes on from there.
+"""The best topic-wise attention: a coarse grid gives the starts, L-BFGS-B on (log alpha, log beta) goes on from
+there.
 
-The gradient is a complex step's, exact to rounding. A minimum at the edge (alpha or beta to 0 or to infinity) is reported as such.
+The gradient is a complex step's, exact to rounding. A minimum at the edge (alpha or beta to 0 or to infinity) is
+reported as such.
 """
 
 from __future__ import annotations
@@ -12,14 +14,26 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import one_thread
-from topicscope.theory.attention_loss import Convention, Entries, ValueMatrix, attention_loss
+from topicscope.theory.attention_loss import Convention, Entries, attention_loss
 from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import ValueMatrix
 
 SMALLEST, LARGEST = 1e-9, 1e12
 """Range of alpha and beta that is searched."""
 
+LOW, HIGH = math.log(SMALLEST), math.log(LARGEST)
+
+GRID = 97
+"""Points of the coarse grid in each direction."""
+
 STARTS = 8
 """How many of the grid's local minima are followed up, the lowest first; of a plateau only one."""
+
+NOTHING, CLOSE = 1e-13, 1e-9
+"""Differences of the loss up to these are rounding, and what alpha or beta = SMALLEST in place of 0 may cause."""
+
+Point = Float[np.ndarray, "2"]
+"""log alpha, log beta."""
 
 
 @dataclass(frozen=True)
@@ -37,84 +51,111 @@ class Optimum:
     only_gamma: bool
 
 
+@dataclass(frozen=True)
+class Problem:
+    """The loss to minimise over (log alpha, log beta). Where only gamma matters (Remark 5), beta follows alpha."""
+
+    setting: Setting
+    entries: Entries
+    convention: Convention
+    cap: bool
+    only_gamma: bool
+
+    def losses(self, alpha: Float[np.ndarray, "*n"], beta: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+        return attention_loss(self.setting, self.entries, alpha, beta, self.convention, cap=self.cap)
+
+    def loss(self, alpha: complex, beta: complex) -> complex:
+        beta = alpha if self.only_gamma else beta
+        return complex(attention_loss(self.setting, self.entries, alpha, beta, self.convention, cap=self.cap))
+
+    def value(self, log: Point) -> tuple[float, Point]:
+        """Loss and gradient: f(x + ih) = f(x) + ih f'(x) + O(h^2), without the cancellation of differences."""
+        a, b, h = math.exp(log[0]), math.exp(log[1]), 1e-30
+        by_alpha, by_beta = self.loss(complex(a, a * h), complex(b)), self.loss(complex(a), complex(b, b * h))
+        return by_alpha.real, np.array([by_alpha.imag, by_beta.imag]) / h
+
+    def at(self, log: Point) -> tuple[float, float, float]:
+        """alpha, beta and loss; the lower end of the range stands for 0."""
+        alpha, beta = (0.0 if x == LOW else math.exp(x) for x in log)
+        return alpha, beta, self.loss(complex(alpha), complex(beta)).real
+
+    def starts(self) -> list[Point]:
+        """Local minima of a coarse grid, the lowest first."""
+        axis = np.exp(np.linspace(LOW, HIGH, GRID))
+        grid = self.losses(axis[:, None], axis)
+        if self.only_gamma:
+            grid = np.where(np.eye(GRID, dtype=bool), grid, np.inf)
+        return [np.log([axis[flat // GRID], axis[flat % GRID]]) for flat in local_minima(grid)[:STARTS]]
+
+    def descend(self, start: Point) -> tuple[float, Point]:
+        from scipy.optimize import minimize  # a quarter of a second that training does not need
+
+        end = minimize(
+            self.value,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(LOW, HIGH)] * 2,
+            options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12},
+        )
+        return min(((self.value(point)[0], point) for point in (start, end.x)), key=lambda pair: pair[0])
+
+    def look_along(self, point: Point) -> Point:
+        """The lowest point on the lines through `point` along the axes: beside a plateau, which has no slope, may be
+        a dip.
+        """
+        line = np.linspace(LOW, HIGH, 1001)
+        candidates = [np.stack([line, np.full_like(line, point[1])]), np.stack([np.full_like(line, point[0]), line])]
+        alphas, betas = np.exp(np.concatenate(candidates, axis=1))
+        losses = self.losses(alphas, alphas if self.only_gamma else betas)
+        return np.log([alphas[np.argmin(losses)], betas[np.argmin(losses)]])
+
+    def minimum(self) -> tuple[float, Point]:
+        """The lowest loss and where it is."""
+        best = (math.inf, np.zeros(2))
+        for start in self.starts():
+            end = self.descend(start)
+            best = end if end[0] < best[0] else best
+        for _ in range(3):
+            again = self.descend(self.look_along(best[1]))
+            if not again[0] < best[0] - 1e-14:
+                break
+            best = again
+        return best
+
+    def at_edges(self, lowest: float, point: Point) -> tuple[list[str], Point]:
+        """What runs to 0 or infinity at no cost that a float shows, and the minimum moved all the way there."""
+        if self.value(np.zeros(2))[0] <= lowest + NOTHING:  # attention does not matter: any point would do
+            return ["flat: no attention is better than uniform"], np.zeros(2)
+        log, edges = point.copy(), []
+        if self.only_gamma:
+            log[1] = log[0]
+        no_alpha = self.setting.v == 1  # there is no other word in the topic
+        for i, name in enumerate(("alpha", "beta")):
+            if (self.only_gamma and i == 1) or (no_alpha and i == 0):
+                continue
+            for end, words in ((LOW, f"{name} -> 0"), (HIGH, f"{name} -> infinity")):
+                there = log.copy()
+                there[i] = end
+                if self.value(there)[0] <= lowest + NOTHING and self.at(there)[2] <= lowest + CLOSE:
+                    edges.append(words)
+                    log = there
+                    break
+        if not edges and all(self.value(log + shift)[0] <= lowest + NOTHING for shift in (-1.0, 1.0)):
+            edges = ["only alpha / beta matters"]
+            log = log - log.max() if LOW in log else log  # away from the end that stands for 0
+        return edges, log
+
+
 @one_thread()
 def best_attention(
     setting: Setting, kind: ValueMatrix, convention: Convention = "exact", *, cap: bool = False
 ) -> Optimum:
     """Minimise `attention_loss` over alpha and beta."""
-    from scipy.optimize import minimize  # a quarter of a second that training does not need
-
-    entries = Entries.of(kind, setting)
     only_gamma = kind == "blocks" and convention == "paper"  # Remark 5
-    no_alpha = setting.v == 1  # there is no other word in the topic
-
-    def loss_at(alpha: complex, beta: complex) -> complex:
-        return complex(attention_loss(setting, entries, alpha, alpha if only_gamma else beta, convention, cap=cap))
-
-    def value(log: np.ndarray) -> tuple[float, np.ndarray]:
-        """Loss and gradient: f(x + ih) = f(x) + ih f'(x) + O(h^2), without the cancellation of differences."""
-        a, b, h = math.exp(log[0]), math.exp(log[1]), 1e-30
-        by_alpha, by_beta = loss_at(complex(a, a * h), complex(b)), loss_at(complex(a), complex(b, b * h))
-        return by_alpha.real, np.array([by_alpha.imag, by_beta.imag]) / h
-
-    low, high = math.log(SMALLEST), math.log(LARGEST)
-    axis = np.exp(np.linspace(low, high, 97))
-    grid = attention_loss(setting, entries, axis[:, None], axis, convention, cap=cap)
-    if only_gamma:
-        grid = np.where(np.eye(97, dtype=bool), grid, np.inf)
-
-    def descend(start: np.ndarray) -> tuple[float, np.ndarray]:
-        found = minimize(
-            value,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(low, high)] * 2,
-            options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12},
-        )
-        return min(((value(point)[0], point) for point in (start, found.x)), key=lambda pair: pair[0])
-
-    def look_along(point: np.ndarray) -> np.ndarray:
-        """The lowest point on the two lines through `point` along the axes: a plateau has no slope, but may have a dip beside it."""
-        line = np.linspace(low, high, 1001)
-        candidates = [np.stack([line, np.full_like(line, point[1])]), np.stack([np.full_like(line, point[0]), line])]
-        alphas, betas = np.exp(np.concatenate(candidates, axis=1))
-        losses = attention_loss(setting, entries, alphas, alphas if only_gamma else betas, convention, cap=cap)
-        return np.log([alphas[np.argmin(losses)], betas[np.argmin(losses)]])
-
-    best: tuple[float, np.ndarray] | None = None
-    for flat in local_minima(grid)[:STARTS]:
-        here = descend(np.log([axis[flat // 97], axis[flat % 97]]))
-        best = here if best is None or here[0] < best[0] else best
-    for _ in range(3):
-        assert best is not None
-        again = descend(look_along(best[1]))
-        if not again[0] < best[0] - 1e-14:
-            break
-        best = again
-    assert best is not None
-    edges = []
-    log = best[1].copy()
-    if only_gamma:
-        log[1] = log[0]
-    for i, name in enumerate(("alpha", "beta")):
-        if (only_gamma and i == 1) or (no_alpha and i == 0):
-            continue
-        # at an edge when going all the way there costs nothing that a float can tell
-        for end, words in ((low, f"{name} -> 0"), (high, f"{name} -> infinity")):
-            there = log.copy()
-            there[i] = end
-            if value(there)[0] <= best[0] + 1e-13:
-                edges.append(words)
-                log = there
-                break
-    flat = value(np.zeros(2))[0] <= best[0] + 1e-13
-    if flat:  # attention does not matter: say so instead of naming one of many points
-        edges, log = ["flat: no attention is better than uniform"], np.zeros(2)
-    elif not edges and all(value(log + shift)[0] <= best[0] + 1e-13 for shift in (-1.0, 1.0)):
-        edges = ["only alpha / beta matters"]
-    alpha, beta = (0.0 if x == low else math.exp(x) for x in log)
-    loss = loss_at(complex(alpha), complex(beta)).real
+    problem = Problem(setting, Entries.of(kind, setting), convention, cap, only_gamma)
+    edges, log = problem.at_edges(*problem.minimum())
+    alpha, beta, loss = problem.at(log)
     return Optimum(alpha, beta, setting.gamma(alpha, beta), loss, ", ".join(edges) or None, only_gamma)
 
 

@@ -1,8 +1,8 @@
 """The exact population loss of any value matrix under any topic-wise attention, on infinite documents with fixed tau.
 
-The loss is E|W y - e_w|^2 with y the attended word distribution. By symmetry over topics and over words inside a topic only ten
-sums over W enter, so no document is enumerated: `population_loss` costs one pass over W. `enumerated_loss` is the check: all
-C(T, tau) documents, all words shown, all true words. Both are differentiable.
+The loss is E|W y - e_w|^2 with y the attended word distribution. By symmetry over topics and over words inside a
+topic only ten sums over W enter, so no document is enumerated: `population_loss` costs one pass over W.
+`enumerated_loss` is the check: all C(T, tau) documents, all words shown, all true words. Both are differentiable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def population_loss(
     beta: float = 1.0,
     bias: Float[Tensor, " V"] | None = None,
 ) -> Float[Tensor, ""]:
-    """E over documents, masks and words of |W y + b - e_w|^2 under the 'exact' convention; alpha = beta = 1 is uniform attention.
+    """E over documents, masks and words of |W y + b - e_w|^2 under the 'exact' convention.
+
+    alpha = beta = 1 is uniform attention.
 
     A bias adds b to every prediction: since attention sums to 1 it is the same as adding b to every column of W.
     """
@@ -53,7 +55,10 @@ def population_loss(
     mask_entry, all_sum = matrix[1:, 0].sum() / words, total / words
 
     def quadratic(e: float, topic: float, document: float, everywhere: float, mask: float, own: bool) -> Tensor:
-        """E|W (e e_j + topic 1_s + document 1_S + everywhere 1 + mask e_0)|^2 for a word j of topic s, in the document or not (`own`)."""
+        """E|W (e e_j + topic 1_s + document 1_S + everywhere 1 + mask e_0)|^2.
+
+        The word j of topic s is in the document (`own`) or not.
+        """
         topic_document = (topic_square / topics if own else 0) + (tau - 1 if own else tau) * cross / topics
         document_square = tau * topic_square / topics + tau * (tau - 1) * cross / topics
         result = (
@@ -71,7 +76,10 @@ def population_loss(
         )
 
     def linear(e: float, topic: float, document: float, everywhere: float, mask: float, relation: str) -> Tensor:
-        """E (W y)_w for the true word w, which is j itself, another word of its topic, or a word of another topic of the document."""
+        """E (W y)_w for the true word w.
+
+        w is j itself ('own'), another word of its topic ('same'), or a word of another topic of the document ('other').
+        """
         if relation == "own":
             word, in_topic = trace / words, block / words
         elif relation == "same":

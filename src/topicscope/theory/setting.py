@@ -1,4 +1,6 @@
-"""The setting of Section 5: infinite documents of tau topics, and topic-wise attention (Assumption 2). Nothing here grows with V.
+"""The setting of Section 5: infinite documents of tau topics, and topic-wise attention (Assumption 2).
+
+Nothing here grows with V.
 
 Attention gives the same word beta c, another word of the same topic alpha c, a word of another topic c.
 """
@@ -6,6 +8,7 @@ Attention gives the same word beta c, another word of the same topic alpha c, a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from topicscope.ground import InputError
 from topicscope.theory.constants import Constants
@@ -14,7 +17,10 @@ from topicscope.world import Masking, TopicModel
 
 @dataclass(frozen=True)
 class Setting:
-    """T, v, tau and the masking scheme, with the helper quantities of Appendix D.1 (F.1 in the ICML version)."""
+    """T, v, tau and the masking scheme, with the helper quantities of Appendix D.1 (F.1 in the ICML version).
+
+    Theorems 1 and 2 do not depend on tau.
+    """
 
     topic_model: TopicModel
     topics_per_document: int
@@ -32,6 +38,7 @@ class Setting:
         topics: int = 10,
         words_per_topic: int = 10,
         topics_per_document: int = 3,
+        *,
         p_mask: float = 0.15,
         p_correct: float = 0.1,
         p_random: float = 0.1,
@@ -48,6 +55,17 @@ class Setting:
             if number < 1:
                 raise InputError(f"{name} = {number}: expected at least 1")
         return cls(TopicModel(topics, words_per_topic), topics_per_document, Masking(p_mask, p_correct, p_random))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plain numbers, by the names that `of` takes."""
+        m = self.masking
+        sizes = {"topics": self.T, "words_per_topic": self.v, "topics_per_document": self.tau}
+        return sizes | {"p_mask": m.p_mask, "p_correct": m.p_correct, "p_random": m.p_random}
+
+    @property
+    def letters(self) -> str:
+        """The sizes in the paper's letters."""
+        return f"T = {self.T}, v = {self.v}, tau = {self.tau}"
 
     @property
     def constants(self) -> Constants:
@@ -82,7 +100,10 @@ class Setting:
 
     @property
     def shown_cases(self) -> tuple[float, float, float, float]:
-        """How often a masked position shows: its own word; another word of its topic; of another topic there; of an absent topic."""
+        """How often a masked position shows each kind of word.
+
+        Its own word; another word of its topic; a word of another topic of the document; a word of an absent topic.
+        """
         correct, random = self.masking.p_correct, self.masking.p_random
         return (
             correct + random / (self.T * self.v),

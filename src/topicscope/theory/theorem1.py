@@ -1,9 +1,15 @@
 """Theorem 1: only the embedding is trained (uniform attention, W_V = I), with the prediction bias fixed.
 
 E = W_E'W_E satisfies the conditions of Lemma 1 with E_i0 = -c2 u_i: the bias takes over what c1 does there.
+
+>>> round(theorem1(Setting.of()).c3, 6)
+1.156069
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -11,11 +17,83 @@ from jaxtyping import Float
 from topicscope.ground import InputError
 from topicscope.theory.constants import Constants
 from topicscope.theory.lemma1 import Membership, fit_family
+from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 from topicscope.world import Masking, TopicModel
 
 
+@dataclass(frozen=True, repr=False)
+class Theorem1(OptimumTheorem):
+    """The fixed bias of every word ([MASK]'s is 0), and the constants of the family of optimal Gram matrices."""
+
+    given: ClassVar[str] = "embedding"
+    part: ClassVar[str] = "embedding"
+    picture: ClassVar[str] = "the identity member, E = I / k"
+
+    setting: Setting
+    bias: float
+    c2: float
+    c3: float
+
+    @property
+    def sentence(self) -> str:
+        return (
+            "Theorem 1: with uniform attention, W_V = I and this bias, E = W_E'W_E is optimal exactly if in every row "
+            f"the entries sum to u_i v + {self.c3:.6g} over the word's own topic and to u_i v over any other topic, "
+            "with E_i0 = -c2 u_i."
+        )
+
+    @property
+    def reading(self) -> str:
+        return (
+            "on average a word's embedding is closer to its own topic than to every other, by "
+            f"{self.c3 / self.setting.v:.6g} per entry. The simplest member is E = I / k (words know only themselves); "
+            "blocks are another."
+        )
+
+    def matrix(self) -> Matrix:
+        """The simplest member of the family, E = I / k."""
+        return identity_member(self.setting.topic_model, self.setting.masking)
+
+    def membership(self, embedding: Float[np.ndarray, "d V"]) -> Membership:
+        return fit_embedding(embedding, self.setting.topic_model, self.setting.masking)
+
+    def contains(self, embedding: Float[np.ndarray, "d V"], tolerance: float = 1e-6) -> bool:
+        """Whether W_E'W_E violates no condition of the family by more than `tolerance`."""
+        return self.membership(embedding).violation <= tolerance
+
+    def examine(self, given: Float[np.ndarray, "d V"]) -> Examination:
+        member = self.membership(given)
+        return Examination(
+            "membership",
+            {"violation": member.violation, "u_mean": float(member.u.mean())},
+            f"the largest violation of the conditions is {member.violation:.4g} "
+            f"(0 for a member; c3 = {self.c3:.4g} is the scale).",
+        )
+
+    def numbers(self) -> dict[str, float]:
+        return {"bias": self.bias, "mask_bias": 0.0, "c2": self.c2, "c3": self.c3, "identity_diagonal": self.c3}
+
+    def entries(self) -> list[Entry]:
+        more = "how much a word's own topic outweighs any other topic, summed over the topic"
+        return [
+            Entry("b_i", self.bias, "fixed prediction bias of every word; [MASK]'s is 0"),
+            Entry("c3 = 1/k", self.c3, more),
+            Entry("c2", self.c2, "weight of the free u_i in the [MASK] column: E_i0 = -c2 u_i"),
+        ]
+
+
+def theorem1(setting: Setting) -> Theorem1:
+    """Only the embedding is trained: the optimal Gram matrices, the bias, and whether an embedding has one of them."""
+    c = setting.constants
+    return Theorem1(setting, float(prediction_bias(setting.topic_model, setting.masking)[1]), c.c2, c.c3)
+
+
 def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarray, " V"]:
-    """b_0 = 0 and b_i = -p_m p_r / (k T v): takes away the share of every prediction that random words cause."""
+    """b_0 = 0 and b_i = -p_m p_r / (k T v): takes away the share of every prediction that random words cause.
+
+    This holds for words of unequal probability too, for which the theorem itself is not defined.
+    """
     bias = np.full(topic_model.vocabulary, -masking.p_mask * masking.p_random / (masking.k * topic_model.words))
     bias[0] = 0
     return bias
@@ -25,12 +103,12 @@ def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, 
     """Membership test of a trained embedding: is W_E'W_E in the family, and if not, by how much?"""
     if embedding.ndim != 2 or embedding.shape[1] != topic_model.vocabulary:
         raise InputError(
-            f"the embedding has shape {embedding.shape}; expected (dim, {topic_model.vocabulary}): a column a word"
+            f"the embedding has shape {embedding.shape}; expected (dim, {topic_model.vocabulary}): one column per word"
         )
     return fit_family(embedding.T @ embedding, topic_model, masking, column=np.zeros(topic_model.vocabulary))
 
 
-def identity_member(topic_model: TopicModel, masking: Masking) -> Float[np.ndarray, "V V"]:
+def identity_member(topic_model: TopicModel, masking: Masking) -> Matrix:
     """The simplest E, with u = 0: words only know themselves, E = I / k; [MASK] is nothing."""
     gram = np.eye(topic_model.vocabulary) / masking.k
     gram[0, 0] = 0
@@ -39,10 +117,11 @@ def identity_member(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
 
 def member(
     topic_model: TopicModel, masking: Masking, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None
-) -> Float[np.ndarray, "V V"]:
-    """A realisable E (symmetric, positive semi-definite), for any u >= 0 and any positive semi-definite `inner`:
+) -> Matrix:
+    """A realisable E (symmetric, positive semi-definite), for any u >= 0 and any positive semi-definite `inner`.
 
-    E = u z z' + c3 blocks(1/v) + C inner C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums over topics vanish.
+    E = u z z' + c3 blocks(1/v) + C inner C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums
+    over topics vanish.
     """
     if u < 0:
         raise InputError(f"u = {u:g}: expected u >= 0, since E_00 = c2^2 u is the square of a length")
@@ -50,7 +129,7 @@ def member(
     z = np.ones(topic_model.vocabulary)
     z[0] = -c.c2
     gram = u * np.outer(z, z)
-    mean = np.kron(np.eye(topic_model.topics), np.full((v, v), 1 / v))
+    mean = topic_model.same_topic[1:, 1:] * (1 / v)
     centring = np.eye(topic_model.words) - mean
     gram[1:, 1:] += c.c3 * mean
     if inner is not None:
@@ -58,13 +137,13 @@ def member(
     return gram
 
 
-def random_member(topic_model: TopicModel, masking: Masking, rng: np.random.Generator) -> Float[np.ndarray, "V V"]:
+def random_member(topic_model: TopicModel, masking: Masking, rng: np.random.Generator) -> Matrix:
     """A realisable E with random u and a random inner part."""
     root = rng.standard_normal((topic_model.words, topic_model.words)) / np.sqrt(topic_model.words)
     return member(topic_model, masking, u=float(rng.uniform(0, 0.1)), inner=root.T @ root)
 
 
-def embedding_of(gram: Float[np.ndarray, "V V"]) -> Float[np.ndarray, "V V"]:
+def embedding_of(gram: Matrix) -> Matrix:
     """W_E with W_E'W_E = E."""
     values, vectors = np.linalg.eigh(gram)
     if values.min() < -1e-9 * max(1.0, values.max()):

@@ -1,6 +1,6 @@
 """Theorem 2: the value matrix of least norm under uniform attention, the limit of vanishing L2 regularisation.
 
->>> optimum = theorem2(TopicModel(10, 10), Masking())
+>>> optimum = theorem2(Setting.of(topics=10, words_per_topic=10))
 >>> round(optimum.same_topic, 6), round(optimum.different_topic, 7), round(optimum.mask_column, 6)
 (0.10802, -0.0075867, 0.054191)
 """
@@ -8,36 +8,89 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
-from topicscope.theory.constants import Constants
-from topicscope.world import Masking, TopicModel
+from topicscope.theory.lemma1 import fit_family
+from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 
 
-@dataclass(frozen=True)
-class Theorem2:
+@dataclass(frozen=True, repr=False)
+class Theorem2(OptimumTheorem):
     """The entries of W_V; there are only four different ones."""
 
+    given: ClassVar[str] = "matrix"
+    part: ClassVar[str] = "value"
+    picture: ClassVar[str] = "W_V (first row and column: [MASK])"
+
+    setting: Setting
     same_topic: float  # W_il, l in the topic of i
     different_topic: float  # W_il, l in another topic
     mask_column: float  # W_i0: what [MASK] contributes to word i
     mask_row: float  # W_0l: nothing ever predicts [MASK]
 
-    def matrix(self, topic_model: TopicModel) -> Float[np.ndarray, "V V"]:
-        topic = topic_model.topic_of_word
-        matrix = np.where(topic[:, None] == topic, self.same_topic, self.different_topic)
+    @property
+    def sentence(self) -> str:
+        return (
+            f"Theorem 2: as lambda -> 0 the trained W_V is block-wise: {self.same_topic:.6g} inside a topic and "
+            f"{self.different_topic:.6g} between topics."
+        )
+
+    @property
+    def reading(self) -> str:
+        return (
+            "a word seen in the document votes for all words of its topic, "
+            f"{self.setting.constants.c3 / self.setting.v:.6g} (= c3 / v) more than for others; "
+            "the small negative rest and the [MASK] column take away what random words and the masking put in."
+        )
+
+    def matrix(self) -> Matrix:
+        matrix = np.where(self.setting.topic_model.same_topic, self.same_topic, self.different_topic)
         matrix[:, 0] = self.mask_column
         matrix[0, :] = self.mask_row
         return matrix
 
+    def contains(self, matrix: Matrix, tolerance: float = 1e-6) -> bool:
+        """Whether no entry differs from the theorem's by more than `tolerance`."""
+        return matrix.shape == self.matrix().shape and self._difference(matrix) <= tolerance
 
-def theorem2(topic_model: TopicModel, masking: Masking) -> Theorem2:
-    c = Constants.of(topic_model, masking)
+    def examine(self, given: Matrix) -> Examination:
+        """The largest difference from the theorem, and the largest violation of the conditions of Lemma 1."""
+        violation = fit_family(given, self.setting.topic_model, self.setting.masking).violation
+        difference = self._difference(given)
+        return Examination(
+            "comparison",
+            {"largest_difference": difference, "family_violation": violation},
+            f"the largest difference from Theorem 2 is {difference:.4g}; "
+            f"the largest violation of Lemma 1's conditions is {violation:.4g}.",
+        )
+
+    def _difference(self, matrix: Matrix) -> float:
+        return float(np.abs(matrix - self.matrix()).max())
+
+    def numbers(self) -> dict[str, float]:
+        c = self.setting.constants
+        entries = {name: getattr(self, name) for name in ("same_topic", "different_topic", "mask_column", "mask_row")}
+        return entries | {"c1": c.c1, "c2": c.c2, "c3": c.c3}
+
+    def entries(self) -> list[Entry]:
+        return [
+            Entry("same topic", self.same_topic, "W_il, words i and l of one topic (the diagonal too)"),
+            Entry("different topic", self.different_topic, "W_il, words of two topics"),
+            Entry("[MASK] column", self.mask_column, "W_i0, what [MASK] adds to every word"),
+            Entry("[MASK] row", self.mask_row, "W_0l: nothing predicts [MASK]"),
+        ]
+
+
+def theorem2(setting: Setting) -> Theorem2:
+    """The optimal value matrix under uniform attention and vanishing L2: its entries, a picture, and how to read it."""
+    c, topic_model = setting.constants, setting.topic_model
     norm = c.c2**2 + topic_model.words
     different = -(c.c1 * c.c2 + c.c3) / norm
     return Theorem2(
+        setting,
         same_topic=different + c.c3 / topic_model.words_per_topic,
         different_topic=different,
         mask_column=(c.c2 * c.c3 - c.c1 * topic_model.words) / norm,

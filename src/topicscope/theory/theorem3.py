@@ -1,44 +1,73 @@
-"""Theorem 3: W_V frozen at Theorem 2's blocks. The best attention inside a topic lies in an interval that grows with tau and T.
+"""Theorem 3: W_V frozen at Theorem 2's blocks.
 
->>> [round(number, 5) for number in lambdas(Setting.of())]
-[0.57734, 5866.66667]
+The best attention inside a topic lies in an interval that grows with tau and T.
+
+>>> theorem = theorem3(Setting.of())
+>>> round(theorem.lambda1, 5), round(theorem.lambda2, 5)
+(0.57734, 5866.66667)
+>>> theorem.contains(alpha=7.67, beta=1.0)
+True
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import AttentionTheorem, Entry, Matrix, ValueMatrix
+from topicscope.theory.theorem2 import theorem2
 
 
-def lambdas(setting: Setting) -> tuple[float, float]:
-    """lambda1 and lambda2."""
+@dataclass(frozen=True, repr=False)
+class Theorem3(AttentionTheorem):
+    """lambda1 (tau - 1) < gamma < lambda2 T, where gamma = (v - 1)/v alpha + beta/v."""
+
+    value_matrix: ClassVar[ValueMatrix] = "blocks"
+
+    setting: Setting
+    lambda1: float
+    lambda2: float
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        return {"gamma": (self.lambda1 * (self.setting.tau - 1), self.lambda2 * self.setting.T)}
+
+    @property
+    def sentence(self) -> str:
+        low, high = self.bounds["gamma"]
+        return f"Theorem 3: gamma lies in ({low:.5g}, {high:.5g})."
+
+    def matrix(self) -> Matrix:
+        return theorem2(self.setting).matrix()
+
+    def contains(self, alpha: float, beta: float) -> bool:
+        low, high = self.bounds["gamma"]
+        return low < self.setting.gamma(alpha, beta) < high
+
+    def says_of(self, alpha: float, beta: float) -> list[str]:
+        gamma, where = self.setting.gamma(alpha, beta), "inside" if self.contains(alpha, beta) else "OUTSIDE"
+        return [
+            f"{self.sentence} The best gamma {gamma:.5g} is {where}.",
+            "How to read it: with block-wise W_V the document is best read by attending words of the same topic "
+            f"{gamma:.3g} times as much as others.",
+        ]
+
+    def numbers(self) -> dict[str, float]:
+        return {"lambda1": self.lambda1, "lambda2": self.lambda2}
+
+    def entries(self) -> list[Entry]:
+        low, high = self.bounds["gamma"]
+        return [
+            Entry("lambda1", self.lambda1, "gamma > lambda1 (tau - 1)"),
+            Entry("lambda2", self.lambda2, "gamma < lambda2 T"),
+            Entry("lambda1 (tau - 1)", low, "lower end of gamma"),
+            Entry("lambda2 T", high, "upper end of gamma"),
+        ]
+
+
+def theorem3(setting: Setting) -> Theorem3:
+    """The best attention when W_V is frozen at Theorem 2's blocks: minimiser, bounds, and whether they contain it."""
     m = setting.masking
     noise = m.p_mask * m.p_random
-    return (m.k + noise) * (1 + (1 - m.p_correct) * m.p_mask) / (2 * m.k), 100 * (m.k / noise + 1)
-
-
-def bounds(setting: Setting) -> tuple[float, float]:
-    """(lambda1 (tau - 1), lambda2 T), in which gamma = (v - 1)/v alpha + beta/v of the optimum lies."""
-    low, high = lambdas(setting)
-    return low * (setting.tau - 1), high * setting.T
-
-
-def contains(setting: Setting, alpha: float, beta: float) -> bool:
-    low, high = bounds(setting)
-    return low < setting.gamma(alpha, beta) < high
-
-
-def assumptions(setting: Setting) -> list[str]:
-    """Which of Assumptions 3 and 4 a finite setting strains or breaks; the asymptotic ones at a factor of ten."""
-    m, broken = setting.masking, []
-    if not m.p_mask < 0.5:
-        broken.append(f"p_mask = {m.p_mask:g} is not below 1/2")
-    if m.p_correct != m.p_random or not m.p_correct < 0.5:
-        broken.append(f"p_correct = {m.p_correct:g} and p_random = {m.p_random:g} are not equal and below 1/2")
-    least = (1 / m.k + 1) ** 2 + 1
-    if not setting.v > least:
-        broken.append(f"words_per_topic = {setting.v} is not above {least:.3g}")
-    if setting.tau < 10:
-        broken.append(f"topics_per_document = {setting.tau} is not large")
-    if 10 * setting.tau > setting.T:
-        broken.append(f"topics = {setting.T} is not much larger than topics_per_document = {setting.tau}")
-    return broken
+    return Theorem3(setting, (m.k + noise) * (1 + (1 - m.p_correct) * m.p_mask) / (2 * m.k), 100 * (m.k / noise + 1))

@@ -1,33 +1,79 @@
-"""Theorem 5: W_V frozen at the diagonal optimum (Definition 2). Words attend themselves: beta in an interval, alpha a fraction of it.
+"""Theorem 5: W_V frozen at the diagonal optimum (Definition 2).
 
->>> [round(number, 5) for number in lambdas(Setting.of())]
-[0.088, 447.09577, 0.12845]
+Words attend themselves: beta in an interval, alpha far smaller.
+
+>>> theorem = theorem5(Setting.of())
+>>> [round(number, 5) for number in (theorem.lambda3, theorem.lambda4, theorem.lambda5)]
+[0.088, 447.1072, 0.12845]
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
 from topicscope.ground import InputError
 from topicscope.theory.constants import Constants
 from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import AttentionTheorem, Entry, Matrix, ValueMatrix
 from topicscope.world import Masking, TopicModel
 
 
-def diagonal_value_matrix(topic_model: TopicModel, masking: Masking) -> Float[np.ndarray, "V V"]:
-    """W_ii = c3 and W_i0 = -c1 for words, row 0 zero (u = 0 in Lemma 1)."""
-    c = Constants.of(topic_model, masking)
-    matrix = np.eye(topic_model.vocabulary) * c.c3
-    matrix[:, 0] = -c.c1
-    matrix[0, :] = 0
-    return matrix
+@dataclass(frozen=True, repr=False)
+class Theorem5(AttentionTheorem):
+    """lambda3 tau < beta < lambda4 T, and alpha < lambda5 beta."""
+
+    value_matrix: ClassVar[ValueMatrix] = "diagonal"
+
+    setting: Setting
+    lambda3: float
+    lambda4: float
+    lambda5: float
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        beta = (self.lambda3 * self.setting.tau, self.lambda4 * self.setting.T)
+        return {"beta": beta, "alpha_over_beta": (-math.inf, self.lambda5)}
+
+    @property
+    def sentence(self) -> str:
+        low, high = self.bounds["beta"]
+        return f"Theorem 5: beta lies in ({low:.5g}, {high:.5g}) and alpha < {self.lambda5:.4g} beta."
+
+    def matrix(self) -> Matrix:
+        return diagonal_value_matrix(self.setting.topic_model, self.setting.masking)
+
+    def contains(self, alpha: float, beta: float) -> bool:
+        low, high = self.bounds["beta"]
+        return low < beta < high and alpha < self.lambda5 * beta
+
+    def says_of(self, alpha: float, beta: float) -> list[str]:
+        where = "inside" if self.contains(alpha, beta) else "OUTSIDE"
+        return [
+            f"{self.sentence} The best attention is {where}.",
+            "How to read it: with diagonal W_V a word is best read by attending itself "
+            f"{beta:.3g} times as much as words of other topics.",
+        ]
+
+    def numbers(self) -> dict[str, float]:
+        return {"lambda3": self.lambda3, "lambda4": self.lambda4, "lambda5": self.lambda5}
+
+    def entries(self) -> list[Entry]:
+        low, high = self.bounds["beta"]
+        return [
+            Entry("lambda3", self.lambda3, "beta > lambda3 tau"),
+            Entry("lambda4", self.lambda4, "beta < lambda4 T"),
+            Entry("lambda5", self.lambda5, "alpha < lambda5 beta"),
+            Entry("lambda3 tau", low, "lower end of beta"),
+            Entry("lambda4 T", high, "upper end of beta"),
+        ]
 
 
-def lambdas(setting: Setting) -> tuple[float, float, float]:
-    """lambda3, lambda4, lambda5."""
+def theorem5(setting: Setting) -> Theorem5:
+    """The best attention when W_V is frozen at the diagonal optimum: minimiser, bounds, and whether they contain it."""
     m, v = setting.masking, setting.v
     if v == 1:
         raise InputError("words_per_topic = 1: Theorem 5 divides by v - 1; choose at least 2")
@@ -35,18 +81,17 @@ def lambdas(setting: Setting) -> tuple[float, float, float]:
     gap = math.sqrt(v - 1) - 2 + (1 - m.p_correct) * m.p_mask
     if gap <= 0:
         raise InputError(
-            f"words_per_topic = {v}: Theorem 5's lambda4 needs sqrt(v - 1) > 2 - (1 - p_c) p_m; choose a larger v (10 suffices)"
+            f"words_per_topic = {v}: Theorem 5's lambda4 needs sqrt(v - 1) > 2 - (1 - p_c) p_m; "
+            "choose a larger v (10 suffices)"
         )
     lambda4 = v * m.k / gap * (1 - m.p_mask_word * m.p_mask) / noise
-    return v * (m.k + noise) / 100, lambda4, 1 / ((v - 1) * m.k)
+    return Theorem5(setting, v * (m.k + noise) / 100, lambda4, 1 / ((v - 1) * m.k))
 
 
-def bounds(setting: Setting) -> dict[str, float]:
-    """lambda3 tau < beta < lambda4 T, and alpha < lambda5 beta."""
-    lambda3, lambda4, lambda5 = lambdas(setting)
-    return {"beta_low": lambda3 * setting.tau, "beta_high": lambda4 * setting.T, "alpha_over_beta": lambda5}
-
-
-def contains(setting: Setting, alpha: float, beta: float) -> bool:
-    b = bounds(setting)
-    return b["beta_low"] < beta < b["beta_high"] and alpha < b["alpha_over_beta"] * beta
+def diagonal_value_matrix(topic_model: TopicModel, masking: Masking) -> Matrix:
+    """Definition 2: W_ii = c3 and W_i0 = -c1 for words, row 0 zero (u = 0 in Lemma 1). Defined for every v."""
+    c = Constants.of(topic_model, masking)
+    matrix = np.eye(topic_model.vocabulary) * c.c3
+    matrix[:, 0] = -c.c1
+    matrix[0, :] = 0
+    return matrix

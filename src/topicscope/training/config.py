@@ -16,7 +16,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 
 from topicscope.ground import Config, Device, InputError, log_steps, merged, nearest, section
 from topicscope.model import ATTENTION_PARTS, PARTS, ModelConfig, Objective
-from topicscope.world import DocumentPrior, Masking, TopicModel
+from topicscope.world import Dirichlet, Masking, Prior, TopicModel
 
 Decay = Annotated[float, Field(ge=0, lt=1)]
 
@@ -123,7 +123,7 @@ def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -
 class RunConfig(Config):
     """Everything that a run depends on. The same config gives the same bytes."""
 
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     FILES: ClassVar[tuple[str, ...]] = (
         "data.train_file",
         "data.dev_file",
@@ -131,7 +131,7 @@ class RunConfig(Config):
         "model.value_matrix",
     )
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     seed: NonNegativeInt = 0
     steps: PositiveInt | None = None
     epochs: PositiveFloat | None = None
@@ -144,7 +144,7 @@ class RunConfig(Config):
     device: Device = "auto"
     dtype: Literal["float32", "float64"] = "float32"
     topic_model: TopicModel = TopicModel()
-    documents: DocumentPrior = DocumentPrior()
+    documents: Prior = Dirichlet()
     data: Data = Data()
     masking: Masking = Masking()
     model: ModelConfig = ModelConfig()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
 from topicscope.training.config import RunConfig
-from topicscope.world import Documents, Masked, Rows, infinite_rows, masked_rows, read_documents, word_counts
+from topicscope.world import Documents, InfiniteDocuments, Masked, Rows, masked_rows, read_documents, word_counts
 
 BLOCK = 50
 """Steps whose batches are prepared together; checkpoints fall on multiples of it."""
-
-DEV_BATCH = 500
-"""Documents evaluated at a time."""
 
 
 class RunData:
@@ -25,28 +22,26 @@ class RunData:
         self.config = config
         self.train = self._documents(config.data.train_file, Stream.TRAIN_DOCUMENTS, config.data.documents)
         self.dev = self._documents(config.data.dev_file, Stream.DEV_DOCUMENTS, config.data.dev_documents)
-        self.dev_masked = self._mask_all(self.dev, Stream.DEV_MASKS)
+        self.dev_masked = self.dev.masked(config.masking, config.topic_model, generator(config.seed, Stream.DEV_MASKS))
         self.layout = {"uniform": config.model.uniform_attention, "hide_masked": config.model.hide_masked}
-        self.counts = None if self.train.words is None else word_counts(self.train.words, config.topic_model.vocabulary)
-        self.train_masked = None if config.masking.fresh else self._mask_all(self.train, Stream.TRAIN_MASKS)
         self._orders: dict[int, Int[np.ndarray, " D"]] = {}
 
-    def _documents(self, file: str | None, stream: Stream, count: int) -> Documents:
+    def _documents(self, file: str | None, stream: Stream, count: int) -> Documents | InfiniteDocuments:
         config = self.config
         if file is not None:
-            documents = read_documents(file, config.topic_model)
-            cut = slice(0, count)  # at most so many; a shorter file is used whole
-            return dataclasses.replace(
-                documents,
-                words=documents.words[cut] if documents.words is not None else None,
-                lengths=documents.lengths[cut],
-            )
+            return read_documents(file, config.topic_model).take(slice(count))  # a shorter file is used whole
         return config.documents.sample(config.topic_model, count, generator(config.seed, stream))
 
-    def _mask_all(self, documents: Documents, stream: Stream) -> Masked | None:
-        if documents.infinite:
-            return None
-        return self.config.masking.draw(documents, self.config.topic_model.words, generator(self.config.seed, stream))
+    @cached_property
+    def _counts(self) -> Float[np.ndarray, "D V"]:
+        """Word counts of the training documents."""
+        return word_counts(self.train.finite().words, self.config.topic_model.vocabulary)
+
+    @cached_property
+    def _fixed_masks(self) -> Masked:
+        """The masks of the training documents, where they are drawn once."""
+        rng = generator(self.config.seed, Stream.TRAIN_MASKS)
+        return self.config.masking.draw(self.train.finite(), self.config.topic_model.words, rng)
 
     def _order(self, epoch: int) -> Int[np.ndarray, " D"]:
         if epoch not in self._orders:
@@ -68,38 +63,21 @@ class RunData:
 
     def block(self, block: int) -> list[Rows]:
         """The batches of the steps BLOCK * block, ..., BLOCK * (block + 1) - 1."""
-        config, rows = self.config, self.rows_of_block(block)
-        if self.counts is None:
-            assert self.train.proportions is not None
-            batches = self.train.proportions[rows].reshape(BLOCK, config.batch_size, -1)
-            return [infinite_rows(config.topic_model, config.masking, batch, **self.layout) for batch in batches]
-        if self.train_masked is None:
+        config, rows, real = self.config, self.rows_of_block(block), np.dtype(self.config.dtype)
+        if isinstance(self.train, InfiniteDocuments):
+            seen = self.train.take(rows).batches(
+                config.topic_model, config.masking, real, size=config.batch_size, **self.layout
+            )
+            return list(seen)
+        if config.masking.fresh:
             rng = generator(config.seed, Stream.TRAIN_MASKS, block)
-            masked = config.masking.draw(self.train, config.topic_model.words, rng, rows)
+            masks = config.masking.draw(self.train.take(rows), config.topic_model.words, rng)
         else:
-            masked = self.train_masked.take(rows)
-        return masked_rows(self.counts[rows], masked, config.batch_size, np.dtype(config.dtype), **self.layout)
+            masks = self._fixed_masks.take(rows)
+        return masked_rows(self._counts[rows], masks, config.batch_size, real, **self.layout)
 
     def dev_rows(self) -> list[Rows]:
         """The development set with its masks, which are drawn once."""
-        return dev_rows(self.config, self.dev, self.dev_masked, **self.layout)
-
-
-def dev_rows(
-    config: RunConfig,
-    dev: Documents,
-    masked: Masked | None,
-    *,
-    uniform: bool,
-    hide_masked: bool,
-    batch: int = DEV_BATCH,
-) -> list[Rows]:
-    if masked is None or dev.words is None:
-        assert dev.proportions is not None
-        pieces = [dev.proportions[i : i + batch // 10] for i in range(0, len(dev), batch // 10)]
-        return [
-            infinite_rows(config.topic_model, config.masking, piece, uniform=uniform, hide_masked=hide_masked)
-            for piece in pieces
-        ]
-    counts = word_counts(dev.words, config.topic_model.vocabulary)
-    return masked_rows(counts, masked, batch, np.dtype(config.dtype), uniform=uniform, hide_masked=hide_masked)
+        config = self.config
+        real = np.dtype(config.dtype)
+        return list(self.dev_masked.batches(config.topic_model, config.masking, real, **self.layout))

@@ -9,8 +9,8 @@ import numpy as np
 
 from topicscope.theory import bayes_loss, prediction_bias, uniform_optimum
 from topicscope.training.config import RunConfig
-from topicscope.training.data import RunData, dev_rows
-from topicscope.world import Documents, Masked
+from topicscope.training.data import RunData
+from topicscope.world import MaskedDocuments
 
 LONGEST = 20_000
 """Words of the longest document for which the Bayes floor is computed."""
@@ -29,11 +29,14 @@ def floors(config: RunConfig, data: RunData) -> dict[str, Any]:
     small dev set far below what a model trained elsewhere can reach. There are no floors for documents from a file: their
     prior is not known.
     """
-    if config.data.dev_file is not None or data.dev.lengths.max(initial=0) > LONGEST:
+    if config.data.dev_file is not None:
         return {}
-    dev, masked = data.dev, data.dev_masked
-    if not config.topic_model.uniform and masked is not None and len(dev) > UNEQUAL_DOCUMENTS:
-        dev, masked = first_documents(dev, masked, UNEQUAL_DOCUMENTS)
+    dev = data.dev_masked
+    if isinstance(dev, MaskedDocuments):
+        if dev.documents.lengths.max(initial=0) > LONGEST:
+            return {}
+        if not config.topic_model.uniform:
+            dev = dev.first(UNEQUAL_DOCUMENTS)
     result: dict[str, Any] = {}
     for name, own_word in (("bayes", True), ("bayes_topics", False)):
         floor = bayes_loss(
@@ -42,7 +45,6 @@ def floors(config: RunConfig, data: RunData) -> dict[str, Any]:
             config.documents,
             config.masking,
             dev,
-            masked,
             hide_masked=config.model.hide_masked,
             own_word=own_word,
         )
@@ -54,8 +56,8 @@ def floors(config: RunConfig, data: RunData) -> dict[str, Any]:
 
 def least_squares_floor(config: RunConfig, data: RunData) -> dict[str, Any]:
     vocabulary = config.topic_model.vocabulary
-    exact = dataclasses.replace(config, dtype="float64")
-    rows = dev_rows(exact, data.dev, data.dev_masked, uniform=True, hide_masked=config.model.hide_masked)
+    real, hide_masked = np.dtype("float64"), config.model.hide_masked
+    rows = data.dev_masked.batches(config.topic_model, config.masking, real, uniform=True, hide_masked=hide_masked)
     scale = 1 / vocabulary if config.objective.loss == "squared-mean" else 1.0
     ridge = value_ridge(config)
     bias = config.model.prediction_bias
@@ -81,14 +83,3 @@ def value_ridge(config: RunConfig) -> float:
         if over_words and config.model.value == "trained"
         else 0.0
     )
-
-
-def first_documents(documents: Documents, masked: Masked, count: int) -> tuple[Documents, Masked]:
-    assert documents.words is not None
-    kept = dataclasses.replace(
-        documents,
-        words=documents.words[:count],
-        lengths=documents.lengths[:count],
-        proportions=None if documents.proportions is None else documents.proportions[:count],
-    )
-    return kept, masked.take(np.arange(count))

@@ -26,7 +26,7 @@ from topicscope.measure import (
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
 from topicscope.training.result import SNAPSHOTS
-from topicscope.world import word_counts
+from topicscope.world import Documents, word_counts
 
 DOCUMENTS = 1000
 """Dev documents whose attention is averaged."""
@@ -68,9 +68,9 @@ def sandbox_effects(
     counts = None
     first = next(iter(snapshots.values()))
     if "key" in first and "query" in first:
-        words = RunData(config).dev.words
-        if words is not None:
-            counts = word_counts(words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
+        dev = RunData(config).dev
+        if isinstance(dev, Documents):
+            counts = word_counts(dev.words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
     effects: dict[str, dict[int, Effect | None]] = {}
     for step, weights in sorted(snapshots.items()):
         for name, sums in snapshot_sums(weights, topic, counts).items():

@@ -1,42 +1,38 @@
-"""The paper's Section 3: topics, documents, masking, and the batches that a model sees."""
+"""The paper's Section 3: topics, priors, documents, masking, and the batches that a model sees."""
 
-from topicscope.world.batches import (
-    Batch,
-    Rows,
-    infinite_batch,
-    infinite_rows,
-    masked_batch,
-    masked_rows,
-    stack,
-    word_counts,
-)
+from topicscope.world.batches import Batch, Rows, infinite_rows, masked_rows, stack, word_counts
 from topicscope.world.documents import (
-    DocumentPrior,
     Documents,
-    as_matrix,
+    InfiniteDocuments,
+    MaskedDocuments,
     every_document,
     read_documents,
-    read_matrix,
     write_documents,
 )
 from topicscope.world.masking import Masked, Masking
+from topicscope.world.matrices import matrix_of, read_matrix
+from topicscope.world.priors import Dirichlet, DocumentPrior, Fixed, Given, Prior
 from topicscope.world.topics import MASK, TopicModel
 
 __all__ = [
     "MASK",
     "Batch",
+    "Dirichlet",
     "DocumentPrior",
     "Documents",
+    "Fixed",
+    "Given",
+    "InfiniteDocuments",
     "Masked",
+    "MaskedDocuments",
     "Masking",
+    "Prior",
     "Rows",
     "TopicModel",
-    "as_matrix",
     "every_document",
-    "infinite_batch",
     "infinite_rows",
-    "masked_batch",
     "masked_rows",
+    "matrix_of",
     "read_documents",
     "read_matrix",
     "stack",

@@ -1,8 +1,9 @@
-"""What the collapsed forward pass reads: word counts, and the distinct (document, query word) pairs that have to be predicted.
+"""What the collapsed forward pass reads: word counts, and the distinct (document, query word) pairs to be predicted.
 
-The model has no positions, so a document is its word counts and all positions that show the same word get the same prediction.
-A `Batch` lists each pair once ('row'), with the true words wanted there and how much each weighs in the objective (eq 1):
-a masked position of document b weighs 1 / (documents * |M_b|). Infinite documents are the same thing with probabilities for counts.
+The model has no positions, so a document is its word counts, and all positions that show the same word get the same
+prediction. A `Batch` lists each pair once (a 'row'), with the true words wanted there and how much each weighs in the
+objective (eq 1): a masked position of document b weighs 1 / (documents * |M_b|). Infinite documents have
+probabilities in place of counts.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Batch:
-    """Batches of E models side by side; indices point into the flattened leading axes, so that one gather serves all models."""
+    """Batches of E models side by side; indices point into the flattened leading axes: one gather serves all models.
 
-    context: Float[
-        Tensor, "E B V"
-    ]  # log counts of the words that attention sees; their shares where attention is uniform
+    `context` holds log counts of the words that attention sees, or their shares where attention is uniform.
+    """
+
+    context: Float[Tensor, "E B V"]
     row_document: Int[Tensor, " E*R"]  # e * B + document
     row_query: Int[Tensor, " E*R"]  # e * V + word shown at the predicted positions
     row_weight: Float[Tensor, "E R 1"]  # sums to 1 over a model's rows
@@ -68,16 +70,15 @@ def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndar
     for start in range(0, len(words), slice_size):
         part = words[start : start + slice_size]
         flat = (np.arange(len(part))[:, None] * vocabulary + part)[part >= 0]
-        counts[start : start + slice_size] = np.bincount(flat, minlength=len(part) * vocabulary).reshape(
-            len(part), vocabulary
-        )
+        occurrences = np.bincount(flat, minlength=len(part) * vocabulary)
+        counts[start : start + slice_size] = occurrences.reshape(len(part), vocabulary)
     return counts
 
 
 def masked_rows(
     counts: Float[np.ndarray, "D V"], masked: Masked, batch: int, real: np.dtype, *, uniform: bool, hide_masked: bool
 ) -> list[Rows]:
-    """Split masked documents into batches of `batch` documents. `counts` are those of the words before masking, and are overwritten.
+    """Split masked documents into batches of `batch` documents. `counts`, of the words before masking, are overwritten.
 
     Indices are exact; shares and weights are computed in the type `real`.
     `uniform`: attention does not depend on the query, so a document needs one row only.
@@ -205,39 +206,3 @@ def stack(members: Sequence[Rows], dtype: torch.dtype) -> Batch:
     target += model * (rows * vocabulary)
     numpy = (context, row_document.ravel(), row_query.ravel(), row_weight, target.ravel(), target_weight.ravel())
     return Batch(*map(torch.from_numpy, numpy))
-
-
-def masked_batch(
-    words: Int[np.ndarray, "D N"],
-    masked: Masked,
-    vocabulary: int,
-    dtype: torch.dtype,
-    *,
-    uniform: bool = False,
-    hide_masked: bool = False,
-) -> Batch:
-    """One model's batch from masked documents, all in one."""
-    return stack(
-        masked_rows(
-            word_counts(words, vocabulary),
-            masked,
-            len(words),
-            real_type(dtype),
-            uniform=uniform,
-            hide_masked=hide_masked,
-        ),
-        dtype,
-    )
-
-
-def infinite_batch(
-    topic_model: TopicModel,
-    masking: Masking,
-    proportions: Float[np.ndarray, "B T"],
-    dtype: torch.dtype,
-    *,
-    uniform: bool = False,
-    hide_masked: bool = False,
-) -> Batch:
-    """One model's batch of infinite documents."""
-    return stack([infinite_rows(topic_model, masking, proportions, uniform=uniform, hide_masked=hide_masked)], dtype)

@@ -1,270 +1,184 @@
-"""Documents of a topic model: the priors of Sections 3.1 and 6.1, sampled without a Python loop, and the authors' text format.
+"""Finite documents, which hold words; infinite ones (Assumption 1), which are topic proportions; the text format.
 
->>> rng = np.random.default_rng(0)
->>> DocumentPrior(kind="fixed", topics_per_document=2, length=5).sample(TopicModel(3, 2), 4, rng).words.shape
-(4, 5)
+What differs between the two is a method of both: `masked`, `batches`, `first`, `take`, `finite`.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 import os
-from dataclasses import dataclass as plain_dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import Field, PositiveInt, model_validator
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT, InputError
+from topicscope.ground import InputError
+from topicscope.world.batches import Rows, infinite_rows, masked_rows, word_counts
+from topicscope.world.masking import Masked, Masking
 from topicscope.world.topics import TopicModel
 
 PADDING = -1
 """Fills `Documents.words` behind the end of a document."""
 
+Index = Int[np.ndarray, " B"]
 
-@plain_dataclass(frozen=True)
+
+@dataclass(frozen=True)
 class Documents:
-    """`words` is padded with -1; for infinite documents (Assumption 1) it is None and the proportions say everything."""
+    """Finite documents. `words` is padded with -1; `proportions` is None where a file does not give them."""
 
-    words: Int[np.ndarray, "D N"] | None
+    words: Int[np.ndarray, "D N"]
     lengths: Int[np.ndarray, " D"]
-    proportions: Float[np.ndarray, "D T"] | None  # None where a file does not tell them
+    proportions: Float[np.ndarray, "D T"] | None = None
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    @property
-    def infinite(self) -> bool:
-        return self.words is None
-
-
-@dataclass(frozen=True, config=STRICT)
-class DocumentPrior:
-    """How topic proportions and lengths are drawn.
-
-    kind 'dirichlet': theta ~ Dirichlet(alpha, ..., alpha) (Section 6.1). 'fixed': `topics_per_document` (tau) distinct topics with
-    equal shares (Section 3.1). 'infinite': as 'fixed', with `length` 'infinite' (Assumption 1). 'given': rows of `proportions` (a
-    matrix, or a .npy or .csv file of one), in turn. `length` is a number, an inclusive range, or 'infinite'.
-    """
-
-    kind: Literal["dirichlet", "fixed", "infinite", "given"] = "dirichlet"
-    alpha: Annotated[float, Field(ge=1e-6)] = 0.1  # below that a draw underflows
-    topics_per_document: PositiveInt = 3
-    proportions: list[list[float]] | str | None = None
-    length: int | tuple[int, int] | Literal["infinite"] = (100, 150)
-
-    @model_validator(mode="after")
-    def _check(self) -> DocumentPrior:
-        if self.kind == "infinite":
-            object.__setattr__(self, "length", "infinite")
-        if self.length != "infinite":
-            low, high = self.length_range
-            if not 1 <= low <= high:
-                raise ValueError(
-                    f"length = {self.length}: expected a number of words >= 1, an increasing range, or 'infinite'"
-                )
-        if (self.kind == "given") != (self.proportions is not None):
-            raise ValueError(
-                "documents.proportions (a matrix or a .npy or .csv file) goes with kind 'given', and only with it"
-            )
+    def finite(self) -> Documents:
+        """These documents, for callers that need words."""
         return self
 
-    @property
-    def length_range(self) -> tuple[int, int]:
-        """Shortest and longest document, both included."""
-        if isinstance(self.length, str):
-            raise InputError("an infinite document has no length; give documents.length a number or a range")
-        return self.length if isinstance(self.length, tuple) else (self.length, self.length)
-
-    def check(self, topics: int) -> None:
-        """What can only be said once the number of topics is known."""
-        if self.kind in ("fixed", "infinite") and self.topics_per_document > topics:
-            raise InputError(
-                f"topics_per_document = {self.topics_per_document} is more than topics = {topics}; choose at most {topics}"
-            )
-        if self.kind == "given":
-            self.given(topics)
-
-    def given(self, topics: int) -> Float[np.ndarray, "rows T"]:
-        """The user's matrix of topic proportions, checked."""
-        rows = (
-            read_matrix(self.proportions, "documents.proportions")
-            if isinstance(self.proportions, str)
-            else as_matrix(self.proportions, "documents.proportions")
+    def take(self, rows: Index | slice) -> Documents:
+        """The documents at `rows`, in that order."""
+        return Documents(
+            self.words[rows], self.lengths[rows], None if self.proportions is None else self.proportions[rows]
         )
-        if rows.ndim != 2 or rows.shape[1] != topics or len(rows) == 0:
-            raise InputError(
-                f"documents.proportions has shape {rows.shape}; expected (documents, {topics}), a column a topic"
-            )
-        if not (rows >= 0).all() or not np.allclose(rows.sum(1), 1, atol=1e-6):
-            raise InputError("documents.proportions: every row must be non-negative and sum to 1")
-        return rows / rows.sum(1, keepdims=True)
 
-    def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Float[np.ndarray, "D T"]:
-        self.check(topics)
-        if self.kind == "dirichlet":
-            return rng.dirichlet(np.full(topics, self.alpha), size=count)
-        if self.kind == "given":
-            rows = self.given(topics)
-            return rows[np.arange(count) % len(rows)]
-        chosen = np.argpartition(rng.random((count, topics)), self.topics_per_document - 1, axis=1)[
-            :, : self.topics_per_document
-        ]
-        proportions = np.zeros((count, topics))
-        np.put_along_axis(proportions, chosen, 1 / self.topics_per_document, axis=1)
-        return proportions
-
-    def sample(self, topic_model: TopicModel, count: int, rng: np.random.Generator) -> Documents:
-        """Draw `count` documents; the same generator state gives the same documents."""
-        proportions = self.sample_proportions(topic_model.topics, count, rng)
-        if self.length == "infinite":
-            return Documents(None, np.zeros(count, dtype=np.int64), proportions)
-        low, high = self.length_range
-        lengths = rng.integers(low, high + 1, size=count)
-        words = _sample_words(topic_model, proportions, high, rng)
-        if low < high:
-            words[np.arange(high) >= lengths[:, None]] = PADDING
-        return Documents(words, lengths, proportions)
+    def masked(self, masking: Masking, topic_model: TopicModel, rng: np.random.Generator) -> MaskedDocuments:
+        """These documents with masks drawn for all of them."""
+        return MaskedDocuments(self, masking.draw(self, topic_model.words, rng))
 
 
-def every_document(topic_model: TopicModel, topics_per_document: int) -> Documents:
+@dataclass(frozen=True)
+class MaskedDocuments:
+    """Finite documents and the masks drawn for them."""
+
+    documents: Documents
+    masks: Masked
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def first(self, count: int) -> MaskedDocuments:
+        """The first `count` documents with their masks, or all where there are fewer."""
+        rows = np.arange(min(count, len(self)))
+        return MaskedDocuments(self.documents.take(rows), self.masks.take(rows))
+
+    def shown_counts(self, vocabulary: int) -> Float[np.ndarray, "D V"]:
+        """How often each document shows each word, [MASK] included."""
+        return word_counts(self.masks.shown_words(self.documents.words), vocabulary)
+
+    def batches(
+        self,
+        topic_model: TopicModel,
+        masking: Masking,
+        real: np.dtype,
+        *,
+        uniform: bool = False,
+        hide_masked: bool = False,
+        size: int = 500,
+    ) -> list[Rows]:
+        """Batches of `size` documents; see `masked_rows`. `masking` is not used: the masks are drawn already."""
+        counts = word_counts(self.documents.words, topic_model.vocabulary)
+        return masked_rows(counts, self.masks, size, real, uniform=uniform, hide_masked=hide_masked)
+
+
+@dataclass(frozen=True)
+class InfiniteDocuments:
+    """Documents without end: what they show is known exactly from their topic proportions and the masking scheme."""
+
+    proportions: Float[np.ndarray, "D T"]
+
+    def __len__(self) -> int:
+        return len(self.proportions)
+
+    def finite(self) -> Documents:
+        """Raise InputError, since there are no words."""
+        raise InputError("infinite documents have no words; give documents.length a number or a range")
+
+    def take(self, rows: Index | slice) -> InfiniteDocuments:
+        """The documents at `rows`, in that order."""
+        return InfiniteDocuments(self.proportions[rows])
+
+    def first(self, count: int) -> InfiniteDocuments:
+        """The first `count` documents, or all where there are fewer."""
+        return self.take(slice(count))
+
+    def masked(self, masking: Masking, topic_model: TopicModel, rng: np.random.Generator) -> InfiniteDocuments:
+        """These documents: no mask is drawn, since `batches` takes the expectation over all of them."""
+        return self
+
+    def batches(
+        self,
+        topic_model: TopicModel,
+        masking: Masking,
+        real: np.dtype | None = None,
+        *,
+        uniform: bool = False,
+        hide_masked: bool = False,
+        size: int = 50,
+    ) -> Iterator[Rows]:
+        """Batches of `size` documents; see `infinite_rows`. `real` is not used: they are float64 until `stack`."""
+        for start in range(0, len(self), size):
+            part = self.proportions[start : start + size]
+            yield infinite_rows(topic_model, masking, part, uniform=uniform, hide_masked=hide_masked)
+
+
+def every_document(topic_model: TopicModel, topics_per_document: int) -> InfiniteDocuments:
     """All C(T, tau) infinite documents of Assumption 1, each once."""
-    subsets = list(itertools.combinations(range(topic_model.topics), topics_per_document))
+    subsets = np.array(list(itertools.combinations(range(topic_model.topics), topics_per_document)))
     proportions = np.zeros((len(subsets), topic_model.topics))
-    np.put_along_axis(proportions, np.array(subsets), 1 / topics_per_document, axis=1)
-    assert len(subsets) == math.comb(topic_model.topics, topics_per_document)
-    return Documents(None, np.zeros(len(subsets), dtype=np.int64), proportions)
+    np.put_along_axis(proportions, subsets, 1 / topics_per_document, axis=1)
+    return InfiniteDocuments(proportions)
 
 
-def _sample_words(
-    topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator
-) -> Int[np.ndarray, "D N"]:
-    """Topic by inversion of each document's cumulative proportions, then a word of the topic; all documents at once.
-
-    Works through documents in slices so that the temporaries stay in cache.
-    """
-    dtype = np.int16 if topic_model.vocabulary < 2**15 else np.int32
-    words = np.empty((len(proportions), length), dtype=dtype)
-    v = topic_model.words_per_topic
-    slice_size = max(1, 50_000 // length)
-    cumulative = np.cumsum(proportions, axis=1)
-    last = topic_model.topics - 1 - np.argmax(proportions[:, ::-1] > 0, axis=1)
-    cumulative[np.arange(topic_model.topics) >= last[:, None]] = 1  # rounding may not lead past the last topic present
-    within = np.cumsum(topic_model.word_given_topic, axis=1)
-    within[:, -1] = 1
-    for start in range(0, len(proportions), slice_size):
-        rows = slice(start, start + slice_size)
-        topic = _invert(cumulative[rows], rng.random((len(proportions[rows]), length)))
-        if topic_model.uniform:
-            word = rng.integers(1, v + 1, size=topic.shape, dtype=dtype)
-        else:
-            flat = topic.ravel()
-            word = 1 + _invert(within[flat], rng.random((len(flat), 1))).reshape(topic.shape)
-        words[rows] = np.multiply(topic, v, dtype=dtype, casting="unsafe") + word
-    return words
-
-
-def _invert(cumulative: Float[np.ndarray, "D K"], uniform: Float[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
-    """For each number of a row, how many of the row's cumulative probabilities it has passed."""
-    choices = cumulative.shape[1]
-    if choices > 32:  # bisection; below that, one comparison with each threshold is several times faster
-        import torch
-
-        return torch.searchsorted(
-            torch.from_numpy(cumulative), torch.from_numpy(uniform), right=True, out_int32=True
-        ).numpy()
-    passed = np.zeros(uniform.shape, dtype=np.int16)
-    for choice in range(choices - 1):
-        passed += uniform >= cumulative[:, choice, None]
-    return passed
+def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
+    """The smallest integer type that holds every word and the padding."""
+    return np.int16 if topic_model.vocabulary < 2**15 else np.int32
 
 
 def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Documents:
-    """Read the authors' text format: a document a line, word ids 0..Tv-1 separated by spaces, `END` last.
+    """Read the authors' text format: one document per line, word ids 0..Tv-1 separated by spaces, `END` last.
 
     Their ids have no [MASK], so id i is this project's word i + 1.
     """
-    lines: list[Int[np.ndarray, " N"]] = []
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the data file {path}: {error}; expected a text file of word ids") from None
-    for number, line in enumerate(text.splitlines(), start=1):
-        tokens = line.split()
-        if not tokens:
-            continue
-        if tokens[-1] != "END":
-            raise InputError(
-                f"{path}, line {number}: ends with {tokens[-1]!r}; expected 'END' last (is the file cut off?)"
-            )
-        for token in tokens[:-1]:
-            if not token.isascii() or not token.isdigit() or int(token) >= topic_model.words:
-                raise InputError(
-                    f"{path}, line {number}: word {token!r} is outside the vocabulary; expected a word id from 0 to {topic_model.words - 1}"
-                )
-        if len(tokens) == 1:
-            raise InputError(f"{path}, line {number}: the document has no words; expected at least one before 'END'")
-        lines.append(np.array(tokens[:-1], dtype=np.int32) + 1)
+    lines = [
+        _read_line(line.split(), f"{path}, line {number}", topic_model.words)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip()
+    ]
     if not lines:
-        raise InputError(f"{path} holds no documents; expected a document a line")
+        raise InputError(f"{path} holds no documents; expected one document per line")
     lengths = np.array([len(line) for line in lines])
-    words = np.full(
-        (len(lines), lengths.max()), PADDING, dtype=np.int16 if topic_model.vocabulary < 2**15 else np.int32
-    )
+    words = np.full((len(lines), lengths.max()), PADDING, dtype=word_type(topic_model))
     words[np.arange(words.shape[1]) < lengths[:, None]] = np.concatenate(lines)
-    return Documents(words, lengths, None)
+    return Documents(words, lengths)
 
 
-def write_documents(documents: Documents, path: str | os.PathLike[str]) -> None:
-    """Write the authors' text format, which `read_documents` reads."""
-    if documents.words is None:
-        raise InputError("infinite documents have no words to write; give documents.length a number or a range")
-    lines = (
-        " ".join(map(str, row[:n] - 1)) + " END\n" for row, n in zip(documents.words, documents.lengths, strict=True)
-    )
+def _read_line(tokens: list[str], where: str, words: int) -> Int[np.ndarray, " N"]:
+    if tokens[-1] != "END":
+        raise InputError(f"{where}: ends with {tokens[-1]!r}; expected 'END' last (is the file cut off?)")
+    for token in tokens[:-1]:
+        if not token.isascii() or not token.isdigit() or int(token) >= words:
+            raise InputError(
+                f"{where}: word {token!r} is outside the vocabulary; expected a word id from 0 to {words - 1}"
+            )
+    if len(tokens) == 1:
+        raise InputError(f"{where}: the document has no words; expected at least one before 'END'")
+    return np.array(tokens[:-1], dtype=np.int32) + 1
+
+
+def write_documents(documents: Documents | InfiniteDocuments, path: str | os.PathLike[str]) -> None:
+    """Write the authors' text format, which `read_documents` reads. Infinite documents are refused."""
+    finite = documents.finite()
+    lines = (" ".join(map(str, row[:n] - 1)) + " END\n" for row, n in zip(finite.words, finite.lengths, strict=True))
     temporary = Path(f"{path}.tmp")
     with temporary.open("w", encoding="utf-8") as stream:
         stream.writelines(lines)
     temporary.replace(path)
-
-
-def read_matrix(path: str, name: str) -> Float[np.ndarray, "rows columns"]:
-    """A matrix from a .npy or .csv file; nothing in the file is executed."""
-    try:
-        if path.endswith(".npy"):
-            array = np.load(path, allow_pickle=False)
-            if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
-                raise ValueError("it holds no array of real numbers")
-            return finite(array.astype(float), f"{name}: {path}")
-        rows = [
-            [float(cell) for cell in line.split(",")]
-            for line in Path(path).read_text(encoding="utf-8-sig").splitlines()
-            if line.strip()
-        ]
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(
-            f"{name}: cannot read a matrix from {path}: {error}; expected a .npy or .csv file of numbers"
-        ) from None
-    return finite(as_matrix(rows, f"{name}: {path}"), f"{name}: {path}")
-
-
-def finite(matrix: Float[np.ndarray, "rows columns"], name: str) -> Float[np.ndarray, "rows columns"]:
-    if matrix.ndim != 2 or matrix.size == 0:
-        raise InputError(f"{name}: has shape {matrix.shape}; expected a matrix with rows and columns")
-    if not np.isfinite(matrix).all() or np.abs(matrix).max() > 1e100:
-        raise InputError(f"{name}: holds numbers that are not finite, or beyond 1e100")
-    return matrix
-
-
-def as_matrix(rows: Any, name: str) -> Float[np.ndarray, "rows columns"]:
-    """Rows of equal length as an array."""
-    if not rows or len({len(row) for row in rows}) != 1:
-        lengths = sorted({len(row) for row in rows})
-        raise InputError(
-            f"{name}: expected rows of equal length, at least one; found {f'rows of {lengths} numbers' if rows else 'none'}"
-        )
-    return np.array(rows, dtype=float)

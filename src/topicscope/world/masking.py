@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass as plain_dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from jaxtyping import Bool, Int
 from pydantic import Field, model_validator
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT
-from topicscope.world.documents import Documents
+from topicscope.ground import section
 from topicscope.world.topics import MASK
+
+if TYPE_CHECKING:
+    from topicscope.world.documents import Documents
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -58,9 +59,11 @@ class Masked:
         return Masked(len(rows), self.length, flat, self.true[index], self.shown[index])
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class Masking:
-    """Each position is masked with `p_mask`; a masked one shows its word with `p_correct`, a uniform word with `p_random`, else [MASK].
+    """Each position is masked with probability `p_mask`.
+
+    A masked position shows its own word with `p_correct`, a uniformly drawn word with `p_random`, else [MASK].
 
     `fresh` draws new masks whenever a document is seen again; otherwise they are drawn once, as in the authors' code.
     A document of which no position was drawn gets one, uniformly: the objective (eq 1) divides by their number.
@@ -75,7 +78,8 @@ class Masking:
     def _check(self) -> Masking:
         if self.p_correct + self.p_random > 1:
             raise ValueError(
-                f"p_correct + p_random = {self.p_correct + self.p_random:g} is more than 1; choose shares of the masked positions that sum to at most 1"
+                f"p_correct + p_random = {self.p_correct + self.p_random:g} is more than 1; "
+                "choose shares of the masked positions that sum to at most 1"
             )
         return self
 
@@ -89,14 +93,9 @@ class Masking:
         """1 - (1 - p_c) p_m: how often a position shows its own word on purpose."""
         return 1 - (1 - self.p_correct) * self.p_mask
 
-    def draw(
-        self, documents: Documents, words: int, rng: np.random.Generator, rows: Int[np.ndarray, " B"] | None = None
-    ) -> Masked:
-        """Mask `documents` (or those at `rows`); `words` is Tv, the number of words that a random replacement is drawn from."""
-        assert documents.words is not None
+    def draw(self, documents: Documents, words: int, rng: np.random.Generator) -> Masked:
+        """Masks of the documents; `words` is Tv, the number of words that a random replacement is drawn from."""
         text, lengths = documents.words, documents.lengths
-        if rows is not None:
-            text, lengths = text[rows], lengths[rows]
         drawn = bernoulli(self.p_mask, text.size, rng).reshape(text.shape)
         drawn &= text > 0
         empty = np.flatnonzero(~drawn.any(axis=1))
@@ -116,7 +115,10 @@ class Masking:
 
 
 def bernoulli(p: float, size: int, rng: np.random.Generator) -> Bool[np.ndarray, " size"]:
-    """True with probability p. A random byte decides, and in one case of 256 another number: exact, at an eighth of the random bits."""
+    """True with probability p, exactly, at an eighth of the random bits.
+
+    A random byte decides, except in one case of 256, in which another number does.
+    """
     bits = rng.bit_generator.random_raw(-(-size // 8)).view(np.uint8)[:size]
     threshold = int(256 * p)
     if threshold == 256:

@@ -9,22 +9,21 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from pydantic import PositiveInt, model_validator
-from pydantic.dataclasses import dataclass
 
-from topicscope.ground import STRICT
+from topicscope.ground import section
 
 MASK = 0
 """The word that stands for a hidden one."""
 
 
-@dataclass(frozen=True, config=STRICT)
+@section
 class TopicModel:
     """`topics` (T) disjoint topics of `words_per_topic` (v) words each.
 
-    `word_probabilities` lets the words of a topic differ in probability (the paper's footnote 2): v numbers that every topic
-    shares, or one list of v numbers a topic. None means uniform, as in the paper.
+    `word_probabilities` lets the words of a topic differ in probability (the paper's footnote 2): v numbers that all
+    topics share, or one list of v numbers per topic. None means uniform, as in the paper.
     """
 
     topics: PositiveInt = 10
@@ -36,9 +35,10 @@ class TopicModel:
         if self.word_probabilities is None:
             return self
         p = np.asarray(self.word_probabilities, dtype=float)
-        if p.shape not in {(self.words_per_topic,), (self.topics, self.words_per_topic)}:
+        topics, v = self.topics, self.words_per_topic
+        if p.shape not in {(v,), (topics, v)}:
             raise ValueError(
-                f"word_probabilities has shape {p.shape}; expected ({self.words_per_topic},) for all topics, or ({self.topics}, {self.words_per_topic})"
+                f"word_probabilities has shape {p.shape}; expected ({v},) for all topics, or ({topics}, {v})"
             )
         if not (p > 0).all() or not np.allclose(p.sum(-1), 1, atol=1e-6):
             raise ValueError("word_probabilities must be positive and sum to 1 in each topic")
@@ -72,6 +72,20 @@ class TopicModel:
             return np.full(shape, 1 / self.words_per_topic)
         p = np.broadcast_to(np.asarray(self.word_probabilities, dtype=float), shape)
         return p / p.sum(1, keepdims=True)
+
+    @cached_property
+    def word_in_topic(self) -> Float[np.ndarray, " V"]:
+        """The same by word: probability of each word inside its topic; 0 for [MASK]."""
+        return np.concatenate([[0.0], self.word_given_topic.ravel()])
+
+    @property
+    def same_topic(self) -> Bool[np.ndarray, "V V"]:
+        """Whether two words have the same topic; [MASK] is alone in its own."""
+        return self.topic_of_word[:, None] == self.topic_of_word
+
+    def by_topic(self, values: Float[np.ndarray, "*D Tv"]) -> Float[np.ndarray, "*D T v"]:
+        """Values of the words 1..Tv (the last axis), split into topics."""
+        return values.reshape(*values.shape[:-1], self.topics, self.words_per_topic)
 
     def word_distribution(self, proportions: Float[np.ndarray, "D T"]) -> Float[np.ndarray, "D Tv"]:
         """P(word | document) for words 1..Tv, from the documents' topic proportions."""

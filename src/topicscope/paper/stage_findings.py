@@ -1,0 +1,144 @@
+"""What the maps of the two stages show, in plain sentences with their numbers, and as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from topicscope.figures import Row, TableData, tick
+from topicscope.measure import PHASES, TWO_STAGE
+
+DEFAULT_EPS = 1e-8
+LOSS, EMBEDDING = "objective.loss", "model.embedding"
+LR, SCALE, EPS = "optimizer.lr", "model.init_scale", "optimizer.eps"
+LARGE_SCALE, LEARNT_CONTRAST = 0.1, 0.05
+
+
+def both_occur(rows: Sequence[Row], at: str) -> bool:
+    """Whether at some value of the axis `at` two-stage and another course occur; runs that diverge do not count."""
+    for value in {row[at] for row in rows}:
+        phases = {row["phase"] for row in rows if row[at] == value and row["phase"] != "diverged"}
+        if "two-stage" in phases and len(phases) > 1:
+            return True
+    return False
+
+
+def sentences(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
+    """`maps`: the rows of each optimiser."""
+    everywhere = [row for rows in maps.values() for row in rows]
+    return [
+        *(panel_sentence(name, *key, here) for name, rows in maps.items() for key, here in by_setting(rows).items()),
+        large_start(everywhere),
+        staggered(everywhere),
+        *(epsilon_sentence(*key, here) for key, here in by_setting(along_epsilon).items()),
+        *(flow_sentence(*key, here) for key, here in by_setting(along_flow).items()),
+    ]
+
+
+def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """The rows of every loss and embedding."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row[LOSS], row[EMBEDDING]), []).append(row)
+    return groups
+
+
+def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row]) -> str:
+    """Counts, and where the two stages are."""
+    counts = {name: sum(row["phase"] == name for row in rows) for name in PHASES}
+    listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    two = [row for row in rows if row["phase"] == "two-stage"]
+    where = ""
+    if two:
+        ranges = " and ".join(f"{name} {span([row[axis] for row in two])}" for name, axis in axis_names().items())
+        middle = float(np.median([row["separation"] for row in two]))
+        where = f"; two-stage at {ranges}, median separation {middle:.3g}"
+    return f"{optimiser}, {loss}, {embedding} embedding: of {len(rows)} points {listed}{where}."
+
+
+def axis_names() -> dict[str, str]:
+    return {axis.rsplit(".", 1)[1]: axis for axis in (LR, SCALE)}
+
+
+def span(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return tick(low) if low == high else f"{tick(low)} to {tick(high)}"
+
+
+def large_start(rows: Sequence[Row]) -> str:
+    """Where norms say nothing: the matrices start larger than they end."""
+    large = [row for row in rows if row[SCALE] >= LARGE_SCALE and row["phase"] == "never"]
+    learnt = [row for row in large if row["contrast"] is not None and row["contrast"] > LEARNT_CONTRAST]
+    return (
+        f"'Never' at scales of .1 and more ({len(large)} points) says that norms which start large do not grow, "
+        f"not that nothing is learnt: {len(learnt)} of them end with a same-topic contrast above .05."
+    )
+
+
+def staggered(rows: Sequence[Row]) -> str:
+    count = sum(row["phase"] == "staggered" for row in rows)
+    return (
+        f"{count} points are 'staggered': key and query start at least twice as late as value, but are not half-way "
+        "so much later, because W_V rises again, or goes on rising, after attention has formed."
+    )
+
+
+def mean(rows: Sequence[Row], measure: str) -> float | None:
+    known = [row[measure] for row in rows if row.get(measure) is not None]
+    return float(np.mean(known)) if known else None
+
+
+def cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
+    """Is the separation there without epsilon, and what does epsilon do to it?"""
+    epsilons = sorted({row[EPS] for row in rows})
+    at = {eps: mean([row for row in rows if row[EPS] == eps], "separation") for eps in epsilons}
+    least = at[epsilons[0]]
+    without = "two stages" if least is not None and least >= TWO_STAGE else "no two stages"
+    largest = max(((value, eps) for eps, value in at.items() if value is not None), default=(None, 0.0))
+    ends = [eps for eps in epsilons if at[eps] is None]
+    return (
+        f"Epsilon, {loss}, {embedding} embedding: {without} with hardly any epsilon (separation {cell(least)} at "
+        f"{epsilons[0]:g}, {cell(at.get(DEFAULT_EPS))} at the usual {DEFAULT_EPS:g}, "
+        f"largest {cell(largest[0])} at {largest[1]:g})"
+        + (f"; from {min(ends):g} on the second stage does not come within the run." if ends else ".")
+    )
+
+
+def flow_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
+    """The same time at two rates: agreement means gradient flow."""
+    parts = []
+    for scale in sorted({row[SCALE] for row in rows}):
+        pair = sorted((row for row in rows if row[SCALE] == scale), key=lambda row: -row[LR])
+        courses = " and ".join(f"{row['phase']} ({cell(row.get('separation'))}) at rate {row[LR]:.2g}" for row in pair)
+        parts.append(f"from scale {scale:g} {courses}")
+    return f"Gradient flow, {loss}, {embedding} embedding: {'; '.join(parts)}."
+
+
+def epsilon_table(rows: Sequence[Row]) -> TableData:
+    epsilons, scales = sorted({row[EPS] for row in rows}), sorted({row[SCALE] for row in rows})
+    lines = []
+    for (loss, embedding), here in by_setting(rows).items():
+        for scale in scales:
+            at_scale = [row for row in here if row[SCALE] == scale]
+            means = [mean([row for row in at_scale if row[EPS] == eps], "separation") for eps in epsilons]
+            lines.append([loss, embedding, f"{scale:g}", *map(cell, means)])
+    columns = ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)]
+    return TableData("Stage separation along epsilon (-: no second stage)", columns, lines)
+
+
+def flow_table(rows: Sequence[Row]) -> TableData:
+    """Half-way points in time (rate x steps), which the two rates share where they follow the flow."""
+    lines = []
+    for row in rows:
+        halves: list[Any] = [row.get(f"t50_{part}") for part in ("value", "key", "query")]
+        times = [None if half is None else half * row[LR] for half in halves]
+        place = [row[LOSS], row[EMBEDDING], f"{row[SCALE]:g}", f"{row[LR]:.3g}", str(row["steps_done"])]
+        lines.append([*place, row["phase"], cell(row.get("separation")), *map(cell, times)])
+    columns = ["loss", "embedding", "scale", "rate", "steps", "phase", "separation"]
+    return TableData("SGD over the same time at two rates", [*columns, "time of t50 value", "key", "query"], lines)

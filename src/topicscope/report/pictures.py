@@ -1,0 +1,145 @@
+"""Figures as pictures: matplotlib objects, PNG and SVG files, and the numbers behind them as CSV.
+
+canvas(figure).savefig("figure.pdf"); draw_figure(figure, Path("out")); write_csv(figure, Path("out"))
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from topicscope.figures import Figure, Heat, Map, Panel, Points
+from topicscope.ground import write
+from topicscope.report.layout import pens
+from topicscope.report.panel_kinds import KINDS
+from topicscope.report.style import LABEL_LETTERS, STYLE, SUPTITLE_LETTERS, TITLE_LETTERS, wrapped
+
+PANEL_WIDTH, PANEL_HEIGHT, LINE = 3.7, 3.2, 0.2  # inches; LINE: of text
+CATEGORY_WIDTH, ALONE = 0.48, 1.4  # ALONE: how much larger a panel is that has its row to itself
+DPI = 130
+TWO_COLUMN_LETTERS = 24
+"""Letters of a legend's two columns together that fit under a panel."""
+
+Entries = list[tuple[str, Any]]
+"""Names and handles of a legend."""
+
+
+class Picture(Canvas):
+    """A matplotlib figure that a notebook shows by itself."""
+
+    def _repr_png_(self) -> bytes:
+        return self.as_bytes("png", dpi=100)
+
+    def as_bytes(self, kind: str, dpi: int = DPI) -> bytes:
+        """A file's content, without its date: the same numbers give the same bytes."""
+        stream = io.BytesIO()
+        note: Any = {"Software": None} if kind == "png" else {"Date": None}
+        with mpl.rc_context(STYLE):
+            self.savefig(stream, format=kind, dpi=dpi, metadata=note)
+        return stream.getvalue()
+
+
+def draw_figure(figure: Figure, folder: Path) -> list[Path]:
+    """Write NAME.png and NAME.svg into the folder, each whole or not at all; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = canvas(figure)
+    paths = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg")]
+    for path in paths:
+        write(path, picture.as_bytes(path.suffix[1:]))
+    return paths
+
+
+def write_csv(figure: Figure, folder: Path) -> list[Path]:
+    """Write NAME-1.csv, ...: one long table per panel; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number, panel in enumerate(figure.panels, start=1):
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows(KINDS[panel.kind].csv_rows(panel))
+        paths.append(folder / f"{figure.name}-{number}.csv")
+        write(paths[-1], stream.getvalue().encode())
+    return paths
+
+
+def canvas(figure: Figure) -> Picture:
+    """The figure as matplotlib has it. Its first axes are the panels, in their order."""
+    columns = max(1, min(figure.columns, len(figure.panels)))
+    scale = ALONE if columns == 1 else 1
+    rows = max(1, math.ceil(len(figure.panels) / columns))
+    pens_of = pens(figure)
+    legends = [KINDS[panel.kind].legend(panel, pens_of) for panel in figure.panels]
+    common = common_legend(figure, legends)
+    if common:
+        legends = [[] for _ in legends]
+    sizes = [panel_height(*both, scale) for both in zip(figure.panels, legends, strict=True)]
+    heights = [max(sizes[row * columns : (row + 1) * columns], default=PANEL_HEIGHT) for row in range(rows)]
+    title = wrapped(figure.title, SUPTITLE_LETTERS * columns * scale)
+    wide = max((len(panel.categories) for panel in figure.panels if isinstance(panel, Points)), default=0)
+    width = max(PANEL_WIDTH * columns * scale, CATEGORY_WIDTH * wide if columns == 1 else 0)
+    below = math.ceil(len(common) / common_columns(figure, common, columns)) if common else 0
+    with mpl.rc_context(STYLE):
+        picture = Picture(figsize=(width, sum(heights) + LINE * (title.count("\n") + 2 + below)))
+        picture.suptitle(title, fontsize=13)
+        grid = picture.subplots(rows, columns, squeeze=False, height_ratios=heights)
+        for axes, panel, entries in zip(grid.flat, figure.panels, legends, strict=False):
+            axes.set_title(wrapped(panel.title, TITLE_LETTERS * scale))
+            axes.set_ylabel(wrapped(panel.y_label, LABEL_LETTERS * scale))
+            if not isinstance(panel, Points):
+                axes.set_xlabel(wrapped(panel.x_label, LABEL_LETTERS * scale))
+            KINDS[panel.kind].draw(axes, panel, pens_of)
+            draw_legend(axes, entries)
+        if common:
+            names, handles = zip(*common, strict=True)
+            how: Any = {"ncols": common_columns(figure, common, columns), "columnspacing": 1}
+            picture.legend(handles, names, loc="outside lower center", **how)
+        for axes in grid.flat[len(figure.panels) :]:
+            axes.set_axis_off()
+    return picture
+
+
+def common_legend(figure: Figure, legends: list[Entries]) -> Entries:
+    """The one legend under the whole figure, where it says what one under each panel would; else nothing."""
+    if all(isinstance(panel, Map) for panel in figure.panels):
+        return list({name: (name, handle) for entries in legends for name, handle in entries}.values())
+    names = {tuple(name for name, _ in entries) for entries in legends}
+    same = len(names) == 1 and len({panel.kind for panel in figure.panels}) == 1
+    return legends[0] if same and len(legends) > 1 else []
+
+
+def common_columns(figure: Figure, entries: Entries, columns: int) -> int:
+    if isinstance(figure.panels[0], Map):
+        return min(len(entries), 2 * columns)
+    return max(1, min(len(entries), columns * legend_columns(entries)))
+
+
+def draw_legend(axes: Axes, entries: Entries) -> None:
+    """Under the axes, where it covers nothing."""
+    if not entries:
+        return
+    names, handles = zip(*entries, strict=True)
+    box: Any = axes.xaxis.get_tightbbox()
+    below = (axes.bbox.y0 - box.y0) / axes.figure.dpi + 0.1  # inches: the layout is still to change the axes' size
+    place = axes.transAxes + mpl.transforms.ScaledTranslation(0, -below, axes.figure.dpi_scale_trans)
+    where: Any = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0), "bbox_transform": place, "borderaxespad": 0}
+    axes.legend(handles, names, ncols=legend_columns(entries), columnspacing=1, **where)
+
+
+def legend_columns(entries: Entries) -> int:
+    """Two where they fit under a panel."""
+    lengths, half = [len(name) for name, _ in entries], math.ceil(len(entries) / 2)
+    return 2 if max(lengths[:half]) + max(lengths[half:], default=0) <= TWO_COLUMN_LETTERS else 1
+
+
+def panel_height(panel: Panel, entries: Entries, scale: float) -> float:
+    """Inches: long titles and legends do not make the axes smaller, and a heat map that is alone stays about square."""
+    lines = wrapped(panel.title, TITLE_LETTERS * scale).count("\n")
+    if entries:
+        lines += math.ceil(sum(name.count("\n") + 1 for name, _ in entries) / legend_columns(entries))
+    return PANEL_HEIGHT * (scale if isinstance(panel, Heat) else 1) + LINE * lines

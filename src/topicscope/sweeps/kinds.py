@@ -1,0 +1,201 @@
+"""The kinds of sweep: for every command that can be swept, all that a sweep needs to know about it.
+
+To add a kind, write its `SweepKind` below and list it in KINDS; nothing else in this room knows the kinds by name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope import language, pretraining, training
+from topicscope.ground import InputError
+from topicscope.language import ProbeConfig
+from topicscope.measure import stages
+from topicscope.pretraining import PretrainConfig, PretrainRun, layer_metrics, layer_names
+from topicscope.training import Run, RunConfig
+
+CURVE_POINTS = 200
+"""Points of a stored curve, at most."""
+
+Curves = Mapping[str, Float[np.ndarray, " S"]]
+Measure = float | int | str | bool | None
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class PointResult:
+    """What a point came to: its measures, and curves to look at; or the error that ended it."""
+
+    measures: dict[str, Measure] = field(default_factory=dict)
+    curves: dict[str, np.ndarray] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepKind(Generic[Settings]):
+    """One kind of sweep. `Settings` is the config class of the command."""
+
+    build: Callable[[dict[str, Any]], Settings]
+    """A checked config from nested settings."""
+
+    run: Callable[[Sequence[Settings], Sequence[Path]], list[PointResult]]
+    """Runs a pack of points. The paths are folders for runs that have one; a run that was killed resumes there."""
+
+    reads: tuple[str, ...]
+    """Settings that may name files. A point whose files have changed is run again."""
+
+    measures: tuple[str, ...]
+    """The main measures, the most important first. The map shows the first of them that a sweep has."""
+
+    knobs: dict[str, tuple[int, int]]
+    """Settings by which the time grows, and the two sizes at which the cost estimate tries them."""
+
+    sizes: Callable[[Settings], dict[str, int]]
+    """The values of the knobs in a whole run; a knob that does not matter to it is left out."""
+
+    for_trial: Callable[[Settings, dict[str, int]], dict[str, Any]] = lambda _config, _sizes: {}
+    """What a trial with these knobs changes besides them, by dotted names."""
+
+    stored: Callable[[Settings], int] = lambda _: 1
+    """What the bytes of a point grow with."""
+
+    pack_size: Callable[[], int] = lambda: 1
+    """Points that run as one program, at most."""
+
+    may_differ: tuple[str, ...] = ()
+    """Settings in which the points of one pack may differ."""
+
+
+def kind_of(name: str) -> SweepKind[Any]:
+    if name not in KINDS:
+        raise InputError(f"kind {name!r}; expected {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def run_train(configs: Sequence[RunConfig], _homes: Sequence[Path]) -> list[PointResult]:
+    return [train_result(run) for run in training.train(configs, with_floors=False)]
+
+
+def train_result(run: Run) -> PointResult:
+    """Loss, same-topic contrast, phase and half-way steps."""
+    means = next((run.results[name] for name in ("value", "gram") if name in run.results), None)
+    measures = {
+        "status": run.status,
+        "steps_done": run.results["steps"],
+        "loss": run.results["loss"],
+        "dev_loss": run.results.get("dev_loss"),
+        "contrast": None if means is None else means["same"] - means["different"],
+        **({} if run.course is None else run.course.as_dict()),
+    }
+    curves = ("step", "loss", "norm_value", "norm_key", "norm_query")
+    return PointResult(finite(measures), thinned({name: run.metrics[name] for name in curves if name in run.metrics}))
+
+
+def run_pretrain(configs: Sequence[PretrainConfig], homes: Sequence[Path]) -> list[PointResult]:
+    return [
+        pretrain_result(pretraining.pretrain(config, home, resume=True))
+        for config, home in zip(configs, homes, strict=True)
+    ]
+
+
+def pretrain_result(run: PretrainRun) -> PointResult:
+    """Loss, phase and half-way steps of the least two-stage layer, and the separation of every layer."""
+    measures = {"status": run.status, "steps_done": run.results.steps, "loss": run.results.loss}
+    layers = layer_names(run.metrics) if run.status != "diverged" else []
+    separations = {f"separation_{name}": stages(layer_metrics(run.metrics, name)).separation for name in layers}
+    return PointResult(finite({**measures, **run.course.as_dict(), **separations}), thinned(run.metrics))
+
+
+def run_probe(configs: Sequence[ProbeConfig], _homes: Sequence[Path]) -> list[PointResult]:
+    return [probe_result(language.probe(config)) for config in configs]
+
+
+def probe_result(probe: language.Probe) -> PointResult:
+    """The effects of the trained model, and with two prefixes those of its controls.
+
+    'random_': the same architecture with random weights. 'cooccurring_': the pairs of words that occur together most.
+    """
+    measures: dict[str, Any] = {"word_count": probe.rows[0].words, "topic_count": probe.rows[0].topics}
+    for row in probe.rows:
+        prefix = "" if row.variant == "trained" else "random_"
+        for name, effect in (("cosine", row.cosine), ("dot", row.dot), ("attention", row.attention)):
+            measures |= {} if effect is None else numbers(f"{prefix}{name}", effect.as_dict())
+    for pairs in probe.cooccurrence[:1]:
+        measures |= {"cooccurring_cosine": pairs.cosine.cooccurring}
+        measures |= {"cooccurring_attention": pairs.attention.cooccurring}
+    return PointResult(finite(measures))
+
+
+def numbers(name: str, value: Any) -> dict[str, Measure]:
+    """A nested result under joined names; an interval as its two ends."""
+    if isinstance(value, dict):
+        parts = (numbers(f"{name}_{inner}", part) for inner, part in value.items())
+        return {key: number for part in parts for key, number in part.items()}
+    if isinstance(value, list | tuple):
+        return dict(zip((f"{name}_low", f"{name}_high"), value, strict=True))
+    return {name: value}
+
+
+def thinned(metrics: Curves) -> dict[str, np.ndarray]:
+    """At most CURVE_POINTS of each curve, the first and the last among them."""
+    length = len(next(iter(metrics.values())))
+    pick = np.unique(np.linspace(0, max(0, length - 1), min(length, CURVE_POINTS)).round().astype(int))
+    return {name: values[pick].astype(np.float32) for name, values in metrics.items()}
+
+
+def finite(measures: Mapping[str, Any]) -> dict[str, Measure]:
+    """None for what is not a number."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in measures.items()
+    }
+
+
+TRAIN = SweepKind[RunConfig](
+    build=lambda settings: dataclasses.replace(RunConfig.of(settings), device="cpu"),
+    run=run_train,
+    reads=RunConfig.FILES,
+    measures=("phase", "separation", "dev_loss", "contrast"),
+    knobs={"steps": (20, 120)},
+    sizes=lambda config: {"steps": config.total_steps},
+    for_trial=lambda _config, _sizes: {"epochs": None, "snapshots": "none"},
+    stored=lambda config: min(CURVE_POINTS, config.total_steps),
+    pack_size=lambda: training.TOGETHER,
+    may_differ=("seed", "optimizer.lr", "model.init_scale"),
+)
+
+PRETRAIN = SweepKind[PretrainConfig](
+    build=PretrainConfig.of,
+    run=run_pretrain,
+    reads=PretrainConfig.FILES,
+    measures=("phase", "separation", "loss"),
+    knobs={"steps": (2, 6)},
+    sizes=lambda config: {"steps": config.steps},
+    for_trial=lambda config, sizes: {
+        "snapshots": "none" if config.snapshots == "none" else "log",
+        "optimizer.warmup": min(config.optimizer.warmup, sizes["steps"]),
+    },
+    stored=lambda config: max(1, len(config.snapshot_steps)),
+)
+
+PROBE = SweepKind[ProbeConfig](
+    build=language.probe_point,
+    run=run_probe,
+    reads=ProbeConfig.FILES,
+    measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
+    knobs={"documents": (8, 24), "iterations": (10, 20)},
+    sizes=lambda config: (
+        {"documents": config.documents} | ({} if config.topics_from is not None else {"iterations": config.iterations})
+    ),
+)
+
+KINDS: dict[str, SweepKind[Any]] = {"train": TRAIN, "pretrain": PRETRAIN, "probe": PROBE}
+"""By the name of the command."""

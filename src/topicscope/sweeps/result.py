@@ -1,0 +1,174 @@
+"""A sweep: what a folder holds of a grid, as rows, as a table, as a map.
+
+result = read_sweep("runs/sweep")
+result.rows[0]["phase"], result.counts, result.table().to_pandas()
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from topicscope.ground import InputError, Kind, Result, files, flat, folders
+from topicscope.sweeps import points
+from topicscope.sweeps.grid import Grid, Point, place_text
+from topicscope.sweeps.kinds import kind_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+GRID, CSV, PARQUET, RUNS = "sweep.json", "points.csv", "points.parquet", "runs"
+SWEEP = Kind("sweep", 1, (GRID, CSV, PARQUET, RUNS, points.POINTS, "map.png", "map.svg"))
+
+Row = dict[str, Any]
+"""A point as a row of a table: name, values on the axes, state, measures, error. The columns depend on the sweep."""
+
+MOST_FAILURES = 5
+"""Failures that the summary names."""
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep(Result):
+    """One row per point, in the order of the grid."""
+
+    kind: ClassVar[str] = SWEEP.name
+
+    grid: Grid
+    folder: Path
+    rows: list[Row]
+
+    @classmethod
+    def of(cls, grid: Grid, folder: str | Path, *, fresh: bool = False) -> Sweep:
+        """What a folder holds of a grid, without running anything; with `fresh`, without what would be run again."""
+        return cls(grid, Path(folder), [row_of(Path(folder), point, fresh) for point in grid.points])
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of what was measured, of any point."""
+        known = {"point", "state", "error", *self.grid.axes}
+        return list(dict.fromkeys(key for row in self.rows for key in row if key not in known))
+
+    @property
+    def main_measures(self) -> list[str]:
+        """The measures that matter most for this kind of sweep, the first one first."""
+        return [name for name in kind_of(self.grid.kind).measures if name in self.measures]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {state: sum(row["state"] == state for row in self.rows) for state in ("done", "failed", "missing")}
+
+    def curves(self) -> Iterator[Mapping[str, np.ndarray]]:
+        """The curves of each row, read one after another; empty where a point is missing."""
+        for point in self.grid.points:
+            _, result = points.read(self.folder, point)
+            yield {} if result is None else result.curves
+
+    def summary(self) -> list[str]:
+        failed = [row for row in self.rows if row["state"] == "failed"]
+        missing = f", {self.counts['missing']} missing" if self.counts["missing"] else ""
+        again = "; --retry-failed tries them again" if failed else ""
+        sentences = [f"{self.counts['done']} points done, {len(failed)} failed{missing}{again}."]
+        for row in failed[:MOST_FAILURES]:
+            place = place_text({name: row[name] for name in self.grid.axes})
+            sentences.append(f"failed: {row['point']} ({place}): {row['error']}")
+        if others := self._others():
+            sentences.append(
+                f"{others} points of other grids are in {self.folder} too, and stay there; "
+                "table, picture and page are of this grid."
+            )
+        return sentences
+
+    def _others(self) -> int:
+        home = self.folder / points.POINTS
+        stored = {path.name for path in home.iterdir()} if home.is_dir() else set()
+        return sum(not name.startswith(".") for name in stored - {point.name for point in self.grid.points})
+
+    def table(self) -> pyarrow.Table:
+        """One row per point: values on the axes, state, measures, error, and the rest of the config."""
+        import pyarrow
+
+        return pyarrow.table({name: pyarrow.array(values) for name, values in self.columns().items()})
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One type of value per column: lists as JSON, and a column that mixes words and numbers as words."""
+        axes = list(self.grid.axes)
+        configs = [flat(point.config) for point in self.grid.points]
+        settings = [key for key in dict.fromkeys(key for config in configs for key in config) if key not in axes]
+        names = ["point", *axes, "state", *self.measures, "error"]
+        columns = {name: [row.get(name) for row in self.rows] for name in names}
+        for name in settings:  # a measure may have the name of a setting
+            columns[f"config.{name}" if name in names else name] = [config.get(name) for config in configs]
+        return {name: alike(values) for name, values in columns.items()}
+
+    def write_table(self) -> None:
+        """points.csv and points.parquet, in the folder of the sweep."""
+        import pyarrow.parquet
+
+        columns = self.columns()
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        files.write(self.folder / CSV, text.getvalue().encode())
+        buffer = io.BytesIO()
+        pyarrow.parquet.write_table(self.table(), buffer)
+        files.write(self.folder / PARQUET, buffer.getvalue())
+
+    def _about(self) -> str:
+        counts = ", ".join(f"{count} {state}" for state, count in self.counts.items() if count)
+        return f"{len(self.rows)} points of {self.grid.kind}: {counts}"
+
+
+def row_of(root: Path, point: Point, fresh: bool) -> Row:
+    state, result = points.read(root, point, fresh=fresh)
+    row = {"point": point.name, **point.axes, "state": state if state in ("done", "failed") else "missing"}
+    if result is None:
+        return row
+    return row | result.measures | ({} if result.error is None else {"error": result.error})
+
+
+def alike(values: list[Any]) -> list[Any]:
+    values = [json.dumps(value) if isinstance(value, list | dict) else value for value in values]
+    types = {type(value) for value in values if value is not None}
+    if types <= {int, float}:
+        return [None if value is None else float(value) for value in values] if float in types else values
+    return values if len(types) == 1 else [None if value is None else str(value) for value in values]
+
+
+def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
+    """The sweep in a folder, finished or not: with the grid that the folder was last used for."""
+    path = Path(folder)
+    folders.about_of(path, SWEEP)
+    return Sweep.of(stored_grid(path), path)
+
+
+def stored_points(grid: Grid, folder: str | Path) -> int:
+    """How many points of a grid a folder holds, without reading them."""
+    return sum(points.home(Path(folder), point).is_dir() for point in grid.points)
+
+
+def stored_grid(path: Path) -> Grid:
+    content = folders.read_json(path / GRID)
+    try:
+        kind, first = content["kind"], content["first"]
+        return Grid(kind, content["axes"], [Point(kind, first | own, axes) for axes, own in content["points"]])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path / GRID} is damaged; run the sweep again with its grid file") from None
+
+
+def store_grid(path: Path, grid: Grid) -> None:
+    """sweep.json: the first config whole, and of every other point what differs from it."""
+    first = grid.points[0].config
+    differing = [
+        [point.axes, {key: value for key, value in point.config.items() if value != first[key]}]
+        for point in grid.points
+    ]
+    files.write_json(path / GRID, {"kind": grid.kind, "axes": grid.axes, "first": first, "points": differing})

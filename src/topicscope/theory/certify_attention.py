@@ -1,0 +1,122 @@
+"""Certificates of the second stage: the loss of topic-wise attention, Theorems 3 and 5, Remark 5, and the limit of
+large T.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from topicscope.theory.attention_loss import Convention, Entries, asymptotic_loss, attention_loss
+from topicscope.theory.certificate import EXACT, Certificate, loss_of
+from topicscope.theory.minimise import best_attention
+from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import Matrix, ValueMatrix
+from topicscope.theory.theorem2 import theorem2
+from topicscope.theory.theorem3 import Theorem3
+from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix
+
+
+def attention_entries_are_exact(
+    s: Setting, alpha: float = 3.0, beta: float = 0.4, scale: float = 1.0
+) -> list[Certificate]:
+    """The handful of numbers of `attention_loss` against the whole matrix."""
+    matrices: dict[ValueMatrix, Matrix] = {
+        "blocks": theorem2(s).matrix(),
+        "diagonal": diagonal_value_matrix(s.topic_model, s.masking),
+    }
+    result = []
+    for kind, matrix in matrices.items():
+        few = attention_loss(s, Entries.of(kind, s), scale * alpha, beta)
+        result.append(
+            Certificate(
+                f"the finite-size loss of topic-wise attention equals the matrix computation ({kind})",
+                s.as_dict() | {"alpha": alpha, "beta": beta},
+                abs(few - loss_of(s, matrix, alpha=alpha, beta=beta)),  # of a one-hot target: scale 1
+                EXACT,
+            )
+        )
+    return result
+
+
+def theorem3_bounds(theorem: Theorem3, convention: Convention = "paper") -> Certificate:
+    best = best_attention(theorem.setting, "blocks", convention)
+    (low, high), broken = theorem.bounds["gamma"], theorem.strained
+    note = (
+        f"gamma = {best.gamma:.4g} in ({low:.4g}, {high:.4g})"
+        + (f"; {best.edge}" if best.edge else "")
+        + (f"; strained: {'; '.join(broken)}" if broken else "")
+    )
+    return Certificate(
+        f"Theorem 3's interval contains the best gamma ({convention} convention)",
+        theorem.setting.as_dict(),
+        max(0.0, low - best.gamma, best.gamma - high),
+        0.0,
+        not broken and convention == "paper",
+        note,
+    )
+
+
+def theorem5_bounds(theorem: Theorem5, convention: Convention = "paper") -> Certificate:
+    best = best_attention(theorem.setting, "diagonal", convention, cap=convention == "paper")
+    (low, high), broken = theorem.bounds["beta"], theorem.strained
+    ratio, highest = best.alpha / best.beta, theorem.lambda5
+    note = f"beta = {best.beta:.4g} in ({low:.4g}, {high:.4g}), alpha / beta = {ratio:.3g} < {highest:.3g}"
+    note += f"; strained: {'; '.join(broken)}" if broken else ""
+    return Certificate(
+        f"Theorem 5's bounds contain the best attention ({convention} convention)",
+        theorem.setting.as_dict(),
+        max(0.0, low - best.beta, best.beta - high, ratio - highest),
+        0.0,
+        not broken and convention == "paper",
+        note,
+    )
+
+
+def remark5(s: Setting, gamma: float = 5.0, disturb: float = 1.0) -> list[Certificate]:
+    """Blocks: only gamma matters in the paper's convention; in the exact one the attention of [MASK] to itself does
+    too.
+    """
+    blocks = Entries.of("blocks", s)
+    alphas = np.linspace(0, gamma * s.v / (s.v - 1), 9)
+    betas = s.v * gamma - (s.v - 1) * alphas
+    paper = attention_loss(s, blocks, alphas, betas * disturb, "paper")
+    exact = attention_loss(s, blocks, alphas, betas, "exact")
+    spread, loss, here = float(np.ptp(exact)), float(exact.mean()), s.as_dict() | {"gamma": gamma}
+    return [
+        Certificate(
+            "Remark 5: only the weighted average of alpha and beta matters (paper convention)",
+            here,
+            float(np.ptp(paper) / paper.mean()),
+            EXACT,
+        ),
+        Certificate(
+            "Remark 5 under the exact convention, where it fails: [MASK] attends itself with beta",
+            here,
+            spread / loss,
+            EXACT,
+            False,
+            f"losses of the same gamma spread by {spread:.3g} around {loss:.6g}",
+        ),
+    ]
+
+
+def asymptotic_approach(kind: ValueMatrix, scale: float = 1.0, base: int = 20) -> Certificate:
+    """tau and T / tau both grow tenfold; the distance to the asymptotic loss has to fall in proportion to 1 / tau."""
+    distances = []
+    for growth in (10, 100, 1000):
+        s = Setting.of(topics=base * growth**2, words_per_topic=50, topics_per_document=growth)
+        alpha, beta = (float(s.tau), float(s.tau)) if kind == "blocks" else (0.01 * s.v * s.tau, 3.0 * s.v * s.tau)
+        exact = attention_loss(s, Entries.of(kind, s), alpha, beta, "paper")
+        distances.append(abs(exact - scale * asymptotic_loss(s, kind, alpha, beta)))
+    exponent = math.log10(distances[1] / distances[2])
+    return Certificate(
+        f"the asymptotic loss is approached as T and tau grow, in proportion to 1/tau ({kind})",
+        {"words_per_topic": 50, "topics_per_document": [10, 100, 1000], "topics": f"{base} tau^2"},
+        abs(exponent - 1),
+        0.05,
+        note="distance "
+        + ", ".join(f"{d:.2e}" for d in distances)
+        + f" at tau = 10, 100, 1000: exponent {exponent:.3f}",
+    )

@@ -1,0 +1,176 @@
+"""What all theorems have in common: a setting, numbers of their own, bounds, a matrix, a sentence, a table.
+
+A new theorem is one file: a frozen dataclass that derives from `OptimumTheorem` or `AttentionTheorem`, and the
+function that computes it from a `Setting`. `theory/__init__.py` exports it and names it among the commands of
+`topicscope theory`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.ground import Result
+from topicscope.theory.setting import Setting
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Matrix = Float[np.ndarray, "V V"]
+
+ValueMatrix = Literal["blocks", "diagonal"]
+"""At which optimum of the first stage W_V is frozen: Theorem 2's, or the diagonal one (Definition 2)."""
+
+
+class Entry(NamedTuple):
+    """A number of a theorem, as a table shows it."""
+
+    name: str
+    value: float
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Examination:
+    """How far a given matrix is from what a theorem says: numbers under a name, and the same in words."""
+
+    name: str
+    numbers: dict[str, float]
+    sentence: str
+
+
+class Theorem(Result):
+    """A theorem for one setting."""
+
+    kind: ClassVar[str] = "theorem"
+    setting: Setting
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """What the theorem says, with its numbers."""
+
+    @property
+    @abstractmethod
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
+
+    @abstractmethod
+    def matrix(self) -> Matrix:
+        """The value matrix or Gram matrix that the theorem is about."""
+
+    @abstractmethod
+    def contains(self, *given: Any, **options: Any) -> bool:
+        """Whether what is given is as the theorem says."""
+
+    @abstractmethod
+    def entries(self) -> list[Entry]:
+        """The theorem's numbers, for a table."""
+
+    @abstractmethod
+    def numbers(self) -> dict[str, float]:
+        """The theorem's numbers by their names in JSON."""
+
+    def settings(self) -> dict[str, Any]:
+        """The setting as plain numbers, without what the theorem does not depend on."""
+        return self.setting.as_dict()
+
+    def _about(self) -> str:
+        return self.setting.letters
+
+    def table(self) -> pyarrow.Table:
+        """The numbers as an Arrow table."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(
+            [{"entry": name, "value": value, "meaning": meaning} for name, value, meaning in self.entries()]
+        )
+
+
+class OptimumTheorem(Theorem):
+    """A theorem of the first stage: which matrices are optimal under uniform attention. It proves no bounds.
+
+    `given` names the matrix that `examine` takes ('matrix' or 'embedding'), `part` the part of a trained model that
+    it is. `picture` is the title of `matrix()`.
+    """
+
+    given: ClassVar[str]
+    part: ClassVar[str]
+    picture: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def reading(self) -> str:
+        """How to read the theorem."""
+
+    @abstractmethod
+    def examine(self, given: Float[np.ndarray, "rows columns"]) -> Examination:
+        """How far a given matrix is from the theorem's."""
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        return {}
+
+    def settings(self) -> dict[str, Any]:
+        return {key: value for key, value in super().settings().items() if key != "topics_per_document"}
+
+    def summary(self) -> list[str]:
+        return [self.sentence, f"How to read it: {self.reading}"]
+
+
+class AttentionTheorem(Theorem):
+    """A theorem of the second stage: where the best attention (alpha, beta) lies once W_V is frozen at
+    `value_matrix`.
+    """
+
+    value_matrix: ClassVar[ValueMatrix]
+
+    @abstractmethod
+    def contains(self, alpha: float, beta: float) -> bool:
+        """Whether this attention lies inside the bounds."""
+
+    @abstractmethod
+    def says_of(self, alpha: float, beta: float) -> list[str]:
+        """What the theorem says of this attention, the best one: inside the bounds or not, and how to read it."""
+
+    @property
+    def strained(self) -> list[str]:
+        """Assumptions of the theorem that the setting strains or breaks."""
+        return assumptions(self.setting)
+
+    def flat_bounds(self) -> dict[str, float]:
+        """The bounds by their names in JSON: gamma_low, gamma_high; one name where there is no lower end."""
+        flat: dict[str, float] = {}
+        for name, (low, high) in self.bounds.items():
+            flat |= {name: high} if low == -math.inf else {f"{name}_low": low, f"{name}_high": high}
+        return flat
+
+    def summary(self) -> list[str]:
+        return [self.sentence, *strain(self.strained)]
+
+
+def assumptions(setting: Setting) -> list[str]:
+    """Which of Assumptions 3 and 4 a finite setting strains or breaks; the asymptotic ones at a factor of ten."""
+    m, broken = setting.masking, []
+    if not m.p_mask < 0.5:
+        broken.append(f"p_mask = {m.p_mask:g} is not below 1/2")
+    if m.p_correct != m.p_random or not m.p_correct < 0.5:
+        broken.append(f"p_correct = {m.p_correct:g} and p_random = {m.p_random:g} are not equal and below 1/2")
+    least = (1 / m.k + 1) ** 2 + 1
+    if not setting.v > least:
+        broken.append(f"words_per_topic = {setting.v} is not above {least:.3g}")
+    if setting.tau < 10:
+        broken.append(f"topics_per_document = {setting.tau} is not large")
+    if 10 * setting.tau > setting.T:
+        broken.append(f"topics = {setting.T} is not much larger than topics_per_document = {setting.tau}")
+    return broken
+
+
+def strain(broken: list[str]) -> list[str]:
+    """The strained assumptions as a sentence, if there are any."""
+    return [f"The theorem is asymptotic; here it is strained: {'; '.join(broken)}."] if broken else []

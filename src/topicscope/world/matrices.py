@@ -1,0 +1,83 @@
+"""Matrices from files: .npy, .csv, .safetensors, or the weights in the folder of a training run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.ground import InputError, read_tensors
+
+WEIGHTS = "weights.safetensors"
+"""The file of a run folder that holds the trained weights."""
+
+LARGEST = 1e100
+"""Entries beyond this are refused: their squares overflow."""
+
+Matrix = Float[np.ndarray, "rows columns"]
+
+
+def read_matrix(path: str, name: str, tensor: str = "value") -> Matrix:
+    """The matrix in a file; nothing in the file is executed.
+
+    `name` is the setting that gives the path, for error messages. `tensor` names the matrix to take from a run
+    folder, or from a .safetensors file that holds several.
+    """
+    where = f"{name}: {path}"
+    try:
+        if Path(path).is_dir() or path.endswith(".safetensors"):
+            return _finite(_from_tensors(Path(path), where, tensor), where)
+        if path.endswith(".npy"):
+            return _finite(_numbers(np.load(path, allow_pickle=False)), where)
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        rows = [[float(cell) for cell in line.split(",")] for line in lines if line.strip()]
+    except InputError:
+        raise
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(
+            f"{name}: cannot read a matrix from {path}: {error}; "
+            "expected a .npy, .csv or .safetensors file of numbers, or the folder of a training run"
+        ) from None
+    return _finite(as_matrix(rows, where), where)
+
+
+def as_matrix(rows: Sequence[Sequence[float]], name: str) -> Matrix:
+    """Rows of equal length as an array."""
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) != 1:
+        described = f"rows of {lengths} numbers" if rows else "no row"
+        raise InputError(f"{name}: expected rows of equal length, at least one; got {described}")
+    return np.array(rows, dtype=float)
+
+
+def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Matrix:
+    """A setting that is either a matrix or the path of one."""
+    return read_matrix(given, name) if isinstance(given, str) else as_matrix(given, name)
+
+
+def _from_tensors(path: Path, where: str, tensor: str) -> Matrix:
+    folder = path.is_dir()
+    if folder and not (path / WEIGHTS).is_file():
+        raise InputError(f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file")
+    tensors = read_tensors(path / WEIGHTS if folder else path, "give a .safetensors file that is whole")
+    if tensor in tensors:
+        return _numbers(tensors[tensor])
+    if len(tensors) == 1 and not folder:
+        return _numbers(next(iter(tensors.values())))
+    raise InputError(f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}")
+
+
+def _numbers(array: object) -> Matrix:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
+        raise ValueError("it holds no array of real numbers")
+    return array.astype(float)
+
+
+def _finite(matrix: Matrix, where: str) -> Matrix:
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise InputError(f"{where}: has shape {matrix.shape}; expected a matrix with rows and columns")
+    if not np.isfinite(matrix).all() or np.abs(matrix).max() > LARGEST:
+        raise InputError(f"{where}: holds numbers that are not finite, or beyond {LARGEST:g}")
+    return matrix

@@ -1,0 +1,179 @@
+"""Posterior means of topic proportions, exact for every prior.
+
+A position other than the predicted one shows word w with probability a theta_t q_w + e: its own word shown on purpose
+(a = k), or a random word (e = p_m p_r / Tv). Then:
+- Dirichlet: the evidence is a polynomial in theta, and E[prod theta_t^m_t] has 1 / Gamma(T alpha + M) as its only
+  factor that couples topics. Hankel's integral 1/Gamma(z) = (1 / 2 pi i) int exp(s) s^-z ds decouples them; the
+  trapezoidal rule on a parabola through the saddle point converges to machine precision with a few dozen nodes.
+- fixed tau: a sum over subsets, which is an elementary symmetric polynomial of the topics' likelihood ratios.
+- given proportions: a finite mixture of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from jaxtyping import Complex, Float, Int
+
+from topicscope.world.topics import TopicModel
+
+NODES, SHORT_NODES = 24, 48
+"""Nodes of the contour for documents of 20 words and more, and for shorter ones.
+
+they give 12 digits of the posterior.
+"""
+
+ROWS_AT_A_TIME = 500
+
+Counts = Float[np.ndarray, "R T w"]
+Shares = Float[np.ndarray, "T w"]
+Means = Float[np.ndarray, "R T"]
+Nodes = Complex[np.ndarray, "n Q"]
+
+
+def in_slices(
+    topic_model: TopicModel,
+    evidence: Float[np.ndarray, "R Tv"],
+    e: float,
+    mean: Callable[[Counts, Shares, float], Means],
+) -> Means:
+    """`mean(counts by topic, q, e)` of all rows of `evidence`, a slice of rows at a time."""
+    counts, q = topic_model.by_topic(evidence), topic_model.word_given_topic
+    if topic_model.uniform:  # only the counts of topics matter: the words of a topic become one
+        counts, q, e = counts.sum(2, keepdims=True), np.ones((topic_model.topics, 1)), e * topic_model.words_per_topic
+    result = np.empty((len(counts), topic_model.topics))
+    order = np.argsort(counts.sum((1, 2)))  # similar lengths together, so that one contour serves a slice
+    for start in range(0, len(order), ROWS_AT_A_TIME):
+        rows = order[start : start + ROWS_AT_A_TIME]
+        result[rows] = mean(counts[rows], q, e)
+    return result
+
+
+def dirichlet_mean(counts: Counts, q: Shares, alpha: float, a: float, e: float) -> Means:
+    """Under theta ~ Dirichlet(alpha, ..., alpha): a sum over the nodes of the contour."""
+    rows, topics, _ = counts.shape
+    per_topic = counts.sum(2).astype(int)
+    if e == 0:
+        return (per_topic + alpha) / (per_topic.sum(1, keepdims=True) + topics * alpha)
+    saddle = max(1.0, topics * alpha + float(np.median(per_topic.sum(1))))
+    u = np.linspace(0, math.sqrt(40 / saddle), NODES if saddle > 20 else SHORT_NODES)
+    turn = (1 + 1j * u) ** 2  # s / saddle on the contour
+    # weights of the nodes up to a common factor: exp(s) s^(-T alpha) ds; the nodes below the axis are their conjugates
+    weight = np.exp(saddle * (turn - 1)) * turn ** (-topics * alpha) * (1 + 1j * u)
+    weight[0] /= 2
+    powers = turn ** -np.arange(per_topic.max() + 2.0)[:, None]
+    node = np.tile(weight, (rows, 1))
+    ratios = []
+    for factor, ratio in _topic_factors(counts, per_topic, e / (a * q), alpha, saddle, powers):
+        node *= factor
+        ratios.append(ratio)
+    evidence = node.sum(1).real
+    return np.stack([(node * ratio).sum(1).real for ratio in ratios], axis=1) / evidence[:, None]
+
+
+def _topic_factors(
+    counts: Counts,
+    per_topic: Int[np.ndarray, "R T"],
+    shift: Shares,
+    alpha: float,
+    saddle: float,
+    powers: Complex[np.ndarray, "M Q"],
+) -> Iterator[tuple[Nodes, Nodes]]:
+    """For each topic, its factor of the evidence at the nodes, and by which ratio one more theta_t changes it."""
+    if counts.shape[2] == 1:  # one kind of word per topic: a table by count serves all rows and topics
+        distinct, which = np.unique(per_topic, return_inverse=True)
+        factor, ratio = _at_nodes(_log_binomials(distinct, math.log(shift[0, 0])), distinct, alpha, saddle, powers)
+        for rows in which.reshape(per_topic.shape).T:
+            yield factor[rows], ratio[rows]
+        return
+    for t, here in enumerate(shift):
+        yield _at_nodes(_log_products(counts[:, t], here), per_topic[:, t], alpha, saddle, powers)
+
+
+def _at_nodes(
+    log_coefficients: Float[np.ndarray, "n m"],
+    count: Int[np.ndarray, " n"],
+    alpha: float,
+    saddle: float,
+    powers: Complex[np.ndarray, "M Q"],
+) -> tuple[Nodes, Nodes]:
+    """sum_m a_m (alpha)_m s^-m at the nodes, and by which ratio one more theta_t changes it.
+
+    Rows are scaled by their term m = n.
+    """
+    m = np.arange(log_coefficients.shape[1] + 1)
+    log_rising = np.array([math.lgamma(alpha + i) for i in m]) - m * math.log(saddle)
+    scale = log_rising[count][:, None]
+    plain = np.exp(log_coefficients + log_rising[:-1] - scale) @ powers[m[:-1]]
+    tilted = np.exp(log_coefficients + log_rising[1:] - scale) @ powers[m[1:]]
+    return plain, tilted / plain
+
+
+def _log_binomials(count: Int[np.ndarray, " n"], log_shift: float) -> Float[np.ndarray, "n m"]:
+    """Log coefficients of (y + shift)^count."""
+    log_factorial = np.array([math.lgamma(i + 1) for i in range(count.max() + 1)])
+    m = np.arange(count.max() + 1)
+    left = count[:, None] - m
+    inside = left >= 0
+    left = np.maximum(left, 0)
+    return np.where(
+        inside, log_factorial[count][:, None] - log_factorial[m] - log_factorial[left] + left * log_shift, -np.inf
+    )
+
+
+def _log_products(counts: Float[np.ndarray, "R w"], shift: Float[np.ndarray, " w"]) -> Float[np.ndarray, "R m"]:
+    """Log coefficients of prod_w (y + shift_w)^count_w, multiplied out one factor at a time."""
+    coefficients = np.zeros((len(counts), int(counts.sum(1).max()) + 1))
+    coefficients[:, 0] = 1
+    for w, rho in enumerate(shift):
+        for power in range(int(counts[:, w].max(initial=0))):
+            rows = counts[:, w] > power
+            grown = rho * coefficients[rows]
+            grown[:, 1:] += coefficients[rows, :-1]
+            coefficients[rows] = grown
+    with np.errstate(divide="ignore"):
+        return np.log(coefficients)
+
+
+def _log_likelihood(counts: Counts, p: Float[np.ndarray, "*K T w"]) -> Float[np.ndarray, "R *K T"]:
+    """sum over the words of a topic of count * log p, where 0 log 0 = 0."""
+    with np.errstate(divide="ignore"):
+        log_p = np.maximum(np.log(p), -1e300)
+    return np.einsum("rtw,...tw->r...t", counts, log_p)
+
+
+def mixture_mean(counts: Counts, q: Shares, given: Float[np.ndarray, "K T"], a: float, e: float) -> Means:
+    """Under theta = one of the rows of `given`, each as probable."""
+    log_posterior = _log_likelihood(counts, a * given[:, :, None] * q + e).sum(-1)
+    weight = np.exp(log_posterior - log_posterior.max(1, keepdims=True))
+    return (weight / weight.sum(1, keepdims=True)) @ given
+
+
+def subset_mean(counts: Counts, q: Shares, tau: int, a: float, e: float) -> Means:
+    """Under equal shares of tau topics: P(t in S | counts) / tau = r_t e_(tau-1)(r without t) / e_tau(r) / tau.
+
+    The elementary symmetric polynomials e_n of the likelihood ratios r are computed in logarithms.
+    """
+    rows, topics, _ = counts.shape
+    if e == 0:  # a topic that was seen is there for certain
+        seen = counts.sum(2) > 0
+        left = seen.sum(1, keepdims=True)
+        return np.where(seen, 1.0, (tau - left) / np.maximum(topics - left, 1)) / tau
+    log_r = _log_likelihood(counts, a / tau * q + e) - _log_likelihood(counts, np.full_like(q, e))
+    prefix = np.full((topics + 1, rows, tau + 1), -np.inf)
+    suffix = prefix.copy()
+    prefix[0, :, 0] = suffix[topics, :, 0] = 0
+    for t in range(topics):
+        prefix[t + 1] = prefix[t]
+        prefix[t + 1, :, 1:] = np.logaddexp(prefix[t, :, 1:], prefix[t, :, :-1] + log_r[:, t, None])
+        back = topics - 1 - t
+        suffix[back] = suffix[back + 1]
+        suffix[back, :, 1:] = np.logaddexp(suffix[back + 1, :, 1:], suffix[back + 1, :, :-1] + log_r[:, back, None])
+    total = prefix[topics, :, tau]
+    mean = np.empty((rows, topics))
+    for t in range(topics):
+        without = np.logaddexp.reduce(prefix[t, :, :tau] + suffix[t + 1, :, :tau][:, ::-1], axis=1)
+        mean[:, t] = np.exp(log_r[:, t] + without - total) / tau
+    return mean

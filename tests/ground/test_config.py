@@ -1,0 +1,102 @@
+"""One base of all configurations: the same names, the same check, from every side."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import pytest
+from pydantic import Field
+
+from topicscope import InputError, RunConfig
+from topicscope.ground import Config, assign, flat, gather, load_settings, log_steps, merged, section
+
+
+@section
+class Pen:
+    width: Annotated[float, Field(gt=0)] = 1.0
+    colour: str = "black"
+
+
+@section
+class Drawing(Config):
+    VERSION: ClassVar[int] = 3
+    FILES: ClassVar[tuple[str, ...]] = ("paper", "sheets")
+    version: Literal[3] = 3
+    seed: int = 0
+    pen: Pen = Pen()
+    paper: str | None = None
+    sheets: list[str] = Field(default_factory=list)
+
+
+def test_settings_keywords_and_constructors_agree() -> None:
+    wanted = Drawing(seed=2, pen=Pen(width=2.0, colour="red"))
+    assert Drawing.of({"seed": 2, "pen": {"width": 2.0}}, pen={"colour": "red"}) == wanted
+    assert Drawing.of(wanted.as_dict()) == wanted
+    assert Drawing().changed({"pen.width": 2.0, "pen.colour": "red", "seed": 2}) == wanted
+    assert [one.seed for one in wanted.with_seeds(3)] == [2, 3, 4]
+    assert wanted.as_dict() == {
+        "version": 3,
+        "seed": 2,
+        "pen": {"width": 2.0, "colour": "red"},
+        "paper": None,
+        "sheets": [],
+    }
+
+
+def test_errors_are_ours_and_name_the_key() -> None:
+    with pytest.raises(InputError, match=r"^config: pen\.width = -1: input should be greater than 0$"):
+        Drawing.of(pen={"width": -1})
+    with pytest.raises(InputError, match=r"^Pen: width = -1: input should be greater than 0$"):
+        Pen(width=-1)
+    with pytest.raises(InputError, match=r"^Pen: unknown key 'widht'; did you mean 'width'\?$"):
+        Pen(widht=1)  # type: ignore[call-arg]
+    with pytest.raises(InputError, match="did you mean 'colour'"):
+        Drawing.of(pen={"color": "red"})
+    with pytest.raises(InputError, match="config version 2: this topicscope reads version 3"):
+        Drawing.of(version=2, whatever=1)
+    with pytest.raises(InputError, match="'seed' is not a section"):
+        Drawing().changed({"seed.x": 1})
+
+
+def test_file_names_become_absolute_and_words_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("")
+    config = Drawing(paper="a.txt", sheets=["a.txt", "hf:name"]).absolute()
+    assert (config.paper, config.sheets) == (str(tmp_path / "a.txt"), [str(tmp_path / "a.txt"), "hf:name"])
+    assert Drawing(paper="nowhere").absolute().paper == "nowhere"
+
+
+def test_flags_win_over_files_and_assignments_over_flags(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("steps: 5\noptimizer: {lr: 1.0e-2, eps: 1.0e-9}\n")
+    settings = gather(tmp_path / "c.yaml", {"steps": 7, "optimizer.lr": 0.5, "seed": None}, ["optimizer.lr=1e-3"])
+    assert settings == {"steps": 7, "optimizer": {"lr": 0.001, "eps": 1e-9}}
+    config = RunConfig.of(settings)
+    assert (config.steps, config.optimizer.lr, config.optimizer.eps, config.seed) == (7, 0.001, 1e-9, 0)
+
+
+def test_a_key_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("steps: 5\nsteps: 6\n")
+    with pytest.raises(InputError, match="'steps' is there more than once"):
+        load_settings(tmp_path / "c.yaml")
+
+
+def test_nested_settings() -> None:
+    settings: dict[str, object] = {"a": {"b": 1}}
+    assign(settings, "a.c.d", 2)
+    assert settings == {"a": {"b": 1, "c": {"d": 2}}}
+    assert flat(settings) == {"a.b": 1, "a.c.d": 2}
+    assert merged({"a": {"b": 1}, "x": 1}, {"a": {"c": 2}, "x": {"y": 3}}) == {"a": {"b": 1, "c": 2}, "x": {"y": 3}}
+
+
+@pytest.mark.parametrize(("steps", "count"), [(1, 24), (10, 24), (400, 24), (3000, 24), (100, 5)])
+def test_log_steps_start_at_zero_end_at_the_last_and_grow_evenly(steps: int, count: int) -> None:
+    found = log_steps(steps, count)
+    assert found[0] == 0
+    assert found[-1] == steps
+    assert found == sorted(set(found))
+    assert len(found) <= count + 1
+    ratio = steps ** (1 / max(1, count - 1))
+    for before, after in itertools.pairwise(found[1:]):
+        assert after <= max(before + 1, (before + 0.5) * ratio + 0.5)  # no gap is wider than rounding makes it

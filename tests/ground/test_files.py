@@ -1,0 +1,116 @@
+"""Files, each whole or not there; and errors in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topicscope.ground import (
+    InputError,
+    append_lines,
+    metric_lines,
+    nearest,
+    read_metrics,
+    read_tensors,
+    usable_device,
+    write,
+    write_csv,
+    write_json,
+    write_npz,
+    write_tensors,
+    write_yaml,
+)
+
+
+def test_writers_write_what_readers_read(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"x": 1.5})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"x": 1.5}
+    with pytest.raises(ValueError, match="Out of range float"):
+        write_json(tmp_path / "a.json", {"x": float("nan")})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"x": 1.5}  # the old file stays
+    write_yaml(tmp_path / "a.yaml", {"b": 1, "a": [1, 2]})
+    assert (tmp_path / "a.yaml").read_text() == "b: 1\na:\n- 1\n- 2\n"
+    tensors = {"w": np.arange(6.0).reshape(2, 3).T}  # not contiguous
+    write_tensors(tmp_path / "a.safetensors", tensors, {"step": "5"})
+    assert np.array_equal(read_tensors(tmp_path / "a.safetensors", "")["w"], tensors["w"])
+    write_npz(tmp_path / "a.npz", tensors)
+    with np.load(tmp_path / "a.npz") as opened:
+        assert np.array_equal(opened["w"], tensors["w"])
+    write_csv(tmp_path / "a.csv", [{"a": 1, "b": 2}, {"c": 3, "a": 4}])
+    assert (tmp_path / "a.csv").read_text() == "a,b,c\n1,2,\n4,,3\n"
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_a_write_that_fails_half_way_leaves_the_old_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x"
+    write(path, b"old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write(path, b"new and longer")
+    assert path.read_bytes() == b"old"
+
+
+def test_damaged_tensors_and_metrics_are_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a is not there; train again"):
+        read_tensors(tmp_path / "a", "train again")
+    (tmp_path / "a").write_bytes(b"\0" * 5)
+    with pytest.raises(InputError, match=r"a is damaged or cut off .*; train again"):
+        read_tensors(tmp_path / "a", "train again")
+    (tmp_path / "metrics.jsonl").write_text('{"step": 0}\n[1]\n')
+    with pytest.raises(InputError, match=r"metrics\.jsonl is damaged") as error:
+        read_metrics(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_metrics_leave_out_what_a_step_does_not_have(tmp_path: Path) -> None:
+    table = np.array([[1.0, np.nan], [2.0, 0.1], [np.inf, 1 / 3]])
+    append_lines(tmp_path / "metrics.jsonl", metric_lines(("loss", "norm"), table, 5, {6: 0.25}, 9))
+    append_lines(tmp_path / "metrics.jsonl", metric_lines(("loss", "norm"), table[1:2], 8, {}, 3))
+    assert (tmp_path / "metrics.jsonl").read_text().splitlines() == [
+        '{"step": 5, "loss": 1}',
+        '{"step": 6, "loss": 2, "norm": 0.1, "dev_loss": 0.25}',
+        '{"step": 7, "norm": 0.333333333}',
+        '{"step": 8, "loss": 2, "norm": 0.1}',
+    ]
+    columns = read_metrics(tmp_path)
+    assert list(columns) == ["step", "loss", "norm", "dev_loss"]
+    np.testing.assert_array_equal(columns["loss"], [1, 2, np.nan, 2])
+    np.testing.assert_array_equal(columns["dev_loss"], [np.nan, 0.25, np.nan, np.nan])
+
+
+def test_the_nearest_name_or_all_names() -> None:
+    assert nearest("optimzer", ["optimizer", "seed"]) == "did you mean 'optimizer'?"
+    assert nearest("xyz", ["seed", "optimizer"]) == "known: optimizer, seed"
+
+
+def test_devices() -> None:
+    assert usable_device("cpu") == "cpu"
+    with pytest.raises(InputError, match="expected auto, cpu or cuda"):
+        usable_device("tpu")
+
+
+@pytest.mark.parametrize(
+    ("there", "worth_it", "chosen"), [(True, True, "cuda"), (True, False, "cpu"), (False, True, "cpu")]
+)
+def test_auto_takes_a_gpu_that_is_there_and_worth_it(
+    monkeypatch: pytest.MonkeyPatch, there: bool, worth_it: bool, chosen: str
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    assert usable_device("auto", worth_it=worth_it) == chosen
+    assert ("CUBLAS_WORKSPACE_CONFIG" in os.environ) == (chosen == "cuda")
+    if there:
+        assert usable_device("cuda", worth_it=False) == "cuda"
+    else:
+        with pytest.raises(InputError, match="no usable GPU"):
+            usable_device("cuda")

@@ -1,0 +1,56 @@
+"""Random streams: each purpose has a number of its own, and the numbers are part of all results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from topicscope.ground import Stream, generator, torch_seed
+
+NUMBERS = {
+    "TRAIN_DOCUMENTS": 0,
+    "DEV_DOCUMENTS": 1,
+    "TRAIN_MASKS": 2,
+    "INITIAL_WEIGHTS": 3,
+    "ORDER": 4,
+    "DEV_MASKS": 5,
+    "BOOTSTRAP_TOPICS": 0xE3B,
+    "SHUFFLED_TOPICS": 0x5AFF,
+    "SHUFFLED_ATTENTION": 0xA77E,
+    "BOOTSTRAP_DOCUMENTS": 0xB007,
+    "BOOTSTRAP_PAIRS": 0xC00C,
+    "SAMPLED_DOCUMENTS": 0x70C5,
+    "CORPUS_ORDER": 0x0D0C,
+    "DRAWN_ROWS": 0x0DAA,
+    "MASKED_TOKENS": 0x3A5C,
+    "DROPOUT": 0xD809,
+    "PRETRAINED_WEIGHTS": 0x3E16,
+}
+
+
+def test_a_number_never_changes_and_stands_for_one_purpose() -> None:
+    assert {stream.name: stream.value for stream in Stream} == NUMBERS  # aliases of one number would be missing here
+    assert len(set(NUMBERS.values())) == len(NUMBERS) == len(Stream.__members__)
+
+
+def test_streams_differ_by_seed_purpose_and_index() -> None:
+    draws = {
+        (seed, stream, index): tuple(generator(seed, stream, index).integers(2**60, size=2).tolist())
+        for seed in (0, 1)
+        for stream in Stream
+        for index in (0, 1)
+    }
+    assert len(set(draws.values())) == len(draws) == 4 * len(Stream)
+
+
+def test_a_stream_is_numpys_generator_of_its_names() -> None:
+    ours = generator(7, Stream.DRAWN_ROWS, 3).integers(1000, size=5)
+    assert ours.tolist() == np.random.default_rng([7, 0x0DAA, 3]).integers(1000, size=5).tolist()
+    plain = generator(7, Stream.ORDER).integers(1000, size=5)
+    assert plain.tolist() == generator(7, Stream.ORDER, 0).integers(1000, size=5).tolist()
+
+
+@pytest.mark.parametrize("index", [(), (1,), (1, 2)])
+def test_seeds_for_torch_are_positive_and_come_from_the_same_names(index: tuple[int, ...]) -> None:
+    words = np.random.SeedSequence([3, 0xD809, *index]).generate_state(1, np.uint64)
+    assert torch_seed(3, Stream.DROPOUT, *index) == int(words[0]) // 2 < 2**63

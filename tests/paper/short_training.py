@@ -1,0 +1,45 @@
+"""Training for tests: one step on a few documents, with a note of every run and of the settings that were asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topicscope import training
+from topicscope.training import Run, RunConfig
+
+REFERENCE: dict[str, dict[str, list[Any]]] = json.loads(Path(__file__).with_name("settings.json").read_text())
+"""The settings of the reference runs, by experiment and scale, at seed 2."""
+
+
+@dataclass
+class Training:
+    """What was asked for, and what came of it."""
+
+    settings: list[Any] = field(default_factory=list)
+    runs: list[list[Run]] = field(default_factory=list)
+
+
+def shortened(monkeypatch: pytest.MonkeyPatch) -> Training:
+    """From now on training takes one step."""
+    made, build, train = Training(), training.build_config, training.train
+
+    def note(settings: dict[str, Any]) -> RunConfig:
+        made.settings.append(json.loads(json.dumps(settings)))
+        return build(settings)
+
+    def short(configs: Sequence[RunConfig], **options: Any) -> list[Run]:
+        data = [dataclasses.replace(c.data, documents=12, dev_documents=6) for c in configs]
+        few = [dataclasses.replace(c, steps=1, data=d) for c, d in zip(configs, data, strict=True)]
+        made.runs.append(list(train(few, **options)))
+        return made.runs[-1]
+
+    monkeypatch.setattr(training, "build_config", note)
+    monkeypatch.setattr(training, "train", short)
+    return made

@@ -1,0 +1,172 @@
+"""What experiments measure: the settings that they train with, and the numbers that they take from the runs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.paper.short_training import REFERENCE, Training, shortened
+from topicscope import training
+from topicscope.paper import EXPERIMENTS, Context
+from topicscope.paper.blocks import blocks_of
+from topicscope.theory import Setting, theorem2
+from topicscope.training import Run, RunData
+
+SANDBOX = [name for name in REFERENCE if name in EXPERIMENTS and name not in ("figure5", "two-stage")]
+WEIGHTLESS = {"figure7", "figure8"}  # nothing is trained
+LANGUAGE = {"figure3", "figure5", "table1", "table2", "table5", "pipeline", "two-stage"}
+
+
+def test_every_experiment_of_the_sandbox_has_reference_settings() -> None:
+    assert set(SANDBOX) | WEIGHTLESS | LANGUAGE == set(EXPERIMENTS)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Training:
+    return shortened(monkeypatch)
+
+
+@pytest.mark.parametrize("scale", ["quick", "full"])
+@pytest.mark.parametrize("name", SANDBOX)
+def test_settings_are_those_of_the_reference_runs(short: Training, name: str, scale: Any) -> None:
+    """And whatever is measured can be judged."""
+    outcome = EXPERIMENTS[name].run(Context(scale, 2))
+    assert short.settings == REFERENCE[name][scale]
+    seeds = list(range(2000, 2003 if scale == "quick" else 2005))
+    assert all([run.config.seed for run in runs] == seeds for runs in short.runs)
+    assert outcome.verdict in ("reproduced", "not reproduced")
+    assert json.dumps(outcome.numbers)
+    assert outcome.config["seed"] in seeds
+
+
+def loop_means(matrix: np.ndarray, topics: int, words: int) -> dict[str, float]:
+    """Same topic, different topic, diagonal and the spread of the different-topic entries, pair by pair."""
+    entries: dict[str, list[float]] = {"same": [], "different": [], "diagonal": []}
+    for i, j in itertools.product(range(topics * words), repeat=2):
+        relation = "diagonal" if i == j else "same" if i // words == j // words else "different"
+        entries[relation].append(float(matrix[1 + i, 1 + j]))
+    means = {name: sum(values) / len(values) for name, values in entries.items()}
+    middle = means["different"]
+    return means | {"spread": (sum((x - middle) ** 2 for x in entries["different"]) / len(entries["different"])) ** 0.5}
+
+
+def test_blocks_of_value_matrices(short: Training) -> None:
+    panels = EXPERIMENTS["figure2"].measure(Context())
+    assert [(panel.loss, panel.method) for panel in panels] == [
+        ("cross-entropy", "sgd"),
+        ("cross-entropy", "adam"),
+        ("squared", "sgd"),
+        ("squared", "adam"),
+    ]
+    for panel, runs in zip(panels, short.runs, strict=True):
+        for blocks, run in zip(panel.runs, runs, strict=True):
+            expected = loop_means(run.weights["value"], 10, 10)
+            assert {name: getattr(blocks, name) for name in expected} == pytest.approx(expected, rel=1e-4, abs=1e-9)
+            assert not blocks.diverged
+        assert (panel.first.values == runs[0].weights["value"]).all()
+        assert (panel.first.topics, panel.first.words_per_topic) == (10, 10)
+
+
+def test_blocks_of_gram_matrices_and_their_paths(short: Training) -> None:
+    panel, *_ = EXPERIMENTS["figure1"].measure(Context())
+    for blocks, path, run in zip(panel.runs, panel.paths, short.runs[0], strict=True):
+        gram = run.weights["embedding"].T @ run.weights["embedding"]
+        expected = loop_means(gram, 10, 10)
+        assert {name: getattr(blocks, name) for name in expected} == pytest.approx(expected, rel=1e-4, abs=1e-6)
+        assert blocks.diagonal_at_start == run.metrics["gram_diagonal"][0]
+        assert (path.same == run.metrics["gram_same"]).all()
+        assert (path.different == run.metrics["gram_different"]).all()
+        assert (path.diagonal == run.metrics["gram_diagonal"]).all()
+
+
+def test_a_run_that_diverged_is_marked() -> None:
+    config = training.build_config({"steps": 1, "data": {"documents": 10, "dev_documents": 5}, "device": "cpu"})
+    run = training.train(config, with_floors=False)
+    assert blocks_of(run).diverged is False
+    lost = replace(run, status="diverged", results=run.results | {"value": dict.fromkeys(run.results["value"])})
+    assert blocks_of(lost).diverged is True
+    assert np.isnan(blocks_of(lost).contrast)  # no means: no verdict is drawn from them
+
+
+def test_attention_over_dev_documents(short: Training) -> None:
+    row = EXPERIMENTS["table3"].measure(Context())[3]
+    assert (row.loss, row.method, row.lr) == ("cross-entropy", "sgd", 0.01)
+    for measured, run in zip(row.runs, short.runs[3], strict=True):
+        assert measured.attention == pytest.approx(attention_by_position(run), rel=1e-6)
+        assert measured.blocks.same == run.results["value"]["same"]
+
+
+def attention_by_position(run: Run) -> list[float]:
+    """Same word, same topic, different topic: position by position."""
+    scores = run.weights["query"].astype(float).T @ run.weights["key"].astype(float) / np.sqrt(101)
+    sums, pairs = np.zeros(3), np.zeros(3)
+    words = RunData(run.config).dev.finite().words
+    for document in words:
+        shown = document[document > 0]
+        weight = np.exp(scores[shown][:, shown])
+        weight /= weight.sum(1, keepdims=True)
+        same_topic = (shown[:, None] - 1) // 10 == (shown - 1) // 10
+        same_word = shown[:, None] == shown
+        for k, mask in enumerate((same_word, same_topic & ~same_word, ~same_topic)):
+            sums[k] += weight[mask].sum()
+            pairs[k] += mask.sum()
+    return (sums / pairs).tolist()
+
+
+def test_norms_losses_and_theorems(short: Training) -> None:
+    norms = EXPERIMENTS["figure4"].measure(Context())
+    first = next(iter(norms.settings.values()))
+    assert all((first[i]["norm_key"] == short.runs[0][i].metrics["norm_key"]).all() for i in range(3))
+    assert set(first[0]) == {"norm_key", "norm_query", "norm_value"}
+
+    short.runs.clear()
+    entropy, squared = EXPERIMENTS["losses"].measure(Context())
+    assert list(squared.dev.values()) == [[run.results["dev_loss"] for run in runs] for runs in short.runs[3:]]
+    assert (entropy.loss, squared.loss) == ("cross-entropy", "squared")
+    assert 0 < squared.bayes < squared.bayes_topics < 0.99
+    assert 0 < entropy.bayes < entropy.bayes_topics < np.log(100)
+
+    short.runs.clear()
+    found = EXPERIMENTS["theorem1"].measure(Context())
+    assert found.loss == [run.results["dev_loss"] for run in short.runs[0]]
+    embedding = short.runs[0][0].weights["embedding"]
+    assert found.gram.values == pytest.approx(embedding.T @ embedding)
+    assert all(0.5 < violation < 100 for violation in found.violation)  # one step is not enough
+
+
+def test_distance_to_theorem_2(short: Training) -> None:
+    found = EXPERIMENTS["theorem2"].measure(Context())
+    setting = Setting.of(10, 10, 3)
+    exact = theorem2(setting).matrix()
+    for values, runs in zip(found.distance.values(), short.runs, strict=True):
+        gaps = [run.weights["value"] - exact for run in runs]
+        assert values == pytest.approx([(gap**2).sum() ** 0.5 / (exact**2).sum() ** 0.5 for gap in gaps])
+    assert list(found.distance) == ["100", "1000", "10000", "infinite"]
+    assert (found.value.values == short.runs[3][0].weights["value"]).all()
+
+
+@pytest.mark.parametrize("name", ["theorem3", "theorem5"])
+def test_attention_of_the_second_stage(short: Training, name: str) -> None:
+    found = EXPERIMENTS[name].measure(Context())
+    assert found.loss == [run.results["dev_loss"] for run in short.runs[0]]
+    for alpha, beta, run in zip(found.alpha, found.beta, short.runs[0], strict=True):
+        scores = run.weights["query"].astype(float).T @ run.weights["key"].astype(float) / np.sqrt(101)
+        assert (alpha, beta) == pytest.approx(ratios_by_word(np.exp(scores)), rel=1e-9)
+    weights = short.runs[0][0].weights
+    assert found.scores.values == pytest.approx(weights["query"].T @ weights["key"] / 101**0.5, rel=1e-5, abs=1e-7)
+
+
+def ratios_by_word(weight: np.ndarray) -> tuple[float, float]:
+    """alpha and beta, query word by query word."""
+    alphas, betas = [], []
+    for i in range(100):
+        mates = [weight[1 + i, 1 + j] for j in range(100) if j // 10 == i // 10 and j != i]
+        others = [weight[1 + i, 1 + j] for j in range(100) if j // 10 != i // 10]
+        alphas.append(np.mean(mates) / np.mean(others))
+        betas.append(weight[1 + i, 1 + i] / np.mean(others))
+    return float(np.mean(alphas)), float(np.mean(betas))

@@ -1,0 +1,239 @@
+"""Texts, tables, numbers and figures of outcomes, against values worked out apart from the code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.paper import (
+    samples_blocks as blocks,
+    samples_stages as stages,
+    samples_theory as theory,
+)
+from tests.paper.samples import judged
+from tests.paper.samples_blocks import HALF
+from topicscope.figures import Heat, Lines, Points
+from topicscope.measure import AttentionMeans
+from topicscope.paper import figure1, figure4
+from topicscope.paper.blocks import Blocks, WordMatrix
+
+
+def test_panels_side_by_side() -> None:
+    runs = [blocks.block_runs(0.3 + i) for i in range(4)]  # contrasts 0.4, 1.4, 2.4, 3.4
+    outcome = judged("figure2", [replace(p, runs=r) for p, r in zip(blocks.panels(), runs, strict=True)])
+    assert outcome.paper == "same minus different topic, in order: 0.369, 0.952, 0.0329, 0.0674"
+    assert outcome.measured == "same minus different topic, in order: 0.4, 1.4, 2.4, 3.4"
+    assert outcome.reason.startswith("cross-entropy, SGD: blocks; cross-entropy, Adam: blocks; squared, SGD: blocks; ")
+    assert "SGD runs at 1 and 0.3 for the paper's .01" in outcome.reason
+    (table,) = outcome.tables
+    assert table.rows[0] == [
+        "cross-entropy, SGD",
+        "0.333 / -0.036 / 0.331",
+        "0.3 / -0.1 / 0.5",
+        f"0.4 [{0.4 - HALF:.4g}, {0.4 + HALF:.4g}]",
+        "2",
+        "blocks",
+    ]
+    assert table.rows[3][0] == "squared, Adam"
+    assert table.rows[3][2] == "3.3 / -0.1 / 0.5"
+    assert table.rows[3][4] == "17"  # 3.4 / 0.2
+    numbers = outcome.numbers["squared, SGD"]
+    assert numbers["contrast"] == pytest.approx({"mean": 2.4, "low": 2.4 - HALF, "high": 2.4 + HALF, "runs": 3}, 1e-4)
+    assert numbers["contrasts"] == pytest.approx([2.39, 2.4, 2.41])
+    assert numbers["means"] == pytest.approx({"same": 2.3, "different": -0.1, "diagonal": 0.5})
+    assert (numbers["spread"], numbers["seeds"], numbers["pattern"]) == (pytest.approx(0.2), 3, "blocks")
+    assert [panel.title for panel in outcome.figures[0].panels] == list(outcome.numbers)
+
+
+@pytest.mark.parametrize(
+    ("runs", "pattern"),
+    [
+        (blocks.block_runs(), "blocks"),
+        (blocks.block_runs(0.0, 0.0, 0.01), "neither"),
+        (blocks.diagonal_runs(), "diagonal"),
+        ([*blocks.block_runs()[:2], replace(blocks.block_runs()[2], diverged=True)], "1 of 3 diverged"),
+        ([replace(run, diverged=True) for run in blocks.block_runs()], "3 of 3 diverged"),
+    ],
+)
+def test_patterns_of_a_gram_matrix(runs: list[Blocks], pattern: str) -> None:
+    outcome = judged("figure1", blocks.gram_panels(2, runs))
+    assert outcome.tables[0].rows[2][-1] == pattern
+    assert f"squared, SGD: {pattern}; " in outcome.reason
+    assert outcome.numbers["squared, SGD"]["pattern"] == pattern
+
+
+def test_paths_of_figure_1() -> None:
+    """same = step + seed, different = step / 2, diagonal = 2 step + seed."""
+    (lines, *_) = judged("figure1").figures[1].panels
+    assert isinstance(lines, Lines)
+    blocks, diagonal = lines.series
+    x = np.array(blocks.x)
+    assert (blocks.x[:3], blocks.x[-1]) == ([1.0, 2.0, 3.0], 400.0)
+    assert (np.diff(x) > 0).all()
+    assert len(x) == len({int(400 ** (i / 149) + 1e-9) for i in range(150)})  # 150 steps, evenly in the logarithm
+    assert blocks.y == (x / 2 + 1).tolist()
+    assert (blocks.low, blocks.high) == ((x / 2).tolist(), (x / 2 + 2).tolist())
+    assert diagonal.y == diagonal.low == diagonal.high == x.tolist()
+    shorter = figure1.path_lines("cut", [figure1.Path(np.ones(n), np.zeros(n), np.ones(n)) for n in (50, 40)])
+    assert shorter.series[0].x[-1] == 40.0  # as long as the shortest
+
+
+def test_heat_maps_have_the_colours_of_their_middle() -> None:
+    values = np.arange(10_000.0).reshape(100, 100)
+    heat = WordMatrix(values / 7, 9, 11).heat("title")
+    assert heat.z[0][:2] == [0.0, 0.142857]  # six digits
+    assert [heat.low, heat.high] == pytest.approx([0.002 * 9999 / 7, 0.998 * 9999 / 7])
+    assert (heat.title, heat.topics, heat.words_per_topic) == ("title", 9, 11)
+
+
+def test_half_way_points_of_figure_4() -> None:
+    """Value starts at steps 0, 1, 2, key at 40, query at 45; each rises for 20 steps."""
+    outcome = judged("figure4", stages.stage_settings(stages.norms(0), stages.norms(1), stages.norms(5)))
+    separations = [50 / 10, 50 / 11, 50 / 15]
+    mean = sum(separations) / 3
+    half = 4.3027 * (sum((s - mean) ** 2 for s in separations) / 2) ** 0.5 / 3**0.5
+    interval = f"{mean:.4g} [{mean - half:.4g}, {mean + half:.4g}]"
+    assert outcome.measured == "t50: value 12, key 50, query 55"
+    assert outcome.tables[0].rows[0] == [next(iter(figure4.SETTINGS)), "12", "50", "55", interval, "yes"]
+    assert outcome.reason.startswith(f"the setting nearest to the figure: separation {interval}; value peaks at 1 ")
+    assert outcome.reason.endswith("every setting tried shows it")
+    first = outcome.numbers[next(iter(figure4.SETTINGS))]
+    assert (first["t50_value"], first["t50_key"], first["t50_query"]) == (12.0, 50.0, 55.0)
+    assert first["separation"] == pytest.approx(
+        {"mean": mean, "low": mean - half, "high": mean + half, "runs": 3}, 1e-4
+    )
+    nearest, others = outcome.figures
+    assert [panel.title for panel in nearest.panels] == ["||W_K||_F", "||W_Q||_F", "||W_V||_F"]
+    assert [panel.title[:9] for panel in others.panels] == ["||W_K||_F", "||W_V||_F"]
+    value = nearest.panels[2]
+    assert isinstance(value, Lines)
+    assert [line.name for line in value.series] == ["seed 0", "seed 1", "seed 2"]
+    assert value.series[2].x[:3] == [0.0, 5.0, 10.0]
+    assert value.series[2].y[:5] == [0.001, 0.001, 0.251, 0.501, 0.751]
+    assert [band[:2] for band in value.bands] == [(0.0, 42.0), (42.0, 100.0)]
+    share = others.panels[1]
+    assert isinstance(share, Lines)
+    assert share.series[0].y[2] == round(0.501 / 1.001, 5)
+    assert share.series[0].y[-1] == 1.0
+
+
+def test_settings_of_figure_4_that_show_no_stages_are_named() -> None:
+    names = list(figure4.SETTINGS)
+    found = stages.stage_settings()
+    never = [*found.settings[names[2]][:2], stages.norms() | {"norm_query": np.full(101, 0.1)}]
+    outcome = judged("figure4", replace(found, settings=found.settings | {names[2]: never}))
+    assert outcome.reason.endswith(f"settings that do not show it: {names[2]}")
+    assert outcome.tables[0].rows[2][1:] == ["10", "50", "nan", "-", "no"]
+    assert outcome.numbers[names[2]]["separation"] is None
+
+
+def test_the_shape_of_figure_4_in_words() -> None:
+    """Value up to 3 at step 50, down to 2; key rises from 0.1 to the end."""
+    value = np.concatenate([np.linspace(0.5, 3, 51), np.linspace(3, 2, 50)[1:]])
+    key = np.linspace(0.1, 10, 100)
+    runs = [{"norm_value": value + d, "norm_key": key, "norm_query": key} for d in (-0.1, 0.1)]
+    gain = 100 * (10 / key[90] - 1)
+    tenth = np.argmax(key >= 0.1 + 0.1 * (key[-10:].mean() - 0.1))
+    assert figure4.shape_of(runs) == (
+        f"value peaks at 3 (step 50) and ends at 2; key has a tenth of its rise at step {tenth} (the figure's leave "
+        f"zero at 350 to 600), and still gains {gain:.0f}% over the last tenth"
+    )
+
+
+def test_the_best_of_figure_6() -> None:
+    runs = blocks.value_runs(0.0, 0.0, 0.6)
+    values = np.zeros((5, 5))
+    values[1:, 1:] = np.arange(16).reshape(4, 4) / 10
+    outcome = judged("figure6", [runs[0], replace(runs[1], matrix=WordMatrix(values, 2, 2)), runs[2]])
+    rest = [i / 10 for i in range(16) if i % 5]  # off the diagonal, without [MASK]
+    mean = sum(rest) / 12
+    sd = (sum((x - mean) ** 2 for x in rest) / 12) ** 0.5
+    assert outcome.measured == f"diagonal mean 0.6, rest {mean:.2g} (sd {sd:.2g}); 1 of 3 runs"
+    assert outcome.config == {"seed": 1}  # of the run that is shown
+    assert outcome.numbers["diagonal"][1] == {"same": 0.0, "different": 0.0, "diagonal": 0.6}
+    assert judged("figure6", blocks.value_runs(0.3, -0.1, 0.4)).reason == "0 of 3 runs without L2 came out diagonal"
+
+
+def test_the_minima_of_landscapes() -> None:
+    outcome = judged("figure8", theory.grids("blocks", tau=40, off=4e-6, gamma=0.001, place=(40.0, 80.0)))
+    assert outcome.tables[0].rows[1] == ["40", "0.99876", "0.99876", "40, 80", "66.47", "66.4", "yes"]
+    assert outcome.measured == "tau 20: 0.99852; tau 40: 0.99876; tau 60: 0.99892; tau 80: 0.99904"
+    assert outcome.numbers == {"minima": {"20": 0.99852, "40": 0.99876, "60": 0.99892, "80": 0.99904}}
+    panel = outcome.figures[0].panels[1]
+    assert isinstance(panel, Heat)
+    assert panel.marks == [(80.0, 40.0, "lowest")]  # beta to the right
+    assert (panel.x, panel.y, panel.title) == ([1e-3, 80.0], [40.0, 1e6], "tau = 40")
+    assert panel.z == [[1.0, 0.998764], [1.1, 1.2]]
+    outside = judged("figure7", theory.grids("diagonal", tau=80, off=0.2, place=(1.0, 1e9)))
+    assert outside.tables[0].rows[3] == ["80", "0.72224", "0.92224", "1, 1e+09", "-", "-", "no"]
+    assert outside.reason == "minima differ, or lie outside the theorem's bounds"
+
+
+def test_rows_of_table_3() -> None:
+    means = [AttentionMeans(0.02 + s / 100, 0.04 + s / 100, 0.01) for s in blocks.SEEDS]
+    outcome = judged("table3", blocks.block_rows(3, means))
+    labels = ["Adam 0.003", "Adam 0.01", "Adam 0.03", "SGD 0.01 (x 1000)", "SGD 0.03 (x 1000)"]
+    assert list(outcome.numbers) == labels
+    assert outcome.tables[0].rows[3] == [
+        "SGD 0.01 (x 1000)",
+        "0.0105 / 0.0106 / 0.00673",
+        "0.02 ± 0.00025",
+        "0.04 ± 0.00025",
+        "0.01 ± 0",
+        "4, 2, 3.8",  # alpha, beta, and gamma = .9 alpha + .1 beta
+        f"0.4 [{0.4 - HALF:.4g}, {0.4 + HALF:.4g}]",
+        "yes",
+    ]
+    assert outcome.measured == (
+        "same topic 0.011, 0.011, 0.011, 0.04, 0.011; different topic 0.007, 0.007, 0.007, 0.01, 0.007"
+    )
+    numbers = outcome.numbers["SGD 0.01 (x 1000)"]
+    assert numbers["rate"] == 10.0
+    assert outcome.numbers["Adam 0.03"]["rate"] == 0.03
+    assert numbers["gamma"] == pytest.approx(
+        [0.9 * a + 0.1 * b for a, b in zip(numbers["alpha"], numbers["beta"], strict=True)]
+    )
+    assert numbers["means"] == pytest.approx([0.02, 0.04, 0.01])
+    assert numbers["difference"]["mean"] == pytest.approx(0.03)
+    panel = outcome.figures[0].panels[0]
+    assert isinstance(panel, Points)
+    assert panel.categories == labels
+    assert panel.series[1].y == pytest.approx([0.011, 0.011, 0.011, 0.04, 0.011])
+    assert panel.series[0].high is not None
+    assert panel.series[0].high[3] == pytest.approx(0.02 + HALF / 100, rel=1e-4)
+    assert panel.series[2].x == [0.0, 1.0, 2.0, 3.0, 4.0]
+    weak = judged("table3", blocks.block_rows(4, blocks.topic_attention(0.007, 0.007)))
+    assert " in 4 of 5 rows. " in weak.reason
+    assert [row[-1] for row in weak.tables[0].rows] == ["yes"] * 4 + ["no"]
+
+
+def test_rows_of_table_4() -> None:
+    outcome = judged("table4", blocks.one_cross_entropy_diagonal())
+    assert outcome.tables[0].rows[0] == [
+        "cross-entropy, Adam 0.003",
+        "0.0916 / 0.00185 / 0.00256",
+        *("-", "-", "-", "0 of 3", "-"),
+    ]
+    assert outcome.tables[0].rows[1] == [
+        "cross-entropy, Adam 0.01",
+        "0.0918 / 0.00182 / 0.00256",
+        *("0.09 ± inf", "0.0018 ± inf", "0.0026 ± inf", "1 of 3", "yes"),
+    ]
+    assert outcome.measured.startswith("diagonal runs: 0 of 3 (cross-entropy, Adam 0.003), 1 of 3 (cross-entropy, Adam")
+    assert "diagonal runs: 0 (cross-entropy, Adam 0.003), 1 (cross-entropy, Adam 0.01), 1 (squared" in outcome.reason
+    assert outcome.reason.endswith("holds in 3 of 3 settings")
+    assert list(outcome.numbers) == ["cross-entropy, Adam 0.01", "squared-mean, Adam 0.003", "squared-mean, Adam 0.01"]
+    assert outcome.numbers["squared-mean, Adam 0.01"] == {
+        "means": [0.09, 0.0018, 0.0026],
+        "alpha": [0.0018 / 0.0026],
+        "beta": [0.09 / 0.0026],
+        "inside_theorem5": [True],
+    }
+    assert len(outcome.figures) == 1
+    wrong = judged("table4", blocks.diagonal_rows(3, [AttentionMeans(0.09, 0.003, 0.0026)] * 3))
+    assert wrong.tables[0].rows[3][-1] == "no"
+    assert wrong.reason.endswith("holds in 3 of 4 settings")
+    none = judged("table4", [replace(row, runs=row.runs[::2]) for row in blocks.diagonal_rows()])
+    assert (none.figures, none.numbers) == ([], {})

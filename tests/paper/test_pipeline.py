@@ -1,0 +1,107 @@
+"""The language half on made-up texts: texts, masks, training, matched topics, and what is said of the probe."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.paper.samples import judged
+from tests.paper.samples_models import effect, small_bert
+from topicscope.figures import Lines
+from topicscope.ground import one_thread
+from topicscope.paper import pipeline
+from topicscope.paper.word_texts import SPECIAL, build_tokenizer, sample_texts, word_lists
+
+
+def test_texts_are_documents_of_the_sandbox_in_words() -> None:
+    lists = word_lists()
+    texts = sample_texts(lists, 2)
+    assert (len(texts), {len(text.split()) for text in texts}) == (3000, {48})
+    assert texts[0].startswith("athlete father medal hockey soccer medal arena tennis stadiu")  # the reference run's
+    assert texts[-1].endswith("beach shore referee league coral mast shore captain beach")
+    assert {word for text in texts for word in text.split()} == {word for topic in lists.values() for word in topic}
+
+
+def test_the_tokenizer_has_one_token_per_word() -> None:
+    lists = word_lists()
+    tokenizer = build_tokenizer(lists)
+    words = [word for topic in lists.values() for word in topic]
+    assert len(tokenizer) == len(SPECIAL) + 1 + len(words)
+    ids = tokenizer(" ".join(words[:3]))["input_ids"]
+    assert ids == [2, 6, 7, 8, 3]  # [CLS], three words after the special tokens and 'a', [SEP]
+    assert (tokenizer.mask_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id) == (4, 0, 1)
+    assert tokenizer.model_max_length == 50
+
+
+def test_masks_by_their_chances() -> None:
+    """15% are predicted: 12% show [MASK], 1.5% a random word, 1.5% their own; special tokens never."""
+    words = torch.tensor([[10, 11, 12, 13, 14, 15, 16, 4, 5]])
+    chance = torch.tensor([[0.0, 0.1199, 0.12, 0.1349, 0.135, 0.1499, 0.15, 0.0, 0.0]])
+    shown, labels = pipeline.mask_words(words, chance, torch.full_like(words, 99), 4)
+    assert shown.tolist() == [[4, 4, 99, 99, 14, 15, 16, 4, 4]]
+    assert labels.tolist() == [[10, 11, 12, 13, 14, 15, -100, -100, 5]]
+
+
+def test_training_goes_as_in_the_reference_run() -> None:
+    lists = word_lists()
+    with one_thread():
+        model, losses = pipeline.train_bert(build_tokenizer(lists), sample_texts(lists, 2)[:200], 4, 2)
+    assert losses == pytest.approx([5.0254397, 4.9877386, 4.9976182, 4.9879642], abs=2e-4)
+    assert not model.training
+
+
+def fitted(topics: list[list[str]]) -> Any:
+    """Topics as fitted: their words."""
+    words = sorted(word for topic in topics for word in topic)
+    pairs = [(words.index(word), k) for k, topic in enumerate(topics) for word in topic]
+    word, topic = (np.array(side) for side in zip(*pairs, strict=True))
+    return SimpleNamespace(
+        words=tuple(words), membership=SimpleNamespace(word=word, topic=topic), names=("?",) * len(topics)
+    )
+
+
+def test_topics_are_matched_one_to_one() -> None:
+    lists = {
+        "kitchen": ["bread", "butter", "cheese"],
+        "sea": ["boat", "beach", "coral"],
+        "law": ["court", "judge", "bail"],
+    }
+    exact = [lists["law"], lists["kitchen"], lists["sea"]]
+    assert pipeline.matching(fitted(exact), lists) == (1.0, ["law", "kitchen", "sea"])
+    mixed = [["court", "judge", "bread"], ["butter", "cheese", "boat"], ["beach", "coral"]]
+    share, names = pipeline.matching(fitted(mixed), lists)
+    assert share == pytest.approx(6 / 9)  # bail is nowhere
+    assert names == ["law", "kitchen", "sea"]
+    every = [
+        sum(len(set(topic) & set(lists[name])) for topic, name in zip(mixed, order, strict=True))
+        for order in itertools.permutations(lists)
+    ]
+    assert share * 9 == pytest.approx(max(every))
+
+
+def test_the_outcome_says_what_was_found() -> None:
+    outcome = judged("pipeline", small_bert(0.96))
+    assert outcome.measured == (
+        "fitted topics 96% right; same against different: cosine 0.4, 0.3, dot 0.4, 0.3, attention 0.4, 0.3; "
+        "attention ratio 1.3 [1.1, 1.5], random model 1.0040"
+    )
+    assert outcome.reason == (
+        "96% of the words are in their true topic of 12; every effect is found; the random model shows none"
+    )
+    weak = judged("pipeline", small_bert(dot=effect(-0.1), attention=effect(0.05, p_value=0.2)))
+    assert "; not found: dot, attention; " in weak.reason
+    loud = judged("pipeline", small_bert(variant="random", cosine=effect(0.01)))
+    assert loud.reason.endswith("every effect is found; the random model shows an effect")
+    assert outcome.numbers["accuracy"] == 0.96
+    assert outcome.numbers["loss"] == pytest.approx([3 - 0.01 * 9.5, 3 - 0.01 * 75.5])  # first 20, last 50 of 101
+    curve = outcome.figures[0].panels[0]
+    assert isinstance(curve, Lines)
+    assert curve.series[0].x == [10.0 * i for i in range(11)]
+    assert curve.series[0].y == pytest.approx([3 - 0.1 * i for i in range(11)])
+    assert [figure.name for figure in outcome.figures] == ["pipeline-training", "pipeline-1", "pipeline-2"]
+    assert outcome.config == {"documents": 3000, "length": 48, "steps": 101, "topics": 12}

@@ -1,0 +1,168 @@
+"""`topicscope reproduce` and `topicscope list` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import complaints, needs_browser, opened, script
+from tests.command import TINY, topicscope
+from tests.paper import samples
+from topicscope.cli.reproduce import reproduce as command
+from topicscope.ground import folders
+from topicscope.paper import EXPERIMENTS, Context, chosen, read_reproduction, reproduce
+
+
+def test_the_command(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = topicscope("reproduce", "figure8", "--out", str(out), "--json", "--workers", "1")
+    assert "figure8: reproduced (" in result.stderr
+    printed = json.loads(result.stdout)
+    assert printed == json.loads((out / "results.json").read_text())
+    (entry,) = printed["results"]
+    assert {"id", "claim", "paper", "theory", "measured", "verdict", "reason", "seconds"} <= set(entry)
+    assert entry["verdict"] == "reproduced"
+    assert (out / "report.html").stat().st_size < 15e6
+    assert {"figure8.png", "figure8.svg", "figure8-1.csv"} <= {path.name for path in (out / "figures").iterdir()}
+
+
+def at_once(found: Any, _context: Context) -> Any:
+    """A measurement that takes no time."""
+    return found
+
+
+def test_verdicts_are_printed_with_reasons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And a claim that the reference runs reproduce, but not this one, is an error."""
+    no_blocks = samples.BAD["robustness"]["setting 0 has no blocks"]
+    for name, found in (("figure6", samples.GOOD["figure6"]()), ("robustness", no_blocks)):
+        monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS[name], measure=partial(at_once, found)))
+    assert command(["figure6", "table1"], out=tmp_path, engine="serial") == 0
+    shown = capsys.readouterr()
+    assert "1 reproduced, 1 skipped" in shown.out
+    assert "table1: needs models and text; run: topicscope reproduce table1 --model bert-base-uncased" in shown.out
+    assert f"page: {tmp_path / 'report.html'}" in shown.out
+    assert "figure6: reproduced (0 s)" in shown.err
+    assert command(["robustness"], out=tmp_path, engine="serial") == 1
+    shown = capsys.readouterr()
+    assert "not reproduced, though the reference runs were: robustness" in shown.err
+    assert "robustness: same-topic minus different-topic mean above zero" in shown.out
+    page = (tmp_path / "report.html").read_text()
+    assert all(f'id="section-{name}"' in page for name in ("figure6", "table1", "robustness"))
+    results = json.loads((tmp_path / "results.json").read_text())["results"]
+    assert [entry["id"] for entry in results] == ["figure6", "table1", "robustness"]
+
+
+def test_bad_input_is_refused_in_one_line(tmp_path: Path) -> None:
+    assert "no experiment 'figure99'" in topicscope("reproduce", "figure99", code=2).stderr
+    wrong = topicscope("reproduce", "figure8", "--engine", "cloud", "--out", str(tmp_path / "new"), code=2).stderr
+    assert "engine 'cloud'; expected serial, local, ray" in wrong
+    topicscope("reproduce", "figure8", "--engine", "serial", "--workers", "2", code=2)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_is_one_reproductions(tmp_path: Path) -> None:
+    out, foreign, run = tmp_path / "out", tmp_path / "foreign", tmp_path / "run"
+    reproduce(chosen(["figure8"]), Context(), out)
+    assert (
+        "holds a reproduction of scale quick, seed 0, not of quick, 1"
+        in topicscope("reproduce", "figure8", "--seed", "1", "--out", str(out), code=2).stderr
+    )
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("mine")
+    assert "holds something else" in topicscope("reproduce", "figure8", "--out", str(foreign), code=2).stderr
+    assert [path.name for path in foreign.iterdir()] == ["thesis.tex"]
+    topicscope("train", *TINY, "--out", str(run))
+    before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    topicscope("reproduce", "figure8", "--out", str(run), code=2)
+    assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
+    with folders.lock(out):
+        assert "another process is writing" in topicscope("reproduce", "figure8", "--out", str(out), code=2).stderr
+
+
+def test_the_list_comes_without_torch() -> None:
+    assert [entry["id"] for entry in json.loads(topicscope("list", "--json").stdout)] == list(EXPERIMENTS)
+    lines = [
+        "import sys",
+        "sys.argv = ['topicscope', 'list']",
+        "from topicscope.cli.main import main",
+        "try: main()",
+        "except SystemExit: pass",
+        "assert 'torch' not in sys.modules",
+    ]
+    shown = subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True, capture_output=True, text=True).stdout
+    assert all(name in shown for name in EXPERIMENTS)
+
+
+@needs_browser
+def test_the_page_of_real_outcomes(tmp_path: Path) -> None:
+    """Every figure of the command's own page is drawn, its links lead somewhere, and both themes work."""
+    ids, out = ["figure7", "figure8", "theorem1"], tmp_path / "out"
+    topicscope("reproduce", *ids, "--out", str(out))
+    panels = sum(len(figure.panels) for name in ids for figure in read_reproduction(out).outcomes[name].figures)
+    with opened(out / "report.html", tmp_path / "browser", panels) as browser:
+        links = script(browser, "return [...document.querySelectorAll('nav a')].map(link => link.getAttribute('href'))")
+        assert links == ["#verdicts", *(f"#section-{name}" for name in ids)]
+        assert all(
+            script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links
+        )
+        shades = []
+        for theme in ("light", "dark"):
+            browser.execute_cdp_cmd(
+                "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+            )
+            shades.append(script(browser, "return getComputedStyle(document.body).backgroundColor"))
+        assert shades[0] != shades[1]
+        assert complaints(browser) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "engine", "code"),
+    [(signal.SIGKILL, ["--engine", "serial"], -signal.SIGKILL), (signal.SIGINT, ["--workers", "2"], 130)],
+)
+def test_stopped_in_the_middle_and_run_again(
+    tmp_path: Path, sent: signal.Signals, engine: list[str], code: int
+) -> None:
+    """kill -9 or Ctrl-C while experiments run: finished ones are not computed again, and the results are the same."""
+    ids, out = ["figure7", "figure8", "theorem1"], tmp_path / "cut"
+    command = [sys.executable, "-m", "topicscope", "reproduce", *ids, *engine, "--json"]
+    process = subprocess.Popen(
+        [*command, "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    while not list(out.glob("outcomes/*.json")) and process.poll() is None:
+        time.sleep(0.01)
+    os.killpg(process.pid, sent)  # as a terminal does: the workers get it too
+    _, complaint = process.communicate()
+    assert process.returncode == code
+    if sent == signal.SIGINT:
+        assert "Traceback" not in complaint
+        assert (
+            complaint.rstrip()
+            .splitlines()[-1]
+            .startswith("topicscope: interrupted; 'reproduce' and 'sweep' go on when run again")
+        )
+    kept = [path.name for path in (out / "outcomes").iterdir() if path.suffix == ".json"]
+    assert 0 < len(kept) < len(ids)
+    stamps = {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept}
+    resumed = json.loads(subprocess.run([*command, "--out", str(out)], capture_output=True, check=True).stdout)
+    assert {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept} == stamps
+    whole = json.loads(
+        subprocess.run([*command, "--out", str(tmp_path / "whole")], capture_output=True, check=True).stdout
+    )
+    for a, b in zip(resumed["results"], whole["results"], strict=True):
+        assert {**a, "seconds": 0} == {**b, "seconds": 0}

@@ -1,0 +1,91 @@
+"""Settings of a pretraining run, and its random streams."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.pretraining import small
+from topicscope import InputError
+from topicscope.ground import Stream, generator, log_steps, torch_seed
+from topicscope.pretraining import PretrainConfig, Text
+from topicscope.pretraining.data import Masker, Rows
+from topicscope.pretraining.model import attention_layers, build_model
+
+
+def test_snapshots_are_at_log_steps_at_none_or_at_given_ones() -> None:
+    assert small.config(steps=60).snapshot_steps == log_steps(60)
+    assert small.config(steps=60, snapshots="none").snapshot_steps == []
+    assert small.config(steps=60, snapshots=[60, 3, 0, 3]).snapshot_steps == [0, 3, 60]
+
+
+def test_log_steps_are_evenly_spaced_on_a_logarithmic_axis() -> None:
+    assert log_steps(1000, 4) == [0, 1, 10, 100, 1000]
+    assert log_steps(10) == list(range(11))  # no step twice
+    steps = log_steps(10**6)
+    assert len(steps) == 25
+    ratios = np.array(steps[10:][1:]) / steps[10:][:-1]
+    assert ratios == pytest.approx(10 ** (6 / 23), rel=0.01)
+
+
+def test_one_config_from_settings_keywords_and_classes() -> None:
+    one = PretrainConfig.of({"text": {"corpus": ["a.txt"]}, "optimizer": {"lr": 0.1}}, steps=5, optimizer={"warmup": 2})
+    assert (one.steps, one.optimizer.lr, one.optimizer.warmup) == (5, 0.1, 2)
+    assert PretrainConfig.of(one.as_dict()) == one
+    assert PretrainConfig(text=Text(["a.txt"])) == PretrainConfig.of(text={"corpus": ["a.txt"]})
+    assert [config.seed for config in one.with_seeds(3)] == [0, 1, 2]
+    with pytest.raises(InputError, match="config version 2: this topicscope reads version 1"):
+        PretrainConfig.of(one.as_dict(), version=2)
+    with pytest.raises(InputError, match="no text is given"):
+        PretrainConfig.of(steps=5)
+
+
+def test_files_are_named_in_full_patterns_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("x")
+    config = PretrainConfig.of(text={"corpus": ["a.txt", "*.txt", "hf:wikipedia"]}, tokenizer={"existing": "bert-base"})
+    whole = config.absolute()
+    assert whole.text.corpus == [str(tmp_path / "a.txt"), str(tmp_path / "*.txt"), "hf:wikipedia"]
+    assert whole.tokenizer.existing == "bert-base"
+
+
+def test_no_two_streams_have_the_same_number() -> None:
+    assert len({int(stream) for stream in Stream}) == len(Stream.__members__)
+    text = Path(__file__).parents[2].joinpath("src/topicscope/ground/streams.py").read_text()
+    assert len(re.findall(r"^    [A-Z_]+ = ", text, re.MULTILINE)) == len(list(Stream))  # none is an alias of another
+
+
+def test_streams_give_the_numbers_that_they_always_gave() -> None:
+    """A stream's number is part of every result: these were the constants of the first edition."""
+    rows = Rows(small.texts(), small.tokenizer(), small.LENGTH, 7)
+    rows.epoch = 2
+    order = np.random.default_rng([7, 0x0D0C, 2]).permutation(300)
+    assert list(rows._shuffled()) == [small.texts()[i] for i in order]
+    rows = Rows(small.texts(), small.tokenizer(), small.LENGTH, 7)
+    store = rows.take(0, 1), rows.store.copy()
+    drawn = np.random.default_rng([7, 0x0DAA, 5]).choice(len(rows.store), 8, replace=False)
+    assert np.array_equal(rows.take(5, 8), store[1][drawn])
+    masker = Masker(small.tokenizer(), small.config().masking, 7)
+    masker(store[1][:8], 3, 1)
+    seed = int(np.random.SeedSequence([7, 0x3A5C, 3, 1]).generate_state(1, np.uint64)[0] >> 1)
+    assert masker.collator.generator.initial_seed() == seed
+    key = attention_layers(build_model(small.config(seed=7), small.tokenizer()))[1].key.detach()
+    seed = int(np.random.SeedSequence([7, 0x3E16, 2, 0]).generate_state(1, np.uint64)[0] >> 1)
+    expected = 1e-3 * torch.randn(key.shape, generator=torch.Generator().manual_seed(seed))
+    assert torch.equal(key, expected)
+
+
+def test_streams_differ_by_purpose_and_index() -> None:
+    draws = {
+        (stream, index): tuple(generator(3, stream, index).integers(10**9, size=2).tolist())
+        for stream in Stream
+        for index in (1, 2)
+    }
+    assert len(set(draws.values())) == len(draws)
+    seeds = {torch_seed(3, stream, index) for stream in Stream for index in (1, 2)}
+    assert len(seeds) == len(draws)
+    assert torch_seed(3, Stream.DROPOUT, 5, 0) == torch_seed(3, Stream.DROPOUT, 5)  # trailing zeros do not count

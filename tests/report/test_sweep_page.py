@@ -1,0 +1,67 @@
+"""What the page of a sweep holds: colours that are handed over, and the curves that are asked for."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topicscope.report.layout import PALETTE
+from topicscope.report.sweep_page import CURVE_POINTS, write_sweep_page
+
+ROWS: list[dict[str, Any]] = [
+    {"point": "a", "state": "done", "rate": 0.1, "loss": 2.0, "phase": "late", "mood": "good"},
+    {"point": "b", "state": "failed", "rate": 1.0, "error": "<b>no</b>", "loss": None},
+]
+COLOURS = {"phase": {"early": "#111111", "late": "#222222"}}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("sweep") / "page.html"
+    steps = np.arange(1000.0)
+    curves = [{"step": steps, "loss": steps / 2, "norm_key": steps * 2, "grad_key": steps}, {}]
+    panels = {"loss": "loss", "norms": "norm_"}
+    write_sweep_page(path, "t", "i", {"rate": [0.1, 1.0]}, ROWS, curves, curve_panels=panels, colours=COLOURS)
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def data(page: str) -> dict[str, Any]:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
+    return dict(json.loads(text))
+
+
+def test_words_have_the_colours_that_are_handed_over_or_those_of_the_palette(data: dict[str, Any]) -> None:
+    assert data["words"] == {
+        "phase": [{"name": "early", "colour": "#111111"}, {"name": "late", "colour": "#222222"}],
+        "mood": [{"name": "good", "colour": PALETTE[0]}],
+        "state": [{"name": "done", "colour": PALETTE[0]}, {"name": "failed", "colour": PALETTE[1]}],
+    }
+    assert data["measures"] == ["loss", "phase", "mood", "state"]
+
+
+def test_rows_have_their_places_and_measures(data: dict[str, Any]) -> None:
+    measures = {"loss": 2.0, "phase": "late", "mood": "good", "state": "done"}
+    assert data["rows"] == [
+        {"point": "a", "state": "done", "error": None, "at": [0], "measures": measures},
+        {"point": "b", "state": "failed", "error": "<b>no</b>", "at": [1], "measures": {"state": "failed"}},
+    ]
+
+
+def test_the_curves_that_are_asked_for_are_thinned_alike(data: dict[str, Any]) -> None:
+    assert data["curvePanels"] == {"loss": "loss", "norms": "norm_"}
+    assert list(data["curves"]) == ["0"]
+    curves = {name: np.frombuffer(base64.b64decode(text), "<f4") for name, text in data["curves"]["0"].items()}
+    assert list(curves) == ["step", "loss", "norm_key"]
+    assert (len(curves["step"]), curves["step"][0], curves["step"][-1]) == (CURVE_POINTS, 0, 999)
+    np.testing.assert_array_equal(curves["norm_key"], 2 * curves["step"])
+
+
+def test_failures_are_listed_as_text(page: str) -> None:
+    assert "1 of 2 points failed" in page
+    assert "<td>&lt;b&gt;no&lt;/b&gt;</td>" in page

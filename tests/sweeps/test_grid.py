@@ -1,0 +1,142 @@
+"""Grids: lists, ranges, zipped axes and seeds, checked as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topicscope import InputError, RunConfig
+from topicscope.sweeps import build_grid, grid_of, pack, read_grid
+
+BASE = {"steps": 20, "data": {"documents": 100, "dev_documents": 20}}
+
+
+def test_axes_are_written_out_in_order() -> None:
+    grid = build_grid(
+        {
+            "base": BASE,
+            "axes": {
+                "optimizer.lr": {"log": ["1e-3", 0.1], "points": 3},
+                "masking.p_mask": {"range": [0.1, 0.3], "points": 2},
+                "seed": {"seeds": 2, "first": 5},
+            },
+            "zipped": [{"objective.loss": ["squared", "cross-entropy"], "batch_size": [10, 20]}],
+        }
+    )
+    assert grid.axes["optimizer.lr"] == [0.001, 0.01, 0.1]
+    assert grid.axes["masking.p_mask"] == [0.1, 0.3]
+    assert grid.axes["seed"] == [5, 6]
+    assert len(grid.points) == 3 * 2 * 2 * 2
+    assert [point.config["batch_size"] for point in grid.points[:4]] == [10, 20, 10, 20]  # the last axis moves fastest
+    assert {(p.config["objective"]["loss"], p.config["batch_size"]) for p in grid.points} == {
+        ("squared", 10),
+        ("cross-entropy", 20),
+    }
+    first = grid.points[0]
+    assert (
+        first.config
+        == RunConfig.of(
+            {
+                **BASE,
+                "optimizer": {"lr": 0.001},
+                "masking": {"p_mask": 0.1},
+                "seed": 5,
+                "objective": {"loss": "squared"},
+                "batch_size": 10,
+                "device": "cpu",
+            }
+        ).as_dict()
+    )
+    assert len({point.name for point in grid.points}) == 24
+
+
+def test_axes_that_move_together_show_each_value_once() -> None:
+    pairs = {"optimizer.name": ["adam", "adam", "sgd", "sgd"], "optimizer.lr": [0.01, 0.1, 0.1, 0.03]}
+    grid = build_grid({"base": BASE, "zipped": [pairs]})
+    assert grid.axes == {"optimizer.name": ["adam", "sgd"], "optimizer.lr": [0.01, 0.03, 0.1]}
+    assert [(p.axes["optimizer.name"], p.axes["optimizer.lr"]) for p in grid.points] == [
+        ("adam", 0.01),
+        ("adam", 0.1),
+        ("sgd", 0.1),
+        ("sgd", 0.03),
+    ]
+
+
+def test_names_are_of_what_a_point_is() -> None:
+    """Not of how it was written down, nor of its grid."""
+    one = build_grid({"base": BASE, "axes": {"optimizer.lr": [0.01, 0.1]}})
+    other = build_grid({"base": {**BASE, "optimizer": {"lr": 0.1}}, "axes": {"seed": [0, 1]}})
+    assert one.points[1].name == other.points[0].name
+    assert one.points[0].name != one.points[1].name
+    given = grid_of([RunConfig(steps=20), RunConfig(steps=20, seed=1)])
+    assert given.axes == {"seed": [0, 1]}
+    assert [point.axes for point in given.points] == [{"seed": 0}, {"seed": 1}]
+
+
+def test_packs_depend_on_the_grid_alone() -> None:
+    axes = {
+        "objective.loss": ["squared", "cross-entropy"],
+        "optimizer.lr": {"log": [1e-3, 0.1], "points": 5},
+        "seed": {"seeds": 2},
+    }
+    tasks = pack(build_grid({"base": BASE, "axes": axes}))
+    assert [len(task.points) for task in tasks] == [8, 2, 8, 2]  # eight share a program; losses do not mix
+    assert all(len({p.config["objective"]["loss"] for p in task.points}) == 1 for task in tasks)
+    whole = [point.name for task in tasks for point in task.points]
+    assert len(set(whole)) == 20
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"axes": {"optimizer.lrr": [1]}}, "unknown key 'optimizer.lrr'; did you mean 'lr'?"),
+        ({"axes": {"optimizer.lr": []}}, "axis 'optimizer.lr' is empty"),
+        ({"axes": {"seed": [0, 1]}, "zipped": [{"seed": [2, 3]}]}, "axis 'seed' is there more than once"),
+        (
+            {"zipped": [{"seed": [1, 2], "batch_size": [1, 2, 3]}]},
+            "as many values each; there are seed 2, batch_size 3",
+        ),
+        ({"axes": {"optimizer.lr": {"log": [0, 1], "points": 3}}}, "needs ends above zero"),
+        ({"axes": {"optimizer.lr": {"log": [0.1, 1]}}}, "expected a list"),
+        ({"axes": {"optimizer.lr": 3}}, "expected a list"),
+        ({"axes": {"optimizer.lr": [0.1, -1]}}, "point optimizer.lr=-1"),
+        ({"axes": {"seed": [1, 1]}}, "two points have the same config (seed=1)"),
+        ({"axes": {"device": ["cpu", "cuda"]}}, "two points have the same config (device=cuda)"),  # they run on the CPU
+        ({"axes": {"steps.lr": [1]}, "base": {"steps": 5}}, "point steps.lr=1: 'steps' is not a section"),
+        ({"axis": {}}, "unknown key 'axis'; did you mean 'axes'?"),
+        ({"kind": "bake"}, "kind 'bake'; expected train, pretrain, probe"),
+        ({"axes": {"seed": {"seeds": 2_000_000}}}, "2,000,000 points"),
+        ({"axes": [1]}, "axes = [1]: input should be a valid dictionary"),
+        ({"zipped": {"seed": [1]}}, "zipped = {'seed': [1]}: input should be a valid list"),
+    ],
+)
+def test_a_wrong_grid_is_one_line(data: Any, said: str) -> None:
+    with pytest.raises(InputError) as found:
+        build_grid(data)
+    assert said in str(found.value)
+    assert str(found.value).startswith("grid: ")
+    assert "\n" not in str(found.value)
+
+
+def test_grids_are_read_from_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "grid.yaml"
+    path.write_text("base: {steps: 20}\naxes:\n  optimizer.lr: {log: [1e-3, 1e-1], points: 3}\n  seed: {seeds: 2}\n")
+    grid = read_grid(path)
+    assert len(grid.points) == 6
+    assert np.allclose(grid.axes["optimizer.lr"], [1e-3, 1e-2, 1e-1])
+    path.write_text("axes:\n  seed: [0, 1]\n  seed: [2, 3]\n")
+    with pytest.raises(InputError, match="'seed' is there more than once"):
+        read_grid(path)
+    path.write_text("- seed")
+    with pytest.raises(InputError, match="holds a list; expected keys and values"):
+        read_grid(path)
+    path.write_text("base: {steps: 20}\naxes:\n")  # a section that is left empty
+    assert len(read_grid(path).points) == 1
+    path.write_text("axes: [")
+    with pytest.raises(InputError, match="is not YAML"):
+        read_grid(path)
+    with pytest.raises(InputError, match="cannot read the grid"):
+        read_grid(tmp_path / "none.yaml")

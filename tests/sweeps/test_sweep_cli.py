@@ -1,0 +1,270 @@
+"""`topicscope sweep`: results in every form, estimates, interruptions, and bad input in one line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.browser import complaints, needs_browser, opened, script
+from tests.command import error_line, topicscope
+from tests.sweeps.samples import BASE, LONG, count
+from topicscope.ground import flat
+from topicscope.sweeps import build_grid, estimate, sweep
+
+GRID = {
+    "base": BASE,
+    "axes": {"optimizer.lr": [0.001, 0.01, 0.1], "objective.loss": ["squared", "cross-entropy"], "seed": {"seeds": 2}},
+}
+
+
+def grid_file(folder: Path, grid: Any) -> Path:
+    path = folder / "grid.yaml"
+    path.write_text(grid if isinstance(grid, str) else yaml.safe_dump(grid, sort_keys=False))
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A sweep from the command line, and what it printed."""
+    folder = tmp_path_factory.mktemp("sweep")
+    printed = topicscope(
+        "sweep", str(grid_file(folder, GRID)), "--engine", "serial", "--out", str(folder / "out"), "--json"
+    ).stdout
+    return folder / "out", json.loads(printed)
+
+
+def test_table_json_and_parquet_agree(done: tuple[Path, Any]) -> None:
+    folder, printed = done
+    assert printed["counts"] == {"done": 12, "failed": 0, "missing": 0}
+    with (folder / "points.csv").open() as stream:
+        table = list(csv.DictReader(stream))
+    parquet = pq.read_table(folder / "points.parquet").to_pylist()
+    assert len(table) == len(parquet) == len(printed["rows"]) == 12
+    assert (
+        set(flat(build_grid(GRID).points[0].config)) | set(printed["rows"][0]) | {"error"}
+        == set(table[0])
+        == set(parquet[0])
+    )
+    for row, line, found in zip(table, parquet, printed["rows"], strict=True):
+        assert row["point"] == line["point"] == found["point"]
+        assert (float(row["optimizer.lr"]), row["objective.loss"], int(row["seed"])) == (
+            found["optimizer.lr"],
+            found["objective.loss"],
+            found["seed"],
+        )
+        assert float(row["loss"]) == line["loss"] == found["loss"]
+        assert row["phase"] == line["phase"] == found["phase"]
+        assert line["topic_model.topics"] == 4  # settings that all share are there too
+        assert line["steps"] == line["steps_done"] == 60
+
+
+def test_the_folder_can_be_drawn_again(done: tuple[Path, Any]) -> None:
+    folder, _ = done
+    kept = {path.name: path.read_bytes() for path in folder.glob("points.*")}
+    for path in (*folder.glob("points.*"), folder / "report.html", folder / "map.png"):
+        path.unlink()
+    topicscope("report", str(folder))
+    assert {path.name: path.read_bytes() for path in folder.glob("points.*")} == kept
+    assert (folder / "map.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_terminal_shows_points_and_where_they_are(tmp_path: Path) -> None:
+    grid = {"base": BASE, "axes": {"optimizer.lr": [0.01, 0.1]}}
+    said = topicscope(
+        "sweep", str(grid_file(tmp_path, grid)), "--engine", "serial", "--out", str(tmp_path / "out")
+    ).stdout
+    assert "2 points done, 0 failed" in said
+    assert "other grids" not in said
+    other = {"base": BASE, "axes": {"optimizer.lr": [0.1, 0.2]}}
+    assert (
+        "1 points of other grids are in"
+        in topicscope(
+            "sweep", str(grid_file(tmp_path, other)), "--engine", "serial", "--out", str(tmp_path / "out")
+        ).stdout
+    )
+    for point in build_grid(grid).points:
+        assert point.name in said
+
+
+@needs_browser
+def test_the_page_shows_maps_and_the_curves_of_what_is_clicked(done: tuple[Path, Any], tmp_path: Path) -> None:
+    folder, printed = done
+    topicscope("report", str(folder))
+    with opened(folder / "report.html", tmp_path / "profile", plots=1) as browser:  # rates x losses
+        Select(browser.find_element(By.ID, "up")).select_by_visible_text("-")
+        WebDriverWait(browser, 10).until(
+            lambda _: len(browser.find_elements(By.CSS_SELECTOR, "#panels .plot.map .nsewdrag")) == 2
+        )
+        titles = [item.text for item in browser.find_elements(By.CSS_SELECTOR, "#panels .panel-title")]
+        assert titles == ["objective.loss squared", "objective.loss cross-entropy"]
+        ActionChains(browser).move_to_element(
+            browser.find_element(By.CSS_SELECTOR, ".plot.map .nsewdrag")
+        ).click().perform()
+        WebDriverWait(browser, 10).until(lambda _: browser.find_elements(By.CSS_SELECTOR, "#curves .plot svg.main-svg"))
+        lines = browser.find_elements(By.CSS_SELECTOR, "#numbers tbody tr")
+        assert len(lines) == 2  # both seeds of the middle rate
+        clicked = {line.find_element(By.TAG_NAME, "th").text for line in lines}
+        assert clicked == {
+            row["point"] for row in printed["rows"] if (row["optimizer.lr"], row["objective.loss"]) == (0.01, "squared")
+        }
+        assert [item.text for item in browser.find_elements(By.CSS_SELECTOR, "#curves .panel-title")] == [
+            "loss",
+            "norms",
+        ]
+        Select(browser.find_element(By.ID, "measure")).select_by_visible_text("contrast")
+        Select(browser.find_element(By.ID, "up")).select_by_visible_text("objective.loss")
+        assert len(browser.find_elements(By.CSS_SELECTOR, "#panels .plot.map")) == 1
+        assert script(browser, "return document.documentElement.scrollWidth <= innerWidth")
+        assert complaints(browser) == []
+
+
+def test_text_of_a_config_is_no_markup(tmp_path: Path) -> None:
+    evil = "</script><img src=x onerror=alert(1)>.txt"
+    grid = {"kind": "probe", "base": {"corpus": [evil], "model": "no-such/<b>model</b>"}, "axes": {"seed": [0, 1]}}
+    printed = topicscope(
+        "sweep", str(grid_file(tmp_path, grid)), "--engine", "serial", "--out", str(tmp_path / "out"), "--json", code=1
+    ).stdout
+    assert json.loads(printed)["counts"] == {"done": 0, "failed": 2, "missing": 0}
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<img src=x" not in page
+    assert "&lt;/script&gt;&lt;img" in page  # the error names the file that is not there
+
+
+def test_a_dry_run_counts_and_estimates_and_writes_nothing(tmp_path: Path) -> None:
+    path = grid_file(tmp_path, GRID)
+    found = json.loads(
+        topicscope(
+            "sweep", str(path), "--engine", "serial", "--out", str(tmp_path / "out"), "--dry-run", "--json"
+        ).stdout
+    )
+    assert (found["points"], found["missing"], found["packs"]) == (12, 12, 2)
+    assert found["seconds"] > 0
+    assert not (tmp_path / "out").exists()
+    sweep(build_grid(GRID), tmp_path / "out")
+    taken = sum(
+        p.stat().st_size + 4096 - p.stat().st_size % 4096
+        for p in (tmp_path / "out" / "points").rglob("*")
+        if p.is_file()
+    )
+    assert found["bytes"] == pytest.approx(taken + 5_000_000, rel=0.1)
+    assert (
+        json.loads(topicscope("sweep", str(path), "--out", str(tmp_path / "out"), "--dry-run", "--json").stdout)[
+            "missing"
+        ]
+        == 0
+    )
+
+
+def test_an_estimate_is_the_line_through_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials take 2 s and 1/100 s per step: a pack of 5,000 steps takes 52 s, however many points it has."""
+    monkeypatch.setattr("topicscope.sweeps.cost.timed", lambda task, sizes: (2 + 0.01 * sizes["steps"], 0.0))
+    grid = build_grid(
+        {"base": {**BASE, "steps": 5000}, "axes": {"batch_size": [10, 20, 30, 40, 50], "seed": {"seeds": 8}}}
+    )
+    names = {point.name for point in grid.points}
+    phases = []
+    cost = estimate(grid, names, lambda phase, done=0, total=None, note="": phases.append((phase, done, total)))
+    assert phases == [("short trials of a few points", number, 4) for number in range(4)]
+    assert (cost.points, cost.packs) == (40, 5)
+    assert cost.core_seconds == pytest.approx(5 * 52)
+    assert estimate(grid, {grid.points[0].name}).core_seconds == pytest.approx(52)  # its pack, whole
+    assert estimate(grid, set()).core_seconds == 0
+
+
+@pytest.mark.parametrize("engine", ["serial", "local"])
+def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path, engine: str) -> None:
+    path, out = grid_file(tmp_path, LONG), tmp_path / "out"
+    command = [sys.executable, "-m", "topicscope", "sweep", str(path), "--engine", engine, "--out", str(out), "--json"]
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    limit = time.monotonic() + 120
+    while count(out) < 4 and time.monotonic() < limit:
+        time.sleep(0.05)
+    driver.send_signal(signal.SIGINT)
+    printed, said = driver.communicate(timeout=60)
+    assert driver.returncode == 130
+    assert printed == ""
+    kept = count(out)
+    assert 4 <= kept < 16
+    line = error_line(said)
+    assert f"stopped: {kept} of 16 points are done" in line
+    assert f"topicscope sweep {path} --engine {engine}" in line
+
+
+@pytest.mark.parametrize(
+    ("grid", "options", "said"),
+    [
+        ({"axes": {"optimizer.lrate": [1]}}, (), "unknown key 'optimizer.lrate'"),
+        ("axes:\n  seed: [1]\n  seed: [2]\n", (), "'seed' is there more than once"),
+        ({"axes": {"seed": []}}, (), "axis 'seed' is empty"),
+        ({"axes": {"seed": [1]}}, ("--engine", "spark"), "engine 'spark'; expected serial, local, ray"),
+        (
+            {"axes": {"seed": [1]}},
+            ("--engine", "local", "--address", "auto"),
+            "address auto is for the engine ray, but the engine is local",
+        ),
+        (
+            {"axes": {"seed": [1]}},
+            ("--engine", "serial", "--workers", "3"),
+            "workers 3: the engine serial has none",
+        ),
+        ({"axes": {"seed": [1]}}, ("--no-resume", "--out", "."), "holds something else"),
+        ({"kind": "probe", "axes": {"seed": [1]}}, (), "no model is given"),
+        ("axes: [", (), "is not YAML"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, grid: Any, options: tuple[str, ...], said: str) -> None:
+    path = grid_file(tmp_path, grid)
+    found = subprocess.run(
+        [sys.executable, "-m", "topicscope", "sweep", str(path), *options], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert found.returncode == 2
+    assert said in found.stderr
+    assert found.stderr.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_ray_that_is_not_installed_is_one_line(tmp_path: Path) -> None:
+    path = grid_file(tmp_path, GRID)
+    without = "import sys; sys.modules['ray'] = None; from topicscope.cli.main import main; main()"
+    found = subprocess.run(
+        [sys.executable, "-c", without, "sweep", str(path), "--engine", "ray"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert found.returncode == 2
+    assert (
+        found.stderr
+        == "topicscope: the engine ray needs ray, which is not installed: pip install 'topicscope[cluster]'\n"
+    )
+
+
+def test_an_address_where_no_ray_is_is_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs ray")
+    path = grid_file(tmp_path, GRID)
+    found = topicscope(
+        "sweep", str(path), "--engine", "ray", "--address", "127.0.0.1:1", "--out", str(tmp_path / "out"), code=2
+    )
+    assert "nothing answers at 127.0.0.1:1" in error_line(found.stderr)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # something listens there, but it is no Ray
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        found = topicscope(
+            "sweep", str(path), "--engine", "ray", "--address", address, "--out", str(tmp_path / "out"), code=2
+        )
+    assert "no Ray to be had there" in error_line(found.stderr)
+    assert not (tmp_path / "out").exists()

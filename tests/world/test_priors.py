@@ -1,0 +1,144 @@
+"""Priors as settings: what each kind takes, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pydantic
+import pytest
+from pydantic.dataclasses import dataclass
+
+from topicscope import Dirichlet, Fixed, Given, InputError, RunConfig, TopicModel, build_config
+from topicscope.world import DocumentPrior, InfiniteDocuments, Prior, priors
+
+ADAPTER: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Prior)
+
+
+@pytest.mark.parametrize(
+    ("settings", "prior"),
+    [
+        ({}, Dirichlet()),
+        ({"alpha": 0.3}, Dirichlet(alpha=0.3)),
+        ({"kind": "dirichlet", "length": [3, 9]}, Dirichlet(length=(3, 9))),
+        ({"kind": "fixed", "topics_per_document": 2, "length": 7}, Fixed(topics_per_document=2, length=7)),
+        ({"kind": "infinite"}, Fixed(length="infinite")),
+        (
+            {"kind": "infinite", "topics_per_document": 2, "length": "infinite"},
+            Fixed(topics_per_document=2, length="infinite"),
+        ),
+        ({"kind": "given", "proportions": [[1.0]]}, Given(proportions=[[1.0]])),
+        (Fixed(length=3), Fixed(length=3)),
+    ],
+)
+def test_flat_settings_name_a_prior_and_read_back_the_same(settings: Any, prior: DocumentPrior) -> None:
+    assert ADAPTER.validate_python(settings) == prior
+    written = ADAPTER.dump_python(prior, mode="json")
+    assert ADAPTER.validate_python(written) == prior
+    assert set(written) == {name for name in vars(prior) if not name.startswith("_")}  # none of the other kinds' fields
+
+
+def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
+    config = build_config({"documents": {"kind": "infinite", "topics_per_document": 2}})
+    assert config.as_dict()["documents"] == {"kind": "fixed", "topics_per_document": 2, "length": "infinite"}
+    assert RunConfig().as_dict()["documents"] == {"kind": "dirichlet", "alpha": 0.1, "length": [100, 150]}
+    assert build_config(config.as_dict()) == config
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"topics_per_document": 2},
+            "config: documents.topics_per_document belongs to kind fixed, but the kind is dirichlet; "
+            "set documents.kind to fixed, or leave documents.topics_per_document out",
+        ),
+        ({"kind": "fixed", "alpha": 1}, "documents.alpha belongs to kind dirichlet, but the kind is fixed"),
+        ({"kind": "infinite", "alpha": 1}, "documents.alpha belongs to kind dirichlet, but the kind is infinite"),
+        ({"kind": "fixed", "proportions": [[1]]}, "documents.proportions belongs to kind given, but the kind is fixed"),
+        ({"kind": "infinite", "length": 5}, "documents.length = 5: kind infinite has no length; choose kind fixed"),
+        ({"kind": "given"}, "documents.proportions is missing; kind given needs it"),
+        ({"kind": "gaussian"}, "documents.kind = 'gaussian': expected dirichlet, fixed, given or infinite"),
+        ({"kind": ["fixed"]}, "documents.kind = ['fixed']: expected dirichlet"),
+        ({"alpa": 0.1}, "config: unknown key 'documents.alpa'; did you mean 'alpha'?"),
+        (
+            {"kind": "fixed", "topic_per_document": 2},
+            "'documents.topic_per_document'; did you mean 'topics_per_document'?",
+        ),
+        ({"alpha": 0}, "config: documents.alpha = 0: input should be greater than or equal to"),
+        ({"kind": "fixed", "topics_per_document": 0}, "documents.topics_per_document = 0: input should be"),
+        ({"length": [5, 3]}, "length = (5, 3): expected a number of words >= 1, an increasing range, or 'infinite'"),
+        ({"length": 0}, "length = 0: expected a number of words >= 1"),
+    ],
+)
+def test_wrong_settings_get_one_line(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        build_config({"documents": settings})
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("proportions", "message"),
+    [
+        ([[0.5, 0.5]], r"has shape \(1, 2\); expected \(1, 3\): one column per topic"),
+        ([[0.5, 0.2, 0.2]], "every row must be non-negative and sum to 1"),
+        ([[1.5, -0.5, 0.0]], "every row must be non-negative"),
+        ([[1.0], [0.5, 0.5]], "expected rows of equal length"),
+        ([], "at least one; got no row"),
+        ("nowhere.npy", "cannot read a matrix from nowhere.npy"),
+    ],
+)
+def test_given_proportions_are_checked(proportions: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Given(proportions=proportions).check(3)
+
+
+def test_given_proportions_come_in_turn_and_from_a_file(tmp_path: Path) -> None:
+    rows = np.array([[0.25, 0.75], [1.0, 0.0]])
+    np.save(tmp_path / "share.npy", rows)
+    for proportions in (rows.tolist(), str(tmp_path / "share.npy")):
+        drawn = Given(proportions=proportions, length="infinite").sample(TopicModel(2, 3), 3, np.random.default_rng(0))
+        assert isinstance(drawn, InfiniteDocuments)
+        assert drawn.proportions.tolist() == [[0.25, 0.75], [1.0, 0.0], [0.25, 0.75]]
+
+
+def test_more_topics_per_document_than_topics_are_refused() -> None:
+    for act in (
+        lambda: Fixed(topics_per_document=4).check(3),
+        lambda: Fixed(topics_per_document=4).sample(TopicModel(3, 2), 5, np.random.default_rng(0)),
+    ):
+        with pytest.raises(InputError, match="topics_per_document = 4 is more than topics = 3; choose at most 3"):
+            act()
+
+
+@dataclass(frozen=True)
+class Halves(DocumentPrior):
+    """A new kind that lacks posterior_mean."""
+
+    kind: Literal["halves"] = "halves"
+    length: int = 5
+
+    def check(self, topics: int) -> None:
+        pass
+
+    def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> np.ndarray:
+        return np.full((count, topics), 1 / topics)
+
+
+def test_a_new_kind_without_posterior_mean_is_refused_and_never_taken_for_another(monkeypatch: Any) -> None:
+    with pytest.raises(TypeError, match="posterior_mean"):
+        Halves()  # type: ignore[abstract]
+    with pytest.raises(InputError, match=r"documents.kind = 'halves': expected dirichlet, fixed, given or infinite"):
+        build_config({"documents": {"kind": "halves"}})
+    monkeypatch.setitem(priors.KINDS, "halves", Halves)
+    with pytest.raises(TypeError, match="posterior_mean"):
+        build_config({"documents": {"kind": "halves"}})
+
+
+def test_every_kind_is_listed_under_its_name() -> None:
+    union, *_ = get_args(Prior)
+    assert set(get_args(union)) == set(priors.KINDS.values())
+    for kind, prior in priors.KINDS.items():
+        assert vars(prior)["kind"] == kind
