@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.paper.samples_blocks import CONFIG
 from tests.pretraining import small
-from topicscope.measure import Effect
+from topicscope.measure import Effect, Timeline
 from topicscope.paper import figure4, figure5, timeline, two_stage
 from topicscope.paper.figure5 import Curves
 from topicscope.paper.stage_findings import EMBEDDING, EPS, LOSS, LR, SCALE
@@ -88,6 +88,10 @@ def by_axis(axis: str, low: str, high: str, limit: float) -> Callable[[dict[str,
     return lambda place: low if place[axis] < limit else high
 
 
+def an_effect(same: float, difference: float, interval: tuple[float, float], resamples: np.ndarray) -> Effect:
+    return Effect(same=same, different=0.1, difference=difference, ratio=None, interval=interval, resamples=resamples)
+
+
 def course(half: float) -> dict[int, Effect | None]:
     """A measure that rises to 1 in three steps, half-way at `half`; resamples a little before and after."""
     steps = (0, 10, 1000)
@@ -96,12 +100,12 @@ def course(half: float) -> dict[int, Effect | None]:
     for step in steps:
         y = middle[step]
         resamples = np.array([y * 0.98, y, y * 1.02]) if step == 10 else np.array([y, y, y])
-        made[step] = Effect(y + 0.1, 0.1, y, None, (y - 0.01, y + 0.01), resamples=resamples)
+        made[step] = an_effect(y + 0.1, y, (y - 0.01, y + 0.01), resamples)
     return made
 
 
 FLAT: dict[int, Effect | None] = {
-    step: Effect(0.2, 0.1, 0.1, None, (0.05, 0.15), resamples=np.array([0.1, 0.1])) for step in (0, 10, 1000)
+    step: an_effect(0.2, 0.1, (0.05, 0.15), np.array([0.1, 0.1])) for step in (0, 10, 1000)
 }
 """A measure that is there from the start and never rises."""
 
@@ -109,7 +113,7 @@ FLAT: dict[int, Effect | None] = {
 def sandbox_timelines(*attention: dict[int, Effect | None]) -> timeline.Found:
     """Three runs whose embedding is half-way at step 10; attention as given, else half-way at 100."""
     given = [*attention, *[course(100)] * (3 - len(attention))]
-    return timeline.Found([{"embedding": course(10), "attention": a} for a in given], None, CONFIG)
+    return timeline.Found([Timeline.of({"embedding": course(10), "attention": a}) for a in given], None, CONFIG)
 
 
 def with_value_late() -> figure4.Found:

@@ -12,9 +12,10 @@ import torch
 from tests.command import topicscope
 from topicscope import build_config, train
 from topicscope.ground.errors import InputError
+from topicscope.measure import read_timeline
 from topicscope.model import ModelConfig
 from topicscope.model.dense import attention
-from topicscope.training.timeline import read_snapshots, sandbox_effects, word_scores
+from topicscope.training.timeline import read_snapshots, sandbox_effects, sandbox_timeline, word_scores
 
 SETTINGS = {
     "steps": 120,
@@ -92,16 +93,8 @@ def test_effects_are_means_over_the_true_topics() -> None:
 
 def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
     train(build_config(SETTINGS), tmp_path / "run")
-    done = topicscope(
-        "probe",
-        "--checkpoints",
-        str(tmp_path / "run"),
-        "--json",
-        "--bootstrap",
-        "50",
-        "--out",
-        str(tmp_path / "timeline"),
-    )
+    out = str(tmp_path / "timeline")
+    done = topicscope("timeline", str(tmp_path / "run"), "--json", "--bootstrap", "50", "--out", out)
     found = json.loads(done.stdout)
     assert {row["measure"] for row in found["timeline"]} == {"value", "attention"}
     assert [row["step"] for row in found["timeline"] if row["measure"] == "value"] == [0, 3, 50, 120]
@@ -112,5 +105,7 @@ def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
     assert (tmp_path / "timeline" / "figures" / "timeline.png").exists()
     assert (
         "topics and texts of its own"
-        in topicscope("probe", "--checkpoints", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr
+        in topicscope("timeline", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr
     )
+    assert read_timeline(out) == sandbox_timeline(tmp_path / "run", bootstrap=50)
+    assert json.loads(json.dumps(read_timeline(out).as_dict())) == found

@@ -27,11 +27,11 @@ from topicscope.ground.files import (
     write_tensors,
     write_yaml,
 )
-from topicscope.ground.folders import Folder, Kind, check_folder, open_folder, read_about
+from topicscope.ground.folders import Folder, Kind, check_folder, finished_about, open_folder, read_about
 from topicscope.ground.metrics import METRICS, metric_lines, read_metrics, truncate_metrics
 from topicscope.ground.old_folders import ENSEMBLE, MEMBERS, StoredRun, read_run
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
-from topicscope.ground.results import Result
+from topicscope.ground.results import Result, arrow_table, read_finished
 from topicscope.ground.settings import (
     apply_settings,
     assign,
@@ -71,11 +71,13 @@ __all__ = [
     "Stream",
     "append_lines",
     "apply_settings",
+    "arrow_table",
     "assign",
     "check_engine",
     "check_folder",
     "duration",
     "files",
+    "finished_about",
     "flat",
     "folders",
     "gather",
@@ -94,6 +96,7 @@ __all__ = [
     "parsed",
     "progress_shown",
     "read_about",
+    "read_finished",
     "read_metrics",
     "read_run",
     "read_tensors",
