@@ -14,15 +14,16 @@ from topicscope.measure import Effect
 from topicscope.paper import figure3, language_tables, pipeline
 
 
-def word_map(inside: float, between: float) -> WordMap:
+def word_map(model: str, inside: float, between: float) -> WordMap:
     group = np.array([0, 0, 1, 1])
     cosine = np.where(group[:, None] == group, inside, between)
     np.fill_diagonal(cosine, 1)
-    return WordMap("a model", ("frog", "toad", "mozart", "haydn"), (0, 0, 1, 1), (1, 2, 1, 1), cosine)
+    return WordMap(model, ("frog", "toad", "mozart", "haydn"), (0, 0, 1, 1), (1, 2, 1, 1), cosine)
 
 
 def word_maps(inside: float = 0.6, between: float = 0.2) -> figure3.Found:
-    return figure3.Found({"models/bert-base": word_map(0.5, 0.1), "roberta": word_map(inside, between)})
+    named = {"models/bert-base": (0.5, 0.1), "roberta": (inside, between)}
+    return figure3.Found({model: word_map(model, *means) for model, means in named.items()})
 
 
 def effect(low: float, ratio: float | None = 1.3, p_value: float | None = 0.01) -> Effect:
@@ -84,11 +85,14 @@ def probed(number: int | None = None, **effects: Effect | None) -> language_tabl
     return language_tables.Found(Probe(rows, heads, [], []), MODELS, ["text.txt"])
 
 
-def cooccurrence(same_topic: float = 0.45) -> language_tables.Found:
+def cooccurrence(
+    same_topic: float | None = 0.45, interval: tuple[float, float] | None = (0.3, 0.44)
+) -> language_tables.Found:
+    """Table 2; the last row of the last model has this cosine and interval."""
     rows = []
     for model, threshold in itertools.product(MODELS, THRESHOLDS):
         last = (model, threshold) == (MODELS[-1], THRESHOLDS[-1])
-        cosine = PairContrast(same_topic if last else 0.5, 0.4, (0.3, 0.44))
+        cosine = PairContrast(same_topic, 0.4, interval) if last else PairContrast(0.5, 0.4, (0.3, 0.44))
         attention = PairContrast(0.006, 0.007, (0.006, 0.008))
         rows.append(CooccurrenceRow(**about(model, "trained", threshold), pairs=90, cosine=cosine, attention=attention))
     return language_tables.Found(Probe([], [], rows, []), MODELS, ["text.txt"])
@@ -133,6 +137,12 @@ def small_bert(accuracy: float = 0.97, variant: str = "trained", **effects: Effe
 def weak_effects() -> dict[str, pipeline.Found]:
     zero, chance = effect(0.0), effect(0.05, p_value=0.05)
     return {
+        "cosine: not measured": small_bert(cosine=None),
+        "cosine: no interval": small_bert(cosine=replace(effect(0.1), interval=None)),
+        "cosine: no shuffles": small_bert(cosine=effect(0.05, p_value=None)),
+        "random cosine: not measured": small_bert(variant="random", cosine=None),
+        "random cosine: no interval": small_bert(variant="random", cosine=replace(effect(-0.1), interval=None)),
+        "random attention: not measured": small_bert(variant="random", attention=None),
         "cosine: interval from zero on": small_bert(cosine=zero),
         "cosine: as good as shuffled topics": small_bert(cosine=chance),
         "dot: interval from zero on": small_bert(dot=zero),

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from topicscope import figures, language
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.language_tables import Found, measure_models
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.outcome import Outcome, cell, verdict
 
 PAPER = (
     "cosine same topic .468 .461 .425, co-occurring .316 .311 .323; "
@@ -32,7 +32,7 @@ def judge(found: Found) -> Outcome:
         theory="-",
         measured="; ".join(
             f"{language.short(row.model)} {row.threshold:g}: "
-            f"cosine {row.cosine.same_topic:.3g} against {row.cosine.cooccurring:.3g}"
+            f"cosine {cell(row.cosine.same_topic)} against {cell(row.cosine.cooccurring)}"
             for row in rows
         ),
         verdict=verdict(all(nearer)),
