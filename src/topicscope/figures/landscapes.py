@@ -13,6 +13,7 @@ CONTOURS = 12
 
 
 def landscape_sections(result: AttentionLandscape) -> list[Section]:
+    """The landscape with its minimum, and what uniform attention and the best one cost."""
     stage, best = result.stage, result.stage.optimum
     title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
     figure = landscape_figure("landscape", title, {"": result.grid}, {"": (best.alpha, best.beta)})
@@ -69,23 +70,3 @@ def landscape_panel(title: str, grid: Landscape, alpha: float, beta: float) -> H
         contours=CONTOURS,
         z_label="squared loss",
     )
-
-
-def landscape_sections(result: AttentionLandscape) -> list[Section]:
-    """The landscape with its minimum, and what uniform attention and the best one cost."""
-    stage, best = result.stage, result.stage.optimum
-    title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention} convention)"
-    figure = landscape_figure("landscape", title, {"": result.grid}, {"": (best.alpha, best.beta)})
-    points = {"uniform attention": (1.0, 1.0, 1.0, stage.uniform_loss)}
-    points["best attention"] = (best.alpha, best.beta, best.gamma, best.loss)
-    rows = [[name, *(f"{number:.6g}" for number in numbers)] for name, numbers in points.items()]
-    columns = ["", "alpha (same topic)", "beta (same word)", "gamma (average)", "loss"]
-    flags = {"value_matrix": stage.value_matrix, "convention": stage.convention, **stage.setting.as_dict()}
-    command = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in flags.items())
-    cap = "--cap" if stage.cap else "--no-cap"
-    tables = [TableData("Uniform and best attention", columns, rows)]
-    return [
-        Section(
-            "Landscape of attention", "", f"topicscope theory landscape {command} {cap}", [figure], tables, config=flags
-        )
-    ]
