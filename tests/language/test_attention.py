@@ -28,7 +28,7 @@ def loaded_model(kind: str, tokenizer: Any) -> LoadedModel:
 
 
 def by_loop(loaded: LoadedModel, vocabulary: Vocabulary, a: Assignment, length: int) -> dict[Group, np.ndarray]:
-    """Sums and numbers of pairs, by part, relation and stratum: text by text, no batches, no padding, position by position."""
+    """Sums and numbers of pairs by part, relation and stratum: text by text, position by position, no padding."""
     topics = [set(a.membership.topic[a.membership.word == w].tolist()) for w in range(len(a.words))]
     number = {int(token): i for i, token in enumerate(a.token)}
     bins = frequency_bins(a.frequency)

@@ -104,7 +104,8 @@ def main() -> None:
         code = fail(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}", 1)
     if code == INTERRUPTED:
         fail(
-            "interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; other commands start anew",
+            "interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; "
+            "other commands start anew",
             INTERRUPTED,
         )
     sys.exit(code if isinstance(code, int) else 0)

@@ -49,8 +49,8 @@ def landscape_figure(
     """
     marked = {panel: grid.minimum[:2] for panel, grid in grids.items()} | dict(best or {})
     alt = (
-        "The loss over alpha and beta on logarithmic axes; dark is low. The coloured mark is the lowest point, the ring "
-        "uniform attention."
+        "The loss over alpha and beta on logarithmic axes; dark is low. "
+        "The coloured mark is the lowest point, the ring uniform attention."
     )
     panels = [landscape_panel(panel, grid, *marked[panel]) for panel, grid in grids.items()]
     return Figure(name, title, alt, list(panels))

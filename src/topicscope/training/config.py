@@ -52,7 +52,10 @@ class Phase:
 
 @section
 class Schedule:
-    """Which parts train when: phases one after another, over and over if `repeat`. Without phases all trained parts train throughout."""
+    """Which parts train when: phases one after another, over and over if `repeat`.
+
+    Without phases all trained parts train throughout.
+    """
 
     phases: list[Phase] = Field(default_factory=list)
     repeat: bool = False
