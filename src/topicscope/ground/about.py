@@ -77,6 +77,20 @@ def read_about(path: str | os.PathLike[str]) -> About | None:
     return about if all(isinstance(x, str) for x in fields) and isinstance(about.format, int) and whole else None
 
 
+def about_of(path: str | os.PathLike[str], kind: Kind) -> About:
+    """What a folder of this kind says, finished or not; InputError where it is of another kind."""
+    about = read_about(path)
+    if about is None:
+        raise InputError(f"{path} is not a folder that topicscope wrote (no {ABOUT})")
+    if about.kind != kind.name:
+        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder")
+    if about.format != kind.format:
+        raise InputError(
+            f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
+        )
+    return about
+
+
 def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
     """What a finished folder of this kind says; InputError where it is not one."""
     about = about_of(path, kind)

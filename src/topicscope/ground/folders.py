@@ -33,6 +33,7 @@ from topicscope.ground.about import (
     UNIMPORTANT,
     About,
     Kind,
+    about_of,
     command,
     environment,
     finished_about,
@@ -53,6 +54,7 @@ __all__ = [
     "About",
     "Folder",
     "Kind",
+    "about_of",
     "check_folder",
     "command",
     "environment",
@@ -187,20 +189,6 @@ def join_folder(
             write_yaml(path / CONFIG, dict(config))
         folder.mark("running")
     return folder
-
-
-def about_of(path: str | os.PathLike[str], kind: Kind) -> About:
-    """What a folder of this kind says, finished or not; InputError where it is of another kind."""
-    about = read_about(path)
-    if about is None:
-        raise InputError(f"{path} is not a folder that topicscope wrote (no {ABOUT})")
-    if about.kind != kind.name:
-        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder")
-    if about.format != kind.format:
-        raise InputError(
-            f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
-        )
-    return about
 
 
 def remove_own(path: Path, kind: Kind) -> None:
