@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,10 +19,6 @@ def command(
 
     Example: [bold]topicscope report runs/demo[/bold]
     """
-    from topicscope.ground import read_about
-
-    if read_about(folder) is None:
-        return rebuild(folder)
     from topicscope.cli.sweep import write as write_sweep
     from topicscope.reading import read
 
@@ -49,15 +44,3 @@ def draw_result(result: Result, folder: Path) -> list[Path]:
     written = [] if main is None else list(draw_figure(main, folder))
     write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
     return [*written, folder / "report.html"]
-
-
-def rebuild(folder: Path) -> int:
-    """Folders that do not follow the protocol yet."""
-    from topicscope.ground import InputError
-
-    for sign, module in (("outcomes", "reproduce"),):
-        if (folder / sign).exists():
-            importlib.import_module(f"topicscope.cli.{module}").rebuild(folder)
-            typer.echo(f"written: {folder / 'report.html'}")
-            return 0
-    raise InputError(f"{folder} is not a folder that topicscope wrote")

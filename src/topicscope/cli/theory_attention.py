@@ -11,7 +11,7 @@ from rich.table import Table
 from topicscope.cli.options import Force, Out
 from topicscope.cli.pictures import heat_map
 from topicscope.cli.theory_options import Option, command, emit, example
-from topicscope.theory import AttentionLandscape, Convention, SecondStage, Setting, ValueMatrix, attention_landscape
+from topicscope.theory import Convention, SecondStage, Setting, ValueMatrix, attention_landscape
 
 
 def attention_table(stage: SecondStage) -> Table:
@@ -47,19 +47,12 @@ def landscape(
     title = "loss, the fuller a cell the lower; beta from 1e-4 to the right, alpha from 1e-4 upwards"
     lines: list[Any] = [heat_map(-result.grid.loss[::-1], title), attention_table(result.stage), *result.summary()]
     if out is not None:
-        draw(result, out)
+        from topicscope.report import draw_figure
+
+        draw_figure(result.sections()[0].figures[0], out)
         lines.append(f"written to {out}: landscape.png, .svg, .npz, .csv, results.json")
     emit(result.as_dict(), as_json, lines)
     return 0
-
-
-def draw(result: AttentionLandscape, out: Path) -> None:
-    from topicscope.figures import landscape_figure
-    from topicscope.report import draw_figure
-
-    stage, best = result.stage, result.stage.optimum
-    title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
-    draw_figure(landscape_figure("landscape", title, {"": result.grid}, {"": (best.alpha, best.beta)}), out)
 
 
 command(

@@ -11,6 +11,7 @@ from topicscope.figures.panels import Section
 from topicscope.ground import InputError, Result
 
 BUILDERS = {
+    "landscape": "landscapes.landscape_sections",
     "pretrain": "dynamics.pretrain_sections",
     "sweep": "maps.sweep_sections",
     "theorem": "theorems.theorem_sections",

@@ -73,6 +73,9 @@ class SweepKind(Generic[Settings]):
     may_differ: tuple[str, ...] = ()
     """Settings in which the points of one pack may differ."""
 
+    curve_panels: dict[str, str] = field(default_factory=dict)
+    """Panels of a point's curves on the page: the title, and how the names of its curves start."""
+
 
 def kind_of(name: str) -> SweepKind[Any]:
     if name not in KINDS:
@@ -159,6 +162,8 @@ def finite(measures: Mapping[str, Any]) -> dict[str, Measure]:
     }
 
 
+NORMS = {"loss": "loss", "norms": "norm_"}
+
 TRAIN = SweepKind[RunConfig](
     build=lambda settings: dataclasses.replace(RunConfig.of(settings), device="cpu"),
     run=run_train,
@@ -170,6 +175,7 @@ TRAIN = SweepKind[RunConfig](
     stored=lambda config: min(CURVE_POINTS, config.total_steps),
     pack_size=lambda: training.TOGETHER,
     may_differ=("seed", "optimizer.lr", "model.init_scale"),
+    curve_panels=NORMS,
 )
 
 PRETRAIN = SweepKind[PretrainConfig](
@@ -184,6 +190,7 @@ PRETRAIN = SweepKind[PretrainConfig](
         "optimizer.warmup": min(config.optimizer.warmup, sizes["steps"]),
     },
     stored=lambda config: max(1, len(config.snapshot_steps)),
+    curve_panels=NORMS,
 )
 
 PROBE = SweepKind[ProbeConfig](

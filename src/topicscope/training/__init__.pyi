@@ -4,8 +4,6 @@ from .config import (
     Phase as Phase,
     RunConfig as RunConfig,
     Schedule as Schedule,
-    build_config as build_config,
-    seeds as seeds,
 )
 from .data import BLOCK as BLOCK, RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
