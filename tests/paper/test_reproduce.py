@@ -149,6 +149,7 @@ def test_the_longest_first_and_each_outcome_stored_as_it_comes(tmp_path: Path, m
     assert made_up == ["figure7", "figure6", "theorem1", "two-stage"]
     assert seen == ["figure6", "figure7", "theorem1", "two-stage"]  # the stored ones at once
     assert steps == [
+        (0, 262, "0 of 4 done"),
         (6, 262, "1 of 4 done"),
         (7, 262, "2 of 4 done"),
         (22, 262, "3 of 4 done"),
