@@ -65,7 +65,9 @@ def test_stacked_models_keep_their_rows_apart() -> None:
             word_counts(documents.words, 7), masked, 5, np.dtype("float64"), uniform=False, hide_masked=False
         )
     batch = stack(members, torch.float64)
-    rows = batch.row_weight.shape[1]
+    rows = max(len(member.document) for member in members)
+    assert batch.row_weight.shape == (3, rows, 1)
+    assert batch.context.shape == (3, 5, 7)
     for e, member in enumerate(members):
         assert batch.row_weight[e].sum().item() == pytest.approx(1)
         here = slice(e * rows, e * rows + len(member.document))

@@ -26,6 +26,9 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "cut.safetensors").write_bytes((tmp_path / "two.safetensors").read_bytes()[:40])
     write_tensors(tmp_path / "vector.safetensors", {"value": MATRIX[0]})
     write_tensors(tmp_path / "nan.safetensors", {"value": MATRIX * np.nan})
+    np.save(tmp_path / "complex.npy", MATRIX * 1j)
+    np.savez(tmp_path / "archive.npz", MATRIX)
+    (tmp_path / "archive.npz").rename(tmp_path / "archive.npy")
     (tmp_path / "lone").mkdir()
     write_tensors(tmp_path / "lone" / "weights.safetensors", {"key": MATRIX})
     return tmp_path
@@ -52,6 +55,8 @@ def test_the_tensor_asked_for_is_taken(files: Path, name: str) -> None:
         ("cut.safetensors", "cut.safetensors is damaged or cut off"),
         ("vector.safetensors", r"has shape \(3,\); expected a matrix with rows and columns"),
         ("nan.safetensors", "not finite"),
+        ("complex.npy", "it holds no array of real numbers"),
+        ("archive.npy", "it holds no array of real numbers"),
         ("empty", "empty has no weights.safetensors; give the folder of one finished training run"),
         ("lone", "lone holds key; expected a matrix named 'value'"),
     ],
