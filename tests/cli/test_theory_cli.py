@@ -49,6 +49,11 @@ def test_landscape_contract_and_files(tmp_path: Path) -> None:
     assert back.as_dict() == found
     assert np.array_equal(back.grid.loss, np.load(out / "landscape.npz")["loss"])
     assert back.table().num_rows == 110 * 110
+    (section,) = back.sections()
+    assert section.tables[0].rows[1][-1] == f"{found['minimum']['loss']:.6g}"
+    again = section.command.split()[1:]
+    assert json.loads(topicscope(*again, "--json").stdout) == found
+    assert "best attention" in topicscope("show", str(out)).stdout
     grid = np.load(out / "landscape.npz")
     with (out / "landscape.csv").open() as stream:
         rows = list(csv.DictReader(stream))

@@ -49,7 +49,13 @@ def _root(
 PANELS = {
     "The paper": {"reproduce": "reproduce:reproduce", "list": "reproduce:list_"},
     "The sandbox": {"train": "train", "sweep": "sweep"},
-    "Your models and text": {"topics": "topics", "probe": "probe", "words": "probe:words", "pretrain": "pretrain"},
+    "Your models and text": {
+        "topics": "topics",
+        "probe": "probe",
+        "timeline": "timeline",
+        "words": "words",
+        "pretrain": "pretrain",
+    },
     "Results": {"show": "show", "report": "report", "bench": "bench"},
 }
 """The commands by panel of the help: each a function of a module of this room (`command` where none is named)."""

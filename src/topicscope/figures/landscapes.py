@@ -13,6 +13,7 @@ CONTOURS = 12
 
 
 def landscape_sections(result: AttentionLandscape) -> list[Section]:
+    """The landscape with its minimum, and what uniform attention and the best one cost."""
     stage, best = result.stage, result.stage.optimum
     title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
     figure = landscape_figure("landscape", title, {"": result.grid}, {"": (best.alpha, best.beta)})

@@ -45,6 +45,8 @@ def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
     if first["type"] in _UNKNOWN:
         known = _fields_at(adapter.json_schema(), path[:-1])
         return f"{where}: unknown key {key!r}; {nearest(path[-1], known)}"
+    if first["type"].startswith("missing"):
+        return f"{where}: {key} is missing"
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":  # raised by this project's own checks, which already say everything
         return f"{where}: {message}"

@@ -72,9 +72,9 @@ class Theorem(Result):
     def entries(self) -> list[Entry]:
         """The theorem's numbers, for a table."""
 
-    @abstractmethod
     def numbers(self) -> dict[str, float]:
         """The theorem's numbers by their names in JSON."""
+        return {name: value for name, value in vars(self).items() if name != "setting"}
 
     def settings(self) -> dict[str, Any]:
         """The setting as plain numbers, without what the theorem does not depend on."""

@@ -72,7 +72,7 @@ class Theorem1(OptimumTheorem):
         )
 
     def numbers(self) -> dict[str, float]:
-        return {"bias": self.bias, "mask_bias": 0.0, "c2": self.c2, "c3": self.c3, "identity_diagonal": self.c3}
+        return super().numbers() | {"mask_bias": 0.0, "identity_diagonal": self.c3}
 
     def entries(self) -> list[Entry]:
         more = "how much a word's own topic outweighs any other topic, summed over the topic"

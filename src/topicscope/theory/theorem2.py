@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -71,9 +71,7 @@ class Theorem2(OptimumTheorem):
         return float(np.abs(matrix - self.matrix()).max())
 
     def numbers(self) -> dict[str, float]:
-        c = self.setting.constants
-        entries = {name: getattr(self, name) for name in ("same_topic", "different_topic", "mask_column", "mask_row")}
-        return entries | {"c1": c.c1, "c2": c.c2, "c3": c.c3}
+        return super().numbers() | asdict(self.setting.constants)
 
     def entries(self) -> list[Entry]:
         return [

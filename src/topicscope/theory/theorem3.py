@@ -53,9 +53,6 @@ class Theorem3(AttentionTheorem):
             f"{gamma:.3g} times as much as others.",
         ]
 
-    def numbers(self) -> dict[str, float]:
-        return {"lambda1": self.lambda1, "lambda2": self.lambda2}
-
     def entries(self) -> list[Entry]:
         low, high = self.bounds["gamma"]
         return [

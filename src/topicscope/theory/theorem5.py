@@ -58,9 +58,6 @@ class Theorem5(AttentionTheorem):
             f"{beta:.3g} times as much as words of other topics.",
         ]
 
-    def numbers(self) -> dict[str, float]:
-        return {"lambda3": self.lambda3, "lambda4": self.lambda4, "lambda5": self.lambda5}
-
     def entries(self) -> list[Entry]:
         low, high = self.bounds["beta"]
         return [

@@ -202,11 +202,3 @@ class RunConfig(Config):
         config = super().of(whole | {"schedule": {}})
         named = named_schedule(name, config.model, config.topic_model.vocabulary, config.total_steps)
         return super().of(whole | {"schedule": asdict(named)})
-
-
-def build_config(settings: Mapping[str, Any], schedule: str | None = None) -> RunConfig:
-    return RunConfig.of(settings, **({} if schedule is None else {"schedule": schedule}))
-
-
-def seeds(config: RunConfig, count: int) -> list[RunConfig]:
-    return config.with_seeds(count)

@@ -9,8 +9,8 @@ A new prior is one class here that has `kind`, `length` and the abstract methods
 
 from __future__ import annotations
 
-import dataclasses
 import functools
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
@@ -183,10 +183,10 @@ def prior_of(settings: Any) -> Any:
 
 def _check_names(fields: dict[str, Any], named: str) -> None:
     """Every field belongs to the kind, and none that it needs is missing."""
-    needs = {kind: {field.name: field.default for field in _fields(prior)} for kind, prior in KINDS.items()}
-    own = needs[fields["kind"]]
+    parameters = {kind: inspect.signature(prior).parameters for kind, prior in KINDS.items()}
+    own = parameters[fields["kind"]]
     for key in fields:
-        owners = [kind for kind, names in needs.items() if key in names]
+        owners = [kind for kind, names in parameters.items() if key in names]
         if not owners:
             raise ValueError(f"unknown key 'documents.{key}'; {nearest(key, own)}")
         if key not in own:
@@ -194,13 +194,9 @@ def _check_names(fields: dict[str, Any], named: str) -> None:
                 f"documents.{key} belongs to kind {' or '.join(owners)}, but the kind is {named}; "
                 f"set documents.kind to {owners[0]}, or leave documents.{key} out"
             )
-    for name, default in own.items():
-        if default is dataclasses.MISSING and name not in fields:
+    for name, parameter in own.items():
+        if parameter.default is parameter.empty and name not in fields:
             raise ValueError(f"documents.{name} is missing; kind {named} needs it")
-
-
-def _fields(prior: Any) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(prior)
 
 
 @functools.cache
