@@ -73,7 +73,7 @@ def test_a_landscape_has_log_axes_marks_contours_and_a_named_scale() -> None:
     marks = [(line.get_marker(), *line.get_xydata()[0].tolist()) for line in axes.lines]
     assert marks == [("*", 20.0, 0.01), (">", 1e4, 1.0), ("o", 1.0, 1.0)]
     texts = [(text.get_text(), text.get_horizontalalignment()) for text in axes.texts]  # towards the middle
-    assert texts == [("lowest", "right"), ("theory (off the edge)", "right"), ("uniform", "left")]
+    assert texts == [("lowest", "right"), ("theory (off the edge)", "right"), ("uniform", "center")]
     mesh, contours = axes.collections
     assert mesh.get_clim()[1] == 5.0
     assert 4 <= sum(len(path.vertices) > 0 for path in contours.get_paths()) <= 16

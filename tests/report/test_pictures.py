@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -114,11 +116,17 @@ def test_a_mark_off_the_edge_says_so() -> None:
         references=[(2.0, 1.0, "here")],
     )
     assert placed_marks(heat) == [
-        PlacedMark(1.0, 2.0, "in", "star", label_left=False),
-        PlacedMark(2.0, 1.0, "out (off the edge)", "right", label_left=True),
-        PlacedMark(1.5, 2.0, "high (off the edge)", "up", label_left=False),
-        PlacedMark(2.0, 1.0, "here", "ring", label_left=True),
+        PlacedMark(1.0, 2.0, "in", "star", "right"),
+        PlacedMark(2.0, 1.0, "out (off the edge)", "right", "left"),
+        PlacedMark(1.5, 2.0, "high (off the edge)", "up", "right"),
+        PlacedMark(2.0, 1.0, "here", "ring", "below"),
     ]
+
+
+def test_marks_read_from_json_are_drawn_alike() -> None:
+    heat = samples.landscape_figure().panels[0]
+    assert isinstance(heat, Heat)
+    assert placed_marks(Heat(**json.loads(json.dumps(dataclasses.asdict(heat))))) == placed_marks(heat)
 
 
 def test_a_band_ends_where_the_axis_does() -> None:

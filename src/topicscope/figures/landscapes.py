@@ -60,8 +60,8 @@ def landscape_panel(title: str, grid: Landscape, alpha: float, beta: float) -> H
     return Heat(
         title,
         np.round(grid.loss, 6).tolist(),
-        "β: attention to the same word",
-        "α: attention to the topic's other words",
+        "β: attention to same word",
+        "α: attention to same topic",
         x=grid.beta.tolist(),
         y=grid.alpha.tolist(),
         log=True,

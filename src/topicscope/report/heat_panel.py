@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -24,6 +24,13 @@ SHAPES = {  # as matplotlib and plotly name them
     "down": ("v", "triangle-down"),
     "up": ("^", "triangle-up"),
 }
+LABEL_PLACES: dict[str, tuple[tuple[int, int], Literal["left", "center", "right"], str]] = {
+    "left": ((-9, 0), "right", "middle left"),
+    "right": ((9, 0), "left", "middle right"),
+    "below": ((0, -14), "center", "bottom center"),
+}
+"""Of a mark's label: points from the mark and alignment for matplotlib, position for plotly."""
+
 LABEL_BOX = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
 
 
@@ -60,6 +67,7 @@ def draw(axes: Axes, heat: Heat, _pens: dict[str, Pen]) -> None:
 def draw_marks(axes: Axes, heat: Heat) -> None:
     for mark in placed_marks(heat):
         ring = mark.shape == "ring"
+        (x, y), side, _ = LABEL_PLACES[mark.label_at]
         axes.plot(
             mark.x,
             mark.y,
@@ -73,9 +81,9 @@ def draw_marks(axes: Axes, heat: Heat) -> None:
         axes.annotate(
             plain(mark.label),
             (mark.x, mark.y),
-            (-9 if mark.label_left else 9, {"down": 9, "up": -9}.get(mark.shape, 0)),
+            (x, y + {"down": 9, "up": -9}.get(mark.shape, 0)),
             textcoords="offset points",
-            ha="right" if mark.label_left else "left",
+            ha=side,
             va="center",
             bbox=LABEL_BOX,
             fontsize=10,
@@ -155,7 +163,7 @@ def mark_traces(heat: Heat) -> list[Spec]:
         "x": [mark.x for mark in marks],
         "y": [mark.y for mark in marks],
         "text": [plotly.text(mark.label) for mark in marks],
-        "textposition": ["middle left" if mark.label_left else "middle right" for mark in marks],
+        "textposition": [LABEL_PLACES[mark.label_at][2] for mark in marks],
         "marker": marker,
         "cliponaxis": False,
         "hovertemplate": "%{text}: %{x:.4~g}, %{y:.4~g}<extra></extra>",

@@ -80,26 +80,26 @@ class PlacedMark:
     y: float
     label: str
     shape: Shape
-    label_left: bool  # the label stands to the left of the mark: towards the middle, to stay inside
+    label_at: Literal["left", "right", "below"]
 
 
 def placed_marks(heat: Heat) -> list[PlacedMark]:
-    """Marks (stars) and references (rings); one outside the map is moved to its edge, and its label says so."""
+    """Marks (stars) and references (rings); one outside the map is moved to its edge, and its label says so.
+
+    Labels of marks stand towards the middle, to stay inside; those of references below, to keep apart from them.
+    """
     xs, ys = sorted(positions(heat.x, len(heat.z[0]))), sorted(positions(heat.y, len(heat.z)))
     middle = math.sqrt(xs[0] * xs[-1]) if heat.log else (xs[0] + xs[-1]) / 2
+    shapes: list[tuple[Shape, list[tuple[float, float, str]]]] = [("star", heat.marks), ("ring", heat.references)]
     placed = []
-    for x, y, label in [*heat.marks, *heat.references]:
-        outside: list[tuple[bool, Shape]] = [
-            (x < xs[0], "left"),
-            (x > xs[-1], "right"),
-            (y < ys[0], "down"),
-            (y > ys[-1], "up"),
-        ]
-        side = next((shape for is_out, shape in outside if is_out), None)
+    for shape, x, y, label in ((shape, *mark) for shape, marks in shapes for mark in marks):
+        sides: dict[Shape, bool] = {"left": x < xs[0], "right": x > xs[-1], "down": y < ys[0], "up": y > ys[-1]}
+        side = next((name for name, is_out in sides.items() if is_out), None)
         inside = (min(max(x, xs[0]), xs[-1]), min(max(y, ys[0]), ys[-1]))
-        usual: Shape = "ring" if (x, y, label) in heat.references else "star"
         text = label if side is None else f"{label} (off the edge)"
-        placed.append(PlacedMark(*inside, text, side or usual, label_left=inside[0] > middle))
+        beside: Literal["left", "right"] = "left" if inside[0] > middle else "right"
+        place = "below" if shape == "ring" and side is None else beside
+        placed.append(PlacedMark(*inside, text, side or shape, place))
     return placed
 
 

@@ -24,7 +24,7 @@ from topicscope.report.style import LABEL_LETTERS, STYLE, SUPTITLE_LETTERS, TITL
 PANEL_WIDTH, PANEL_HEIGHT, LINE = 3.7, 3.2, 0.2  # inches; LINE: of text
 CATEGORY_WIDTH, ALONE = 0.48, 1.4  # ALONE: how much larger a panel is that has its row to itself
 DPI = 130
-TWO_COLUMN_LETTERS = 24
+TWO_COLUMN_LETTERS = 20
 """Letters of a legend's two columns together that fit under a panel."""
 
 Entries = list[tuple[str, Any]]
