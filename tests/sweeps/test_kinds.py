@@ -18,7 +18,7 @@ from topicscope.sweeps import KINDS, Point, PointResult, SweepKind, build_grid, 
 SETTINGS: dict[str, dict[str, Any]] = {
     "train": {**BASE, "documents": {"kind": "given", "proportions": [[0.25] * 4]}},
     "pretrain": {"text": {"corpus": ["a.txt"]}, "snapshots": [0, 300], "optimizer": {"warmup": 50}},
-    "probe": {"model": "m", "corpus": ["a.txt"]},
+    "probe": {"models": ["m"], "corpus": ["a.txt"]},
 }
 
 

@@ -6,17 +6,12 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from topicscope.figures.panels import Figure, Map, Section, TableData
 from topicscope.ground import read_about
 from topicscope.measure import PHASES
-
-if TYPE_CHECKING:
-    from topicscope.sweeps import Sweep
-
-Row = dict[str, Any]
-Axes = dict[str, list[Any]]
+from topicscope.sweeps import Axes as Axes, Row as Row, Sweep
 
 PHASE_COLOURS: dict[str, str] = dict(
     zip(PHASES, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#BDBDBD", "#D55E00"), strict=True)

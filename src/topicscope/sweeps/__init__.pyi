@@ -1,5 +1,6 @@
 from .cost import Cost as Cost, estimate as estimate
 from .grid import (
+    Axes as Axes,
     Grid as Grid,
     GridConfig as GridConfig,
     Point as Point,

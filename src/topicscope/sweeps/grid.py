@@ -30,6 +30,9 @@ from topicscope.sweeps.kinds import kind_of
 
 MOST_POINTS = 1_000_000
 
+Axes = dict[str, list[Any]]
+"""The values along each axis, by its dotted name."""
+
 
 @section
 class GridConfig(Config):
@@ -60,7 +63,7 @@ class Grid:
     """All points, in the order of the file: the last axis moves fastest."""
 
     kind: str
-    axes: dict[str, list[Any]]
+    axes: Axes
     points: list[Point]
 
 
