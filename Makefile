@@ -1,10 +1,11 @@
-# make reproduce   the main job, embedded defaults          make test    all tests
-# make check       lint and types                           make bench   speed against the plain way
+# make reproduce   the main job, embedded defaults     make test         all tests
+# make check       lint and types                      make test-quick   the unit tier: no process, model or browser
+# make bench       speed against the plain way         make mutants ROOM=paper   what the tests of a room do not notice
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup reproduce test check bench clean
+.PHONY: setup reproduce test test-quick mutants check bench clean
 
 setup: $(READY)
 
@@ -20,6 +21,14 @@ reproduce: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
+
+test-quick: $(READY)
+	$(BIN)/python -m pytest -n 2 -m "not slow and not process and not model and not browser"
+
+ROOM ?= paper
+COUNT ?= 30
+mutants: $(READY)
+	$(BIN)/python tools/mutants.py $(ROOM) --count $(COUNT)
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -55,7 +55,8 @@ def drawn(browser: webdriver.Chrome) -> int:
     return int(
         script(
             browser,
-            "return [...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('svg.main-svg, canvas')).length",
+            "return [...document.querySelectorAll('.plot')]"
+            ".filter(plot => plot.querySelector('svg.main-svg, canvas')).length",
         )
     )
 

@@ -23,8 +23,6 @@ from .training import (
     RunConfig as RunConfig,
     Runs as Runs,
     Schedule as Schedule,
-    build_config as build_config,
-    seeds as seeds,
     train as train,
 )
 from .world import (

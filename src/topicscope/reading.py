@@ -24,7 +24,7 @@ READERS = {
 
 
 def read(folder: str | os.PathLike[str]) -> Any:
-    """A run, runs, a probe, a timeline, topics, a sweep, a landscape or a reproduction, by what the folder says it is."""
+    """What the folder holds: a run, runs, a probe, a timeline, topics, words, a sweep, a landscape, a reproduction."""
     path = Path(folder)
     about = folders.read_about(path)
     if about is None:

@@ -21,7 +21,7 @@ def double(common: int, item: int) -> int:
 
 
 class FakeRay:
-    """As much of Ray as the engine calls; `lost(item, times)` says whether a task is lost, having run so often before."""
+    """As much of Ray as the engine calls; `lost(item, times)` says whether a task that ran so often is lost."""
 
     cloudpickle = ForkingPickler
 

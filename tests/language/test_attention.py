@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,35 +10,17 @@ import pytest
 import torch
 
 from tests.language import tiny
+from tests.language.samples import assignment
+from topicscope.ground import Stream, generator
 from topicscope.language import Assignment, Vocabulary, whole_words
-from topicscope.language.attention import special_tokens, tally_attention, windows
+from topicscope.language.attention import tally_attention
 from topicscope.language.effects import attention_effect
 from topicscope.language.models import LoadedModel, checked
 from topicscope.language.relations import PairRelation, TopicRelation
+from topicscope.language.windows import special_tokens, windows
 from topicscope.measure.pairs import Membership, frequency_bins
 
 Group = tuple[str, int, int]
-
-
-def assignment(vocabulary: Vocabulary, *, several: bool) -> Assignment:
-    """Four topics; with `several`, some words are in two. One topic has one word only."""
-    words = [word for word in tiny.WORDS if word in vocabulary.number][:19]
-    names = ("kitchen", "sea", "music", "law")
-    listed = {(names.index(tiny.TOPICS[word]), i) for i, word in enumerate(words)}
-    if several:
-        listed |= {(k, i) for k, i in [(1, 0), (2, 1), (3, 1), (0, 12)] if i < len(words)}
-    topic, word = (np.array(side) for side in zip(*sorted(listed), strict=True))
-    token = np.array([vocabulary.token[vocabulary.number[w]] for w in words])
-    frequency = np.arange(1.0, len(words) + 1)
-    return Assignment(
-        token,
-        tuple(words),
-        frequency,
-        Membership(word, topic, len(words), 4),
-        None,
-        "many" if several else "one",
-        names,
-    )
 
 
 def loaded_model(kind: str, tokenizer: Any) -> LoadedModel:
@@ -45,7 +28,7 @@ def loaded_model(kind: str, tokenizer: Any) -> LoadedModel:
 
 
 def by_loop(loaded: LoadedModel, vocabulary: Vocabulary, a: Assignment, length: int) -> dict[Group, np.ndarray]:
-    """Sums and numbers of pairs, by part, relation and stratum: text by text, no batches, no padding, position by position."""
+    """Sums and numbers of pairs by part, relation and stratum: text by text, position by position, no padding."""
     topics = [set(a.membership.topic[a.membership.word == w].tolist()) for w in range(len(a.words))]
     number = {int(token): i for i, token in enumerate(a.token)}
     bins = frequency_bins(a.frequency)
@@ -106,11 +89,12 @@ def test_tallies_are_those_of_the_double_loop(kind: str, tokens: str, several: b
     tallies = tally_attention(loaded, windows(loaded, vocabulary, tiny.TEXTS, None, length), [relation], bootstrap=7)
     expected = by_loop(loaded, vocabulary, a, length)
     assert len(expected) > 10
-    for part, (heads, (tally,)) in tallies.items():
+    for part, sums_of in tallies.items():
+        (tally,) = sums_of.tallies
         sums, pairs = tally.sums.numpy(), tally.pairs.numpy()
         listed = {(relation_, stratum): value for (name, relation_, stratum), value in expected.items() if name == part}
         for group in range(len(sums)):
-            value = listed.get(divmod(group, relation.strata), np.zeros(sum(heads) + 1))
+            value = listed.get(divmod(group, relation.strata), np.zeros(sum(sums_of.heads) + 1))
             assert pairs[group] == value[-1]
             np.testing.assert_allclose(sums[group], value[:-1], rtol=1e-10, atol=1e-12)
 
@@ -122,8 +106,10 @@ def test_shuffled_topics_and_strata() -> None:
     for several in (False, True):
         a = assignment(vocabulary, several=several)
         pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None))
-        (tally,) = tally_attention(loaded, pieces, [TopicRelation(a, len(tokenizer), 2, 9)], bootstrap=0)["encoder"][1]
-        orders = np.random.default_rng([9, 0xA77E])
+        (tally,) = tally_attention(loaded, pieces, [TopicRelation(a, len(tokenizer), 2, 9)], bootstrap=0)[
+            "encoder"
+        ].tallies
+        orders = generator(9, Stream.SHUFFLED_ATTENTION)
         for i in range(2):
             order = orders.permutation(len(a.words))
             # word w takes the topics of word order[w]
@@ -131,18 +117,9 @@ def test_shuffled_topics_and_strata() -> None:
                 (k, w) for w in range(len(a.words)) for k in a.membership.topic[a.membership.word == order[w]].tolist()
             )
             topic, word = (np.array(side) for side in zip(*listed, strict=True))
-            moved = Assignment(
-                a.token,
-                a.words,
-                a.frequency,
-                Membership(word, topic, len(a.words), 4),
-                None,
-                a.topics_per_word,
-                a.names,
-            )
-            (other,) = tally_attention(loaded, pieces, [TopicRelation(moved, len(tokenizer))], bootstrap=0)["encoder"][
-                1
-            ]
+            moved = replace(a, membership=Membership(word, topic, len(a.words), 4))
+            sums_of = tally_attention(loaded, pieces, [TopicRelation(moved, len(tokenizer))], bootstrap=0)
+            (other,) = sums_of["encoder"].tallies
             sums = other.sums.mean(1).view(3, -1).sum(1)
             assert float(tally.null_sums[i]) == pytest.approx(float(sums[1]), rel=1e-10)
             assert float(tally.null_pairs[i]) == float(other.pairs.view(3, -1)[1].sum())
@@ -154,14 +131,14 @@ def test_the_bootstrap_counts_documents_as_often_as_drawn() -> None:
     loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
     relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
     pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None, 16))
-    (tally,) = tally_attention(loaded, pieces, [relation], bootstrap=4, seed=3)["encoder"][1]
+    (tally,) = tally_attention(loaded, pieces, [relation], bootstrap=4, seed=3)["encoder"].tallies
     alone = [
         tally_attention(loaded, [p for p in pieces if p.document == d], [relation], bootstrap=0)
         for d in range(len(tiny.TEXTS))
     ]
     for r in range(4):
-        times = [np.random.default_rng([3, 0xB007, d]).poisson(1, 4)[r] for d in range(len(tiny.TEXTS))]
-        tallies = [(n, one["encoder"][1][0]) for n, one in zip(times, alone, strict=True) if one]
+        times = [generator(3, Stream.BOOTSTRAP_DOCUMENTS, d).poisson(1, 4)[r] for d in range(len(tiny.TEXTS))]
+        tallies = [(n, one["encoder"].tallies[0]) for n, one in zip(times, alone, strict=True) if one]
         np.testing.assert_allclose(tally.boot_pairs[r].numpy(), sum(n * one.pairs.numpy() for n, one in tallies))
         expected = sum(n * one.sums.numpy().reshape(3, relation.strata, -1).sum(1) for n, one in tallies)
         np.testing.assert_allclose(tally.boot_sums[r].numpy(), expected, rtol=1e-9, atol=1e-12)
@@ -178,9 +155,9 @@ def test_uniform_attention_averages_one_hundredth() -> None:
                     parameter.zero_()
         loaded, vocabulary = checked(kind, model, tokenizer), whole_words(tokenizer)
         relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
-        for _, (tally,) in tally_attention(
-            loaded, windows(loaded, vocabulary, tiny.TEXTS, None, 24), [relation], bootstrap=3
-        ).values():
+        pieces = windows(loaded, vocabulary, tiny.TEXTS, None, 24)
+        for part in tally_attention(loaded, pieces, [relation], bootstrap=3).values():
+            (tally,) = part.tallies
             found = attention_effect(tally, matched=True)
             assert found is not None
             assert found.matched is not None
@@ -199,7 +176,7 @@ def test_listed_pairs_are_tallied_alone() -> None:
         windows(loaded, vocabulary, ["bread butter judge", "court judge court", "bread court"], None),
         [pairs],
         bootstrap=0,
-    )["encoder"][1]
+    )["encoder"].tallies
     assert tally.pairs.tolist() == [2 + 4]
 
 

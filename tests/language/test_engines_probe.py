@@ -17,35 +17,28 @@ from hypothesis import given, strategies as st
 
 from tests.command import topicscope
 from tests.language import tiny
-from tests.language.test_attention import assignment
-from tests.language.test_models import folder
-from tests.language.test_probe import make_corpus
-from tests.language.test_topics import texts
+from tests.language.samples import THETA, assignment, corpus_file, model_folder, texts
 from topicscope import InputError
-from topicscope.cli import engine_options
-from topicscope.ground.engines import Engine, open_engine, serial
+from topicscope.ground import Engine, open_engine, serial
 from topicscope.language import (
+    Measurement,
     ProbeConfig,
-    Settings,
     attention as attention_module,
+    checked,
+    find_snapshots,
     fit_topics,
     load_model,
     probe,
     probe_model,
-    run_probe,
+    probe_point,
     sharding as sharding_module,
+    timeline_of,
     whole_words,
 )
 from topicscope.language.cooccurrence import STRETCH, top_pairs
-from topicscope.language.models import checked
-from topicscope.language.probe_run import build_config
-from topicscope.language.timelines import find_checkpoints, timeline
-from topicscope.language.topics import word_documents
+from topicscope.language.vocabulary import word_documents
 
-THETA = 6.5 / len(tiny.tokenizer("wordpiece"))
-SETTINGS = Settings(
-    thresholds=(THETA,), topics_per_word=("one", "many"), bootstrap=20, shuffles=10, attention_shuffles=5
-)
+MEASUREMENT = Measurement(thresholds=[THETA], topics_per_word=["one", "many"], bootstrap=20, shuffles=50)
 
 
 def backwards(work: Any, common: Any, items: Any) -> Iterator[tuple[int, Any]]:
@@ -91,7 +84,7 @@ def test_top_pairs_do_not_depend_on_the_shards(seed: int, documents: int, shard:
                 for j in there[place + 1 :]:
                     expected[i, j] = expected.get((i, j), 0) + 1
     best = sorted(expected.items(), key=lambda item: (-item[1], item[0]))[:count]
-    engines: list[Engine | None] = [None, serial, backwards]
+    engines: list[Engine] = [serial, backwards]
     with mock.patch.object(sharding_module, "DOCUMENTS", shard):
         for engine in engines:
             pairs, counts = top_pairs(corpus, 7, count, engine)
@@ -112,32 +105,32 @@ def test_words_of_documents_do_not_depend_on_the_shards(kind: str) -> None:
 @pytest.mark.parametrize("kind", tiny.MODELS)
 def test_a_probe_in_shards_is_the_plain_one(tmp_path: Path, kind: str) -> None:
     """With several parts and several topics a word; fresh weights drawn anew where the work is done."""
-    loaded = load_model(
-        folder(tmp_path, kind).parent
-    )  # named by the folder around it: fresh weights are drawn by that name
-    vocabulary = whole_words(loaded.tokenizer)
-    topics = fit_topics(texts(), vocabulary, 4, iterations=20)
-    plain = probe_model(loaded, vocabulary, texts(150, 1), topics, SETTINGS).as_dict()
+    # named by the folder around it: random weights are drawn by that name
+    loaded = load_model(model_folder(tmp_path, kind).parent)
+    topics = fit_topics(texts(), whole_words(loaded.tokenizer), 4, iterations=20)
+    plain = probe_model(loaded, texts(150, 1), topics, MEASUREMENT).as_dict()
     assert len(plain["rows"]) == 4
     assert len(list(numbers(plain))) > 300
-    seen: list[int] = []
-    found = probe_model(
-        loaded, vocabulary, texts(150, 1), topics, SETTINGS, lambda _what, done, _of: seen.append(done), backwards
-    )
+    seen: list[tuple[str, float]] = []
+
+    def watch(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        seen.append((phase.partition(" ")[0], done))
+
+    found = probe_model(loaded, texts(150, 1), topics, MEASUREMENT, engine=backwards, progress=watch)
     assert_equal(found.as_dict(), plain)
-    assert seen == [128, 150, 128, 150]  # whole chunks, as the plain pass has them; trained and fresh
-    other = probe_model(loaded, vocabulary, texts(150, 2), topics, SETTINGS, engine=backwards).as_dict()
+    # whole chunks, as the plain pass has them, then the two assignments; of trained and of random weights
+    assert seen == [("probing", 0), ("probing", 128), ("probing", 150), ("statistics", 0), ("statistics", 1)] * 2
+    other = probe_model(loaded, texts(150, 2), topics, MEASUREMENT, engine=backwards).as_dict()
     assert other["rows"][0]["attention"]["same"] != plain["rows"][0]["attention"]["same"]
 
 
 def test_sums_over_chunks_are_those_of_the_chunks_together(tmp_path: Path) -> None:
     """Windows of one length are one batch or many: the figures agree as far as single precision goes."""
-    loaded = load_model(folder(tmp_path))
-    vocabulary = whole_words(loaded.tokenizer)
-    topics = fit_topics(texts(), vocabulary, 4, iterations=20)
-    whole = probe_model(loaded, vocabulary, texts(20, 1), topics, SETTINGS).as_dict()
+    loaded = load_model(model_folder(tmp_path))
+    topics = fit_topics(texts(), whole_words(loaded.tokenizer), 4, iterations=20)
+    whole = probe_model(loaded, texts(20, 1), topics, MEASUREMENT).as_dict()
     with mock.patch.object(attention_module, "CHUNK", 3):
-        parts = probe_model(loaded, vocabulary, texts(20, 1), topics, SETTINGS, engine=backwards).as_dict()
+        parts = probe_model(loaded, texts(20, 1), topics, MEASUREMENT, engine=backwards).as_dict()
     np.testing.assert_allclose(list(numbers(parts)), list(numbers(whole)), rtol=1e-3, atol=1e-7)
     for one, two in zip(parts["rows"], whole["rows"], strict=True):
         assert one["attention"]["same"] == pytest.approx(two["attention"]["same"], rel=1e-6)
@@ -145,10 +138,9 @@ def test_sums_over_chunks_are_those_of_the_chunks_together(tmp_path: Path) -> No
 
 
 def test_another_model_at_the_same_place_is_loaded_anew(tmp_path: Path) -> None:
-    place = folder(tmp_path)
-    vocabulary = whole_words(load_model(place).tokenizer)
-    topics = fit_topics(texts(), vocabulary, 4, iterations=5)
-    probed = partial(probe_model, vocabulary=vocabulary, texts=texts(20, 1), topics=topics, settings=SETTINGS)
+    place = model_folder(tmp_path)
+    topics = fit_topics(texts(), whole_words(load_model(place).tokenizer), 4, iterations=5)
+    probed = partial(probe_model, texts=texts(20, 1), topics=topics, measurement=MEASUREMENT)
     before = probed(load_model(place), engine=backwards).as_dict()
     load_model(place).random(7).model.save_pretrained(place)
     after = probed(load_model(place), engine=backwards).as_dict()
@@ -158,28 +150,28 @@ def test_another_model_at_the_same_place_is_loaded_anew(tmp_path: Path) -> None:
 
 def test_a_model_that_the_caller_made_stays_with_the_caller() -> None:
     tokenizer = tiny.tokenizer("wordpiece")
-    model, vocabulary = tiny.model("encoder", len(tokenizer)), whole_words(tokenizer)
-    topics = fit_topics(texts(), vocabulary, 4, iterations=5)
-    assert probe(model, tokenizer, texts(9), topics, settings=SETTINGS).rows
+    mine = checked("mine", tiny.model("encoder", len(tokenizer)), tokenizer)
+    topics = fit_topics(texts(), whole_words(tokenizer), 4, iterations=5)
+    assert probe_model(mine, texts(9), topics, MEASUREMENT).rows
     with pytest.raises(InputError, match="cannot be sent to other processes"):
-        probe_model(checked("mine", model, tokenizer), vocabulary, texts(9), topics, SETTINGS, engine=backwards)
+        probe_model(mine, texts(9), topics, MEASUREMENT, engine=backwards)
 
 
 def test_a_timeline_in_shards_is_the_plain_one(tmp_path: Path) -> None:
-    loaded = load_model(folder(tmp_path))
+    loaded = load_model(model_folder(tmp_path))
     vocabulary = whole_words(loaded.tokenizer)
     for step, model in ((1, loaded), (2, loaded.random(2))):
         model.model.save_pretrained(tmp_path / f"step-{step}")
         loaded.tokenizer.save_pretrained(tmp_path / f"step-{step}")
-    checkpoints, given_ = find_checkpoints([str(tmp_path)]), assignment(vocabulary, several=False)
+    snapshots, given_ = find_snapshots([str(tmp_path)]), assignment(vocabulary, several=False)
     with mock.patch.object(attention_module, "CHUNK", 3):
         plain, found = (
-            timeline(checkpoints, tiny.TEXTS, given_, vocabulary, SETTINGS, engine=engine)
-            for engine in (None, backwards)
+            timeline_of(snapshots, tiny.TEXTS, given_, vocabulary, MEASUREMENT, engine=engine)
+            for engine in (serial, backwards)
         )
-    assert found["attention"] == plain["attention"]
-    assert found["attention.1"] == plain["attention.1"]
-    assert found["attention"][1] != found["attention"][2]
+    assert found == plain
+    first, second = (row.effect for row in found.rows if row.measure == "attention.1")
+    assert first != second
 
 
 @pytest.mark.parametrize("name", ["local", "ray"])
@@ -187,103 +179,102 @@ def test_real_workers_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """The whole run from a config with relative paths, on two processes."""
     if name == "ray":
         pytest.importorskip("ray", reason="ray is not installed (the extra 'cluster')")
-    monkeypatch.chdir(folder(tmp_path).parent)
-    corpus = make_corpus(tmp_path).name
-    config = build_config(
-        {
-            "model": "model",
-            "corpus": [corpus],
-            "number": 4,
-            "iterations": 20,
-            "documents": 20,
-            "threshold": THETA,
-            "bootstrap": 20,
-            "shuffles": 20,
-            "device": "cpu",
-        }
-    )
+    monkeypatch.chdir(model_folder(tmp_path).parent)
+    corpus = corpus_file(tmp_path).name
+    sizes: dict[str, Any] = {"topics": 4, "iterations": 20, "documents": 20, "bootstrap": 20, "shuffles": 20}
+    config = ProbeConfig("model", corpus, thresholds=[THETA], device="cpu", **sizes)
     with mock.patch.object(attention_module, "CHUNK", 6), mock.patch.object(sharding_module, "DOCUMENTS", 30):
-        plain = run_probe(config).as_dict()
+        plain = probe(config).as_dict()
         with open_engine(name, workers=2) as engine:
-            found = run_probe(config, engine=engine).as_dict()
+            found = probe(config, engine=engine).as_dict()
     assert_equal(found, plain)
     assert {row["model"] for row in found["rows"]} == {"model"}
     assert found["cooccurrence"][0]["pairs"] == 15
 
 
 def test_the_command_is_the_config(tmp_path: Path) -> None:
-    model, corpus, engine = str(folder(tmp_path)), str(make_corpus(tmp_path)), ["--engine", "local", "--workers", "1"]
-    flags = [
-        "--number",
-        "4",
-        "--iterations",
-        "20",
-        "--documents",
-        "20",
-        "--bootstrap",
-        "20",
-        "--shuffles",
-        "20",
-        "--threshold",
-        str(THETA),
-        "--device",
-        "cpu",
-    ]
+    model, corpus = str(model_folder(tmp_path)), str(corpus_file(tmp_path))
+    engine = ["--engine", "local", "--workers", "1"]
+    sizes: dict[str, Any] = {"topics": 4, "iterations": 20, "documents": 20, "bootstrap": 20, "shuffles": 20}
+    flags = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
+    flags += ["--threshold", str(THETA), "--device", "cpu"]
     printed = json.loads(topicscope("probe", model, "--corpus", corpus, *flags, *engine, "--json").stdout)
-    config = ProbeConfig(
-        model, [corpus], number=4, iterations=20, documents=20, bootstrap=20, shuffles=20, threshold=THETA, device="cpu"
-    )
-    assert build_config(config.as_dict()) == config
-    steps: list[str] = []
-    found = run_probe(config, progress=lambda what, _done, _of: steps.append(what)).as_dict()
+    config = ProbeConfig(model, corpus, thresholds=[THETA], device="cpu", **sizes)
+    assert ProbeConfig.of(config.as_dict()) == config
+    phases: list[str] = []
+
+    def watch(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        phases.append(phase)
+
+    found = probe(config, progress=watch).as_dict()
     assert json.loads(json.dumps(found)) == printed
-    assert list(dict.fromkeys(steps)) == ["fitting topics", f"{model} (trained)", f"{model} (random)"]
-    kept = str(tmp_path / "topics")
-    assert (
-        "mean coherence"
-        in topicscope(
-            "topics", corpus, "--tokenizer", model, "--topics", "4", "--iterations", "20", "--out", kept, *engine
-        ).stdout
-    )
-    again = run_probe(build_config(config.as_dict() | {"topics": kept})).as_dict()
+    both = [f"{what} {model} ({which})" for which in ("trained", "random") for what in ("probing", "statistics of")]
+    named = [phase for phase in dict.fromkeys(phases) if phase == "fitting topics" or phase in both]
+    assert named == ["fitting topics", *both]
+    stored = str(tmp_path / "topics")
+    fit = ["topics", corpus, "--tokenizer", model, "--topics", "4", "--iterations", "20", "--out", stored]
+    assert "mean coherence" in topicscope(*fit, *engine).stdout
+    again = probe(config.changed({"topics_from": stored})).as_dict()
     assert json.loads(json.dumps(again)) == printed
+    (tmp_path / "probe.yaml").write_text(json.dumps(config.as_dict()))
+    from_file = topicscope(
+        "probe", "--config", str(tmp_path / "probe.yaml"), "--set", f"topics_from={stored}", "--json"
+    )
+    assert json.loads(from_file.stdout) == printed
 
 
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
         ({"corpus": ["x"]}, "no model is given"),
-        ({"model": "m"}, "no text is given"),
-        ({"model": "m", "corpus": ["x"], "treshold": 0.1}, "did you mean 'threshold'"),
-        ({"model": "m", "corpus": ["x"], "threshold": 1.5}, "threshold = 1.5"),
-        ({"model": "m", "corpus": ["x"], "number": 1}, "number = 1"),
-        ({"model": "m", "corpus": ["x"], "topics_per_word": "both"}, "topics_per_word = 'both'"),
-        ({"model": "m", "corpus": ["x"], "windows": 0}, "windows = 0"),
+        ({"models": "m"}, "no text is given"),
+        ({"models": "m", "corpus": ["x"], "treshold": 0.1}, "did you mean 'thresholds'"),
+        ({"models": "m", "corpus": ["x"], "thresholds": 1.5}, "thresholds.0 = 1.5"),
+        ({"models": "m", "corpus": ["x"], "thresholds": []}, r"thresholds = \[\]"),
+        ({"models": "m", "corpus": ["x"], "topics": 1}, "topics = 1"),
+        ({"models": "m", "corpus": ["x"], "topics_per_word": "both"}, "topics_per_word.0 = 'both'"),
+        ({"models": "m", "corpus": ["x"], "windows": 0}, "windows = 0"),
     ],
 )
 def test_a_wrong_config_is_one_line(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint) as caught:
-        build_config(settings)
+        ProbeConfig.of(settings)
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_missing_is_said_by_the_run(tmp_path: Path) -> None:
-    corpus = make_corpus(tmp_path)
+def test_single_values_are_taken_as_lists() -> None:
+    one = ProbeConfig.of(models="m", corpus=Path("x"), thresholds=0.01, topics_per_word="many")
+    two = ProbeConfig.of(models=["m"], corpus=["x"], thresholds=[0.01], topics_per_word=["many"])
+    assert one == two
+    assert one.attention_shuffles == 100
+    assert ProbeConfig("m", "x").thresholds == (0.0005, 0.001, 0.002)
+
+
+def test_a_point_of_a_sweep_has_one_of_each() -> None:
+    assert probe_point({"models": "m", "corpus": "x"}).thresholds == (0.002,)
+    for name, values in (("models", ["m", "n"]), ("thresholds", [0.1, 0.2]), ("topics_per_word", ["one", "many"])):
+        with pytest.raises(InputError, match=f"make {name} an axis"):
+            probe_point({"models": "m", "corpus": "x", name: values})
+
+
+def test_missing_files_are_refused(tmp_path: Path) -> None:
+    model, corpus, nothing = str(model_folder(tmp_path)), str(corpus_file(tmp_path)), str(tmp_path / "nothing")
     with pytest.raises(InputError, match="no such corpus"):
-        run_probe(build_config({"model": "m", "corpus": [str(tmp_path / "nothing")]}))
+        probe(ProbeConfig("m", nothing))
     with pytest.raises(InputError, match="no such model"):
-        run_probe(build_config({"model": str(tmp_path / "nothing"), "corpus": [str(corpus)]}))
+        probe(ProbeConfig(nothing, corpus))
     with pytest.raises(InputError, match="is not there"):
-        run_probe(
-            build_config({"model": str(folder(tmp_path)), "corpus": [str(corpus)], "topics": str(tmp_path / "nothing")})
-        )
+        probe(ProbeConfig(model, corpus, topics_from=nothing))
+    with pytest.raises(InputError, match="no such model"):
+        probe(ProbeConfig(nothing, corpus), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        (["--engine", "spark"], "--engine spark: expected serial, local, ray"),
-        (["--address", "auto"], "--address auto is for --engine ray"),
+        (["--engine", "spark"], "engine 'spark'; expected serial, local, ray"),
+        (["--address", "auto"], "address auto is for the engine ray"),
         (["--engine", "local", "--workers", "0"], "--workers"),
         (["--engine", "ray", "--address", "127.0.0.1:1"], "nothing answers at 127.0.0.1:1"),
     ],
@@ -291,7 +282,7 @@ def test_what_is_missing_is_said_by_the_run(tmp_path: Path) -> None:
 def test_bad_options_are_one_line(tmp_path: Path, flags: list[str], complaint: str) -> None:
     if "ray" in flags:
         pytest.importorskip("ray", reason="ray is not installed (the extra 'cluster')")
-    model, corpus = str(folder(tmp_path)), str(make_corpus(tmp_path))
+    model, corpus = str(model_folder(tmp_path)), str(corpus_file(tmp_path))
     command = (
         ["topics", corpus, "--tokenizer", model, "--topics", "4"]
         if "spark" in flags
@@ -301,10 +292,3 @@ def test_bad_options_are_one_line(tmp_path: Path, flags: list[str], complaint: s
     assert complaint in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert result.stdout == ""
-
-
-def test_ray_that_is_not_installed_is_said_before_anything_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_options, "find_spec", lambda _name: None)
-    engine_options.check_engine("local", None)
-    with pytest.raises(InputError, match=r"pip install 'topicscope\[cluster\]'"):
-        engine_options.check_engine("ray", None)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-import dataclasses
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.language import tiny
+from tests.language.samples import assert_same, texts
 from topicscope import InputError
 from topicscope.language import BACKENDS, Topics, assign, fit_topics, given_topics, whole_words
 from topicscope.language.cooccurrence import STRETCH, top_pairs
-
-
-def texts(count: int = 200, seed: int = 0) -> list[str]:
-    """Documents of one or two of the four topics."""
-    rng = np.random.default_rng(seed)
-    words = np.array(tiny.WORDS).reshape(4, 6)
-    return [" ".join(rng.choice(words[rng.choice(4, 1 + (rng.random() < 0.2))].ravel(), 30)) for _ in range(count)]
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +26,8 @@ def test_the_topics_are_found(fitted: Topics) -> None:
     assert found == {frozenset(tiny.WORDS[6 * k : 6 * k + 6]) for k in range(4)}
     np.testing.assert_allclose(fitted.probability.sum(1), 1, rtol=1e-5)
     assert fitted.frequency.sum() == 200 * 30 == fitted.document_lengths.sum()
-    assert len(fitted.about["coherence"]) == 4
-    assert fitted.about["log_likelihood"][-1] > fitted.about["log_likelihood"][0]
+    assert len(fitted.fit.coherence) == 4
+    assert fitted.fit.log_likelihood[-1] > fitted.fit.log_likelihood[0]
 
 
 def test_the_same_seed_gives_the_same_bytes_and_the_folder_gives_them_back(fitted: Topics, tmp_path: Path) -> None:
@@ -41,25 +36,32 @@ def test_the_same_seed_gives_the_same_bytes_and_the_folder_gives_them_back(fitte
     again.save(tmp_path / "b")
     for name in ("topics.json", "topics.safetensors"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    read = Topics.load(tmp_path / "a")
-    for field in dataclasses.fields(Topics):
-        np.testing.assert_array_equal(getattr(read, field.name), getattr(fitted, field.name))
+    assert_same(Topics.load(tmp_path / "a"), fitted)
 
 
-@pytest.mark.parametrize("damage", ["no folder", "cut json", "cut arrays", "other format"])
+@pytest.mark.parametrize(
+    "damage", ["no folder", "not finished", "no head", "cut json", "cut arrays", "other arrays", "other format"]
+)
 def test_damaged_folders_are_refused(fitted: Topics, tmp_path: Path, damage: str) -> None:
-    fitted.save(tmp_path)
-    head, arrays = tmp_path / "topics.json", tmp_path / "topics.safetensors"
+    folder = fitted.save(tmp_path / "topics")
+    head, arrays, about = folder / "topics.json", folder / "topics.safetensors", folder / "about.json"
     if damage == "no folder":
+        shutil.rmtree(folder)
+    elif damage == "not finished":
+        about.write_text(about.read_text().replace('"done"', '"running"'))
+    elif damage == "no head":
         head.unlink()
     elif damage == "cut json":
         head.write_text(head.read_text()[:100])
     elif damage == "cut arrays":
         arrays.write_bytes(arrays.read_bytes()[:-50])
+    elif damage == "other arrays":  # of the same form: only the digest tells
+        replace(fitted, probability=fitted.probability[::-1].copy()).save(tmp_path / "other")
+        shutil.copy(tmp_path / "other" / "topics.safetensors", arrays)
     else:
-        head.write_text(json.dumps(json.loads(head.read_text()) | {"format": 99}))
+        about.write_text(json.dumps(json.loads(about.read_text()) | {"format": 99}))
     with pytest.raises(InputError, match="topicscope topics"):
-        Topics.load(tmp_path)
+        Topics.load(folder)
 
 
 @pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "tomotopy"])

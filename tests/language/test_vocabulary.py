@@ -11,7 +11,7 @@ from topicscope.language.vocabulary import encode
 
 @pytest.mark.parametrize("kind", tiny.KINDS)
 def test_words_are_found_where_the_text_has_them(kind: str) -> None:
-    """Against the text itself: a position shows a word if, and only if, the text between its borders is that word alone."""
+    """Against the text itself: a position shows a word exactly if the text between its borders is that word."""
     tokenizer = tiny.tokenizer(kind)
     vocabulary = whole_words(tokenizer, ["the", "and"])
     assert {"bread", "boat", "cello", "judge"} <= set(vocabulary.words)

@@ -111,7 +111,7 @@ KINDS = ("wordpiece", "bpe", "unigram")
 
 
 def model(kind: str, size: int, length: int = 40) -> Any:
-    """Encoder, decoder-only and encoder-decoder, random weights, float64. Weights are large, so that attention is far from uniform."""
+    """Encoder, decoder-only and encoder-decoder, float64. Random weights are large: attention is far from uniform."""
     torch.manual_seed(0)
     ids: Any = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
     config: Any

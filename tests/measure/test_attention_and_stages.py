@@ -41,11 +41,23 @@ def test_risen_of_known_curves() -> None:
 
 def test_intervals_are_students() -> None:
     found = estimate([1.0, 2.0, 3.0])
-    assert (found.mean, found.low) == pytest.approx((2.0, 2 - 4.303 / math.sqrt(3)))
+    assert (found.mean, found.low) == pytest.approx((2.0, 2 - 4.3026527 / math.sqrt(3)))
     assert estimate([1.0]).low == -math.inf
     many = np.random.default_rng(0).standard_normal((4000, 12)) + 1
     covered = np.mean([estimate(row.tolist()).low < 1 < estimate(row.tolist()).high for row in many])
     assert covered == pytest.approx(0.95, abs=0.012)
+
+
+@pytest.mark.parametrize(
+    ("runs", "quantile"),
+    [(2, 12.706205), (6, 2.570582), (11, 2.228139), (12, 2.200985), (21, 2.085963), (61, 2.000298), (121, 1.979930)],
+)
+def test_quantiles_are_those_of_the_tables(runs: int, quantile: float) -> None:
+    values = np.arange(runs, dtype=float)
+    found = estimate(values.tolist())
+    half = quantile * values.std(ddof=1) / math.sqrt(runs)
+    assert found.high - found.mean == pytest.approx(half, rel=1e-6)
+    assert found.mean - found.low == pytest.approx(half, rel=1e-6)
 
 
 def test_the_second_stage_begins_when_key_or_query_has_made_a_tenth_of_its_rise() -> None:

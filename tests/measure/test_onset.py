@@ -81,7 +81,8 @@ def test_a_matched_effect_is_that_inside_the_whole_one() -> None:
     vectors = rng.normal(size=(24, 5))
     membership = Membership(np.arange(24), np.repeat(np.arange(4), 6), 24, 4)
     sums = pair_sums(vectors, membership, np.tile([0, 1, 2], 8))
-    whole, alone = embedding_effect([sums], 200, 3, None, matched=True), matched_effect(sums, 200, 3)
+    whole = embedding_effect([sums], resamples=200, seed=3, matched=True)
+    alone = matched_effect(sums, resamples=200, seed=3)
     assert whole is not None
     assert alone is not None
     assert whole.matched is not None

@@ -78,7 +78,7 @@ def test_a_bootstrap_weighs_topics() -> None:
 
 
 def test_matching_takes_out_what_frequency_alone_makes() -> None:
-    """Frequent words are near each other whatever their topic, and topics differ in frequency: a contrast that matching removes."""
+    """Frequent words are near each other, and topics differ in frequency: a contrast that matching removes."""
     rng = np.random.default_rng(3)
     topic = np.repeat(np.arange(6), 20)
     frequent = np.where(np.arange(120) % 20 < np.where(topic < 3, 18, 2), 1, 0)

@@ -115,7 +115,7 @@ def test_equals_dense_in_float32_at_the_papers_size(loss: Any, embedding: Any, b
 
 @given(scale=st.sampled_from([1.0, 30.0, 300.0]))
 def test_extreme_scores_neither_overflow_nor_differ(scale: float) -> None:
-    """Attention that is all but hard: the softmax is taken over the words of the document, so its largest term is always there."""
+    """Attention that is all but hard: the softmax is over the document's words, so its largest term is there."""
     topic_model, masking, rng = TopicModel(3, 2), Masking(0.4, 0.2, 0.3), np.random.default_rng(2)
     masked = Dirichlet(length=(1, 9)).sample(topic_model, 6, rng).finite().masked(masking, topic_model, rng)
     errors = compare(ModelConfig(init_scale=scale), Objective("squared"), topic_model, masking, masked, torch.float64)

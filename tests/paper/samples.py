@@ -119,7 +119,12 @@ BAD: dict[str, dict[str, Any]] = {
     "figure9": weak_panels(),
     "figure10": weak_panels(),
     "table1": weak_ratios(("cosine", "dot", "attention")),
-    "table2": {"one row below": cooccurrence(0.4), "one row at the end of the interval": cooccurrence(0.44)},
+    "table2": {
+        "one row below": cooccurrence(0.4),
+        "one row at the end of the interval": cooccurrence(0.44),
+        "one row without pairs of a topic": cooccurrence(None),
+        "one row without interval": cooccurrence(0.45, None),
+    },
     "table3": {
         **{f"no difference in row {i}": block_rows(i, topic_attention(0.007, 0.007)) for i in range(5)},
         "the other way round": block_rows(2, topic_attention(0.007, 0.011)),

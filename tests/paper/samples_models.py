@@ -9,36 +9,56 @@ from typing import Any
 
 import numpy as np
 
-from topicscope.language import Probe, WordMap
+from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow, WordMap
 from topicscope.measure import Effect
 from topicscope.paper import figure3, language_tables, pipeline
 
 
-def word_map(inside: float, between: float) -> WordMap:
+def word_map(model: str, inside: float, between: float) -> WordMap:
     group = np.array([0, 0, 1, 1])
     cosine = np.where(group[:, None] == group, inside, between)
     np.fill_diagonal(cosine, 1)
-    return WordMap(("frog", "toad", "mozart", "haydn"), (0, 0, 1, 1), (1, 2, 1, 1), cosine)
+    return WordMap(model, ("frog", "toad", "mozart", "haydn"), (0, 0, 1, 1), (1, 2, 1, 1), cosine)
 
 
 def word_maps(inside: float = 0.6, between: float = 0.2) -> figure3.Found:
-    return figure3.Found({"models/bert-base": word_map(0.5, 0.1), "roberta": word_map(inside, between)})
+    named = {"models/bert-base": (0.5, 0.1), "roberta": (inside, between)}
+    return figure3.Found({model: word_map(model, *means) for model, means in named.items()})
 
 
 def effect(low: float, ratio: float | None = 1.3, p_value: float | None = 0.01) -> Effect:
-    return Effect(0.4, 0.3, 0.1, ratio, (low, low + 0.2), (1.1, 1.5), (-0.01, 0.01), p_value)
+    return Effect(
+        same=0.4,
+        different=0.3,
+        difference=0.1,
+        ratio=ratio,
+        interval=(low, low + 0.2),
+        ratio_interval=(1.1, 1.5),
+        null_interval=(-0.01, 0.01),
+        p_value=p_value,
+    )
 
 
-def probe_row(model: str, variant: str, threshold: float, **effects: Effect | None) -> dict[str, Any]:
-    about = {"model": model, "variant": variant, "threshold": threshold, "topics_per_word": "one", "words": 100}
-    about |= {"topics": 10, "embedding": "matrix", "window": 128}
-    measured = {"cosine": effect(0.05), "dot": effect(0.05), "cosine_centred": None, "dot_centred": None}
-    return about | {name: e and e.as_dict() for name, e in (measured | {"attention": effect(0.05)} | effects).items()}
+def about(model: str, variant: str, threshold: float) -> dict[str, Any]:
+    """Which model was measured on which words."""
+    names = {"model": model, "variant": variant, "threshold": threshold, "topics_per_word": "one", "words": 100}
+    return names | {"topics": 10, "embedding": "matrix", "window": 128}
 
 
-def head_rows(model: str) -> list[dict[str, Any]]:
-    where = {"model": model, "threshold": 0.0005, "topics_per_word": "one", "part": "encoder"}
-    return [where | {"layer": 0, "head": head} | effect(0.05, 1.2 + head).as_dict() for head in range(2)]
+def probe_row(model: str, variant: str, threshold: float, **effects: Effect | None) -> ProbeRow:
+    plain = {"cosine": effect(0.05), "dot": effect(0.05), "cosine_centred": None, "dot_centred": None}
+    row = ProbeRow(**about(model, variant, threshold), embeddings=plain, attention=effect(0.05), parts={})
+    return with_effects(row, effects)
+
+
+def with_effects(row: ProbeRow, effects: dict[str, Effect | None]) -> ProbeRow:
+    embeddings = row.embeddings | {name: effect for name, effect in effects.items() if name != "attention"}
+    return replace(row, embeddings=embeddings, attention=effects.get("attention", row.attention))
+
+
+def head_rows(model: str) -> list[HeadRow]:
+    where: dict[str, Any] = {"model": model, "threshold": 0.0005, "topics_per_word": "one", "part": "encoder"}
+    return [HeadRow(**where, layer=0, head=head, effect=effect(0.05, 1.2 + head)) for head in range(2)]
 
 
 MODELS = ["models/bert-base", "roberta"]
@@ -60,22 +80,21 @@ def probed(number: int | None = None, **effects: Effect | None) -> language_tabl
         for threshold in THRESHOLDS
     ]
     if number is not None:
-        rows[number] |= {name: e and e.as_dict() for name, e in effects.items()}
+        rows[number] = with_effects(rows[number], effects)
     heads = [row for model in MODELS for row in head_rows(model)]
     return language_tables.Found(Probe(rows, heads, [], []), MODELS, ["text.txt"])
 
 
-def cooccurrence(same_topic: float = 0.45) -> language_tables.Found:
+def cooccurrence(
+    same_topic: float | None = 0.45, interval: tuple[float, float] | None = (0.3, 0.44)
+) -> language_tables.Found:
+    """Table 2; the last row of the last model has this cosine and interval."""
     rows = []
     for model, threshold in itertools.product(MODELS, THRESHOLDS):
         last = (model, threshold) == (MODELS[-1], THRESHOLDS[-1])
-        cosine = {
-            "same_topic": same_topic if last else 0.5,
-            "cooccurring": 0.4,
-            "interval": (0.3, 0.44),
-        }
-        row = probe_row(model, "trained", threshold) | {"pairs": 90, "cosine": cosine}
-        rows.append(row | {"attention": {"same_topic": 0.006, "cooccurring": 0.007, "interval": (0.006, 0.008)}})
+        cosine = PairContrast(same_topic, 0.4, interval) if last else PairContrast(0.5, 0.4, (0.3, 0.44))
+        attention = PairContrast(0.006, 0.007, (0.006, 0.008))
+        rows.append(CooccurrenceRow(**about(model, "trained", threshold), pairs=90, cosine=cosine, attention=attention))
     return language_tables.Found(Probe([], [], rows, []), MODELS, ["text.txt"])
 
 
@@ -106,10 +125,11 @@ def small_bert(accuracy: float = 0.97, variant: str = "trained", **effects: Effe
         probe_row("small BERT", "trained", 0.08),
         probe_row("small BERT", "random", 0.08, attention=effect(-0.1, 1.004), cosine=effect(-0.1, None)),
     ]
-    rows[0 if variant == "trained" else 1] |= {name: e and e.as_dict() for name, e in effects.items()}
-    topic = {"model": "small BERT", "threshold": 0.08, "topics_per_word": "one", "topic": 0, "name": "kitchen"}
-    topic |= {"words": 12, "cosine": 0.6, "nearest": None, "nearest_cosine": None, "farthest": None}
-    topics = [topic | {"farthest_cosine": None}]
+    place = 0 if variant == "trained" else 1
+    rows[place] = with_effects(rows[place], effects)
+    topic: dict[str, Any] = {"model": "small BERT", "threshold": 0.08, "topics_per_word": "one", "topic": 0}
+    topic |= {"nearest": None, "nearest_cosine": None, "farthest": None, "farthest_cosine": None}
+    topics = [TopicRow(**topic, name="kitchen", words=12, cosine=0.6)]
     falling = [3.0 - 0.01 * i for i in range(101)]
     return pipeline.Found(Probe(rows, head_rows("small BERT"), [], topics), accuracy, falling, 12)
 
@@ -117,6 +137,12 @@ def small_bert(accuracy: float = 0.97, variant: str = "trained", **effects: Effe
 def weak_effects() -> dict[str, pipeline.Found]:
     zero, chance = effect(0.0), effect(0.05, p_value=0.05)
     return {
+        "cosine: not measured": small_bert(cosine=None),
+        "cosine: no interval": small_bert(cosine=replace(effect(0.1), interval=None)),
+        "cosine: no shuffles": small_bert(cosine=effect(0.05, p_value=None)),
+        "random cosine: not measured": small_bert(variant="random", cosine=None),
+        "random cosine: no interval": small_bert(variant="random", cosine=replace(effect(-0.1), interval=None)),
+        "random attention: not measured": small_bert(variant="random", attention=None),
         "cosine: interval from zero on": small_bert(cosine=zero),
         "cosine: as good as shuffled topics": small_bert(cosine=chance),
         "dot: interval from zero on": small_bert(dot=zero),

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.paper.samples_blocks import CONFIG
 from tests.pretraining import small
-from topicscope.measure import Effect
+from topicscope.measure import Effect, Timeline
 from topicscope.paper import figure4, figure5, timeline, two_stage
 from topicscope.paper.figure5 import Curves
 from topicscope.paper.stage_findings import EMBEDDING, EPS, LOSS, LR, SCALE
@@ -88,28 +88,30 @@ def by_axis(axis: str, low: str, high: str, limit: float) -> Callable[[dict[str,
     return lambda place: low if place[axis] < limit else high
 
 
-def course(half: float) -> dict[int, Effect | None]:
-    """A measure that rises to 1 in three steps, half-way at `half`; resamples a little before and after."""
-    steps = (0, 10, 1000)
-    middle = {0: 0.0, 10: 0.5 * 10 / half if half >= 10 else 1 - 0.5 * (1000 - 10) / (1000 - half), 1000: 1.0}
-    made: dict[int, Effect | None] = {}
-    for step in steps:
-        y = middle[step]
-        resamples = np.array([y * 0.98, y, y * 1.02]) if step == 10 else np.array([y, y, y])
-        made[step] = Effect(y + 0.1, 0.1, y, None, (y - 0.01, y + 0.01), resamples=resamples)
-    return made
+def course(half: int) -> dict[int, Effect | None]:
+    """A measure that rises from 0 to 1 and is half-way at this step; in resamples a little lower or higher there."""
+    spread = np.array([0.98, 1.0, 1.02])
+    return {0: at_height(0.0, np.zeros(3)), half: at_height(0.5, 0.5 * spread), 1000: at_height(1.0, np.ones(3))}
 
 
-FLAT: dict[int, Effect | None] = {
-    step: Effect(0.2, 0.1, 0.1, None, (0.05, 0.15), resamples=np.array([0.1, 0.1])) for step in (0, 10, 1000)
-}
+def at_height(y: float, resamples: np.ndarray) -> Effect:
+    ends = (y - 0.01, y + 0.01)
+    return Effect(same=y + 0.1, different=0.1, difference=y, ratio=None, interval=ends, resamples=resamples)
+
+
+FLAT: dict[int, Effect | None] = {step: at_height(0.1, np.array([0.1, 0.1])) for step in (0, 10, 1000)}
 """A measure that is there from the start and never rises."""
 
 
+def timeline_of(attention: dict[int, Effect | None], words: str = "embedding") -> Timeline:
+    """The words are half-way at step 10."""
+    return Timeline.of({words: course(10), "attention": attention})
+
+
 def sandbox_timelines(*attention: dict[int, Effect | None]) -> timeline.Found:
-    """Three runs whose embedding is half-way at step 10; attention as given, else half-way at 100."""
+    """Three runs; attention as given, else half-way at 100."""
     given = [*attention, *[course(100)] * (3 - len(attention))]
-    return timeline.Found([{"embedding": course(10), "attention": a} for a in given], None, CONFIG)
+    return timeline.Found([timeline_of(a) for a in given], None, CONFIG)
 
 
 def with_value_late() -> figure4.Found:

@@ -28,7 +28,7 @@ class Training:
 
 def shortened(monkeypatch: pytest.MonkeyPatch) -> Training:
     """From now on training takes one step."""
-    made, build, train = Training(), training.build_config, training.train
+    made, build, train = Training(), RunConfig.of, training.train
 
     def note(settings: dict[str, Any]) -> RunConfig:
         made.settings.append(json.loads(json.dumps(settings)))
@@ -40,6 +40,6 @@ def shortened(monkeypatch: pytest.MonkeyPatch) -> Training:
         made.runs.append(list(train(few, **options)))
         return made.runs[-1]
 
-    monkeypatch.setattr(training, "build_config", note)
+    monkeypatch.setattr(RunConfig, "of", note)
     monkeypatch.setattr(training, "train", short)
     return made

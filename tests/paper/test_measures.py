@@ -85,7 +85,7 @@ def test_blocks_of_gram_matrices_and_their_paths(short: Training) -> None:
 
 
 def test_a_run_that_diverged_is_marked() -> None:
-    config = training.build_config({"steps": 1, "data": {"documents": 10, "dev_documents": 5}, "device": "cpu"})
+    config = training.RunConfig.of({"steps": 1, "data": {"documents": 10, "dev_documents": 5}, "device": "cpu"})
     run = training.train(config, with_floors=False)
     assert blocks_of(run).diverged is False
     lost = replace(run, status="diverged", results=run.results | {"value": dict.fromkeys(run.results["value"])})

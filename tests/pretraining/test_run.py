@@ -91,7 +91,7 @@ def test_other_tokenizers_and_sgd(kind: str, corpus: str) -> None:
 
 
 def test_micro_batches_add_up_to_the_batch(corpus: str) -> None:
-    """Without dropout the parts of a batch do not matter, but for rounding. All tokens are predicted, none is hidden."""
+    """Without dropout the parts of a batch matter by rounding only. All tokens are predicted, none is hidden."""
     one, two = (
         pretrain(
             small.config(

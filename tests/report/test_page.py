@@ -298,6 +298,8 @@ def test_contours_are_drawn_from_the_numbers_of_the_map(browser: webdriver.Chrom
     assert script(browser, f"return document.querySelectorAll('{places} .contour path').length") > 4
     symbols = f"return document.querySelector('{places}').data[2].marker.symbol"
     assert script(browser, symbols) == ["star", "triangle-right", "circle"]
+    ranges = f"const full = document.querySelector('{places}')._fullLayout; return [full.xaxis.range, full.yaxis.range]"
+    assert script(browser, ranges) == [pytest.approx([-2.125, 4.125])] * 2  # the map fills the axes
 
 
 @needs_browser

@@ -10,14 +10,13 @@ import pytest
 from topicscope.figures import Heat, Lines, Section, landscape_figure, run_figure
 from topicscope.figures.train_run import HOW_TO_READ, word_heat
 from topicscope.measure import Course
-from topicscope.theory import Landscape
+from topicscope.theory import Landscape, Setting, attention_landscape
 from topicscope.training import Run, RunConfig, train
 from topicscope.world import TopicModel
 
 SMALL = RunConfig.of(
     {
         "topic_model": {"topics": 4, "words_per_topic": 3},
-        "documents": {"topics_per_document": 2},
         "data": {"documents": 40, "dev_documents": 30},
         "steps": 30,
         "evaluate_every": 10,
@@ -136,3 +135,21 @@ def test_a_landscape_marks_the_lowest_point_and_uniform_attention() -> None:
     assert first.references == [(1.0, 1.0, "uniform")]
     assert (first.x, first.y, first.z[0]) == ([0.2, 2.0, 20.0], [0.1, 1.0, 10.0], [3.0, 2.0, 4.0])
     assert (first.log, first.contours > 0, first.z_label) == (True, True, "squared loss")
+
+
+def test_the_report_of_a_landscape_compares_the_best_attention_with_uniform() -> None:
+    landscape = attention_landscape(Setting.of(), "blocks")
+    (section,) = landscape.sections()
+    assert section.figures[0].panels[0].marks == [
+        (landscape.stage.optimum.beta, landscape.stage.optimum.alpha, "lowest")
+    ]
+    rows = {row[0]: row[1:] for row in section.tables[0].rows}
+    assert rows["uniform attention"] == ["1", "1", "1", f"{landscape.stage.uniform_loss:.6g}"]
+    assert (
+        float(rows["best attention"][-1])
+        <= float(rows["lowest point of the grid"][-1])
+        <= float(rows["uniform attention"][-1])
+    )
+    assert section.command.startswith(
+        "topicscope theory landscape --value-matrix blocks --convention exact --topics 10"
+    )

@@ -6,15 +6,17 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.sweeps.samples import BASE
 from topicscope import InputError
+from topicscope.cli.sweep import write
 from topicscope.ground import flat
 from topicscope.sweeps import KINDS, Point, PointResult, SweepKind, build_grid, cost, inputs, kinds, pack, sweep
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "train": BASE,
+    "train": {**BASE, "documents": {"kind": "given", "proportions": [[0.25] * 4]}},
     "pretrain": {"text": {"corpus": ["a.txt"]}, "snapshots": [0, 300], "optimizer": {"warmup": 50}},
     "probe": {"model": "m", "corpus": ["a.txt"]},
 }
@@ -32,7 +34,7 @@ def test_every_kind_has_all_its_parts(name: str) -> None:
     assert kind.build(config.as_dict()) == config
     assert kind.reads
     assert kind.measures
-    assert set(kind.reads) <= set(settings)
+    assert {name.split(".")[0] for name in kind.reads} <= set(config.as_dict())  # variants have settings of their own
     assert set(kind.may_differ) <= set(settings)
     assert set(kind.sizes(config)) == set(kind.knobs) <= set(settings)
     assert all(0 < small < large for small, large in kind.knobs.values())
@@ -81,7 +83,9 @@ class Cake:
 
 
 def bake(configs: Any, _homes: Any) -> list[PointResult]:
-    return [PointResult({"sweetness": 10 * config.sugar + config.seed, "together": len(configs)}) for config in configs]
+    curves = {"crumb_size": np.arange(3.0)}
+    measures = [{"sweetness": 10 * config.sugar + config.seed, "together": len(configs)} for config in configs]
+    return [PointResult(one, curves) for one in measures]
 
 
 def test_a_kind_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +99,7 @@ def test_a_kind_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         sizes=lambda cake: {"sugar": cake.sugar},
         pack_size=lambda: 3,
         may_differ=("seed",),
+        curve_panels={"crumbs": "crumb_"},
     )
     monkeypatch.setitem(KINDS, "bake", kind)
     grid = build_grid({"kind": "bake", "axes": {"sugar": [1, 5], "seed": {"seeds": 4}}})
@@ -104,4 +109,6 @@ def test_a_kind_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [row["together"] for row in result.rows] == [3, 3, 3, 1, 3, 3, 3, 1]
     [panel] = result.sections()[0].figures[0].panels
     assert panel.z == [[11.5, 51.5]]  # seeds are averaged
+    write(result)
+    assert '"curvePanels":{"crumbs":"crumb_"}' in (tmp_path / "sweep" / "report.html").read_text()
     assert cost.estimate(grid, {point.name for point in grid.points}).packs == 4

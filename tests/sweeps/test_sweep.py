@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 from tests.language import tiny
-from tests.language.test_models import folder
-from tests.language.test_probe import make_corpus
+from tests.language.samples import corpus_file, model_folder
 from tests.sweeps.samples import BASE, files, small
 from topicscope import InputError, RunConfig, read, train
 from topicscope.ground import read_about
-from topicscope.language import run_probe
-from topicscope.language.probe_run import build_config as build_probe
+from topicscope.language import probe, probe_point
 from topicscope.measure import PHASES
 from topicscope.sweeps import Place, Sweep, Task, build_grid, compute, pack, points, read_sweep, sweep
 
@@ -201,16 +199,16 @@ def test_the_worker_gives_results_in_the_order_of_its_points() -> None:
 def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names of files are relative, and a point's figures are those of the probe itself."""
     monkeypatch.chdir(tmp_path)
-    folder(tmp_path)
-    make_corpus(tmp_path)
+    model_folder(tmp_path)
+    corpus_file(tmp_path)
     theta = 6.5 / len(tiny.tokenizer("wordpiece"))
     base = {
-        "model": "model",
+        "models": "model",
         "corpus": ["corpus.jsonl"],
-        "number": 4,
+        "topics": 4,
         "iterations": 20,
         "documents": 20,
-        "threshold": theta,
+        "thresholds": theta,
         "bootstrap": 20,
         "shuffles": 20,
     }
@@ -218,7 +216,7 @@ def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     found = sweep(grid, "sweep")
     assert found.counts == {"done": 2, "failed": 0, "missing": 0}
     for row, point in zip(found.rows, grid.points, strict=True):
-        trained, fresh = run_probe(build_probe(point.config)).rows
+        trained, fresh = (found_row.as_dict() for found_row in probe(probe_point(point.config)).rows)
         assert row["attention_ratio"] == trained["attention"]["ratio"]
         assert row["cosine_interval_low"] == trained["cosine"]["interval"][0]
         assert row["random_attention_difference"] == fresh["attention"]["difference"]
@@ -234,6 +232,5 @@ def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert read_sweep("sweep").counts["done"] == 2  # what was measured can still be looked at
     again = sweep(grid, "sweep")
     assert again.rows[0]["attention_same"] != found.rows[0]["attention_same"]
-    assert (
-        again.rows[0]["attention_ratio"] == run_probe(build_probe(grid.points[0].config)).rows[0]["attention"]["ratio"]
-    )
+    alone = probe(probe_point(grid.points[0].config)).rows[0].as_dict()
+    assert again.rows[0]["attention_ratio"] == alone["attention"]["ratio"]

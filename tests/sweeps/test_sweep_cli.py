@@ -266,5 +266,5 @@ def test_an_address_where_no_ray_is_is_one_line(tmp_path: Path) -> None:
         found = topicscope(
             "sweep", str(path), "--engine", "ray", "--address", address, "--out", str(tmp_path / "out"), code=2
         )
-    assert "no Ray to be had there" in error_line(found.stderr)
+    assert "cannot connect to Ray" in error_line(found.stderr)
     assert not (tmp_path / "out").exists()

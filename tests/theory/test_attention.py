@@ -1,4 +1,4 @@
-"""Attention losses, bounds, minimisers and landscapes, against the numbers of the paper and against plain computation."""
+"""Attention losses, bounds, minimisers and landscapes, against the paper's numbers and plain computation."""
 
 from __future__ import annotations
 

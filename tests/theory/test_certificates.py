@@ -1,4 +1,4 @@
-"""Every certificate holds, over random settings, and every one fails when its formula is disturbed by one part in a thousand."""
+"""Every certificate holds over random settings, and fails when its formula is disturbed by a thousandth."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topicscope import InputError, build_config, train
+from topicscope import InputError, RunConfig, train
 from topicscope.theory import Setting, fit_embedding, theorem1
 from topicscope.theory.theorem1 import embedding_of, identity_member, member, random_member
 
@@ -60,7 +60,7 @@ def test_an_embedding_of_other_words_is_refused() -> None:
 
 def test_training_the_embedding_alone_ends_in_the_family() -> None:
     """Theorem 1's setting, trained: gradient descent on infinite documents finds a member."""
-    config = build_config(
+    config = RunConfig.of(
         {
             "steps": 4000,
             "dtype": "float64",

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 import yaml
 
-from topicscope import InputError, RunConfig, Schedule, build_config
+from topicscope import InputError, RunConfig, Schedule
 from topicscope.ground import apply_settings, load_settings
 from topicscope.training import Phase
 
 
 def test_a_written_config_reads_back_the_same(tmp_path: Path) -> None:
-    config = build_config(
+    config = RunConfig.of(
         {"optimizer": {"lr": 0.3}, "objective": {"l2": {"value": 1e-3}}, "documents": {"kind": "infinite"}, "steps": 7},
-        "two-stage",
+        schedule="two-stage",
     )
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config.as_dict()))
-    assert build_config(load_settings(tmp_path / "config.yaml")) == config
+    assert RunConfig.of(load_settings(tmp_path / "config.yaml")) == config
     assert config.documents.length == "infinite"
 
 
@@ -32,7 +32,7 @@ def test_assignments_reach_every_section() -> None:
             "topic_model.words_per_topic=2",
         ],
     )
-    config = build_config(settings)
+    config = RunConfig.of(settings)
     assert (config.steps, config.optimizer.lr, config.documents.length, config.topic_model.word_probabilities) == (
         5,
         0.001,
@@ -73,13 +73,13 @@ def test_assignments_reach_every_section() -> None:
 )
 def test_bad_settings_get_one_line(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
-        build_config(settings)
+        RunConfig.of(settings)
     assert "\n" not in str(error.value)
 
 
 def test_schedules_are_data() -> None:
     trained = ("key", "query", "value")
-    two = build_config({"steps": 10}, "two-stage").schedule
+    two = RunConfig.of({"steps": 10}, schedule="two-stage").schedule
     assert [two.active(s, trained) for s in (0, 4, 5, 9, 99)] == [
         ("value",),
         ("value",),
@@ -98,7 +98,7 @@ def test_schedules_are_data() -> None:
     assert turn.groups(trained) == [("key", "query"), ("value",)]
     assert Schedule().groups(trained) == [trained]
     with pytest.raises(InputError, match="needs a trained key or query"):
-        build_config({"model": {"key": "zero", "query": "zero"}}, "two-stage")
+        RunConfig.of({"model": {"key": "zero", "query": "zero"}}, schedule="two-stage")
 
 
 def test_steps_and_epochs() -> None:

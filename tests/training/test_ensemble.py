@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicscope import InputError, RunConfig, build_config, seeds, train
+from topicscope import InputError, RunConfig, train
 
 SMALL: dict[str, Any] = {
     "steps": 200,
@@ -20,7 +20,7 @@ SMALL: dict[str, Any] = {
 
 
 def small(**more: Any) -> RunConfig:
-    return build_config(SMALL | more)
+    return RunConfig.of(SMALL | more)
 
 
 def with_lr(config: RunConfig, lr: float) -> RunConfig:
@@ -50,7 +50,7 @@ def with_lr(config: RunConfig, lr: float) -> RunConfig:
 def test_each_member_follows_the_run_that_it_is_alone(more: dict[str, Any]) -> None:
     base = small(**more)
     scaled = dataclasses.replace(base, model=dataclasses.replace(base.model, init_scale=0.3))
-    members = [with_lr(base, 0.03), *seeds(base, 2), scaled]
+    members = [with_lr(base, 0.03), *base.with_seeds(2), scaled]
     together = train(members, with_floors=False)
     for config, run in zip(members, together, strict=True):
         alone = train(config, with_floors=False)
@@ -113,7 +113,7 @@ def test_frozen_parts_and_pausing_parts_do_not_move() -> None:
     config = small(model={"value": "blocks"}, steps=60)
     run = train(config, with_floors=False)
     assert np.array_equal(run.weights["value"], config.model.frozen(config.topic_model, config.masking)["value"])
-    two = train(build_config(SMALL | {"steps": 60}, "two-stage"), with_floors=False)
+    two = train(RunConfig.of(SMALL | {"steps": 60}, schedule="two-stage"), with_floors=False)
     assert np.ptp(two.metrics["norm_key"][:31]) == 0
     assert np.ptp(two.metrics["norm_value"][30:]) == 0
     assert np.isnan(two.metrics["grad_key"][:30]).all()

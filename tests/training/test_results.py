@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topicscope import build_config, train
+from topicscope import RunConfig, train
 from topicscope.theory import Setting, theorem2
 
 
 @pytest.mark.parametrize("optimizer", [{"name": "sgd", "lr": 12.0}])
 def test_training_reaches_theorem_2_on_infinite_documents(optimizer: dict[str, object]) -> None:
     """Uniform attention, squared loss, a small L2 penalty: gradient descent ends at the closed form."""
-    config = build_config(
+    config = RunConfig.of(
         {
             "steps": 1500,
             "dtype": "float64",
@@ -35,7 +35,7 @@ def test_training_reaches_theorem_2_on_infinite_documents(optimizer: dict[str, o
 
 
 def test_no_run_is_better_than_its_floors() -> None:
-    config = build_config(
+    config = RunConfig.of(
         {
             "steps": 2000,
             "objective": {"loss": "squared"},
@@ -51,7 +51,7 @@ def test_no_run_is_better_than_its_floors() -> None:
 
 def test_the_papers_run_ends_below_3_30_with_clear_blocks() -> None:
     """T = v = 10, 10,000 documents, batch 40, 5,000 steps, cross entropy, Adam .01, one-hot, attention trained."""
-    run = train(build_config({"device": "cpu"}))
+    run = train(RunConfig.of({"device": "cpu"}))
     assert run.results["steps"] == 5000
     assert run.results["dev_loss"] < 3.30
     assert run.results["dev_loss"] > run.results["floors"]["bayes"]["loss"]

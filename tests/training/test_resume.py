@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from topicscope import InputError, build_config, read, seeds, train
+from topicscope import InputError, RunConfig, read, train
 from topicscope.training import checkpoint
 from topicscope.training.ensemble import Ensemble
 
@@ -50,7 +50,7 @@ def kill_after(blocks: int) -> Any:
 @pytest.mark.parametrize("blocks", [1, 2, 3, 5, 6])
 @pytest.mark.parametrize("optimizer", [{"name": "adam"}, {"name": "sgd", "momentum": 0.9}])
 def test_resumed_bytes_are_the_same(tmp_path: Path, blocks: int, optimizer: dict[str, Any]) -> None:
-    config = build_config(SETTINGS | {"optimizer": optimizer})
+    config = RunConfig.of(SETTINGS | {"optimizer": optimizer})
     train(config, tmp_path / "whole")
     with pytest.raises(KilledError):
         train(config, tmp_path / "cut", progress=kill_after(blocks))
@@ -63,7 +63,7 @@ def test_resumed_bytes_are_the_same(tmp_path: Path, blocks: int, optimizer: dict
 
 
 def test_an_ensemble_resumes_too(tmp_path: Path) -> None:
-    configs = seeds(build_config(SETTINGS), 3)
+    configs = RunConfig.of(SETTINGS).with_seeds(3)
     configs[1] = dataclasses.replace(configs[1], optimizer=dataclasses.replace(configs[1].optimizer, lr=0.001))
     train(configs, tmp_path / "whole")
     with pytest.raises(KilledError):
@@ -78,7 +78,7 @@ def test_an_ensemble_resumes_too(tmp_path: Path) -> None:
 
 def test_the_same_config_gives_the_same_bytes(tmp_path: Path) -> None:
     for folder in ("a", "b"):
-        train(build_config(SETTINGS), tmp_path / folder)
+        train(RunConfig.of(SETTINGS), tmp_path / folder)
     for name in SAME:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
@@ -115,7 +115,7 @@ def test_killed_by_the_system(tmp_path: Path) -> None:
 
 
 def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
-    config = build_config(SETTINGS)
+    config = RunConfig.of(SETTINGS)
     train(config, tmp_path)
     before = (tmp_path / "environment.json").read_bytes()
     again = train(config, tmp_path, resume=True)
@@ -126,7 +126,7 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
 
 
 def test_a_damaged_checkpoint_or_another_config_is_refused(tmp_path: Path) -> None:
-    config = build_config(SETTINGS)
+    config = RunConfig.of(SETTINGS)
     ensemble = Ensemble([config])
     ensemble.block(50, None)
     path = tmp_path / "checkpoint.safetensors"

@@ -10,11 +10,12 @@ import pytest
 import torch
 
 from tests.command import topicscope
-from topicscope import build_config, train
+from topicscope import RunConfig, train
 from topicscope.ground.errors import InputError
+from topicscope.measure import read_timeline
 from topicscope.model import ModelConfig
 from topicscope.model.dense import attention
-from topicscope.training.timeline import read_snapshots, sandbox_effects, word_scores
+from topicscope.training.timeline import read_snapshots, sandbox_effects, sandbox_timeline, word_scores
 
 SETTINGS = {
     "steps": 120,
@@ -31,10 +32,10 @@ SETTINGS = {
 
 
 def test_snapshots_are_the_weights_at_those_steps(tmp_path: Path) -> None:
-    config = build_config(SETTINGS)
+    config = RunConfig.of(SETTINGS)
     run = train(config)
     assert list(run.snapshots) == [0, 3, 50, 120]
-    short = train(build_config(SETTINGS | {"steps": 50, "snapshots": "none"}))
+    short = train(RunConfig.of(SETTINGS | {"steps": 50, "snapshots": "none"}))
     for name, weights in short.weights.items():
         np.testing.assert_array_equal(run.snapshots[50][name], weights)
         np.testing.assert_array_equal(run.snapshots[120][name], run.weights[name])
@@ -45,16 +46,16 @@ def test_snapshots_are_the_weights_at_those_steps(tmp_path: Path) -> None:
     for step, parts in stored.items():
         for name, weights in parts.items():
             np.testing.assert_array_equal(weights, run.snapshots[step][name])
-    train(build_config(SETTINGS | {"snapshots": "none"}), tmp_path / "run", force=True)
+    train(RunConfig.of(SETTINGS | {"snapshots": "none"}), tmp_path / "run", force=True)
     with pytest.raises(InputError, match="step 121 is after the last of 120 steps"):
-        build_config(SETTINGS | {"snapshots": [0, 121]})
+        RunConfig.of(SETTINGS | {"snapshots": [0, 121]})
     with pytest.raises(InputError, match="has no snapshots; train with --snapshots log"):
         read_snapshots(tmp_path / "run")
 
 
 def test_word_scores_are_those_of_the_dense_pass() -> None:
     """Embedding and biases included."""
-    config = build_config(
+    config = RunConfig.of(
         SETTINGS
         | {"model": {"embedding": "trained", "key_bias": "trained", "query_bias": "trained"}, "dtype": "float64"}
     )
@@ -69,7 +70,7 @@ def test_word_scores_are_those_of_the_dense_pass() -> None:
 
 
 def test_effects_are_means_over_the_true_topics() -> None:
-    config = build_config(SETTINGS)
+    config = RunConfig.of(SETTINGS)
     run = train(config)
     found = sandbox_effects(run.config, run.snapshots, 100)
     assert set(found) == {"value", "attention"}  # words are one-hot
@@ -86,22 +87,14 @@ def test_effects_are_means_over_the_true_topics() -> None:
     assert end.interval is not None
     assert end.interval[0] > 0  # it has learnt
     assert abs(start.difference) < 0.1 * end.difference
-    trained = train(build_config(SETTINGS | {"model": {"embedding": "trained"}, "snapshots": [0, 120]}))
+    trained = train(RunConfig.of(SETTINGS | {"model": {"embedding": "trained"}, "snapshots": [0, 120]}))
     assert set(sandbox_effects(trained.config, trained.snapshots, 20)) == {"embedding", "attention"}
 
 
 def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
-    train(build_config(SETTINGS), tmp_path / "run")
-    done = topicscope(
-        "probe",
-        "--checkpoints",
-        str(tmp_path / "run"),
-        "--json",
-        "--bootstrap",
-        "50",
-        "--out",
-        str(tmp_path / "timeline"),
-    )
+    train(RunConfig.of(SETTINGS), tmp_path / "run")
+    out = str(tmp_path / "timeline")
+    done = topicscope("timeline", str(tmp_path / "run"), "--json", "--bootstrap", "50", "--out", out)
     found = json.loads(done.stdout)
     assert {row["measure"] for row in found["timeline"]} == {"value", "attention"}
     assert [row["step"] for row in found["timeline"] if row["measure"] == "value"] == [0, 3, 50, 120]
@@ -112,5 +105,7 @@ def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
     assert (tmp_path / "timeline" / "figures" / "timeline.png").exists()
     assert (
         "topics and texts of its own"
-        in topicscope("probe", "--checkpoints", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr
+        in topicscope("timeline", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr
     )
+    assert read_timeline(out) == sandbox_timeline(tmp_path / "run", bootstrap=50)
+    assert json.loads(json.dumps(read_timeline(out).as_dict())) == found

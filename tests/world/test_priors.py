@@ -10,7 +10,7 @@ import pydantic
 import pytest
 from pydantic.dataclasses import dataclass
 
-from topicscope import Dirichlet, Fixed, Given, InputError, RunConfig, TopicModel, build_config
+from topicscope import Dirichlet, Fixed, Given, InputError, RunConfig, TopicModel
 from topicscope.world import DocumentPrior, InfiniteDocuments, Prior, priors
 
 ADAPTER: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Prior)
@@ -40,10 +40,10 @@ def test_flat_settings_name_a_prior_and_read_back_the_same(settings: Any, prior:
 
 
 def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
-    config = build_config({"documents": {"kind": "infinite", "topics_per_document": 2}})
+    config = RunConfig.of({"documents": {"kind": "infinite", "topics_per_document": 2}})
     assert config.as_dict()["documents"] == {"kind": "fixed", "topics_per_document": 2, "length": "infinite"}
     assert RunConfig().as_dict()["documents"] == {"kind": "dirichlet", "alpha": 0.1, "length": [100, 150]}
-    assert build_config(config.as_dict()) == config
+    assert RunConfig.of(config.as_dict()) == config
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
 )
 def test_wrong_settings_get_one_line(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as error:
-        build_config({"documents": settings})
+        RunConfig.of({"documents": settings})
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -131,10 +131,10 @@ def test_a_new_kind_without_posterior_mean_is_refused_and_never_taken_for_anothe
     with pytest.raises(TypeError, match="posterior_mean"):
         Halves()  # type: ignore[abstract]
     with pytest.raises(InputError, match=r"documents.kind = 'halves': expected dirichlet, fixed, given or infinite"):
-        build_config({"documents": {"kind": "halves"}})
+        RunConfig.of({"documents": {"kind": "halves"}})
     monkeypatch.setitem(priors.KINDS, "halves", Halves)
     with pytest.raises(TypeError, match="posterior_mean"):
-        build_config({"documents": {"kind": "halves"}})
+        RunConfig.of({"documents": {"kind": "halves"}})
 
 
 def test_every_kind_is_listed_under_its_name() -> None:

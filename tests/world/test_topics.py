@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicscope import InputError, TopicModel, build_config
+from topicscope import InputError, RunConfig, TopicModel
 
 
 def test_topics_as_in_definition_1() -> None:
@@ -50,4 +50,4 @@ def test_word_probabilities_inside_topics() -> None:
 )
 def test_impossible_word_probabilities_are_refused(probabilities: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        build_config({"topic_model": {"topics": 2, "words_per_topic": 2, "word_probabilities": probabilities}})
+        RunConfig.of({"topic_model": {"topics": 2, "words_per_topic": 2, "word_probabilities": probabilities}})

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from topicscope.bench.rows import Row, Say, matrix_rate, seconds
-from topicscope.ground import one_thread
+from topicscope.ground import one_thread, silent
 from topicscope.language import (
     CHUNK,
     PAIRS,
@@ -54,7 +54,13 @@ def assignment(vocabulary: int, threshold: float, rng: np.random.Generator) -> A
     token = rng.permutation(vocabulary)[: TOPICS * count]
     membership = Membership(np.arange(len(token)), np.repeat(np.arange(TOPICS), count), len(token), TOPICS)
     return Assignment(
-        token, ("",) * len(token), rng.pareto(1, len(token)), membership, threshold, "one", ("",) * TOPICS
+        token=token,
+        words=("",) * len(token),
+        frequency=rng.pareto(1, len(token)),
+        membership=membership,
+        threshold=threshold,
+        topics_per_word="one",
+        names=("",) * TOPICS,
     )
 
 
@@ -90,7 +96,7 @@ def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
     def bare() -> None:
         for chunk in chunks(pieces, CHUNK):
             for batch in batches(chunk):
-                attention_of(loaded, *padded(batch, loaded))
+                attention_of(loaded.model, *padded(batch, loaded))
 
     def ours() -> None:
         tally_attention(loaded, pieces, relations)
@@ -124,7 +130,13 @@ def first_words(nested: Assignment, count: int) -> Assignment:
     kept = np.concatenate([np.arange(k * each, k * each + count) for k in range(TOPICS)])
     membership = Membership(np.arange(len(kept)), np.repeat(np.arange(TOPICS), count), len(kept), TOPICS)
     return Assignment(
-        nested.token[kept], ("",) * len(kept), nested.frequency[kept], membership, None, "one", nested.names
+        token=nested.token[kept],
+        words=("",) * len(kept),
+        frequency=nested.frequency[kept],
+        membership=membership,
+        threshold=None,
+        topics_per_word="one",
+        names=nested.names,
     )
 
 
@@ -147,7 +159,8 @@ def embedding_row(shuffles: int) -> Row:
             raw = table[a.token].astype(float)
             for u in (unit(raw), raw):
                 null = shuffled_means(u, a.membership, shuffles, 0)
-                embedding_effect([pair_sums(u, a.membership, frequency_bins(a.frequency))], 1000, 0, null, matched=True)
+                sums = pair_sums(u, a.membership, frequency_bins(a.frequency))
+                embedding_effect([sums], resamples=1000, seed=0, null=null, matched=True)
 
     def plain() -> None:
         """One evaluation for the largest threshold with a matrix of words by words."""
@@ -181,7 +194,7 @@ def topics_row(documents: int, iterations: int) -> Row:
     texts = [orders[rng.choice(TOPICS, 960, p=share), rng.choice(words, 960, p=law / law.sum())] for share in shares]
 
     def ours() -> None:
-        probability, _, _ = fit_tomotopy(texts, words, TOPICS, iterations, 0, None)
+        probability, _, _ = fit_tomotopy(texts, words, TOPICS, iterations, 0, silent)
         coherence(texts, [best(row, 10) for row in probability])
         top_pairs(texts, words, PAIRS)
 

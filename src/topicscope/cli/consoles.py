@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from topicscope.figures import TableData
+    from topicscope.ground import Result
 
 WIDE = 120
 """Columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80."""
@@ -35,6 +37,18 @@ def print_table(data: TableData) -> None:
     for row in data.rows:
         table.add_row(*row)
     results().print(table, markup=False)
+
+
+def finish(result: Result, out: Path | None, *, quiet: bool) -> None:
+    """The sentences of a result, and its page where it has a folder."""
+    from topicscope.cli.report import draw_result
+
+    where = "--out DIR writes a page and the numbers"
+    if out is not None:
+        draw_result(result, out)
+        where = f"Written to {out}; its page is {out / 'report.html'}"
+    if not quiet:
+        print_lines([*result.summary(), where])
 
 
 def print_side_by_side(

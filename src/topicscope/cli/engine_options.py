@@ -1,4 +1,4 @@
-"""`--engine`, `--address`, `--workers`: where the work is done, for every command that can divide it."""
+"""`--engine`, `--address`, `--workers`: where the work is done, for every command that can share it out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, cast
 
 from topicscope.cli.options import option
-from topicscope.ground import ENGINES, check_engine as check_by_keyword, open_engine
+from topicscope.ground import ENGINES, open_engine, usable_device
 
 if TYPE_CHECKING:
     from topicscope.ground import Engine, Name
@@ -24,15 +24,11 @@ WorkersOption = Annotated[
 ]
 
 
-def check_engine(engine: str, address: str | None, workers: int | None = None) -> None:
-    """What can be said at once, before anything is loaded or started."""
-    check_by_keyword(engine, workers=workers, address=address)
-
-
 @contextmanager
 def chosen_engine(
-    engine: str, address: str | None = None, workers: int | None = None, gpus: float = 0
+    engine: str, address: str | None = None, workers: int | None = None, *, device: str = "cpu"
 ) -> Iterator[Engine]:
-    """The engine that the options name; `gpus`: of each Ray task."""
+    """The engine that the options name; a Ray task that computes on a GPU asks for one."""
+    gpus = int(engine == "ray" and usable_device(device) == "cuda")
     with open_engine(cast("Name", engine), workers=workers, address=address, gpus=gpus) as opened:
         yield opened

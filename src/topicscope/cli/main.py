@@ -49,7 +49,13 @@ def _root(
 PANELS = {
     "The paper": {"reproduce": "reproduce:reproduce", "list": "reproduce:list_"},
     "The sandbox": {"train": "train", "sweep": "sweep"},
-    "Your models and text": {"topics": "topics", "probe": "probe", "words": "probe:words", "pretrain": "pretrain"},
+    "Your models and text": {
+        "topics": "topics",
+        "probe": "probe",
+        "timeline": "timeline",
+        "words": "words",
+        "pretrain": "pretrain",
+    },
     "Results": {"show": "show", "report": "report", "bench": "bench"},
 }
 """The commands by panel of the help: each a function of a module of this room (`command` where none is named)."""
@@ -98,7 +104,8 @@ def main() -> None:
         code = fail(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}", 1)
     if code == INTERRUPTED:
         fail(
-            "interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; other commands start anew",
+            "interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; "
+            "other commands start anew",
             INTERRUPTED,
         )
     sys.exit(code if isinstance(code, int) else 0)

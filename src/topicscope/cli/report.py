@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from topicscope.ground import Result
 
 
 def command(
@@ -16,39 +19,28 @@ def command(
 
     Example: [bold]topicscope report runs/demo[/bold]
     """
-    from topicscope.ground import read_about
-
-    if read_about(folder) is None:
-        return rebuild(folder)
     from topicscope.cli.sweep import write as write_sweep
     from topicscope.reading import read
-    from topicscope.report import draw_figure, write_report
 
     result = read(folder)
     if result.kind == "sweep":  # its page is one of its own: a map of any measure over any axes
         write_sweep(result)
         typer.echo(f"written: {folder / 'report.html'}")
         return 0
-    sections = result.sections()
-    main = next((figure for section in sections for figure in section.figures if figure.name == "figure"), None)
-    if main is not None:
-        for path in draw_figure(main, folder):
-            typer.echo(f"written: {path}")
-    write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
-    typer.echo(f"written: {folder / 'report.html'}")
+    for path in draw_result(result, folder):
+        typer.echo(f"written: {path}")
     return 0
 
 
-def rebuild(folder: Path) -> int:
-    """Folders that do not follow the protocol yet."""
-    from topicscope.ground import InputError
+def draw_result(result: Result, folder: Path) -> list[Path]:
+    """The page of a result in its folder, with the command that made it; and its figures."""
+    from topicscope.ground import read_about
+    from topicscope.report import draw_figure, write_report
 
-    for sign, module in (
-        ("probe.json", "probe"),
-        ("outcomes", "reproduce"),
-    ):
-        if (folder / sign).exists():
-            importlib.import_module(f"topicscope.cli.{module}").rebuild(folder)
-            typer.echo(f"written: {folder / 'report.html'}")
-            return 0
-    raise InputError(f"{folder} is not a folder that topicscope wrote")
+    about = read_about(folder)
+    command = "" if about is None else about.command
+    sections = [replace(section, command=section.command or command) for section in result.sections()]
+    main = next((figure for section in sections for figure in section.figures if figure.name == "figure"), None)
+    written = [] if main is None else list(draw_figure(main, folder))
+    write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
+    return [*written, folder / "report.html"]

@@ -109,6 +109,7 @@ def write(result: Sweep) -> None:
     """points.csv, points.parquet, map.png, map.svg and report.html."""
     from topicscope.figures import PHASE_COLOURS
     from topicscope.report import draw_figure, write_sweep_page
+    from topicscope.sweeps import KINDS
 
     result.write_table()
     sections = result.sections()
@@ -124,7 +125,7 @@ def write(result: Sweep) -> None:
         result.grid.axes,
         result.rows,
         result.curves(),
-        curve_panels={"loss": "loss", "norms": "norm_"},
+        curve_panels=KINDS[result.grid.kind].curve_panels,
         first=main,
         colours={"phase": PHASE_COLOURS},
     )

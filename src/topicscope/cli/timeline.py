@@ -1,130 +1,102 @@
-"""`topicscope probe --checkpoints`: at which step of training does topic structure appear?"""
+"""`topicscope timeline`: at which step of training does topic structure appear?"""
 
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Callable
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
 import typer
 
-from topicscope.cli import consoles
-from topicscope.cli.topics import bar, print_table
-
-if TYPE_CHECKING:
-    from topicscope.figures import Effects
-    from topicscope.ground import Engine
-    from topicscope.language import Settings
-
-NOTE = (
-    "Difference: same-topic mean less different-topic mean. A measure appears at the first kept step from which on its 95% interval stays above zero; "
-    "half of its rise: half of the way from the first to the last checkpoint, its interval from the same resamples. Step 0 is drawn at 1/2."
-)
+from topicscope.cli import consoles, text_options as text
+from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, chosen_engine
+from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, option
 
 
-def is_sandbox(checkpoints: list[str]) -> bool:
-    """Whether the folder is one of 'topicscope train'."""
-    from topicscope.ground import InputError, load_settings
-
-    of_train = [
-        name
-        for name in checkpoints
-        if (config := Path(name) / "config.yaml").is_file() and "topic_model" in load_settings(config)
-    ]
-    if of_train and len(checkpoints) > 1:
-        raise InputError(f"{of_train[0]} is a run of 'topicscope train'; give it alone")
-    return bool(of_train)
-
-
-def stopped_early(folder: Path) -> bool:
-    try:
-        return json.loads((folder / "results.json").read_text(encoding="utf-8"))["status"] == "diverged"
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def timeline_of_sandbox(folder: str, settings: Settings, out: Path | None, as_json: bool) -> int:
-    from topicscope.training import read_snapshots, sandbox_effects
-
-    config, snapshots = read_snapshots(Path(folder))
-    found = sandbox_effects(config, snapshots, settings.bootstrap, settings.seed)
-    about = {
-        "checkpoints": [folder],
-        "topics": "the true ones",
-        "settings": {"bootstrap": settings.bootstrap, "seed": settings.seed},
-    }
-    return finish(found, about, f"{folder}, against its true topics; 95%: bootstrap over topics.", out, as_json)
-
-
-def timeline_of_models(
-    names: list[str],
-    source: Any,
-    stops: Any,
-    topics: Path | None,
-    fitting: Callable[[Any], Any],
-    documents: int,
-    settings: Settings,
-    device: str,
-    out: Path | None,
-    as_json: bool,
-    engine: Engine,
+def command(
+    snapshots: Annotated[
+        list[str] | None,
+        typer.Argument(help="A folder of 'pretrain' or 'train --snapshots', model folders, or hub ids NAME@step1000."),
+    ] = None,
+    corpus: text.Corpus = None,
+    text_field: text.TextField = None,
+    split_text: text.SplitText = None,
+    stop_words: text.StopWords = None,
+    documents: text.Documents = None,
+    topics: text.Topics = None,
+    topics_from: text.TopicsFrom = None,
+    iterations: text.Iterations = None,
+    max_documents: text.MaxDocuments = None,
+    threshold: Annotated[
+        float | None,
+        option("theta: words of a topic as a share of the vocabulary.", text.MEASURES, show_default="0.002"),
+    ] = None,
+    topics_per_word: Annotated[
+        str | None, option("one or many topics per word.", text.MEASURES, show_default="one")
+    ] = None,
+    windows: text.Windows = None,
+    embedding: text.Embedding = None,
+    bootstrap: text.Bootstrap = None,
+    matched: text.Matched = None,
+    seed: text.Seed = None,
+    device: Device = None,
+    config: ConfigFile = None,
+    set_: Assignments = None,
+    engine: EngineOption = "serial",
+    address: AddressOption = None,
+    workers: WorkersOption = None,
+    out: text.OutReplaced = None,
+    as_json: AsJson = False,
 ) -> int:
-    from topicscope.language import assignments_of, find_checkpoints, load_tokenizer, read_topics, timeline, whole_words
+    """At which step of training does topic structure appear: in the embeddings, and in the attention?
 
-    for name in names:
-        if stopped_early(Path(name)):
-            consoles.progress().print(
-                f"{name} is a run that diverged: its last checkpoints may be no sound models",
-                markup=False,
-                highlight=False,
-            )
-    checkpoints = find_checkpoints(names)
-    texts = source.sample(documents, settings.seed + 1)
-    vocabulary = whole_words(load_tokenizer(checkpoints[0][1]), stops)
-    mine = read_topics(topics, vocabulary, texts, engine) if topics is not None else fitting(vocabulary)
-    assignment = assignments_of(mine, vocabulary, texts, settings)[0]
-    with bar("probing checkpoints") as progress:
-        found = timeline(checkpoints, texts, assignment, vocabulary, settings, device, progress, engine)
-    about = {
-        "checkpoints": [name for _, name in checkpoints],
-        "corpus": source.summary(),
-        "documents": len(texts),
-        "settings": asdict(settings),
+    A run of 'topicscope train --snapshots log' is measured against its true topics, without a corpus.
+
+    Example: [bold]topicscope timeline runs/pretrain --corpus articles.txt --out runs/timeline[/bold]
+    """
+    from topicscope.figures import moment_table
+    from topicscope.ground import InputError, check_engine, gather, progress_shown
+    from topicscope.language import TimelineConfig, check_inputs, timeline
+    from topicscope.training import is_sandbox, sandbox_timeline
+
+    check_engine(engine, workers=workers, address=address)
+    flags = {
+        "snapshots": snapshots or None,
+        "corpus": corpus,
+        "text_field": text_field,
+        "split_text": split_text,
+        "stop_words": stop_words,
+        "documents": documents,
+        "topics": topics,
+        "topics_from": topics_from,
+        "iterations": iterations,
+        "max_documents": max_documents,
+        "threshold": threshold,
+        "topics_per_word": topics_per_word,
+        "windows": windows,
+        "embedding": embedding,
+        "bootstrap": bootstrap,
+        "matched": matched,
+        "seed": seed,
+        "device": device,
     }
-    intro = f"{len(checkpoints)} checkpoints, {len(assignment.words)} words of {int((assignment.membership.sizes > 0).sum())} topics, {len(texts)} documents; "
-    return finish(
-        found, about, intro + "95%: bootstrap over topics (embeddings) or documents (attention).", out, as_json
-    )
-
-
-def finish(found: Effects, about: dict[str, Any], intro: str, out: Path | None, as_json: bool) -> int:
-    """Results, table, figures and page."""
-    from topicscope.figures import Section, flat, moment_table, moments, rows, sentence, timeline_figures
-    from topicscope.ground import files, old_folders as folders
-    from topicscope.report import write_report
-
-    results: dict[str, Any] = {"timeline": rows(found), "moments": moments(found), "answer": sentence(found)}
-    if out is not None:
-        command = shlex.join(["topicscope", *sys.argv[1:]])
-        folders.prepare(out)
-        files.write_json(
-            out / "probe.json",
-            {"made_by": "topicscope", **about, "command": command, "environment": folders.environment()},
-        )
-        files.write_csv(out / "timeline.csv", [flat(row) for row in results["timeline"]])
-        question = "When does topic structure appear?"
-        section = Section(question, NOTE, command, timeline_figures(found), [moment_table(found)], config=about)
-        write_report(out, "topicscope: a timeline", f"{intro}\n\n{results['answer']}", [section])
-        files.write_json(out / "results.json", results)
-    if as_json:
-        print(json.dumps(results, allow_nan=False))
+    settings = TimelineConfig.of(gather(config, flags, set_ or ()))
+    sandbox = next((name for name in settings.snapshots if is_sandbox(name)), None)
+    if sandbox is not None:
+        if len(settings.snapshots) > 1:
+            raise InputError(f"{sandbox} is a run of 'topicscope train'; give it alone")
+        if settings.corpus or settings.topics_from or engine != "serial":
+            raise InputError(
+                f"{sandbox} is a run of 'topicscope train', which has topics and texts of its own and is measured in "
+                "a moment; leave corpus, topics_from and engine out"
+            )
+        result = sandbox_timeline(sandbox, out, bootstrap=settings.bootstrap, seed=settings.seed)
     else:
-        print_table(moment_table(found))
-        typer.echo(intro)
-        typer.echo(results["answer"])
-        typer.echo(f"page: {out / 'report.html'}" if out else "--out DIR writes a page, CSV and JSON")
+        check_inputs(settings)  # before an engine is started
+        with progress_shown() as progress, chosen_engine(engine, address, workers, device=settings.device) as opened:
+            result = timeline(settings, out, engine=opened, progress=progress)
+    if as_json:
+        print(json.dumps(result.as_dict(), allow_nan=False))
+    else:
+        consoles.print_table(moment_table(result))
+    consoles.finish(result, out, quiet=as_json)
     return 0

@@ -29,22 +29,19 @@ from .panels import (
     TableData as TableData,
     Verdict as Verdict,
 )
-from .probing import (
-    answers as answers,
+from .probe_tables import (
+    MAIN_MEASURES as MAIN_MEASURES,
     cooccurrence_table as cooccurrence_table,
-    flat as flat,
+    difference_table as difference_table,
+    family as family,
     head_table as head_table,
     ratio_table as ratio_table,
+    ratio_text as ratio_text,
     short as short,
-    word_figure as word_figure,
+    topic_table as topic_table,
 )
-from .timelines import (
-    Effects as Effects,
-    later as later,
-    moment_table as moment_table,
-    moments as moments,
-    rows as rows,
-    sentence as sentence,
-    timeline_figures as timeline_figures,
-)
+from .probing import head_figures as head_figures, ratio_figure as ratio_figure, topic_figures as topic_figures
+from .timelines import moment_table as moment_table, timeline_figures as timeline_figures
+from .topics import topic_model_table as topic_model_table
 from .train_run import run_figure as run_figure, run_sections as run_sections
+from .words import word_figure as word_figure, word_table as word_table

@@ -16,6 +16,10 @@ BUILDERS = {
     "sweep": "maps.sweep_sections",
     "theorem": "theorems.theorem_sections",
     "train": "train_run.run_sections",
+    "probe": "probing.probe_sections",
+    "timeline": "timelines.timeline_sections",
+    "topics": "topics.topic_model_sections",
+    "words": "words.word_sections",
 }
 """By kind: module and function of this room. The function takes the result and returns its sections."""
 

@@ -1,6 +1,6 @@
 """What every room stands on: errors, configurations, files and folders, progress, random streams, threads, engines."""
 
-from topicscope.ground import files, folders, old_folders
+from topicscope.ground import files, folders
 from topicscope.ground.config import STRICT, Config, section
 from topicscope.ground.devices import Device, usable_device
 from topicscope.ground.engines import (
@@ -27,11 +27,10 @@ from topicscope.ground.files import (
     write_tensors,
     write_yaml,
 )
-from topicscope.ground.folders import Folder, Kind, check_folder, open_folder, read_about
+from topicscope.ground.folders import Folder, Kind, check_folder, finished_about, open_folder, read_about
 from topicscope.ground.metrics import METRICS, metric_lines, read_metrics, truncate_metrics
-from topicscope.ground.old_folders import ENSEMBLE, MEMBERS, StoredRun, read_run
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
-from topicscope.ground.results import Result
+from topicscope.ground.results import Result, arrow_table, read_finished
 from topicscope.ground.settings import (
     apply_settings,
     assign,
@@ -48,8 +47,6 @@ from topicscope.ground.threads import one_thread, repeatable, worker_pool
 
 __all__ = [
     "ENGINES",
-    "ENSEMBLE",
-    "MEMBERS",
     "METRICS",
     "NAMES",
     "STRICT",
@@ -67,15 +64,16 @@ __all__ = [
     "Output",
     "Progress",
     "Result",
-    "StoredRun",
     "Stream",
     "append_lines",
     "apply_settings",
+    "arrow_table",
     "assign",
     "check_engine",
     "check_folder",
     "duration",
     "files",
+    "finished_about",
     "flat",
     "folders",
     "gather",
@@ -87,15 +85,14 @@ __all__ = [
     "metric_lines",
     "nearest",
     "number",
-    "old_folders",
     "one_thread",
     "open_engine",
     "open_folder",
     "parsed",
     "progress_shown",
     "read_about",
+    "read_finished",
     "read_metrics",
-    "read_run",
     "read_tensors",
     "repeatable",
     "section",

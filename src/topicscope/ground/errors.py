@@ -1,4 +1,4 @@
-"""The exception that means 'the input is wrong' (one line, exit code 2), and the one for machines that fail (one line, exit code 1)."""
+"""Errors in one line: wrong input (exit code 2), machines that fail (exit code 1), and a stop by the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class InputError(ValueError):
 
 
 class EngineError(RuntimeError):
-    """The machines' trouble, in one line: what is done is kept, nothing is wrong with the input, and the command line exits with 1."""
+    """The machines failed, not the input: what is done is kept, and the command line exits with 1."""
 
 
 class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
@@ -30,7 +30,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def validated(adapter: pydantic.TypeAdapter[Any], data: Any, where: str = "config") -> Any:
-    """Validate `data`, turning pydantic's report into one line that names the key and, if unknown, the nearest known one."""
+    """Validate `data`. Pydantic's report becomes one line: the key and, if it is unknown, the nearest known one."""
     try:
         return adapter.validate_python(data)
     except pydantic.ValidationError as error:
@@ -45,6 +45,8 @@ def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
     if first["type"] in _UNKNOWN:
         known = _fields_at(adapter.json_schema(), path[:-1])
         return f"{where}: unknown key {key!r}; {nearest(path[-1], known)}"
+    if first["type"].startswith("missing"):
+        return f"{where}: {key} is missing"
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":  # raised by this project's own checks, which already say everything
         return f"{where}: {message}"

@@ -10,74 +10,64 @@ results.json and what its kind adds. This module alone decides whether a folder 
 
 from __future__ import annotations
 
-import json
 import os
-import platform
-import shlex
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import filelock
 import yaml
 
+from topicscope.ground.about import (
+    ABOUT,
+    COMMON,
+    CONFIG,
+    ENVIRONMENT,
+    LOCK,
+    MEMBERS,
+    PAGE,
+    RESULTS,
+    UNIMPORTANT,
+    About,
+    Kind,
+    about_of,
+    command,
+    environment,
+    finished_about,
+    read_about,
+    read_json,
+    read_results,
+    version_of,
+)
 from topicscope.ground.errors import InputError
 from topicscope.ground.files import write_json, write_yaml
 
-ABOUT, CONFIG, ENVIRONMENT, RESULTS, PAGE = (
-    "about.json",
-    "config.yaml",
-    "environment.json",
-    "results.json",
-    "report.html",
-)
-LOCK = ".lock"
-UNIMPORTANT = (LOCK, f"{ABOUT}.tmp")
-"""What does not make a folder hold something."""
-
-MEMBERS = "run-[0-9][0-9][0-9]*"
-"""Folders of an ensemble's runs."""
-
-COMMON = (RESULTS, ENVIRONMENT, PAGE, "figures", "figure.png", "figure.svg", CONFIG, ABOUT)
-"""What any kind of folder may hold."""
-
-PACKAGES = (
-    "topicscope",
-    "torch",
-    "numpy",
-    "pydantic",
-    "safetensors",
-    "transformers",
-    "tokenizers",
-    "accelerate",
-    "tomotopy",
-)
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of folder: its name, the version of its format, and the patterns of the files that it adds."""
-
-    name: str
-    format: int
-    adds: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class About:
-    """about.json. `runs`: how many runs an ensemble's folder holds; None: it holds one."""
-
-    kind: str
-    format: int
-    version: str
-    command: str
-    status: str = "running"
-    runs: int | None = None
+__all__ = [
+    "ABOUT",
+    "CONFIG",
+    "ENVIRONMENT",
+    "PAGE",
+    "RESULTS",
+    "About",
+    "Folder",
+    "Kind",
+    "about_of",
+    "check_folder",
+    "command",
+    "environment",
+    "finished_about",
+    "join_folder",
+    "lock",
+    "member_paths",
+    "open_folder",
+    "read_about",
+    "read_json",
+    "read_results",
+    "remove_own",
+]
 
 
 @dataclass
@@ -190,7 +180,7 @@ def join_folder(
         there = None
     if there is not None and config is not None:
         _check_config(path, config)
-    about = there or About(kind.name, kind.format, _version("topicscope") or "", command(), "starting", runs)
+    about = there or About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)
     folder = Folder(path, about, there is None)
     if folder.fresh:
         _make(path)
@@ -199,56 +189,6 @@ def join_folder(
             write_yaml(path / CONFIG, dict(config))
         folder.mark("running")
     return folder
-
-
-def read_about(path: str | os.PathLike[str]) -> About | None:
-    """What a folder says it is; None where it does not say."""
-    try:
-        data = json.loads((Path(path) / ABOUT).read_text(encoding="utf-8"))
-        about = About(**data)
-    except (OSError, ValueError, TypeError):
-        return None
-    fields = (about.kind, about.version, about.command, about.status)
-    whole = about.runs is None or isinstance(about.runs, int)
-    return about if all(isinstance(x, str) for x in fields) and isinstance(about.format, int) and whole else None
-
-
-def about_of(path: str | os.PathLike[str], kind: Kind) -> About:
-    """What a folder of this kind says, finished or not; InputError where it is of another kind."""
-    about = read_about(path)
-    if about is None:
-        raise InputError(f"{path} is not a folder that topicscope wrote (no {ABOUT})")
-    if about.kind != kind.name:
-        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder")
-    if about.format != kind.format:
-        raise InputError(
-            f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
-        )
-    return about
-
-
-def finished_about(path: str | os.PathLike[str], kind: Kind) -> About:
-    """What a finished folder of this kind says; InputError where it is not one."""
-    about = about_of(path, kind)
-    if about.status in ("starting", "running"):
-        raise InputError(f"{path} is not finished; run its command again to go on: {about.command}")
-    return about
-
-
-def read_results(path: str | os.PathLike[str]) -> Any:
-    """results.json of a folder."""
-    return read_json(Path(path) / RESULTS)
-
-
-def read_json(path: Path) -> Any:
-    """A JSON file; InputError in one line where it cannot be read."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path} is missing; run the command that wrote {path.parent} again") from None
-    except (OSError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path} is damaged ({reason}); run the command that wrote {path.parent} again") from None
 
 
 def remove_own(path: Path, kind: Kind) -> None:
@@ -275,31 +215,6 @@ def lock(path: Path) -> Iterator[None]:
         yield
     finally:
         held.release()
-
-
-def command() -> str:
-    """The command line of this process, as a user would type it."""
-    name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
-    return shlex.join(["topicscope" if name == "__main__.py" else name, *sys.argv[1:]])
-
-
-def environment(**more: Any) -> dict[str, Any]:
-    """What the command ran on: everything that may differ between machines and is no part of the result."""
-    return {
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "processor_count": os.cpu_count(),
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "packages": {name: _version(name) for name in PACKAGES},
-        **more,
-    }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _make(path: Path) -> bool:

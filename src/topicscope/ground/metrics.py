@@ -32,7 +32,7 @@ def metric_lines(
 
 
 def truncate_metrics(path: Path, step: int, end: int | None = None) -> None:
-    """Drop the lines of `step` and later, and a last line that was cut off. `end`: lines of a model that ended before."""
+    """Drop the lines of `step` and later, and a line that was cut off. `end`: lines of a model that ended before."""
     if not path.exists():
         raise InputError(f"{path} is missing, though a checkpoint is there; start the run anew (force)")
     lines = []

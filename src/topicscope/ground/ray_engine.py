@@ -1,4 +1,4 @@
-"""Ray as an engine: tasks of one core each, retried where a worker or a node is lost, collected one by one as they come."""
+"""Ray as an engine: tasks of one core each, repeated where a worker or a node is lost, collected as they come."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE = 5
 """Seconds that an address has to answer."""
 
 ENVIRONMENT = {
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # tasks without a GPU: leave CUDA_VISIBLE_DEVICES alone, and do not warn of it
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # leave CUDA_VISIBLE_DEVICES of tasks without a GPU alone
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent anywhere
 }
 OWN = {"RAY_worker_niceness": "0"}  # its workers would let everything else on the machine go first
@@ -33,12 +33,12 @@ HURRY = {
     "RAY_py_gcs_connect_timeout_s": "3",
     "RAY_gcs_rpc_server_connect_timeout_s": "1",
 }
-"""Something that answers but is no Ray, or wants another token, is told within ten seconds, not in minutes."""
+"""Something that answers but is no Ray, or wants another token, is reported within ten seconds, not in minutes."""
 
 
 @contextmanager
 def ray_engine(address: str = "local", workers: int | None = None, gpus: float = 0) -> Iterator[Engine]:
-    """A Ray of one's own (`local`), one that is running (`auto`, HOST[:PORT]), or the one that this process has joined already."""
+    """A Ray started here (`local`), one that runs (`auto`, HOST[:PORT]), or the one that this process has joined."""
     os.environ.update(ENVIRONMENT | (HURRY if address != "local" else OWN) | os.environ)  # what the user has set stays
     try:
         import ray
@@ -75,7 +75,8 @@ def connect(ray: Any, address: str, workers: int | None) -> None:
                 else " ".join(str(error).split())[:200]
             )
             raise InputError(
-                f"--address {address}: no Ray to be had there ({reason}); start one with 'ray start --head', or use --address local"
+                f"address {address}: cannot connect to Ray ({reason}); "
+                "start it with 'ray start --head', or use the address local"
             ) from None
 
 
@@ -101,7 +102,8 @@ def answering(address: str) -> str:
             return f"{host}:{port}"
     except (OSError, ValueError):
         raise InputError(
-            f"--address {address}: nothing answers at {host}:{port}; expected local, auto, or HOST[:PORT] of a running Ray head"
+            f"address {address}: nothing answers at {host}:{port}; "
+            "expected local, auto, or HOST[:PORT] of a running Ray head"
         ) from None
 
 

@@ -11,10 +11,13 @@ when a result is shown.
 from __future__ import annotations
 
 import importlib
+import os
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from topicscope.ground.errors import InputError
+from topicscope.ground.folders import RESULTS, Kind, finished_about, read_results
 
 if TYPE_CHECKING:
     import pyarrow
@@ -60,3 +63,27 @@ class Result(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._about()})"
+
+
+Stored = TypeVar("Stored")
+
+
+def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any], Stored]) -> Stored:
+    """What `parse` makes of the results.json of a finished folder of this kind."""
+    finished_about(path, kind)
+    data = read_results(path)
+    try:
+        return parse(data)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise InputError(
+            f"{RESULTS} in {path} is damaged ({reason}); run the command that wrote the folder again"
+        ) from None
+
+
+def arrow_table(records: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
+    """One row per record; the columns are all the keys, in the order in which they turn up."""
+    import pyarrow
+
+    names = dict.fromkeys(name for record in records for name in record)
+    return pyarrow.table({name: [record.get(name) for record in records] for name in names})

@@ -1,4 +1,4 @@
-"""Nested settings before they are checked: from YAML files, from `key=value`, from dotted names; and log-spaced steps."""
+"""Nested settings before they are checked: from YAML files, `key=value` and dotted names; and log-spaced steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Random streams: every draw comes from a stream named by a seed, a purpose and an index, never from what ran before it.
+"""Random streams: every draw comes from a stream named by a seed, a purpose and an index.
+
+No draw depends on what ran before it.
 
 So a run can be resumed at any block of steps, and a member of an ensemble sees exactly what it sees alone.
 

@@ -1,4 +1,4 @@
-"""One thread a process: the matrices here are small, and a second thread only waits (and burns a core while it does)."""
+"""One thread per process: the matrices here are small, and a second thread only waits and burns a core."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 def one_thread() -> Iterator[None]:
     """Torch and BLAS on one thread inside, the caller's settings again afterwards.
 
-    Numbers below 1e-38 count as zero: a saturated softmax is full of them, and the processor takes them one by one (8.6 ms a step instead of 1.4).
+    Numbers below 1e-38 count as zero: a saturated softmax is full of them, and the processor takes them one by one
+    (8.6 ms per step instead of 1.4).
     """
     import torch  # two seconds that 'topicscope list' does not need
 
@@ -56,7 +57,7 @@ def repeatable() -> Iterator[None]:
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes side by side. Whatever ends the block ends them too; Ctrl-C reaches them as well, and is not theirs to answer."""
+    """Processes side by side. Whatever ends the block ends them too; they leave Ctrl-C to the parent."""
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker)
     try:
         yield pool

@@ -1,57 +1,74 @@
-from .assignment import Assignment as Assignment, assign as assign, given_topics as given_topics
-from .attention import (
-    CHUNK as CHUNK,
-    Window as Window,
-    batches as batches,
-    chunks as chunks,
-    padded as padded,
-    special_tokens as special_tokens,
-    tally_attention as tally_attention,
+from .answers import (
+    answer as answer,
+    interval_text as interval_text,
+    ratio_text as ratio_text,
+    short as short,
+    verdict as verdict,
+)
+from .assignment import (
+    Assignment as Assignment,
+    assign as assign,
+    given_topics as given_topics,
+    load_topics as load_topics,
+)
+from .attention import CHUNK as CHUNK, tally_attention as tally_attention
+from .configs import (
+    THRESHOLDS as THRESHOLDS,
+    Measurement as Measurement,
+    ModelPass as ModelPass,
+    ProbeConfig as ProbeConfig,
+    TimelineConfig as TimelineConfig,
+    TopicsConfig as TopicsConfig,
+    WordsConfig as WordsConfig,
+    probe_point as probe_point,
 )
 from .cooccurrence import top_pairs as top_pairs
-from .corpora import Corpus as Corpus, needed as needed
+from .corpora import Corpus as Corpus
+from .forward import attention_of as attention_of, shifted_right as shifted_right, word_vectors as word_vectors
+from .inputs import check_inputs as check_inputs
 from .models import (
     LoadedModel as LoadedModel,
-    attention_of as attention_of,
+    checked as checked,
     load_model as load_model,
     load_tokenizer as load_tokenizer,
     quiet as quiet,
-    shifted_right as shifted_right,
-    word_vectors as word_vectors,
 )
-from .probe_run import (
-    ProbeConfig as ProbeConfig,
-    build_config as build_config,
-    fit_corpus as fit_corpus,
-    probe_settings as probe_settings,
-    read_topics as read_topics,
-    run_probe as run_probe,
-    usable_device as usable_device,
-)
-from .probing import (
-    THRESHOLDS as THRESHOLDS,
+from .probe_run import probe as probe
+from .probes import (
+    CooccurrenceRow as CooccurrenceRow,
+    HeadRow as HeadRow,
+    PairContrast as PairContrast,
     Probe as Probe,
-    Settings as Settings,
-    assignments_of as assignments_of,
-    probe as probe,
-    probe_model as probe_model,
-    unit as unit,
+    ProbeRow as ProbeRow,
+    TopicRow as TopicRow,
+    read_probe as read_probe,
 )
+from .probing import probe_model as probe_model, unit as unit
+from .readers import needed as needed
 from .relations import TopicRelation as TopicRelation
-from .timelines import find_checkpoints as find_checkpoints, timeline as timeline
-from .topics import (
+from .snapshots import find_snapshots as find_snapshots
+from .timeline_run import read_timeline as read_timeline, timeline as timeline
+from .timelines import timeline_of as timeline_of
+from .topic_fits import (
     BACKENDS as BACKENDS,
     PAIRS as PAIRS,
-    Topics as Topics,
-    best as best,
     coherence as coherence,
+    fit_corpus as fit_corpus,
     fit_tomotopy as fit_tomotopy,
     fit_topics as fit_topics,
 )
+from .topics import TopicFit as TopicFit, Topics as Topics, best as best, read_topics_folder as read_topics_folder
 from .vocabulary import (
     Vocabulary as Vocabulary,
     encode as encode,
     read_stop_words as read_stop_words,
     whole_words as whole_words,
 )
-from .word_maps import WordMap as WordMap, word_map as word_map
+from .windows import (
+    Window as Window,
+    batches as batches,
+    chunks as chunks,
+    padded as padded,
+    special_tokens as special_tokens,
+)
+from .word_maps import WordMap as WordMap, map_words as map_words, read_words as read_words, word_map as word_map

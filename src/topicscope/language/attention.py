@@ -1,75 +1,35 @@
-"""Attention between words by their relation, debiased, streamed over documents: every layer and head, with bootstrap and null.
+"""Attention between words by their relation, debiased, for every layer and head, with bootstrap and shuffled topics.
 
-A weight is multiplied by the number of positions that its query can attend to and divided by 100, so that every text averages .01.
-Documents are cut into windows; sums go into tables whose size does not depend on how many there are. The bootstrap over documents is
-Poisson's: document i counts n_i times, n_i drawn once for each of the resamples.
+A weight is multiplied by the number of positions that its query can attend to and divided by 100, so that the mean over
+any text is .01. Documents are cut into windows. Their sums go into tables whose size does not depend on the number of
+documents. The bootstrap over documents is Poisson's: document i counts n_i times, n_i drawn once for each resample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from topicscope.ground import Engine
-from topicscope.language.models import AttentionPart, LoadedModel, attention_of
+from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
+from topicscope.language.forward import AttentionPart, attention_of
+from topicscope.language.models import LoadedModel
 from topicscope.language.relations import Relation, TopicRelation
-from topicscope.language.sharding import in_shards, is_here
-from topicscope.language.vocabulary import Vocabulary, encode
+from topicscope.language.sharding import in_shards
+from topicscope.language.windows import Window, batches, chunks, padded
 
 DEBIAS = 100
 CHUNK = 128
 """Windows that are sorted by length and bootstrapped together, and by one worker where there are several."""
 
-TOKENS = 8192
-"""Positions of a batch, padding included."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """A stretch of a document, with the model's special tokens; `places` are those of whole words in it."""
-
-    document: int
-    tokens: Int[np.ndarray, " N"]
-    places: Int[np.ndarray, " P"]
-
-
-def windows(
-    loaded: LoadedModel,
-    vocabulary: Vocabulary,
-    texts: Iterable[str],
-    per_document: int | None,
-    length: int | None = None,
-) -> Iterator[Window]:
-    """Documents cut to the model's length, at most `per_document` pieces of each; a word at a cut is no whole word."""
-    before, after = special_tokens(loaded.tokenizer)
-    room = min(length or loaded.window, loaded.window) - len(before) - len(after)
-    for number, text in enumerate(texts):
-        tokens = encode(loaded.tokenizer, [text[: room * 40 * per_document] if per_document else text])[0]
-        words = vocabulary.words_at(tokens)
-        for start in range(0, len(tokens), room)[: per_document or None]:
-            piece = slice(start, start + room)
-            places = np.flatnonzero(words[piece] >= 0) + len(before)
-            yield Window(number, np.concatenate([before, tokens[piece], after]).astype(np.int64), places)
-
-
-def special_tokens(tokenizer: object) -> tuple[list[int], list[int]]:
-    """What the tokenizer puts before and after a text."""
-    bare = tokenizer("a", add_special_tokens=False)["input_ids"]  # type: ignore[operator]
-    full = tokenizer("a")["input_ids"]  # type: ignore[operator]
-    for start in range(len(full) - len(bare) + 1):
-        if full[start : start + len(bare)] == bare:
-            return full[:start], full[start + len(bare) :]
-    return [], []
-
 
 class PartTally:
-    """Sums over pairs of positions for one part of the model and one relation, of all its heads."""
+    """Sums over pairs of positions for one part of the model and one relation, for all its heads."""
 
     def __init__(self, relation: Relation, heads: int, bootstrap: int, device: torch.device) -> None:
         self.relation, self.heads = relation, heads
@@ -79,11 +39,10 @@ class PartTally:
             return torch.zeros(*shape, dtype=torch.float64, device=device)
 
         self.sums, self.pairs = zeros(groups, heads), zeros(groups)
-        self.null_sums, self.null_pairs = (
-            zeros(relation.shuffles),
-            zeros(relation.shuffles),
-        )  # same topic, mean over heads
-        self.other_sums, self.other_pairs = zeros(1), zeros(1)  # different words, mean over heads
+        # same topic, mean over heads
+        self.null_sums, self.null_pairs = zeros(relation.shuffles), zeros(relation.shuffles)
+        # different words, mean over heads
+        self.other_sums, self.other_pairs = zeros(1), zeros(1)
         # resampled sums: by relation for every head, and by stratum for the mean over heads
         self.boot_sums, self.boot_pairs = zeros(bootstrap, relation.relations, heads), zeros(bootstrap, groups)
         self.boot_strata = zeros(bootstrap, groups)
@@ -92,7 +51,7 @@ class PartTally:
         return {name: getattr(self, name).cpu().numpy() for name in SUMS}
 
     def add(self, arrays: dict[str, np.ndarray]) -> None:
-        """What other windows gave. Only a tally on the CPU can take it."""
+        """Adds the sums of other windows. Only a tally on the CPU can take them."""
         for name, array in arrays.items():
             getattr(self, name).numpy()[...] += array
 
@@ -101,18 +60,12 @@ class PartTally:
     ) -> tuple[Tensor, Tensor]:
         """Adds one window; returns its sums and numbers of pairs by group, for the bootstrap."""
         relation, groups = self.relation, len(self.sums)
-        rows, columns = (
-            torch.nonzero(relation.index[side] >= 0)[:, 0] for side in (query, key)
-        )  # most words are in no topic
-        weights, query, key, allowed = (
-            weights[:, rows][:, :, columns],
-            query[rows],
-            key[columns],
-            allowed[rows][:, columns],
-        )
+        # most words are in no topic
+        rows, columns = (torch.nonzero(relation.index[side] >= 0)[:, 0] for side in (query, key))
+        weights, allowed = weights[:, rows][:, :, columns], allowed[rows][:, columns]
+        query, key = query[rows], key[columns]
         codes = relation.codes(query, key, allowed).flatten()
-        listed = codes >= 0
-        codes = torch.where(listed, codes, groups)
+        codes = torch.where(codes >= 0, codes, groups)
         flat = weights.flatten(1)
         sums = flat.new_zeros(groups + 1, self.heads).index_add_(0, codes, flat.T)[:-1].double()
         pairs = torch.bincount(codes, minlength=groups + 1)[:-1].double()
@@ -150,14 +103,30 @@ SUMS = (
 
 
 @dataclass(frozen=True)
+class PartSums:
+    """Of one part of the model: the number of heads of each layer, and a tally for every relation."""
+
+    heads: list[int]
+    tallies: list[PartTally]
+
+    @classmethod
+    def empty(cls, heads: list[int], relations: Sequence[Relation], bootstrap: int, device: torch.device) -> PartSums:
+        return cls(heads, [PartTally(relation, sum(heads), bootstrap, device) for relation in relations])
+
+
+ChunkSums = dict[str, tuple[list[int], list[dict[str, np.ndarray]]]]
+"""What a worker sends back: by part the heads of its layers, and the arrays of every tally."""
+
+
+@dataclass(frozen=True)
 class Pass:
-    """What a pass over windows needs besides them. Packed it is small: model and relations are packed as what they are made from."""
+    """What a pass over windows needs besides them. Model and relations are sent as what they are made from."""
 
     loaded: LoadedModel
     relations: Sequence[Relation]
     bootstrap: int
     seed: int
-    progress: Callable[[int], None] | None
+    advance: Callable[[int], None] | None  # called with the number of windows of every batch, in this process only
 
     @cached_property
     def wanted(self) -> Bool[np.ndarray, " V"]:
@@ -172,80 +141,81 @@ def tally_attention(
     *,
     bootstrap: int = 1000,
     seed: int = 0,
-    progress: Callable[[int], None] | None = None,
-    engine: Engine | None = None,
-) -> dict[str, tuple[list[int], list[PartTally]]]:
-    """For each part of the model the heads of its layers, and a tally for every relation. The same bytes on every engine of the same machine."""
-    found: dict[str, tuple[list[int], list[PartTally]]] = {}
-    here = is_here(engine)
-    common = Pass(loaded, relations, bootstrap, seed, progress if here else None)
-    for windows_done, parts in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
-        for name, (heads, tallies) in parts.items():
-            if name not in found:
-                found[name] = (
-                    heads,
-                    [PartTally(relation, sum(heads), bootstrap, torch.device("cpu")) for relation in relations],
-                )
-            for tally, arrays in zip(found[name][1], tallies, strict=True):
+    engine: Engine = serial,
+    progress: Progress = silent,
+    phase: str = "attention",
+) -> dict[str, PartSums]:
+    """The sums of each part of the model. Every engine of the same machine gives the same bytes."""
+    done, total = 0, len(pieces) if isinstance(pieces, Sized) else None
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        progress(phase, done, total)
+
+    progress(phase, 0, total)
+    parts: dict[str, PartSums] = {}
+    here = engine is serial
+    common = Pass(loaded, relations, bootstrap, seed, advance if here else None)
+    for count, sums in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
+        for name, (heads, tallies) in sums.items():
+            if name not in parts:
+                parts[name] = PartSums.empty(heads, relations, bootstrap, torch.device("cpu"))
+            for tally, arrays in zip(parts[name].tallies, tallies, strict=True):
                 tally.add(arrays)
-        if progress is not None and not here:
-            progress(windows_done)
-    return found
+        if not here:
+            advance(count)
+    return parts
 
 
-def tally_chunk(
-    common: Pass, chunk: Sequence[Window]
-) -> tuple[int, dict[str, tuple[list[int], list[dict[str, np.ndarray]]]]]:
-    """The number of windows, and for each part the heads of its layers and the sums for every relation."""
-    loaded, relations, bootstrap = common.loaded, common.relations, common.bootstrap
-    found: dict[str, tuple[list[int], list[PartTally]]] = {}
+def tally_chunk(common: Pass, chunk: Sequence[Window]) -> tuple[int, ChunkSums]:
+    """The number of windows, and their sums."""
+    loaded, bootstrap = common.loaded, common.bootstrap
+    parts: dict[str, PartSums] = {}
     held: dict[str, list[list[tuple[Tensor, Tensor]]]] = {}
     owners: list[int] = []
-    for batch in batches([only(window, common.wanted) for window in chunk]):
+    for batch in batches([window.only(common.wanted) for window in chunk]):
         tokens, mask = padded(batch, loaded)
-        for part in attention_of(loaded, tokens, mask):
-            if part.name not in found:
+        for part in attention_of(loaded.model, tokens, mask):
+            if part.name not in parts:
                 heads = [layer.shape[1] for layer in part.weights]
-                found[part.name] = (
-                    heads,
-                    [PartTally(relation, sum(heads), bootstrap, loaded.device) for relation in relations],
-                )
-            rows = held.setdefault(part.name, [[] for _ in relations])
+                parts[part.name] = PartSums.empty(heads, common.relations, bootstrap, loaded.device)
+            rows = held.setdefault(part.name, [[] for _ in common.relations])
             for number, window in enumerate(batch):
                 weights, query, key, allowed = pairs_of(part, number, window, loaded)
-                for tally, row in zip(found[part.name][1], rows, strict=True):
+                for tally, row in zip(parts[part.name].tallies, rows, strict=True):
                     row.append(tally.window(weights, query, key, allowed))
         owners += [window.document for window in batch]
-        if common.progress is not None:
-            common.progress(len(batch))
+        if common.advance is not None:
+            common.advance(len(batch))
     if bootstrap:
-        drawn = {
-            document: np.random.default_rng([common.seed, 0xB007, document]).poisson(1, bootstrap)
-            for document in set(owners)
-        }
-        times = torch.as_tensor(
-            np.stack([drawn[document] for document in owners], 1), dtype=torch.float64, device=loaded.device
-        )
+        times = document_resamples(owners, bootstrap, common.seed).to(loaded.device)
         for name, rows in held.items():
-            for tally, row in zip(found[name][1], rows, strict=True):
+            for tally, row in zip(parts[name].tallies, rows, strict=True):
                 tally.resample(times, torch.stack([sums for sums, _ in row]), torch.stack([pairs for _, pairs in row]))
-    return len(chunk), {
-        name: (heads, [tally.arrays() for tally in tallies]) for name, (heads, tallies) in found.items()
+    return len(chunk), {name: (part.heads, [tally.arrays() for tally in part.tallies]) for name, part in parts.items()}
+
+
+def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:
+    """How often each resample draws the document of each window."""
+    drawn = {
+        document: generator(seed, Stream.BOOTSTRAP_DOCUMENTS, document).poisson(1, bootstrap)
+        for document in set(owners)
     }
+    return torch.as_tensor(np.stack([drawn[document] for document in owners], 1), dtype=torch.float64)
 
 
 def pairs_of(
     part: AttentionPart, number: int, window: Window, loaded: LoadedModel
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Debiased weights (all heads) between the whole words of a window, their tokens, and which pairs of positions count.
+    """Debiased weights (all heads) between the whole words of a window, their tokens, and which pairs count.
 
-    A position does not pair with itself; in a causal part only with those before it. A decoder reads each word one place later.
+    A position does not pair with itself; in a causal part only with those before it. A decoder reads each word one
+    place later.
     """
     length, device = len(window.tokens), loaded.device
-    tokens, places = (
-        torch.tensor(window.tokens, device=device),
-        torch.tensor(window.places, device=device),
-    )  # copies: what Ray hands over is read-only
+    # copies: the arrays that Ray sends are read-only
+    tokens, places = torch.tensor(window.tokens, device=device), torch.tensor(window.places, device=device)
     shift = int(getattr(loaded.model.config, "is_encoder_decoder", False))
     query = key = places
     if part.name in ("decoder", "cross"):
@@ -261,42 +231,3 @@ def pairs_of(
     # the same place of the text is no pair, in cross attention neither
     own = (query - shift)[:, None] == key if part.name == "cross" else query[:, None] == key
     return weights * (length / DEBIAS), shown_query, shown_key, ~own
-
-
-def only(window: Window, wanted: Bool[np.ndarray, " V"]) -> Window:
-    """With the places of those words alone that are in some relation."""
-    return Window(window.document, window.tokens, window.places[wanted[window.tokens[window.places]]])
-
-
-def chunks(items: Iterable[Window], size: int) -> Iterator[list[Window]]:
-    held: list[Window] = []
-    for item in items:
-        held.append(item)
-        if len(held) == size:
-            yield held
-            held = []
-    if held:
-        yield held
-
-
-def batches(chunk: list[Window]) -> Iterator[list[Window]]:
-    """Windows of about the same length, at most TOKENS positions with padding."""
-    held: list[Window] = []
-    for window in sorted(chunk, key=lambda window: len(window.tokens), reverse=True):
-        if held and (len(held) + 1) * len(held[0].tokens) > TOKENS:
-            yield held
-            held = []
-        held.append(window)
-    if held:
-        yield held
-
-
-def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Tensor, Tensor]:
-    longest = max(len(window.tokens) for window in batch)
-    filler = loaded.tokenizer.pad_token_id
-    tokens = np.full((len(batch), longest), 0 if filler is None else filler, dtype=np.int64)
-    mask = np.zeros((len(batch), longest), dtype=np.int64)
-    for row, window in enumerate(batch):
-        tokens[row, : len(window.tokens)] = window.tokens
-        mask[row, : len(window.tokens)] = 1
-    return torch.as_tensor(tokens, device=loaded.device), torch.as_tensor(mask, device=loaded.device)

@@ -13,7 +13,7 @@ from topicscope.measure import Effect, effect
 
 
 def attention_effect(tally: PartTally, heads: Sequence[int] | None = None, *, matched: bool = False) -> Effect | None:
-    """Bootstrap over documents. Of the mean over all heads, or over some of them (then without null and matching)."""
+    """Of the mean over all heads, or over some of them (then without the controls). Bootstrap over documents."""
     strata = tally.relation.strata
 
     def by_relation(table: Any) -> np.ndarray:
@@ -42,21 +42,21 @@ def attention_effect(tally: PartTally, heads: Sequence[int] | None = None, *, ma
         float(means[SAME_TOPIC]),
         float(means[DIFFERENT]),
         (resampled[:, SAME_TOPIC], resampled[:, DIFFERENT]),
-        null,
-        equal,
-        own,
+        null=null,
+        matched=equal,
+        same_word=own,
     )
 
 
 def matched_attention_effect(tally: PartTally) -> Effect | None:
-    """The same at equal word frequencies alone."""
+    """The effect at equal word frequencies alone."""
     with np.errstate(invalid="ignore", divide="ignore"):
         same, different, boot = matched_attention(tally)
     return effect(same, different, boot)
 
 
 def matched_attention(tally: PartTally) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
-    """Strata of word frequencies weigh as they do among the same-topic pairs."""
+    """Same-topic and different-topic mean and their resamples, with the word frequencies of the same-topic pairs."""
     shape = (-1, tally.relation.relations, tally.relation.strata)
 
     def means(sums: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

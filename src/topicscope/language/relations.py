@@ -10,18 +10,19 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from topicscope.ground import Stream, generator
 from topicscope.language.assignment import Assignment
 from topicscope.measure import frequency_bins
 
 SAME_WORD, SAME_TOPIC, DIFFERENT = 0, 1, 2
-NAMES = ("same_word", "same_topic", "different_topic")
 
 
 @dataclass
 class TopicRelation:
-    """Same word (elsewhere in the text), other word of the same topic, word of another topic; the two latter by frequencies.
+    """Same word (elsewhere in the text), another word of the same topic, a word of another topic; by word frequencies.
 
-    Codes: relation * strata + stratum, and -1 for pairs that do not count. A pair of words with several topics counts once.
+    Codes: relation * strata + stratum, and -1 for pairs that do not count. A pair of words with several topics counts
+    once.
     """
 
     assignment: Assignment
@@ -42,7 +43,7 @@ class TopicRelation:
         self.bin_of = torch.as_tensor(bin_of, device=self.device)
         several = bool((members.topics_of_word > 1).any())
         matrix = members.matrix()
-        rng = np.random.default_rng([self.seed, 0xA77E])
+        rng = generator(self.seed, Stream.SHUFFLED_ATTENTION)
         orders = np.stack([np.arange(words), *(rng.permutation(words) for _ in range(self.shuffles))])
         if several:  # which words share a topic; a shuffle moves the words
             self.share = torch.from_numpy((matrix @ matrix.T).toarray() > 0).to(self.device)
@@ -51,9 +52,8 @@ class TopicRelation:
             topic = np.empty(words, dtype=np.int64)
             topic[members.word] = members.topic
             narrow = torch.int16 if members.topics < 2**15 else torch.int32  # compared by the million
-            self.topic = torch.as_tensor(topic[orders], device=self.device).to(
-                narrow
-            )  # (1 + shuffles) x W: the topics as they are, then shuffled
+            # (1 + shuffles) x W: the topics as they are, then shuffled
+            self.topic = torch.as_tensor(topic[orders], device=self.device).to(narrow)
         self.several = several
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -75,7 +75,7 @@ class TopicRelation:
     def shuffled(
         self, query: Int[Tensor, " Q"], key: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]
     ) -> tuple[Bool[Tensor, "S Q K"], Bool[Tensor, "Q K"]]:
-        """For each shuffle the pairs that come out in the same topic; and the pairs of different words at all."""
+        """For each shuffle the pairs that are then in the same topic; and all pairs of different words."""
         i, j = self.index[query], self.index[key]
         other = allowed & (i >= 0)[:, None] & (j >= 0) & (i[:, None] != j)
         return self._same(i.clamp(min=0), j.clamp(min=0), slice(1, None)) & other, other
@@ -123,5 +123,5 @@ Relation = TopicRelation | PairRelation
 
 
 def _made_from(relation: Relation) -> tuple[Any, ...]:
-    """Packed without its tables (words by words, or shuffles by words), which are made again from the fields."""
+    """Sent without its tables (words by words, or shuffles by words), which are made again from the fields."""
     return type(relation), tuple(getattr(relation, part.name) for part in fields(relation))

@@ -1,4 +1,4 @@
-"""Work on a corpus in shards: here, or on an engine, with the same function over the same shards and results in their order."""
+"""Work on a corpus in shards: the same function over the same shards on every engine, with results in their order."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from typing import Any
 from topicscope.ground import Common, Engine, Item, Output, in_order, repeatable, serial
 
 DOCUMENTS = 256
-"""Of a shard: their token lists are large."""
-
-
-def is_here(engine: Engine | None) -> bool:
-    """Whether work stays in this process, with the caller's own objects."""
-    return engine is None or engine is serial
+"""Documents of a shard: their token lists are large."""
 
 
 def in_shards(
-    engine: Engine | None, work: Callable[[Common, Item], Output], common: Common, shards: Iterable[Item]
+    engine: Engine, work: Callable[[Common, Item], Output], common: Common, shards: Iterable[Item]
 ) -> Iterator[Output]:
-    """`work(common, shard)` of every shard, in order. Elsewhere `common` is packed as a pool of processes packs what it sends, but unpacked once a process."""
-    if is_here(engine):
+    """`work(common, shard)` of every shard, in order.
+
+    The engine serial takes one shard after another and passes the caller's own objects. Any other engine gets `common`
+    packed as a pool of processes packs what it sends, but every process unpacks it only once.
+    """
+    if engine is serial:
         return (work(common, shard) for shard in shards)
-    assert engine is not None
     return in_order(engine(_unpack_and_work, (work, bytes(ForkingPickler.dumps(common))), list(shards)))
 
 
@@ -34,7 +32,7 @@ def document_shards(documents: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 def _unpack_and_work(shipped: tuple[Callable[[Any, Any], Any], bytes], shard: Any) -> Any:
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread a process: there is one of these a core
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process: there is one process per core
     work, common = shipped
     with repeatable():
         return work(_unpacked(common), shard)

@@ -1,7 +1,8 @@
-"""Which tokens are whole words: asked of the tokenizer itself, not looked up by its name.
+"""Which tokens are whole words: found by asking the tokenizer, not by its name.
 
-A token that decodes to letters starts a word if text with a space before it gives back that very token; it continues a word if it is
-glued to what stands before it. A position shows a whole word if its token is a word and the next one does not continue it.
+A token that decodes to letters starts a word if text with a space before it gives that same token back. It continues a
+word if it is written without a space after the token before it. A position shows a whole word if its token is a word
+and the next token does not continue it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from topicscope.ground import InputError
+from topicscope.ground import Engine, InputError, serial
+from topicscope.language.sharding import document_shards, in_shards
 
 BEFORE = "a"
 """What stands before a token when the tokenizer is asked how it is written."""
@@ -46,7 +48,7 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the tokens, one by one: topics fitted with another tokenizer are told by it."""
+        """A digest of all tokens: it tells tokenizers apart."""
         tokens = self.tokenizer.convert_ids_to_tokens(list(range(self.size)))
         return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()[:16]
 
@@ -59,7 +61,7 @@ class Vocabulary:
 
 
 def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Vocabulary:
-    """All tokens that are words of at least two letters, without special tokens and stop words (default: the English ones)."""
+    """All tokens that are words of at least two letters, without special tokens and stop words (default: English)."""
     size = len(tokenizer)
     special = set(tokenizer.all_special_ids)
     before = tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
@@ -75,17 +77,16 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
         if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and i not in special
     ]
     candidates = [(i, word) for i, word in candidates if word.lower() not in stopped]
-    if not candidates:
+    texts = [f"{BEFORE} {word}" for _, word in candidates]
+    back = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
+    words = [(i, word) for (i, word), tokens in zip(candidates, back, strict=True) if tokens == [*before, i]]
+    if not words:
         raise InputError("this tokenizer has no token that is a whole word; topics of words need one that has")
-    back = tokenizer([f"{BEFORE} {word}" for _, word in candidates], add_special_tokens=False)["input_ids"]
-    kept = [(i, word) for (i, word), tokens in zip(candidates, back, strict=True) if tokens == [*before, i]]
-    if not kept:
-        raise InputError("this tokenizer has no token that is a whole word; topics of words need one that has")
-    return Vocabulary(tokenizer, size, np.array([i for i, _ in kept]), tuple(word for _, word in kept), continues)
+    return Vocabulary(tokenizer, size, np.array([i for i, _ in words]), tuple(word for _, word in words), continues)
 
 
 def read_stop_words(name: str | Path) -> frozenset[str]:
-    """'english', 'none', or a file with a word a line."""
+    """'english', 'none', or a file with one word per line."""
     if str(name) == "none":
         return frozenset()
     if str(name) == "english":
@@ -95,7 +96,7 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
             text = Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             raise InputError(
-                f"--stop-words {name}: expected 'english', 'none' or a text file with a word a line"
+                f"stop_words {name}: expected 'english', 'none' or a text file with one word per line"
             ) from None
     return frozenset(text.split())
 
@@ -113,3 +114,16 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     finally:
         transformers.logging.set_verbosity(before)
     return [np.asarray(tokens, dtype=np.int64) for tokens in encoded]
+
+
+def word_documents(
+    texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial
+) -> list[Int[np.ndarray, " N"]]:
+    """The whole words of each text."""
+    shards = in_shards(engine, whole_words_of, vocabulary, document_shards(texts))
+    return [document for shard in shards for document in shard]
+
+
+def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
+    each = (vocabulary.words_at(tokens) for tokens in encode(vocabulary.tokenizer, texts))
+    return [words[words >= 0] for words in each]

@@ -1,22 +1,51 @@
-"""Cosines between any words (Figure 3): word_map(loaded, [["frog", "toad"], ["mozart", "schubert"]])."""
+"""Cosines between any words (Figure 3).
+
+word_map(load_model("bert-base-uncased"), [["frog", "toad"], ["mozart", "schubert"]])   # a model that you have
+map_words(WordsConfig("bert-base-uncased", [["frog", "toad"], ["mozart"]]))             # as `topicscope words`
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError
-from topicscope.language.models import LoadedModel, word_vectors
+from topicscope.ground import (
+    Folder,
+    InputError,
+    Kind,
+    Progress,
+    Result,
+    arrow_table,
+    open_folder,
+    read_finished,
+    watched,
+    write_json,
+)
+from topicscope.language.configs import WordsConfig
+from topicscope.language.inputs import check_inputs
 from topicscope.language.vocabulary import BEFORE
 
+if TYPE_CHECKING:
+    import pyarrow
 
-@dataclass(frozen=True)
-class WordMap:
+    from topicscope.language.models import LoadedModel
+
+WORDS = Kind("words", 1, ("words.json", "figure3*"))
+
+
+@dataclass(frozen=True, repr=False)
+class WordMap(Result):
     """`pieces[i]` is how many tokens word i has; the vectors of several are averaged."""
 
+    kind: ClassVar[str] = WORDS.name
+    model: str
     words: tuple[str, ...]
     groups: tuple[int, ...]
     pieces: tuple[int, ...]
@@ -28,17 +57,80 @@ class WordMap:
         return [word if count == 1 else f"{word}*" for word, count in zip(self.words, self.pieces, strict=True)]
 
     def means(self) -> tuple[float, float]:
-        """Mean cosine of two different words of a group, and of two groups; NaN where there are none."""
+        """Mean cosine of two different words of a group, and of words of two groups; NaN where there are none."""
         group = np.array(self.groups)
         same, own = group[:, None] == group, np.eye(len(group), dtype=bool)
-        return tuple(float(self.cosine[mask].mean()) if mask.any() else float("nan") for mask in (same & ~own, ~same))  # type: ignore[return-value]
+        inside, between = (float(self.cosine[mask].mean()) if mask.any() else math.nan for mask in (same & ~own, ~same))
+        return inside, between
+
+    def summary(self) -> list[str]:
+        inside, between = ("-" if math.isnan(mean) else f"{mean:.3f}" for mean in self.means())
+        starred = ["* not one token: the mean of its pieces"] if max(self.pieces) > 1 else []
+        return [*starred, f"mean cosine inside groups {inside}, between groups {between}"]
+
+    def table(self) -> pyarrow.Table:
+        """One row per word, one column per word."""
+        rows = zip(self.words, self.groups, self.cosine, strict=True)
+        return arrow_table(
+            [
+                {"word": word, "group": group} | dict(zip(self.words, row.tolist(), strict=True))
+                for word, group, row in rows
+            ]
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        same, different = (None if math.isnan(mean) else mean for mean in self.means())
+        return {
+            "model": self.model,
+            "words": list(self.words),
+            "groups": list(self.groups),
+            "pieces": list(self.pieces),
+            "cosine": self.cosine.tolist(),
+            "same_group": same,
+            "different_group": different,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        words, groups, pieces = (tuple(data[name]) for name in ("words", "groups", "pieces"))
+        return cls(data["model"], words, groups, pieces, np.array(data["cosine"]))
+
+    def write(self, folder: Folder) -> None:
+        write_json(folder.file("words.json"), self.as_dict())
+        folder.finish(self.as_dict())
+
+    def _about(self) -> str:
+        return f"{self.model}, {len(self.words)} words"
+
+
+def read_words(path: str | os.PathLike[str]) -> WordMap:
+    """The words of a finished folder."""
+    return read_finished(path, WORDS, WordMap.from_dict)
+
+
+def map_words(
+    config: WordsConfig, out: str | os.PathLike[str] | None = None, *, progress: Progress | None = None
+) -> WordMap:
+    """The cosines between some words of a model. `out`: a folder for them; one that holds words is replaced."""
+    check_inputs(config)
+    with (
+        open_folder(out, WORDS, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
+        watched(progress) as shown,
+    ):
+        from topicscope.language.models import load_model  # PyTorch, once the input is known to be good
+
+        shown(f"loading {config.model}")
+        words = word_map(load_model(config.model), config.groups, layer=config.embedding == "layer")
+        if folder is not None:
+            words.write(folder)
+    return words
 
 
 def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: bool = False) -> WordMap:
     """Cosines of the words' embeddings, groups side by side."""
+    from topicscope.language.forward import word_vectors
+
     words = [word for group in groups for word in group]
-    if len(words) < 2:
-        raise InputError("give at least two words, groups parted by /, for example: frog toad / mozart schubert")
     before = loaded.tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
     tokens = [
         loaded.tokenizer(f"{BEFORE} {word}", add_special_tokens=False)["input_ids"][len(before) :] for word in words
@@ -49,8 +141,8 @@ def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: boo
             raise InputError(f"{loaded.name}: its tokenizer does not know {word!r}")
     used = sorted({token for pieces in tokens for token in pieces})
     place = {token: i for i, token in enumerate(used)}
-    vectors = word_vectors(loaded, np.array(used), layer=layer)
+    vectors = word_vectors(loaded.model, np.array(used), layer=layer)
     means = np.stack([vectors[[place[token] for token in pieces]].mean(0) for pieces in tokens])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     numbers = tuple(number for number, group in enumerate(groups) for _ in group)
-    return WordMap(tuple(words), numbers, tuple(len(pieces) for pieces in tokens), means @ means.T)
+    return WordMap(loaded.name, tuple(words), numbers, tuple(len(pieces) for pieces in tokens), means @ means.T)

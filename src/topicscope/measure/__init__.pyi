@@ -6,10 +6,14 @@ from .attention import (
 from .dynamics import ROTATION_SPAN as ROTATION_SPAN, rotation as rotation
 from .effects import (
     Effect as Effect,
+    Interval as Interval,
+    Matched as Matched,
+    columns as columns,
     effect as effect,
     embedding_effect as embedding_effect,
     interval as interval,
     matched_effect as matched_effect,
+    with_intervals as with_intervals,
 )
 from .onset import appears as appears, half_way as half_way
 from .pairs import (
@@ -32,9 +36,18 @@ from .phases import (
     stages as stages,
 )
 from .relations import (
-    BlockMeans as BlockMeans,
     gram_block_means as gram_block_means,
     matrix_block_means as matrix_block_means,
     relation_masks as relation_masks,
 )
 from .statistics import Estimate as Estimate, estimate as estimate
+from .timelines import (
+    TIMELINE as TIMELINE,
+    Effects as Effects,
+    Moment as Moment,
+    Order as Order,
+    Timeline as Timeline,
+    TimelineRow as TimelineRow,
+    measure_title as measure_title,
+    read_timeline as read_timeline,
+)

@@ -1,4 +1,7 @@
-"""Mean attention by relation (same word, another word of the topic, different topic) over unmasked documents, exactly, from counts."""
+"""Mean attention by relation (same word, another word of the topic, different topic) over unmasked documents.
+
+Exact, from word counts, without a loop over positions.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +56,8 @@ def word_pair_sums(
 ) -> tuple[Float[np.ndarray, "V V"], Float[np.ndarray, "V V"]]:
     """Attention and number of pairs of positions, summed over documents, for every query word j and key word i.
 
-    A query word j of a document attends each position of word i with exp(score) / z_j, z_j = sum_i count_i exp(score), so sums over
-    pairs of positions are sums over pairs of words, weighted by their counts: three matrix products, no loop over positions.
+    A query word j of a document attends each position of word i with exp(score) / z_j, z_j = sum_i count_i exp(score).
+    So sums over pairs of positions are sums over pairs of words, weighted by their counts: three matrix products.
     """
     weight = np.exp(scores - scores.max(1, keepdims=True))
     z = counts @ weight.T  # D x V: of every query word

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jaxtyping import Float
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ROTATION_SPAN = 10
 """Steps between the two matrices that the rotation compares (Figure 5)."""

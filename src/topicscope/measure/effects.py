@@ -1,17 +1,24 @@
-"""Same topic against different topic: both means, difference and ratio, with what chance, shuffled topics and equal frequencies make of them."""
+"""Same topic against different topic: both means, their difference and ratio, with a bootstrap interval.
+
+Three controls stand beside them: topics shuffled among words, pairs of equal word frequencies, and random weights
+(the same effect of another model).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
 
+from topicscope.ground import Stream, generator
 from topicscope.measure.pairs import PairSums
 
 Interval = tuple[float, float]
+CONTROLS = ("null_interval", "p_value", "matched")
+"""Fields of an Effect that are not measured for single heads and for the steps of a timeline."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +31,12 @@ class Matched:
     interval: Interval | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Effect:
-    """`interval` (bootstrap) and `null_interval` (shuffled topics) are of the difference, 95%. A ratio is None ('undefined') over what may be zero."""
+    """`interval` (bootstrap) and `null_interval` (shuffled topics) are of the difference, 95%.
+
+    A ratio is None ('undefined') where its denominator may be zero.
+    """
 
     same: float
     different: float
@@ -35,13 +45,57 @@ class Effect:
     interval: Interval | None
     ratio_interval: Interval | None = None
     null_interval: Interval | None = None
-    p_value: float | None = None  # share of shuffles that do as well, the real one included
+    p_value: float | None = None  # share of shuffles whose difference is as large, the real assignment included
     matched: Matched | None = None
     same_word: float | None = None
     resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)  # of the difference
 
-    def as_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name != "resamples"}
+    def as_dict(self, *, controls: bool = True) -> dict[str, Any]:
+        """As JSON has it, without the resamples; `controls` False leaves CONTROLS out."""
+        left_out = ("resamples", *(() if controls else CONTROLS))
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read back what `as_dict` wrote, exactly."""
+        values = with_intervals({name: data.get(name) for name in FIELDS})
+        if values["matched"] is not None:
+            values["matched"] = Matched(**with_intervals(values["matched"]))
+        return cls(**values)
+
+    def columns(self, *, controls: bool = True) -> dict[str, float | None]:
+        """One number per column: an interval as two columns, `_low` and `_high`."""
+        matched = asdict(self.matched) if self.matched is not None else dict.fromkeys(MATCHED_FIELDS)
+        parts = self.as_dict(controls=controls)
+        return columns(parts | ({"matched": matched} if controls else {}))
+
+
+FIELDS = [part.name for part in fields(Effect) if part.name != "resamples"]
+MATCHED_FIELDS = [part.name for part in fields(Matched)]
+
+
+def ends(data: Any) -> Interval | None:
+    """An interval as JSON has it, a list of two numbers."""
+    return None if data is None else (data[0], data[1])
+
+
+def with_intervals(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A record as JSON has it, with its intervals as pairs."""
+    return {name: ends(value) if name.endswith("interval") else value for name, value in data.items()}
+
+
+def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A nested record as flat columns. An interval becomes two, also where it is None."""
+    flat: dict[str, Any] = {}
+    for key, value in record.items():
+        name = prefix + key
+        if isinstance(value, Mapping):
+            flat |= columns(value, f"{name}_")
+        elif key.endswith("interval"):
+            flat |= dict(zip((f"{name}_low", f"{name}_high"), value or (None, None), strict=True))
+        else:
+            flat[name] = value
+    return flat
 
 
 def interval(values: Float[np.ndarray, " R"]) -> Interval | None:
@@ -54,17 +108,16 @@ def effect(
     same: float,
     different: float,
     boot: tuple[np.ndarray, np.ndarray],
+    *,
     null: tuple[np.ndarray, np.ndarray] | None = None,
     matched: tuple[float, float, np.ndarray] | None = None,
     same_word: float | None = None,
 ) -> Effect | None:
-    """None where there is no pair of the one kind or the other."""
+    """None where there is no pair of one kind. Both means are given, their resamples, and what the controls gave."""
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
     denominator = interval(boot[1])
-    defined = (
-        denominator is not None and denominator[0] > 0
-    )  # over what may be zero, or is negative, a ratio says nothing
+    defined = denominator is not None and denominator[0] > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = boot[0] / boot[1]
     null_interval = p_value = None
@@ -72,36 +125,38 @@ def effect(
         shuffled = null[0] - null[1]
         null_interval = interval(shuffled)
         p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
-    equal = (
-        None
-        if matched is None or not np.isfinite(matched[:2]).all()
-        else Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
-    )
+    equal = None
+    if matched is not None and np.isfinite(matched[:2]).all():
+        equal = Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
     return Effect(
-        same,
-        different,
-        same - different,
-        same / different if defined else None,
-        interval(boot[0] - boot[1]),
-        interval(ratios) if defined else None,
-        null_interval,
-        p_value,
-        equal,
-        same_word,
-        boot[0] - boot[1],
+        same=same,
+        different=different,
+        difference=same - different,
+        ratio=same / different if defined else None,
+        interval=interval(boot[0] - boot[1]),
+        ratio_interval=interval(ratios) if defined else None,
+        null_interval=null_interval,
+        p_value=p_value,
+        matched=equal,
+        same_word=same_word,
+        resamples=boot[0] - boot[1],
     )
 
 
 def embedding_effect(
-    models: Sequence[PairSums], resamples: int, seed: int, null: tuple[np.ndarray, np.ndarray] | None, *, matched: bool
+    models: Sequence[PairSums],
+    *,
+    resamples: int,
+    seed: int,
+    null: tuple[np.ndarray, np.ndarray] | None = None,
+    matched: bool = False,
 ) -> Effect | None:
-    """Bootstrap over topics; where there are several models (fresh initialisations), their mean, and bootstrap over them too."""
-    topics, rng = len(models[0].same), np.random.default_rng([seed, 0xE3B])
-    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
+    """Bootstrap over topics. Of several models (fresh initialisations) the mean, with a bootstrap over models too."""
+    times, rng = topic_resamples(models[0], resamples, seed)
     drawn = rng.multinomial(len(models), np.full(len(models), 1 / len(models)), resamples) / len(models)  # R x models
 
     def means(*, matched: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Same and different: the figure itself, then its resamples."""
+        """Same and different: the means themselves, then their resamples."""
         used = models if matched else [m.pooled() for m in models]
         whole = np.mean([m.means(matched=matched) for m in used], 0)  # 2
         each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
@@ -113,12 +168,17 @@ def embedding_effect(
     if matched:
         (left, right), resampled = means(matched=True)
         equal = (float(left), float(right), resampled[0] - resampled[1])
-    return effect(float(same), float(different), (boot[0], boot[1]), null, equal)
+    return effect(float(same), float(different), (boot[0], boot[1]), null=null, matched=equal)
 
 
-def matched_effect(sums: PairSums, resamples: int, seed: int) -> Effect | None:
-    """The same at equal word frequencies alone, with the resamples that `embedding_effect` draws."""
-    topics, rng = len(sums.same), np.random.default_rng([seed, 0xE3B])
-    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
+def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
+    """The effect at equal word frequencies alone, with the resamples that `embedding_effect` draws."""
+    times, _ = topic_resamples(sums, resamples, seed)
     same, different = sums.means(matched=True)
     return effect(float(same), float(different), sums.means(times, matched=True))
+
+
+def topic_resamples(sums: PairSums, resamples: int, seed: int) -> tuple[Float[np.ndarray, "R K"], np.random.Generator]:
+    """How often each resample draws each topic; and the generator, which may draw more."""
+    topics, rng = len(sums.same), generator(seed, Stream.BOOTSTRAP_TOPICS)
+    return rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float), rng

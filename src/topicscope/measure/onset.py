@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 
 def appears(steps: Int[np.ndarray, " S"], low: Float[np.ndarray, " S"]) -> int | None:
-    """The first step from which on the lower end of the interval stays above zero, to the end; None where it is not above at the end.
+    """The first step from which on the lower end of the interval stays above zero; None where the last is not above.
 
     >>> appears(np.array([0, 1, 10, 100]), np.array([-1.0, 1.0, -1.0, 1.0]))
     100
@@ -18,7 +18,9 @@ def appears(steps: Int[np.ndarray, " S"], low: Float[np.ndarray, " S"]) -> int |
 
 
 def half_way(steps: Int[np.ndarray, " S"], curves: Float[np.ndarray, "*R S"]) -> Float[np.ndarray, "*R"]:
-    """Where a curve has first made half of the way from its first to its last value, straight lines between the steps; NaN where it does not rise.
+    """Where a curve has first made half of the way from its first to its last value; NaN where it does not rise.
+
+    Between the steps the curve is a straight line.
 
     >>> half_way(np.array([0, 10, 20]), np.array([0.0, 4.0, 16.0])).item()
     13.333333333333334

@@ -1,9 +1,12 @@
-"""Means over all pairs of words by relation, exactly, from sums of vectors: no loop over pairs, no matrix of words by words.
+"""Means over all pairs of words by relation, exactly, from sums of vectors: no loop over pairs, no matrix over words.
 
-A word counts once in each of its topics. Same topic: pairs of different words inside a topic. Different topic: a word of one topic and
-one of another, unless the two words share some topic. Where every word has one topic this is the plain 'same' and 'different'.
-With S_k the sum of topic k's vectors, the pairs inside it sum to |S_k|^2 - sum_i |u_i|^2 and those between k and l to S_k . S_l; what
-words with several topics add to that by sharing is taken off again, pair by pair, and those pairs are few.
+A word counts once in each of its topics. Same topic: pairs of different words inside a topic. Different topic: a word
+of one topic and one of another, unless the two words share some topic. Where every word has one topic, these are the
+plain 'same' and 'different'.
+
+With S_k the sum of topic k's vectors, the pairs inside it sum to |S_k|^2 - sum_i |u_i|^2, and those between k and l to
+S_k . S_l. Words with several topics add pairs to that by sharing a topic. Those pairs are few, and are subtracted
+one by one.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from scipy import sparse
+
+from topicscope.ground import Stream, generator
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Membership:
 
 @dataclass(frozen=True)
 class PairSums:
-    """Sums and numbers of pairs inside each topic and between every two (ordered pairs; zero between a topic and itself).
+    """Sums and numbers of ordered pairs inside each topic and between every two (zero between a topic and itself).
 
     The last axis are strata: by how frequent the two words are, or just one.
     """
@@ -63,7 +67,8 @@ class PairSums:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Same-topic and different-topic mean, where each topic counts `weight` times (a bootstrap draws those).
 
-        `matched`: different-topic pairs weigh so that their frequencies are those of the same-topic pairs; strata without either are left out.
+        `matched`: different-topic pairs are weighted to have the word frequencies of the same-topic pairs; strata
+        without pairs of both kinds are left out.
         """
         w = np.ones(len(self.same)) if weight is None else weight
         same, same_pairs = w @ self.same, w @ self.same_pairs  # ... S
@@ -105,7 +110,10 @@ def _both_weighted(w: Float[np.ndarray, "*R K"], table: Float[np.ndarray, "K K S
 def pair_sums(
     vectors: Float[np.ndarray, "W d"], membership: Membership, bins: Int[np.ndarray, " W"] | None = None
 ) -> PairSums:
-    """Of dot products; give vectors of length 1 for cosines. `bins` parts the words; a stratum is the bins of a pair's two words."""
+    """Of dot products; give vectors of length 1 for cosines.
+
+    `bins` are groups of words, usually by frequency. A stratum is the bins of a pair's two words.
+    """
     u = np.asarray(vectors, dtype=np.float64)
     bins = np.zeros(len(u), dtype=np.int64) if bins is None else bins
     topics, count = membership.topics, int(bins.max(initial=0)) + 1
@@ -144,7 +152,10 @@ def pair_sums(
 def matrix_pair_sums(
     sums: Float[np.ndarray, "V V"], pairs: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"]
 ) -> PairSums:
-    """Of a matrix over words that is given entry by entry, with how often each pair counts. Topics count from 1; words of topic 0 are left out."""
+    """Of a matrix over words that is given entry by entry, with how often each pair counts.
+
+    Topics count from 1. Words of topic 0 are left out.
+    """
     members = (topic[:, None] == np.arange(1, topic.max() + 1)).astype(float)  # V x K
     off = 1 - np.eye(len(topic))
 
@@ -166,8 +177,13 @@ def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np
 def shuffled_means(
     vectors: Float[np.ndarray, "W d"], membership: Membership, shuffles: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Same-topic and different-topic mean when topics are handed to words at random, `shuffles` times (the sizes and overlaps stay)."""
-    rng = np.random.default_rng([seed, 0x5AFF])
+    """Same-topic and different-topic mean when topics are given to words at random, `shuffles` times.
+
+    The sizes of the topics and their overlaps stay.
+    """
+    import torch
+
+    rng = generator(seed, Stream.SHUFFLED_TOPICS)
     u = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
     norms = (u.double() ** 2).sum(1)
     sizes = membership.sizes

@@ -11,7 +11,10 @@ from jaxtyping import Float
 
 
 def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
-    """The first step at which the norm has made a share of its rise from start to plateau (the mean of its last tenth); t50 is half of it."""
+    """The first step at which the norm has made a share of its rise from start to plateau (the mean of its last tenth).
+
+    With half of the rise this step is called t50.
+    """
     plateau = float(norm[-max(1, len(norm) // 10) :].mean())
     start = float(norm[0])
     if not plateau > start * 1.05:  # it has not risen
@@ -34,8 +37,8 @@ class Stages:
 
     def as_dict(self) -> dict[str, float | None]:
         """None where a norm has not risen."""
-        found = {"t50_value": self.value, "t50_key": self.key, "t50_query": self.query, "separation": self.separation}
-        return {name: value if np.isfinite(value) else None for name, value in found.items()}
+        steps = {"t50_value": self.value, "t50_key": self.key, "t50_query": self.query, "separation": self.separation}
+        return {name: value if np.isfinite(value) else None for name, value in steps.items()}
 
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
@@ -44,9 +47,11 @@ def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -
 
 
 def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
-    """From, to and name of the two stages, where there are two: the second starts when key or query has made a tenth of its rise."""
-    found = stages(metrics)
-    if not found.separation > 1:
+    """From, to and name of the two stages, where there are two.
+
+    The second starts when key or query has made a tenth of its rise.
+    """
+    if not stages(metrics).separation > 1:
         return []
     begins = min(risen(metrics[f"norm_{part}"], 0.1) for part in ("key", "query"))
     return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]
@@ -59,15 +64,16 @@ TWO_STAGE = 2.0
 """From this stage separation on a run counts as two-stage."""
 
 WORSE = 1.01
-"""A run whose loss ends above so many times its start has diverged, even where its numbers are still finite."""
+"""A run whose loss ends above this multiple of its start has diverged, even where its numbers are still finite."""
 
 
 def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -> Phase:
     """Which kind of course a run took, from the steps at which half and a tenth of each rise were made.
 
-    'diverged': the loss ends above its start, or nowhere. 'never': the value matrix does not rise. 'first stage only': it does, key and query do not.
-    'two-stage': key and query are at least TWO_STAGE times as late as value. 'staggered': they start so much later, but are not half-way so much later:
-    the value matrix levels off first and rises again once attention has formed. 'at once': all else.
+    'diverged': the loss ends above its start, or is not finite. 'never': the value matrix does not rise.
+    'first stage only': the value matrix rises, key and query do not. 'two-stage': key and query are at least
+    TWO_STAGE times as late as value. 'staggered': they start so much later, but are not half-way so much later,
+    since the value matrix levels off first and rises again once attention has formed. 'at once': all others.
     """
     if not last_loss <= WORSE * first_loss:  # NaN too
         return "diverged"

@@ -1,32 +1,34 @@
-"""Word relations (same word, same topic, different topic) and the means of a matrix over them. [MASK] is in no relation.
+"""Word relations (same word, same topic, different topic) and the means of a matrix over them.
 
+[MASK] is in no relation.
+
+>>> import torch
 >>> topic = np.array([0, 1, 1, 2, 2])
->>> matrix_block_means(relation_masks(topic), torch.eye(5).view(1, 25)).tolist()
+>>> matrix_block_means(relation_masks(topic, torch.float32), torch.eye(5).view(1, 25)).tolist()
 [[0.0, 0.0, 1.0]]
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
-from torch import Tensor
 
-
-class BlockMeans(NamedTuple):
-    """Means of a word-by-word matrix: other words of the same topic, words of different topics, the diagonal."""
-
-    same: float
-    different: float
-    diagonal: float
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 def relation_masks(
-    topic: Int[np.ndarray, " V"], dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
+    topic: Int[np.ndarray, " V"], dtype: torch.dtype, device: torch.device | str = "cpu"
 ) -> Float[Tensor, "3 V*V"]:
-    """Rows that average a flattened V x V matrix over (same topic, different topic, diagonal); a relation nobody is in gives NaN."""
+    """Rows that average a flattened V x V matrix over (same topic, different topic, diagonal).
+
+    A relation that no pair is in gives NaN.
+    """
+    import torch
+
     words = topic > 0
     both = words[:, None] & words
     same_topic = topic[:, None] == topic
@@ -43,10 +45,12 @@ def matrix_block_means(masks: Float[Tensor, "3 V*V"], matrices: Float[Tensor, "*
 
 
 def gram_block_means(topics: int, embedding: Float[Tensor, "E d V"]) -> Float[Tensor, "E 3"]:
-    """The same for the Gram matrix W_E'W_E, from sums of vectors: the V x V matrix is never built.
+    """The same for the Gram matrix W_E'W_E, from sums of vectors, without building the V x V matrix.
 
     The words 1..Tv lie topic by topic, so the sum over a topic's pairs is the squared length of its vectors' sum.
     """
+    import torch
+
     models, d, vocabulary = embedding.shape
     v = (vocabulary - 1) // topics
     words = embedding[:, :, 1:]

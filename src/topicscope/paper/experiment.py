@@ -85,8 +85,8 @@ class Experiment(Generic[Found]):
 
 def train_many(context: Context, settings: dict[str, Any]) -> list[training.Run]:
     """The same run with several seeds, as one ensemble on one thread."""
-    config = training.build_config({"device": "cpu", "evaluate_every": None, "seed": 1000 * context.seed, **settings})
-    return training.train(training.seeds(config, context.runs), with_floors=False)
+    config = training.RunConfig.of({"device": "cpu", "evaluate_every": None, "seed": 1000 * context.seed, **settings})
+    return training.train(config.with_seeds(context.runs), with_floors=False)
 
 
 def first_config(runs: Mapping[Any, Sequence[training.Run]]) -> dict[str, Any]:

@@ -28,17 +28,17 @@ def judge(found: Found) -> Outcome:
     means = {model: words.means() for model, words in found.maps.items()}
     holds = all(same > different for same, different in means.values())
     single = {model: sum(pieces == 1 for pieces in words.pieces) for model, words in found.maps.items()}
-    panels = [panel for model, words in found.maps.items() for panel in figures.word_figure(words, model).panels]
+    panels = [panel for words in found.maps.values() for panel in figures.word_figure(words).panels]
     alt = "Heat maps of cosines between nine words of three topics; * averaged over pieces."
     rows = [
-        [figures.short(model), f"{same:.3f}", f"{different:.3f}", str(single[model])]
+        [language.short(model), f"{same:.3f}", f"{different:.3f}", str(single[model])]
         for model, (same, different) in means.items()
     ]
     return Outcome(
         paper=PAPER,
         theory="-",
         measured="; ".join(
-            f"{figures.short(model)}: inside {same:.3f}, between {different:.3f}"
+            f"{language.short(model)}: inside {same:.3f}, between {different:.3f}"
             for model, (same, different) in means.items()
         ),
         verdict=verdict(holds),

@@ -126,8 +126,6 @@ def judge(found: Found) -> Outcome:
     numbers: dict[str, dict[str, dict[str, float]]] = {}
     for start in near + usual:
         numbers.setdefault(f"{start.run.setting}, seed {start.run.seed}", {})[start.layer] = start.steps
-    steps = {part: [start.steps[part] for start in near] for part in PARTS}
-    ranges = ", ".join(f"{part} {np.nanmin(values):.0f} to {np.nanmax(values):.0f}" for part, values in steps.items())
     shown = [one.run for one in found.near + found.usual], [one.setting for one in found.near + found.usual]
     return Outcome(
         paper="value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
@@ -135,7 +133,7 @@ def judge(found: Found) -> Outcome:
         measured=f"on {'the given text' if found.given_text else 'made-up texts'}, key and query start after value in: "
         + "; ".join(f"{name}: {first[name]} of {count} layers (all runs)" for name, count in counts.items()),
         verdict=verdict(not failed),
-        reason=(f"not in {', '.join(failed)}" if failed else f"starts from near zero, in steps: {ranges}")
+        reason=(f"not in {', '.join(failed)}" if failed else f"starts from near zero, in steps: {ranges(near)}")
         + f"; over the run norms grow {growth(found.near)} from near zero, "
         f"and {growth(found.usual)} from the usual start",
         figures=[figures.dynamics_figure(*shown), figures.loss_figure(*shown)],
@@ -143,6 +141,12 @@ def judge(found: Found) -> Outcome:
         numbers=numbers,
         config=found.config,
     )
+
+
+def ranges(starts: Sequence[Start]) -> str:
+    """The first and the last start of each matrix, over all runs and layers."""
+    steps = {part: [start.steps[part] for start in starts] for part in PARTS}
+    return ", ".join(f"{part} {min(values):.0f} to {max(values):.0f}" for part, values in steps.items())
 
 
 def growth(runs: Sequence[Curves]) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-
-from topicscope.figures import Figure, Heat, TableData
+from topicscope.figures import TableData, landscape_figure
 from topicscope.paper.outcome import Outcome, verdict
 from topicscope.theory import Landscape, Setting, best_attention, landscape, theorem3, theorem5
 
@@ -74,8 +72,7 @@ def judge_landscapes(found: Found, name: str, kind: Kind) -> Outcome:
         for m in minima
     ]
     columns = ["tau", "reference minimum", "minimum of the grid", "its alpha, beta", "best gamma", "reference gamma"]
-    alt = "Four heat maps of the loss over alpha and beta on logarithmic axes; dark is low."
-    panels: list[Any] = [heat_of(m, found.grids[m.tau]) for m in minima]
+    grids = {f"tau = {tau}": grid for tau, grid in found.grids.items()}
     return Outcome(
         paper="; ".join(f"tau {tau}: {loss:.5f}" for tau, loss in REFERENCE[kind].items()),
         theory="Theorem 5: beta in an interval, alpha a small fraction of it"
@@ -86,21 +83,8 @@ def judge_landscapes(found: Found, name: str, kind: Kind) -> Outcome:
         reason="all minima agree to five digits and lie inside the theorem's bounds"
         if holds
         else "minima differ, or lie outside the theorem's bounds",
-        figures=[Figure(name, f"Loss landscape, {kind} W_V", alt, panels)],
+        figures=[landscape_figure(name, f"Loss landscape, {kind} W_V", grids)],
         tables=[TableData("Minima of the landscape", [*columns, "inside the theorem's bounds"], rows)],
         numbers={"minima": {str(m.tau): round(m.loss, 5) for m in minima}},
         config={"topics": TOPICS, "words_per_topic": WORDS_PER_TOPIC},
-    )
-
-
-def heat_of(minimum: Minimum, grid: Landscape) -> Heat:
-    return Heat(
-        f"tau = {minimum.tau}",
-        np.round(grid.loss, 6).tolist(),
-        "beta",
-        "alpha",
-        x=grid.beta.tolist(),
-        y=grid.alpha.tolist(),
-        log=True,
-        marks=[(minimum.beta, minimum.alpha, "lowest")],
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from topicscope import language
-from topicscope.ground import one_thread
+from topicscope import figures, language
 from topicscope.paper.experiment import Context
 from topicscope.paper.outcome import Outcome, verdict
+
+if TYPE_CHECKING:
+    from topicscope.measure import Effect
 
 PAPER = "same topic above different topic for Bert, Albert, Bart, Electra, Roberta"
 """Of Tables 1 and 5, where no models are given."""
@@ -29,60 +31,54 @@ class Found:
 
 def measure_models(context: Context, **settings: Any) -> Found:
     """Topics are fitted once per tokenizer on 2,500 documents; attention is read on 250 (full scale: 1,000)."""
-    probe = language.Probe()
-    fitted: dict[str, language.Topics] = {}
-    source = language.Corpus(context.corpus)
-    models = [language.load_model(name) for name in context.models]
-    with one_thread():
-        texts = source.sample(context.pick(250, 1000), context.seed + 1)
-        for model in models:
-            vocabulary = language.whole_words(model.tokenizer, language.read_stop_words("english"))
-            if vocabulary.fingerprint not in fitted:
-                documents = source.sample(2500, context.seed)
-                fitted[vocabulary.fingerprint] = language.fit_topics(documents, vocabulary, 100, seed=context.seed)
-            topics, chosen = fitted[vocabulary.fingerprint], language.Settings(seed=context.seed, **settings)
-            probe.extend(language.probe_model(model, vocabulary, texts, topics, chosen))
-    return Found(probe, list(context.models), list(context.corpus))
+    documents = context.pick(250, 1000)
+    config = language.ProbeConfig(
+        context.models, context.corpus, documents=documents, seed=context.seed, device="cpu", **settings
+    )
+    return Found(language.probe(config), list(context.models), list(context.corpus))
 
 
-def attention_ratio(effect: dict[str, Any] | None) -> float:
+def attention_ratio(effect: Effect | None) -> float:
     """NaN where there is none: comparisons with it are false."""
-    return float("nan") if effect is None or effect["ratio"] is None else effect["ratio"]
+    return float("nan") if effect is None or effect.ratio is None else effect.ratio
 
 
-def falling(effects: list[dict[str, Any] | None]) -> bool:
+def falling(effects: list[Effect | None]) -> bool:
     """Whether the ratio at the last threshold is below that at the first."""
     return bool(effects) and attention_ratio(effects[0]) > attention_ratio(effects[-1])
 
 
+def above_zero(effect: Effect | None) -> bool:
+    """Whether the effect has an interval, and it lies above zero."""
+    return effect is not None and effect.interval is not None and effect.interval[0] > 0
+
+
 def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
     """Tables 1 and 5. `judged`: the measures that have to show the effect."""
-    from topicscope.figures import probing
-
     rows, heads = found.probe.rows, found.probe.heads
-    trained, fresh = ([r for r in rows if r["variant"] == variant] for variant in ("trained", "random"))
+    trained, fresh = ([row for row in rows if row.variant == variant] for variant in ("trained", "random"))
     weak = [
-        f"{m} of {probing.short(r['model'])} at {r['threshold']:g}"
-        for r in trained
-        for m in judged
-        if r[m] is None or r[m]["interval"] is None or r[m]["interval"][0] <= 0
+        f"{name} of {language.short(row.model)} at {row.threshold:g}"
+        for row in trained
+        for name in judged
+        if not above_zero(row.effects[name])
     ]
-    falls = all(falling([r["attention"] for r in trained if r["model"] == model]) for model in found.models)
-    silent = all(abs(attention_ratio(r["attention"]) - 1) < 0.01 for r in fresh)
+    falls = all(falling([row.attention for row in trained if row.model == model]) for model in found.models)
+    silent = all(abs(attention_ratio(row.attention) - 1) < 0.01 for row in fresh)
     return Outcome(
-        paper="; ".join(f"{probing.short(model)}: {probing.family(model, kind)}" for model in found.models),
+        paper="; ".join(f"{language.short(model)}: {figures.family(model, kind)}" for model in found.models),
         theory="-",
         measured="; ".join(
-            f"{probing.short(r['model'])} {r['threshold']:g}: "
-            + " ".join(probing.ratio(r[m]) for m in probing.MEASURES)
-            for r in trained
+            f"{language.short(row.model)} {row.threshold:g}: "
+            + " ".join(language.ratio_text(row.effects[name]) for name in figures.MAIN_MEASURES)
+            for row in trained
         ),
         verdict=verdict(not weak and falls and silent),
         reason=(f"no effect: {', '.join(weak)}" if weak else "every effect has an interval above zero")
         + f"; the attention ratio {'falls' if falls else 'does not fall'} from the smallest threshold to the largest; "
         f"random models {'show none' if silent else 'show an effect'} in attention",
-        figures=[probing.ratio_figure(rows), *probing.head_figures(heads)],
-        tables=[probing.ratio_table(rows), probing.difference_table(rows), probing.head_table(heads)],
-        numbers={"rows": rows},
+        figures=[figures.ratio_figure(rows), *figures.head_figures(heads)],
+        tables=[figures.ratio_table(rows), figures.difference_table(rows), figures.head_table(heads)],
+        numbers={"rows": [row.as_dict() for row in rows]},
         config=found.config,
     )

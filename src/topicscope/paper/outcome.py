@@ -41,3 +41,8 @@ def panel_from(data: dict[str, Any]) -> Panel:
 
 def verdict(holds: bool) -> Verdict:
     return "reproduced" if holds else "not reproduced"
+
+
+def cell(value: float | None) -> str:
+    """A number of a table; '-' where there is none."""
+    return "-" if value is None else f"{value:.3g}"

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topicscope import language
+from topicscope import figures, language
 from topicscope.figures import Figure, Lines, Series
 from topicscope.ground import one_thread
 from topicscope.paper.experiment import Context, Experiment
+from topicscope.paper.language_tables import above_zero, attention_ratio
 from topicscope.paper.outcome import Outcome, verdict
 from topicscope.paper.word_texts import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from topicscope.measure import Effect
 
 BATCH = 48
 EVERY = 10
@@ -104,32 +107,32 @@ def measure(context: Context) -> Found:
         topics = language.fit_topics(texts, vocabulary, len(lists), iterations=50, restarts=12, seed=context.seed)
         threshold = (len(next(iter(lists.values()))) + 0.5) / len(tokenizer)
         accuracy, names = matching(language.assign(topics, threshold), lists)
-        probe = language.probe(
-            model,
-            tokenizer,
+        probe = language.probe_model(
+            language.checked("small BERT", model, tokenizer),
             texts[:150],
             language.assign(topics, threshold, names=tuple(names)),
-            name="small BERT",
-            settings=language.Settings(seed=context.seed),
+            language.Measurement(seed=context.seed),
         )
     return Found(probe, accuracy, losses, len(lists))
 
 
-def judge(found: Found) -> Outcome:
-    from topicscope.figures import probing
+def beyond_shuffled(effect: Effect | None) -> bool:
+    return effect is not None and effect.p_value is not None and effect.p_value < 0.05
 
+
+def judge(found: Found) -> Outcome:
     trained, fresh = found.probe.rows
-    missing = [
-        name for name in probing.MEASURES if not (trained[name]["interval"][0] > 0 and trained[name]["p_value"] < 0.05)
-    ]
-    low, high = fresh["cosine"]["interval"]
-    silent = abs(fresh["attention"]["ratio"] - 1) < 0.01 and low <= 0 <= high
+    effects = {name: trained.effects[name] for name in figures.MAIN_MEASURES}
+    missing = [name for name, effect in effects.items() if not (above_zero(effect) and beyond_shuffled(effect))]
+    random = None if fresh.cosine is None else fresh.cosine.interval
+    covers = random is not None and random[0] <= 0 <= random[1]
+    silent = abs(attention_ratio(fresh.attention) - 1) < 0.01 and covers
     share = f"{100 * found.accuracy:.0f}%"
-    both = ", ".join(f"{m} {trained[m]['same']:.3g}, {trained[m]['different']:.3g}" for m in probing.MEASURES)
+    both = ", ".join(f"{m} {e.same:.3g}, {e.different:.3g}" for m, e in effects.items() if e is not None)
     losses = Series("loss", [float(i) for i in range(0, len(found.losses), EVERY)], found.losses[::EVERY])
     curve = Lines("training", [losses], "step", "masked-word loss")
     title = "A small BERT on texts from word lists"
-    probed = [*probing.head_figures(found.probe.heads), *probing.topic_figures(found.probe.topics)]
+    probed = [*figures.head_figures(found.probe.heads), *figures.topic_figures(found.probe.topics)]
     for number, figure in enumerate(probed, start=1):
         figure.name = f"pipeline-{number}"
     rows = found.probe.rows
@@ -137,17 +140,18 @@ def judge(found: Found) -> Outcome:
         paper="same-topic words are nearer and attend each other more (Table 1)",
         theory="the topics are known: all of it must be found",
         measured=f"fitted topics {share} right; same against different: {both}; "
-        f"attention ratio {probing.ratio(trained['attention'])}, random model {fresh['attention']['ratio']:.4f}",
+        f"attention ratio {language.ratio_text(trained.attention)}, "
+        f"random model {attention_ratio(fresh.attention):.4f}",
         verdict=verdict(found.accuracy >= 0.95 and not missing and silent),
         reason=f"{share} of the words are in their true topic of {found.topics}; "
         + ("every effect is found" if not missing else f"not found: {', '.join(missing)}")
         + ("; the random model shows none" if silent else "; the random model shows an effect"),
         figures=[Figure("pipeline-training", title, "Loss against steps.", [curve], columns=1), *probed],
-        tables=[probing.ratio_table(rows), probing.difference_table(rows), probing.head_table(found.probe.heads)],
+        tables=[figures.ratio_table(rows), figures.difference_table(rows), figures.head_table(found.probe.heads)],
         numbers={
             "accuracy": found.accuracy,
-            "rows": rows,
-            "heads": found.probe.heads,
+            "rows": [row.as_dict() for row in rows],
+            "heads": [head.as_dict() for head in found.probe.heads],
             "loss": [float(np.mean(found.losses[:20])), float(np.mean(found.losses[-50:]))],
         },
         config={"documents": DOCUMENTS, "length": LENGTH, "steps": len(found.losses), "topics": found.topics},

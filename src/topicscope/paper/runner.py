@@ -54,6 +54,10 @@ def reproduce(
     expected = {e.id: e.seconds for e in experiments}
     with folders.open_folder(folder, REPRODUCE, context.config(), resume=True) as opened, watched(progress) as show:
 
+        def report() -> None:
+            done = sum(expected[name] for name in outcomes)
+            show("experiments", done, sum(expected.values()), f"{len(outcomes)} of {len(expected)} done")
+
         def take(name: str) -> bool:
             """Whether the outcome is stored; it is reported then."""
             stored = read_outcome(folder, name, context)
@@ -62,10 +66,10 @@ def reproduce(
             outcomes[name] = stored
             if finished is not None:
                 finished(name, *stored)
-            done = sum(expected[name] for name in outcomes)
-            show("experiments", done, sum(expected.values()), f"{len(outcomes)} of {len(expected)} done")
+            report()
             return True
 
+        report()
         missing = [e for e in experiments if not take(e.id)]
         longest_first = [e.id for e in sorted(missing, key=lambda e: -e.seconds)]
         if missing:

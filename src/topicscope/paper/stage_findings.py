@@ -9,6 +9,7 @@ import numpy as np
 
 from topicscope.figures import Row, TableData, tick
 from topicscope.measure import PHASES, TWO_STAGE
+from topicscope.paper.outcome import cell
 
 DEFAULT_EPS = 1e-8
 LOSS, EMBEDDING = "objective.loss", "model.embedding"
@@ -88,10 +89,6 @@ def staggered(rows: Sequence[Row]) -> str:
 def mean(rows: Sequence[Row], measure: str) -> float | None:
     known = [row[measure] for row in rows if row.get(measure) is not None]
     return float(np.mean(known)) if known else None
-
-
-def cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
 
 
 def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:

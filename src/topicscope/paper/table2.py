@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
+from topicscope import figures, language
 from topicscope.paper.experiment import Context, Experiment
 from topicscope.paper.language_tables import Found, measure_models
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.outcome import Outcome, cell, verdict
 
 PAPER = (
     "cosine same topic .468 .461 .425, co-occurring .316 .311 .323; "
@@ -13,27 +16,30 @@ PAPER = (
 
 
 def measure(context: Context) -> Found:
-    return measure_models(context, random=False, shuffles=0, attention_shuffles=0, matched=False)
+    return measure_models(context, random=False, shuffles=0, matched=False)
+
+
+def beyond(pairs: language.PairContrast) -> bool:
+    """Whether the same-topic mean is above the interval of the co-occurring pairs."""
+    return pairs.same_topic is not None and pairs.interval is not None and pairs.same_topic > pairs.interval[1]
 
 
 def judge(found: Found) -> Outcome:
-    from topicscope.figures import probing
-
     rows = found.probe.cooccurrence
-    nearer = [r["cosine"]["same_topic"] > r["cosine"]["interval"][1] for r in rows]
+    nearer = [beyond(row.cosine) for row in rows]
     return Outcome(
         paper=PAPER,
         theory="-",
         measured="; ".join(
-            f"{probing.short(r['model'])} {r['threshold']:g}: "
-            f"cosine {r['cosine']['same_topic']:.3g} against {r['cosine']['cooccurring']:.3g}"
-            for r in rows
+            f"{language.short(row.model)} {row.threshold:g}: "
+            f"cosine {cell(row.cosine.same_topic)} against {cell(row.cosine.cooccurring)}"
+            for row in rows
         ),
         verdict=verdict(all(nearer)),
         reason="same-topic pairs have a higher cosine than the top co-occurring pairs "
         f"in {sum(nearer)} of {len(rows)} rows",
-        tables=[probing.cooccurrence_table(rows)],
-        numbers={"rows": rows},
+        tables=[figures.cooccurrence_table(rows)],
+        numbers={"rows": [asdict(row) for row in rows]},
         config=found.config,
     )
 

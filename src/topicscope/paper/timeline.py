@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicscope import figures, language, pretraining, training
+from topicscope import figures, language, measure as measures, pretraining, training
 from topicscope.figures import TableData
 from topicscope.ground import one_thread
 from topicscope.paper.experiment import Context, Experiment, train_many
@@ -29,10 +29,10 @@ SANDBOX: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Found:
-    """Effects by measure and step of every sandbox run, and on the user's text where there is one."""
+    """The timeline of every sandbox run, and on the user's text where there is one."""
 
-    sandbox: Sequence[figures.Effects]
-    text: figures.Effects | None
+    sandbox: Sequence[measures.Timeline]
+    text: measures.Timeline | None
     config: dict[str, Any]
 
 
@@ -51,24 +51,24 @@ def text_settings(context: Context) -> dict[str, Any]:
     }
 
 
-def timeline_of_text(context: Context) -> tuple[figures.Effects, dict[str, Any]]:
+def timeline_of_text(context: Context) -> tuple[measures.Timeline, dict[str, Any]]:
     """The transformer probed as it learns, and its config."""
-    source = language.Corpus(context.corpus)
     config = pretraining.PretrainConfig.of(text_settings(context))
     with tempfile.TemporaryDirectory() as folder, one_thread():
-        run = pretraining.pretrain(config, Path(folder) / "run")
-        vocabulary = language.whole_words(run.tokenizer, language.read_stop_words("english"))
-        topics = language.fit_topics(source.sample(2500, context.seed), vocabulary, 100, seed=context.seed)
-        texts = source.sample(context.pick(100, 250), context.seed + 1)
-        checkpoints = language.find_checkpoints([str(Path(folder) / "run")])
-        settings = language.Settings(seed=context.seed)
-        effects = language.timeline(checkpoints, texts, language.assign(topics, 0.002), vocabulary, settings)
-    return effects, config.as_dict()
+        run = str(Path(folder) / "run")
+        pretraining.pretrain(config, run)
+        documents = context.pick(100, 250)
+        probed = language.TimelineConfig(
+            run, context.corpus, documents=documents, threshold=0.002, seed=context.seed, device="cpu"
+        )
+        timeline = language.timeline(probed)
+    return timeline, config.as_dict()
 
 
 def measure(context: Context) -> Found:
     runs = train_many(context, SANDBOX)
-    sandbox = [training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
+    effects = [training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
+    sandbox = [measures.Timeline.of(one) for one in effects]
     config = runs[0].config.as_dict()
     if not context.corpus:
         return Found(sandbox, None, config)
@@ -76,26 +76,31 @@ def measure(context: Context) -> Found:
     return Found(sandbox, text, {"sandbox": config, "text": text_config})
 
 
+def attention_is_later(order: measures.Order | None) -> bool:
+    return order is not None and order.interval is not None and order.interval[0] > 1
+
+
+def moments_and_order(timeline: measures.Timeline) -> dict[str, Any]:
+    """As JSON has them."""
+    whole = timeline.as_dict()
+    return {"moments": whole["moments"], "later": whole["order"]}
+
+
 def judge(found: Found) -> Outcome:
-    orders = [figures.later(effects, "embedding", "attention") for effects in found.sandbox]
-    holds = [order is not None and order["interval"] is not None and order["interval"][0] > 1 for order in orders]
+    holds = [attention_is_later(timeline.order) for timeline in found.sandbox]
     shown = figures.timeline_figures(found.sandbox[0], "timeline-sandbox")
     tables = [
-        titled(figures.moment_table(effects), f"Sandbox, seed {seed}: when topic structure appears")
-        for seed, effects in enumerate(found.sandbox)
+        titled(figures.moment_table(timeline), f"Sandbox, seed {seed}: when topic structure appears")
+        for seed, timeline in enumerate(found.sandbox)
     ]
-    sandbox = zip(found.sandbox, orders, strict=True)
-    numbers: dict[str, Any] = {
-        "sandbox": [{"moments": figures.moments(effects), "later": order} for effects, order in sandbox]
-    }
-    measured = f"sandbox: {figures.sentence(found.sandbox[0])}"
+    numbers: dict[str, Any] = {"sandbox": [moments_and_order(timeline) for timeline in found.sandbox]}
+    measured = f"sandbox: {found.sandbox[0].answer}"
     advice = "; on your own text: topicscope reproduce timeline --corpus FILES"
     if found.text is not None:
         shown += figures.timeline_figures(found.text, "timeline-text")
         tables.append(titled(figures.moment_table(found.text), "On the given text: when topic structure appears"))
-        later = figures.later(found.text, "cosine", "attention")
-        numbers["text"] = {"moments": figures.moments(found.text), "later": later}
-        measured += f". On the given text: {figures.sentence(found.text)}"
+        numbers["text"] = moments_and_order(found.text)
+        measured += f". On the given text: {found.text.answer}"
         advice = ""
     return Outcome(
         paper="not asked; the two stages suggest that the embedding comes first",

@@ -114,6 +114,8 @@ def spec(heat: Heat, _pens: dict[str, Pen], *, legend: bool) -> Spec:
             axis |= {"tickmode": "array", "tickvals": ticks[0], "ticktext": ticks[1]}
         elif given is None and not heat.log:
             axis |= {"tick0": 0, "dtick": max(1, math.ceil(max(rows, columns) / MOST_TICKS))}
+        elif given is not None and len(given) > 1:  # no room for marks at the edge, which the map would not fill
+            axis["range"] = edges(given, log=heat.log)
     if heat.y is None:  # rows of a matrix: the first on top
         y_axis["autorange"] = "reversed"
     layout = plotly.layout(x_axis, y_axis) | {"showlegend": False}
@@ -130,6 +132,12 @@ def spec(heat: Heat, _pens: dict[str, Pen], *, legend: bool) -> Spec:
         trace["hovertemplate"] = "%{text}: %{z:.3~g}<extra></extra>"
         panel["words"] = {"perTopic": heat.words_per_topic, "axes": words}
     return panel
+
+
+def edges(places: list[float], *, log: bool) -> list[float]:
+    """Where the first cell starts and the last one ends; on a log axis in powers of ten, as plotly wants them."""
+    at = [math.log10(place) if log else place for place in places]
+    return [at[0] - (at[1] - at[0]) / 2, at[-1] + (at[-1] - at[-2]) / 2]
 
 
 def mark_traces(heat: Heat) -> list[Spec]:

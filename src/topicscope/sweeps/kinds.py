@@ -73,6 +73,9 @@ class SweepKind(Generic[Settings]):
     may_differ: tuple[str, ...] = ()
     """Settings in which the points of one pack may differ."""
 
+    curve_panels: dict[str, str] = field(default_factory=dict)
+    """Panels of a point's curves on the page: the title, and how the names of its curves start."""
+
 
 def kind_of(name: str) -> SweepKind[Any]:
     if name not in KINDS:
@@ -115,21 +118,22 @@ def pretrain_result(run: PretrainRun) -> PointResult:
 
 
 def run_probe(configs: Sequence[ProbeConfig], _homes: Sequence[Path]) -> list[PointResult]:
-    return [probe_result(language.run_probe(config)) for config in configs]
+    return [probe_result(language.probe(config)) for config in configs]
 
 
-def probe_result(probe: Any) -> PointResult:
+def probe_result(probe: language.Probe) -> PointResult:
     """The effects of the trained model, and with two prefixes those of its controls.
 
-    'random_': the same architecture with fresh weights. 'cooccurring_': the pairs of words that occur together most.
+    'random_': the same architecture with random weights. 'cooccurring_': the pairs of words that occur together most.
     """
-    measures: dict[str, Any] = {"word_count": probe.rows[0]["words"], "topic_count": probe.rows[0]["topics"]}
+    measures: dict[str, Any] = {"word_count": probe.rows[0].words, "topic_count": probe.rows[0].topics}
     for row in probe.rows:
-        prefix = "" if row["variant"] == "trained" else "random_"
-        for measure in ("cosine", "dot", "attention"):
-            measures |= numbers(f"{prefix}{measure}", row[measure] or {})
-    for row in probe.cooccurrence[:1]:
-        measures |= {f"cooccurring_{measure}": row[measure]["cooccurring"] for measure in ("cosine", "attention")}
+        prefix = "" if row.variant == "trained" else "random_"
+        for name, effect in (("cosine", row.cosine), ("dot", row.dot), ("attention", row.attention)):
+            measures |= {} if effect is None else numbers(f"{prefix}{name}", effect.as_dict())
+    for pairs in probe.cooccurrence[:1]:
+        measures |= {"cooccurring_cosine": pairs.cosine.cooccurring}
+        measures |= {"cooccurring_attention": pairs.attention.cooccurring}
     return PointResult(finite(measures))
 
 
@@ -158,6 +162,8 @@ def finite(measures: Mapping[str, Any]) -> dict[str, Measure]:
     }
 
 
+NORMS = {"loss": "loss", "norms": "norm_"}
+
 TRAIN = SweepKind[RunConfig](
     build=lambda settings: dataclasses.replace(RunConfig.of(settings), device="cpu"),
     run=run_train,
@@ -169,6 +175,7 @@ TRAIN = SweepKind[RunConfig](
     stored=lambda config: min(CURVE_POINTS, config.total_steps),
     pack_size=lambda: training.TOGETHER,
     may_differ=("seed", "optimizer.lr", "model.init_scale"),
+    curve_panels=NORMS,
 )
 
 PRETRAIN = SweepKind[PretrainConfig](
@@ -183,16 +190,17 @@ PRETRAIN = SweepKind[PretrainConfig](
         "optimizer.warmup": min(config.optimizer.warmup, sizes["steps"]),
     },
     stored=lambda config: max(1, len(config.snapshot_steps)),
+    curve_panels=NORMS,
 )
 
 PROBE = SweepKind[ProbeConfig](
-    build=language.build_config,
+    build=language.probe_point,
     run=run_probe,
-    reads=("model", "corpus", "topics", "stop_words"),
+    reads=ProbeConfig.FILES,
     measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
     knobs={"documents": (8, 24), "iterations": (10, 20)},
     sizes=lambda config: (
-        {"documents": config.documents} | ({} if config.topics is not None else {"iterations": config.iterations})
+        {"documents": config.documents} | ({} if config.topics_from is not None else {"iterations": config.iterations})
     ),
 )
 

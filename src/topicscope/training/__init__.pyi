@@ -4,11 +4,15 @@ from .config import (
     Phase as Phase,
     RunConfig as RunConfig,
     Schedule as Schedule,
-    build_config as build_config,
-    seeds as seeds,
 )
 from .data import BLOCK as BLOCK, RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import TOGETHER as TOGETHER, train as train
-from .timeline import read_snapshots as read_snapshots, sandbox_effects as sandbox_effects, word_scores as word_scores
+from .timeline import (
+    is_sandbox as is_sandbox,
+    read_snapshots as read_snapshots,
+    sandbox_effects as sandbox_effects,
+    sandbox_timeline as sandbox_timeline,
+    word_scores as word_scores,
+)

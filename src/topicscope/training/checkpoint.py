@@ -1,4 +1,4 @@
-"""Checkpoints: everything that the rest of a run depends on. Random streams are named, so their state is the step itself."""
+"""Checkpoints: everything that the rest of a run depends on. Random streams are named: their state is the step."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def load(path: Path, ensemble: Ensemble) -> None:
         with safe_open(path, "np") as stream:
             note = stream.metadata() or {}
         if note["fingerprint"] != fingerprint([m.config for m in ensemble.members]):
-            raise InputError(
-                f"{path} belongs to a run with another config; resume with that config (leave the other options out), or {ADVICE}"
-            )
+            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
         ensemble.step = int(note["step"])
         for i, block in enumerate(ensemble.weights.blocks):
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))

@@ -52,7 +52,10 @@ class Phase:
 
 @section
 class Schedule:
-    """Which parts train when: phases one after another, over and over if `repeat`. Without phases all trained parts train throughout."""
+    """Which parts train when: phases one after another, over and over if `repeat`.
+
+    Without phases all trained parts train throughout.
+    """
 
     phases: list[Phase] = Field(default_factory=list)
     repeat: bool = False
@@ -202,11 +205,3 @@ class RunConfig(Config):
         config = super().of(whole | {"schedule": {}})
         named = named_schedule(name, config.model, config.topic_model.vocabulary, config.total_steps)
         return super().of(whole | {"schedule": asdict(named)})
-
-
-def build_config(settings: Mapping[str, Any], schedule: str | None = None) -> RunConfig:
-    return RunConfig.of(settings, **({} if schedule is None else {"schedule": schedule}))
-
-
-def seeds(config: RunConfig, count: int) -> list[RunConfig]:
-    return config.with_seeds(count)

@@ -1,4 +1,4 @@
-"""The documents and batches of one run. Blocks of steps are prepared together, and each block has a random stream of its own."""
+"""The documents and batches of one run. Steps are prepared in blocks; each block has a random stream of its own."""
 
 from __future__ import annotations
 

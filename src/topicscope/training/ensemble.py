@@ -1,7 +1,7 @@
 """The loop: E models that differ only in seed, learning rate or initial scale take their steps together.
 
-Each model has the documents, masks and initial weights that it has alone. A model that diverges or stops early is retired: its
-figures and weights are kept as they were, and the others do not notice.
+Each model has the documents, masks and initial weights that it has alone. A model that diverges or stops early is
+retired: its figures and weights are kept as they were, and the others do not notice.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ class Ensemble:
         earlier: list[Tensor] | None,
         batches: list[Any],
     ) -> None:
-        """A loss or norm that is not finite, or a loss beyond all measure, ends a model. It keeps the last weights that were sound.
+        """End models whose loss or norm is no longer finite, or far too large. They keep their last sound weights.
 
         They are found by taking the block's steps again: all that is random in them is named by the step.
         """
@@ -251,7 +251,8 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
                 if getattr(_shared(config), f.name) != getattr(first, f.name)
             ]
             raise InputError(
-                f"members of an ensemble may differ in seed, optimizer.lr and model.init_scale only; these differ in {', '.join(different)}"
+                "members of an ensemble may differ in seed, optimizer.lr and model.init_scale only; "
+                f"these differ in {', '.join(different)}"
             )
 
 
@@ -265,7 +266,7 @@ def _shared(config: RunConfig) -> RunConfig:
 
 
 GPU_FROM = 8
-"""Models from which on 'auto' takes a GPU: a single one is launched faster by the CPU than a GPU can be told about it."""
+"""Models from which on 'auto' takes a GPU: for fewer, starting the GPU's work takes longer than doing it here."""
 
 
 def resolve_device(name: str, models: int = 1) -> torch.device:

@@ -16,18 +16,18 @@ LONGEST = 20_000
 """Words of the longest document for which the Bayes floor is computed."""
 
 UNEQUAL_DOCUMENTS = 500
-"""With unequal word probabilities the posterior takes longer; the Bayes floor is then that of the first so many dev documents."""
+"""Dev documents of the Bayes floor with unequal word probabilities, where the posterior takes longer."""
 
 
 def floors(config: RunConfig, data: RunData) -> dict[str, Any]:
     """The floors of the dev loss.
 
-    `bayes`: the predictor is exact under the configured prior, its loss is a mean over the dev set (standard error beside it).
-    `bayes_topics`: a predictor that knows the posterior of the document's topics and uses nothing else: what attention that is the
-    same for every query comes near to, though no bound for it (the words of a very short document tell more than its topics).
-    `least_squares`: the exact optimum over this very dev set of all models with uniform attention; squared losses only, and on a
-    small dev set far below what a model trained elsewhere can reach. There are no floors for documents from a file: their
-    prior is not known.
+    `bayes`: the predictor is exact under the configured prior; its loss is a mean over the dev set, with a standard
+    error. `bayes_topics`: a predictor that knows the posterior of the document's topics and uses nothing else.
+    Attention that is the same for every query comes near to it; it is no bound (the words of a very short document
+    say more than its topics). `least_squares`: the exact optimum, over this very dev set, of all models with uniform
+    attention; squared losses only. On a small dev set it is far below what a model trained elsewhere can reach.
+    Documents from a file have no floors: their prior is not known.
     """
     if config.data.dev_file is not None:
         return {}
@@ -76,7 +76,7 @@ def least_squares_floor(config: RunConfig, data: RunData) -> dict[str, Any]:
 
 
 def value_ridge(config: RunConfig) -> float:
-    """lambda of W_V where W_V itself is the matrix that least squares fits; elsewhere the floor is that without penalty."""
+    """lambda of W_V where least squares fits W_V itself; elsewhere the floor is that without a penalty."""
     over_words = config.model.embedding == "one-hot" and config.model.head != "untied"
     return (
         config.objective.penalties(("value",)).get("value", 0.0)

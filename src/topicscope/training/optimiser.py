@@ -1,7 +1,7 @@
 """Adam and SGD over the blocks of an ensemble: members with the same hyperparameters are moved by one call.
 
-These are torch.optim's own functions, without its classes around them: the classes import the compiler (2 s) and cost as much
-at every step as the arithmetic. The tests hold them against torch.optim.Adam and torch.optim.SGD.
+These are torch.optim's own functions, without its classes around them: the classes import the compiler (2 s) and cost
+as much at every step as the arithmetic. The tests hold them against torch.optim.Adam and torch.optim.SGD.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from topicscope.training.config import Optimizer
 
 @dataclass
 class Slice:
-    """The rows of a block that belong to members with the same hyperparameters, and what the optimiser remembers of them."""
+    """The rows of a block of members with the same hyperparameters, and what the optimiser remembers of them."""
 
     block: int
     settings: Optimizer

@@ -1,21 +1,100 @@
-"""When topic structure appears in the sandbox, against the true topics: in the embedding (or, with one-hot words, the value matrix) and in the attention."""
+"""When topic structure appears in the sandbox, against the true topics.
+
+In the embedding (with one-hot words: in the value matrix) and in the attention.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, files, load_settings, old_folders as folders
-from topicscope.measure import Effect, PairSums, attention_pair_sums, embedding_effect, matrix_pair_sums
-from topicscope.training.config import RunConfig, build_config
+from topicscope.ground import InputError, files, folders, load_settings, open_folder
+from topicscope.measure import (
+    TIMELINE,
+    Effect,
+    PairSums,
+    Timeline,
+    attention_pair_sums,
+    embedding_effect,
+    matrix_pair_sums,
+)
+from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
+from topicscope.training.result import SNAPSHOTS
 from topicscope.world import Documents, word_counts
 
 DOCUMENTS = 1000
 """Dev documents whose attention is averaged."""
+
+
+def is_sandbox(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder holds a run of `topicscope train`."""
+    config = Path(folder) / folders.CONFIG
+    return config.is_file() and "topic_model" in load_settings(config)
+
+
+def sandbox_timeline(
+    folder: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    bootstrap: int = 1000,
+    seed: int = 0,
+) -> Timeline:
+    """Of a run that kept snapshots. `out`: a folder for the results; one that holds a timeline is replaced."""
+    config, snapshots = read_snapshots(Path(folder))
+    settings = {"snapshots": [str(folder)], "bootstrap": bootstrap, "seed": seed}
+    with open_folder(out, TIMELINE, settings, force=True) if out is not None else nullcontext() as opened:
+        effects = sandbox_effects(config, snapshots, bootstrap, seed)
+        timeline = Timeline.of(effects, [f"{folder}, against its true topics; 95%: bootstrap over topics"])
+        if opened is not None:
+            timeline.write(opened)
+    return timeline
+
+
+def sandbox_effects(
+    config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]], resamples: int = 1000, seed: int = 0
+) -> dict[str, dict[int, Effect | None]]:
+    """By measure and step: same topic against different topic, with intervals from a bootstrap over topics.
+
+    'embedding' is the cosine of two words' embeddings; 'value' the entry of W_V, where words are one-hot; 'attention'
+    the weight of a pair of positions.
+    """
+    topic = config.topic_model.topic_of_word
+    counts = None
+    first = next(iter(snapshots.values()))
+    if "key" in first and "query" in first:
+        dev = RunData(config).dev
+        if isinstance(dev, Documents):
+            counts = word_counts(dev.words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
+    effects: dict[str, dict[int, Effect | None]] = {}
+    for step, weights in sorted(snapshots.items()):
+        for name, sums in snapshot_sums(weights, topic, counts).items():
+            effects.setdefault(name, {})[step] = embedding_effect([sums], resamples=resamples, seed=seed)
+    if not effects:
+        raise InputError("this run trains neither embedding, value matrix nor attention: there is nothing to follow")
+    return effects
+
+
+def snapshot_sums(
+    weights: Mapping[str, np.ndarray], topic: np.ndarray, counts: Float[np.ndarray, "D V"] | None
+) -> dict[str, PairSums]:
+    """Sums over pairs of words of one snapshot, by measure."""
+    sums: dict[str, PairSums] = {}
+    once = np.ones((len(topic), len(topic)))
+    if "embedding" in weights:
+        vectors = weights["embedding"].astype(float)
+        unit = vectors / np.maximum(np.linalg.norm(vectors, axis=0), 1e-300)
+        sums["embedding"] = matrix_pair_sums(unit.T @ unit, once, topic)
+    elif "value" in weights and weights["value"].shape == once.shape:
+        sums["value"] = matrix_pair_sums(weights["value"].astype(float), once, topic)
+    if counts is not None:
+        sums["attention"] = attention_pair_sums(word_scores(weights), topic, counts)
+    return sums
 
 
 def word_scores(weights: Mapping[str, np.ndarray]) -> Float[np.ndarray, "V V"]:
@@ -30,44 +109,12 @@ def word_scores(weights: Mapping[str, np.ndarray]) -> Float[np.ndarray, "V V"]:
     return query.T @ key / np.sqrt(len(key))
 
 
-def sandbox_effects(
-    config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]], resamples: int = 1000, seed: int = 0
-) -> dict[str, dict[int, Effect | None]]:
-    """By measure and step: same topic against different topic, with intervals from a bootstrap over topics.
-
-    'embedding' is the cosine of two words' embeddings; 'value' the entry of W_V, where words are one-hot; 'attention' the weight of a pair of positions.
-    """
-    topic = config.topic_model.topic_of_word
-    counts = None
-    first = next(iter(snapshots.values()))
-    if "key" in first and "query" in first:
-        dev = RunData(config).dev
-        if isinstance(dev, Documents):
-            counts = word_counts(dev.words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
-    found: dict[str, dict[int, Effect | None]] = {}
-    for step, weights in sorted(snapshots.items()):
-        sums: dict[str, PairSums] = {}
-        if "embedding" in weights:
-            vectors = weights["embedding"].astype(float)
-            unit = vectors / np.maximum(np.linalg.norm(vectors, axis=0), 1e-300)
-            sums["embedding"] = matrix_pair_sums(unit.T @ unit, np.ones((len(topic), len(topic))), topic)
-        elif "value" in weights and weights["value"].shape == (len(topic), len(topic)):
-            sums["value"] = matrix_pair_sums(weights["value"].astype(float), np.ones((len(topic), len(topic))), topic)
-        if counts is not None:
-            sums["attention"] = attention_pair_sums(word_scores(weights), topic, counts)
-        for name, table in sums.items():
-            found.setdefault(name, {})[step] = embedding_effect([table], resamples, seed, None, matched=False)
-    if not found:
-        raise InputError("this run trains neither embedding, value matrix nor attention: there is nothing to follow")
-    return found
-
-
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, dict[str, np.ndarray]]]:
     """The weights that `train --snapshots` kept."""
-    kept = sorted((folder / folders.SNAPSHOTS).glob("step-[0-9]*.safetensors"))
-    if not (folder / folders.CONFIG).is_file() or not kept:
+    paths = sorted((folder / SNAPSHOTS).glob("step-[0-9]*.safetensors"))
+    if not (folder / folders.CONFIG).is_file() or not paths:
         raise InputError(f"{folder} has no snapshots; train with --snapshots log")
-    config = build_config(load_settings(folder / folders.CONFIG))
+    config = RunConfig.of(load_settings(folder / folders.CONFIG))
     return config, {
-        int(path.stem.removeprefix("step-")): files.read_tensors(path, "train again with --force") for path in kept
+        int(path.stem.removeprefix("step-")): files.read_tensors(path, "train again with --force") for path in paths
     }

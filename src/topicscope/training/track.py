@@ -18,7 +18,7 @@ RELATIONS = ("same", "different", "diagonal")
 
 
 class Tracker:
-    """Row s describes the weights before step s: their loss on batch s, norms, gradient norms, rotation, and block means."""
+    """Row s describes the weights before step s: loss on batch s, norms, gradient norms, rotation, block means."""
 
     def __init__(
         self, weights: Weights, model: ModelConfig, topic_model: TopicModel, penalties: dict[str, float]

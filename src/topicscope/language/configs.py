@@ -1,0 +1,158 @@
+"""The settings of `topicscope topics`, `probe`, `timeline` and `words`, as data. Nothing is opened or loaded here.
+
+probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz", thresholds=0.001))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, fields
+from pathlib import PurePath
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt
+
+from topicscope.ground import Config, Device, InputError, section
+from topicscope.language.readers import Split
+
+THRESHOLDS = (0.0005, 0.001, 0.002)
+Embedding = Literal["matrix", "layer"]
+TopicsPerWord = Literal["one", "many"]
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, PurePath) else value
+
+
+def _several(value: Any) -> Any:
+    """A single value stands for a list of one."""
+    return tuple(map(_plain, value if isinstance(value, list | tuple) else [value]))
+
+
+Name = Annotated[str, BeforeValidator(_plain)]
+Names = Annotated[Sequence[str], BeforeValidator(_several)]
+Threshold = Annotated[float, Field(gt=0, lt=1)]
+
+
+@section
+class TextConfig(Config):
+    """The text, its words, and the topics that are fitted to it."""
+
+    _: KW_ONLY
+    text_field: str = "text"  # of JSON lines, CSV and Parquet
+    split_text: Split = "auto"
+    stop_words: Name = "english"
+    topics: Annotated[int, Field(ge=2)] = 100
+    iterations: PositiveInt = 120
+    max_documents: PositiveInt | None = 2500  # that topics are fitted to, sampled; None: all
+    seed: NonNegativeInt = 0
+
+
+@section
+class TopicsConfig(TextConfig):
+    """As the options of `topicscope topics`."""
+
+    FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
+
+    corpus: Annotated[Names, Field(min_length=1)]
+    tokenizer: Name
+    _: KW_ONLY
+    backend: Literal["tomotopy", "sklearn", "gensim"] = "tomotopy"
+    min_documents: PositiveInt = 5
+
+
+@section
+class ModelPass(Config):
+    """How a model is measured at given topics."""
+
+    _: KW_ONLY
+    windows: PositiveInt | None = 2  # pieces of the model's length that are taken of each document; None: all
+    embedding: Embedding = "matrix"  # word embeddings, or the embedding layer's output (with position, type and norm)
+    bootstrap: Annotated[int, Field(ge=2)] = 1000
+    matched: bool = True  # compare pairs of equal word frequencies too
+    seed: NonNegativeInt = 0
+
+
+@section
+class Measurement(ModelPass):
+    """What a probe measures, and what it compares with."""
+
+    _: KW_ONLY
+    thresholds: Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1)] = THRESHOLDS
+    """theta: the words of a topic as a share of the vocabulary."""
+    topics_per_word: Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1)] = ("one",)
+    shuffles: NonNegativeInt = 1000  # of topics among words; of attention a tenth of them, since each costs more
+    random: bool = True  # the same architecture with random weights
+    cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
+
+    @property
+    def attention_shuffles(self) -> int:
+        return self.shuffles // 10
+
+
+@section
+class ProbeConfig(TextConfig, Measurement):
+    """As the options of `topicscope probe`. `topics_from`: given topics; None: `topics` of them are fitted."""
+
+    FILES: ClassVar[tuple[str, ...]] = ("models", "corpus", "topics_from", "stop_words")
+
+    models: Annotated[Names, Field(min_length=1)]
+    corpus: Annotated[Names, Field(min_length=1)]
+    _: KW_ONLY
+    topics_from: Name | None = None  # a folder of `topicscope topics`, or a CSV or JSON file of words and topics
+    documents: PositiveInt = 250  # of the attention pass, sampled
+    device: Device = "auto"
+
+    @classmethod
+    def require(cls, settings: Mapping[str, Any]) -> None:
+        if not settings.get("models"):
+            raise InputError("no model is given; name model folders or hub ids (models)")
+        if not settings.get("corpus"):
+            raise InputError("no text is given; name files, folders or hf:NAME (corpus)")
+
+
+@section
+class TimelineConfig(TextConfig, ModelPass):
+    """As the options of `topicscope timeline`. A run of `topicscope train` has its own text, and takes no corpus."""
+
+    FILES: ClassVar[tuple[str, ...]] = ("snapshots", "corpus", "topics_from", "stop_words")
+
+    snapshots: Annotated[Names, Field(min_length=1)]
+    corpus: Names = ()
+    _: KW_ONLY
+    topics_from: Name | None = None
+    documents: PositiveInt = 250
+    threshold: Threshold = THRESHOLDS[-1]
+    topics_per_word: TopicsPerWord = "one"
+    device: Device = "auto"
+
+
+@section
+class WordsConfig(Config):
+    """As the arguments of `topicscope words`: groups of words, which are drawn side by side."""
+
+    FILES: ClassVar[tuple[str, ...]] = ("model",)
+
+    model: Name
+    groups: Annotated[Sequence[Sequence[str]], BeforeValidator(lambda groups: tuple(map(tuple, groups)))]
+    embedding: Embedding = "matrix"
+    seed: NonNegativeInt = 0
+
+    def __post_init__(self) -> None:
+        if sum(map(len, self.groups)) < 2:
+            raise InputError("give at least two words, in groups parted by /, for example: frog toad / mozart schubert")
+
+
+def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:
+    """The fit of topics inside a probe or a timeline, as a command of its own would do it."""
+    shared: dict[str, Any] = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
+    return TopicsConfig(config.corpus, tokenizer, **shared)
+
+
+def probe_point(settings: Mapping[str, Any]) -> ProbeConfig:
+    """A probe of one model at one threshold: what a sweep runs as one point."""
+    config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], **settings})
+    for name in ("models", "thresholds", "topics_per_word"):
+        if len(getattr(config, name)) > 1:
+            raise InputError(f"{name} has several values, and a point of a sweep has one; make {name} an axis")
+    return config

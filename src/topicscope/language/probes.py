@@ -1,0 +1,242 @@
+"""What a probe measures, as data: rows as in Table 1, the heads, the co-occurrence control (Table 2), and the topics.
+
+result.rows[0].attention.ratio, result.heads[0].effect.interval, result.summary()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from topicscope.ground import Folder, Kind, Result, arrow_table, folders, load_settings, read_finished, write_csv
+from topicscope.language.answers import answer, short
+from topicscope.language.configs import Measurement, ProbeConfig
+from topicscope.measure import Effect, Interval, columns, with_intervals
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PROBE = Kind("probe", 1, ("*.csv", "topics-*"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRow:
+    """Which model was measured, and on which words. `threshold` is None where the topics were given word by word."""
+
+    model: str
+    variant: str  # trained, or random weights
+    threshold: float | None
+    topics_per_word: str
+    words: int
+    topics: int
+    embedding: str
+    window: int
+
+    def about(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ABOUT}
+
+
+ABOUT = tuple(MeasuredRow.__dataclass_fields__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeRow(MeasuredRow):
+    """The effects of a model at one threshold. An effect is None where there are too few pairs of words.
+
+    `embeddings` has one effect per measure on word vectors ('cosine', 'dot', ...); `attention` is that of the encoder
+    where there is one, else of the only part; `parts` has every part.
+    """
+
+    embeddings: dict[str, Effect | None]
+    attention: Effect | None
+    parts: dict[str, Effect | None]
+
+    @property
+    def cosine(self) -> Effect | None:
+        return self.embeddings["cosine"]
+
+    @property
+    def dot(self) -> Effect | None:
+        return self.embeddings["dot"]
+
+    @property
+    def effects(self) -> dict[str, Effect | None]:
+        """By measure: cosine, dot, attention, then the others."""
+        first = {"cosine": self.cosine, "dot": self.dot, "attention": self.attention}
+        return first | {name: effect for name, effect in self.embeddings.items() if name not in first}
+
+    def as_dict(self) -> dict[str, Any]:
+        effects = {**self.embeddings, "attention": self.attention}
+        return (
+            self.about()
+            | {name: _dict(effect) for name, effect in effects.items()}
+            | {"parts": {name: _dict(effect) for name, effect in self.parts.items()}}
+        )
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        embeddings = {name: _effect(data[name]) for name in data if name not in (*ABOUT, "attention", "parts")}
+        parts = {name: _effect(effect) for name, effect in data["parts"].items()}
+        about = {name: data[name] for name in ABOUT}
+        return cls(**about, embeddings=embeddings, attention=_effect(data["attention"]), parts=parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadRow:
+    """One head of the trained model, counted from 0."""
+
+    model: str
+    threshold: float | None
+    topics_per_word: str
+    part: str
+    layer: int
+    head: int
+    effect: Effect
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in HEAD} | self.effect.as_dict(controls=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**{name: data[name] for name in HEAD}, effect=Effect.from_dict(data))
+
+
+HEAD = tuple(name for name in HeadRow.__dataclass_fields__ if name != "effect")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicRow:
+    """One topic of the trained model: its mean cosine, and the nearest and the farthest other topic."""
+
+    model: str
+    threshold: float | None
+    topics_per_word: str
+    topic: int
+    name: str
+    words: int
+    cosine: float
+    nearest: str | None
+    nearest_cosine: float | None
+    farthest: str | None
+    farthest_cosine: float | None
+
+
+@dataclass(frozen=True)
+class PairContrast:
+    """Mean over pairs of one topic, and over the pairs that stand together most often, with its 95% interval."""
+
+    same_topic: float | None
+    cooccurring: float | None
+    interval: Interval | None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**with_intervals(data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CooccurrenceRow(MeasuredRow):
+    """Table 2: pairs of one topic against as many pairs that stand together most often."""
+
+    pairs: int
+    cosine: PairContrast
+    attention: PairContrast
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        contrasts = {name: PairContrast.from_dict(data[name]) for name in ("cosine", "attention")}
+        return cls(**{**data, **contrasts})
+
+
+@dataclass(frozen=True, repr=False)
+class Probe(Result):
+    """The rows of a probe, of one model after another. `notes`: what was read, and what of it could not be used."""
+
+    kind: ClassVar[str] = PROBE.name
+    rows: list[ProbeRow] = field(default_factory=list)
+    heads: list[HeadRow] = field(default_factory=list)
+    cooccurrence: list[CooccurrenceRow] = field(default_factory=list)
+    topics: list[TopicRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    config: Measurement = field(default_factory=Measurement)  # of a whole probe a ProbeConfig
+
+    @classmethod
+    def joined(cls, probes: Iterable[Probe], notes: Sequence[str], config: Measurement) -> Self:
+        """Several probes, one after another."""
+        whole = cls(notes=list(notes), config=config)
+        for one in probes:
+            for name in LISTS:
+                getattr(whole, name).extend(getattr(one, name))
+        return whole
+
+    def summary(self) -> list[str]:
+        """One sentence per model, and the notes."""
+        models = dict.fromkeys(row.model for row in self.rows)
+        return [*(answer(self.rows, self.heads, model) for model in models), *self.notes]
+
+    def records(self) -> dict[str, list[dict[str, Any]]]:
+        """The numbers as flat tables: effects (one row per measure), heads, topics, co-occurrence."""
+        effects = [
+            row.about() | {"measure": measure} | effect.columns()
+            for row in self.rows
+            for measure, effect in row.effects.items()
+            if effect is not None
+        ]
+        others = {name: [columns(record) for record in self.as_dict()[name]] for name in LISTS[1:]}
+        return {name: table for name, table in ({"effects": effects} | others).items() if table}
+
+    def table(self) -> pyarrow.Table:
+        """One row per model, threshold and measure; `records` has the other tables."""
+        return arrow_table(self.records()["effects"])
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "rows": [row.as_dict() for row in self.rows],
+            "heads": [row.as_dict() for row in self.heads],
+            "cooccurrence": [asdict(row) for row in self.cooccurrence],
+            "topics": [asdict(row) for row in self.topics],
+            "notes": self.notes,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], config: Measurement) -> Self:
+        return cls(
+            [ProbeRow.from_dict(row) for row in data["rows"]],
+            [HeadRow.from_dict(row) for row in data["heads"]],
+            [CooccurrenceRow.from_dict(row) for row in data["cooccurrence"]],
+            [TopicRow(**row) for row in data["topics"]],
+            data["notes"],
+            config,
+        )
+
+    def write(self, folder: Folder) -> None:
+        for name, records in self.records().items():
+            write_csv(folder.file(f"{name}.csv"), records)
+        folder.finish(self.as_dict())
+
+    def _about(self) -> str:
+        models = dict.fromkeys(short(row.model) for row in self.rows)
+        return f"{', '.join(models)}, {len(self.rows)} rows"
+
+
+LISTS = ("rows", "heads", "cooccurrence", "topics")
+
+
+def read_probe(path: str | os.PathLike[str]) -> Probe:
+    """The probe of a finished folder."""
+
+    def parse(data: Any) -> Probe:
+        return Probe.from_dict(data, ProbeConfig.of(load_settings(Path(path) / folders.CONFIG)))
+
+    return read_finished(path, PROBE, parse)
+
+
+def _dict(effect: Effect | None) -> dict[str, Any] | None:
+    return None if effect is None else effect.as_dict()
+
+
+def _effect(data: Mapping[str, Any] | None) -> Effect | None:
+    return None if data is None else Effect.from_dict(data)

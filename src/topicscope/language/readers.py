@@ -1,0 +1,212 @@
+"""The texts of one file: plain text, JSON lines, CSV and Parquet, packed or not, or a data set of the hub."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import importlib
+import io
+import json
+import lzma
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from topicscope.ground import InputError
+
+Split = Literal["auto", "line", "paragraph", "file"]
+TEXT, LINES, TABLES, PARQUET = {".txt", ".text", ".raw", ".md"}, {".jsonl", ".ndjson"}, {".csv", ".tsv"}, {".parquet"}
+KNOWN = TEXT | LINES | TABLES | PARQUET
+PACKED = {".gz", ".xz", ".bz2", ".zst"}
+HUB = "hf:"
+HEADING = re.compile(r"^ = [^=].* = \n?$")
+"""An article of WikiText starts with such a line; the headings of its sections have more signs."""
+PEEK = 200
+"""Lines of a text file that decide how it is split."""
+
+
+def kind_of(file: str) -> tuple[str, str | None]:
+    """The kind of a file and how it is packed, by its name: '.jsonl' and '.gz'. ('hf:', None) for one on the hub."""
+    if file.startswith(HUB):
+        return HUB, None
+    kinds = [suffix.lower() for suffix in Path(file).suffixes]
+    packing = kinds.pop() if kinds and kinds[-1] in PACKED else None
+    kind = kinds[-1] if kinds else ""
+    if kind not in KNOWN:
+        raise InputError(f"{file}: kind of file not known; expected {', '.join(sorted(KNOWN))}, packed or not")
+    if kind in PARQUET and packing:
+        raise InputError(f"{file}: a Parquet file is packed inside; unpack it first")
+    return kind, packing
+
+
+@dataclass
+class Reader:
+    """Reads texts one by one, and counts what could not be read: broken lines, lines with bad encoding."""
+
+    text_field: str
+    split: Split
+    counts: Counter[str]
+
+    def texts(self, file: str) -> Iterator[str]:
+        kind, packing = kind_of(file)
+        if kind == HUB:
+            return self._hub(file)
+        if kind in PARQUET:
+            return self._parquet(file)
+        lines = self._plain if kind in TEXT else self._json_lines if kind in LINES else self._table
+        return self._unpacked(file, packing, lines)
+
+    def _unpacked(
+        self, file: str, packing: str | None, read: Callable[[Iterator[str], str], Iterator[str]]
+    ) -> Iterator[str]:
+        with unpacked(file, packing) as stream:
+            try:
+                yield from read(self._decoded(stream), file)
+            except (OSError, EOFError, lzma.LZMAError, ValueError) as error:
+                if isinstance(error, InputError):
+                    raise
+                self.counts["broken lines"] += 1  # cut off or damaged in the middle: what came before it counts
+            except Exception as error:
+                if type(error).__module__.split(".")[0] != "zstandard":
+                    raise
+                self.counts["broken lines"] += 1
+
+    def _decoded(self, stream: IO[bytes]) -> Iterator[str]:
+        for line in stream:
+            try:
+                yield line.decode("utf-8")
+            except UnicodeDecodeError:
+                self.counts["lines with bad encoding"] += 1
+                yield line.decode("utf-8", errors="replace")
+
+    def _plain(self, lines: Iterator[str], _file: str) -> Iterator[str]:
+        first = list(islice(lines, PEEK))
+        split: str = self.split
+        if split == "auto":
+            inner = "".join(first).strip("\n").split("\n")
+            start = next((line for line in first if line.strip()), "")
+            blank = any(not line.strip() for line in inner)
+            split = "article" if HEADING.match(start) else "paragraph" if blank else "line"
+        lines = chain(first, lines)
+        if split == "line":
+            yield from lines
+            return
+        if split == "file":
+            yield "".join(lines)
+            return
+        document: list[str] = []
+        for line in lines:
+            border = HEADING.match(line) is not None if split == "article" else not line.strip()
+            if border and document:
+                yield "".join(document)
+                document = []
+            if line.strip():
+                document.append(line)
+        if document:
+            yield "".join(document)
+
+    def _json_lines(self, lines: Iterator[str], file: str) -> Iterator[str]:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError:
+                self.counts["broken lines"] += 1
+                continue
+            if isinstance(record, str):
+                yield record
+            elif not isinstance(record, dict):
+                self.counts["broken lines"] += 1
+            else:
+                yield self._field(record, f"{file}, line {number}")
+
+    def _table(self, lines: Iterator[str], file: str) -> Iterator[str]:
+        csv.field_size_limit(2**31 - 1)
+        rows = csv.DictReader(
+            (line.replace("\0", "") for line in lines), delimiter="\t" if ".tsv" in Path(file).suffixes else ","
+        )
+        while True:
+            try:
+                record = next(rows)
+            except StopIteration:
+                return
+            except csv.Error:
+                self.counts["broken lines"] += 1
+                continue
+            named = {key: value for key, value in record.items() if key is not None}
+            yield self._field(named, f"{file}, line {rows.line_num}")
+
+    def _field(self, record: dict[str, Any], where: str) -> str:
+        self._check_field(where, list(record))
+        value = record[self.text_field]
+        if not isinstance(value, str):
+            self.counts["broken lines"] += value is not None
+            return ""
+        return value
+
+    def _check_field(self, where: str, names: list[str]) -> None:
+        if self.text_field not in names:
+            raise InputError(
+                f"{where} has no field {self.text_field!r}; it has {', '.join(map(repr, names)) or 'none'}: "
+                "choose one of them as text_field"
+            )
+
+    def _parquet(self, file: str) -> Iterator[str]:
+        parquet = needed("pyarrow.parquet", "pyarrow", "to read Parquet files")
+        try:
+            opened = parquet.ParquetFile(file)
+        except Exception as error:
+            raise InputError(f"{file} is no Parquet file, or is damaged ({str(error).splitlines()[0]})") from None
+        self._check_field(file, opened.schema_arrow.names)
+        for batch in opened.iter_batches(batch_size=256, columns=[self.text_field]):
+            for value in batch.column(0).to_pylist():
+                yield value if isinstance(value, str) else ""
+
+    def _hub(self, name: str) -> Iterator[str]:
+        datasets = needed("datasets", "datasets", "to read a corpus of the hub")
+        path, _, part = name.removeprefix(HUB).partition(":")
+        pieces = path.split("/")
+        # NAME is 'name' or 'owner/name'; what comes after is the configuration
+        repository, config = ("/".join(pieces[:2]), "/".join(pieces[2:])) if len(pieces) > 2 else (path, "")
+        try:
+            stream = datasets.load_dataset(repository, config or None, split=part or "train", streaming=True)
+        except Exception as error:
+            raise InputError(
+                f"{name} cannot be loaded from the hub ({str(error).splitlines()[0]}); "
+                "expected hf:OWNER/NAME[/CONFIG][:SPLIT]"
+            ) from None
+        for number, record in enumerate(stream, start=1):
+            yield self._field(record, f"{name}, record {number}")
+
+
+@contextmanager
+def unpacked(file: str, packing: str | None) -> Iterator[IO[bytes]]:
+    with Path(file).open("rb") as raw:
+        if packing is None:
+            yield raw
+        elif packing == ".zst":
+            zstandard = needed("zstandard", "zstandard", "to unpack .zst files")
+            with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as stream:
+                yield io.BufferedReader(stream)
+        else:
+            opener: Any = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}[packing]
+            with opener(raw) as stream:
+                yield stream
+
+
+def needed(module: str, package: str, purpose: str) -> Any:
+    """An optional library; where it is missing, an error that says how to install it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a library says about its own parts
+            return importlib.import_module(module)
+    except ImportError:
+        raise InputError(f"{package} is needed {purpose}; install it with: pip install {package}") from None

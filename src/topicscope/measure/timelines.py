@@ -1,0 +1,227 @@
+"""When topic structure appears in training: the effect of every measure at every step, and what follows from it.
+
+timeline = Timeline.of({"cosine": {0: effect, 10: effect}, "attention": {...}})
+timeline.moments[0].appears, timeline.order, timeline.answer
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from topicscope.ground import Folder, Kind, Result, arrow_table, read_finished, write_csv
+from topicscope.measure.effects import Effect, Interval, interval, with_intervals
+from topicscope.measure.onset import appears, half_way
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Effects = Mapping[str, Mapping[int, Effect | None]]
+"""By measure ('cosine', 'dot', 'attention', 'attention.0' for layer 0, ...) and step."""
+
+TIMELINE = Kind("timeline", 1, ("timeline.csv", "topics-*"))
+MATCHED = "_matched"
+"""Ending of a measure that is taken at equal word frequencies."""
+
+TITLES = {
+    "cosine": "embeddings: cosine",
+    "dot": "embeddings: dot product",
+    "embedding": "embedding: cosine",
+    "value": "value matrix",
+    "attention": "attention",
+}
+WORDS = ("cosine", "embedding", "value")
+"""The measures of words alone; the first that is there is compared with attention."""
+
+
+def measure_title(measure: str) -> str:
+    """
+    >>> measure_title("attention.0"), measure_title("cosine_matched")
+    ('attention, layer 0', 'embeddings: cosine, equal frequencies')
+    """
+    name, _, layer = measure.removesuffix(MATCHED).partition(".")
+    return (
+        TITLES.get(name, name)
+        + (f", layer {layer}" if layer else "")
+        + (", equal frequencies" if measure.endswith(MATCHED) else "")
+    )
+
+
+@dataclass(frozen=True)
+class TimelineRow:
+    """The effect of one measure at one step."""
+
+    measure: str
+    step: int
+    effect: Effect
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"measure": self.measure, "step": self.step, **self.effect.as_dict(controls=False)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(data["measure"], data["step"], Effect.from_dict(data))
+
+    def columns(self) -> dict[str, Any]:
+        return {"measure": self.measure, "step": self.step, **self.effect.columns(controls=False)}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a measure appears (its interval stays above zero from there on), and when it has made half of its rise."""
+
+    measure: str
+    appears: int | None
+    half: float | None
+    half_interval: Interval | None
+    first: float  # the difference at the first step
+    last: float
+    last_interval: Interval | None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**with_intervals(data))
+
+
+@dataclass(frozen=True)
+class Order:
+    """How much later `second` has made half of its rise than `first`: the ratio of the steps, with a 95% interval."""
+
+    first: str
+    second: str
+    ratio: float
+    interval: Interval | None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**with_intervals(data))
+
+    def __str__(self) -> str:
+        if self.interval is None:
+            return ""
+        low, high = self.interval
+        which = (
+            "attention is later" if low > 1 else "attention is earlier" if high < 1 else "which is first is not decided"
+        )
+        spread = f"95% {_times(low)} to {_times(high)}"
+        return f"{which} (its half-way step is {_times(self.ratio)} times that of the other, {spread})"
+
+
+@dataclass(frozen=True, repr=False)
+class Timeline(Result):
+    """Same topic against different topic at every step of a training run."""
+
+    kind: ClassVar[str] = TIMELINE.name
+    rows: list[TimelineRow]
+    moments: list[Moment]
+    order: Order | None
+    notes: list[str] = field(default_factory=list)  # what was measured
+
+    @classmethod
+    def of(cls, effects: Effects, notes: Sequence[str] = ()) -> Self:
+        """Everything that needs the resamples is computed here: they are not stored."""
+        courses = {
+            measure: [
+                TimelineRow(measure, step, effect) for step, effect in sorted(steps.items()) if effect is not None
+            ]
+            for measure, steps in effects.items()
+        }
+        moments = [moment(course) for course in courses.values() if len(course) > 1]
+        rows = [row for course in courses.values() for row in course]
+        return cls(rows, moments, order(courses, moments), list(notes))
+
+    @property
+    def answer(self) -> str:
+        """What is seen, in one line."""
+        moments = {moment.measure: moment for moment in self.moments}
+        words = next((name for name in WORDS if name in moments), None)
+        parts = [_when(moments[name]) for name in (words, "attention") if name is not None and name in moments]
+        return "; ".join([*parts, *([str(self.order)] if self.order is not None and self.order.interval else [])])
+
+    def summary(self) -> list[str]:
+        return [*self.notes, self.answer]
+
+    def table(self) -> pyarrow.Table:
+        return arrow_table([row.columns() for row in self.rows])
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "timeline": [row.as_dict() for row in self.rows],
+            "moments": [asdict(moment) for moment in self.moments],
+            "answer": self.answer,
+            "order": None if self.order is None else asdict(self.order),
+            "notes": self.notes,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(
+            [TimelineRow.from_dict(row) for row in data["timeline"]],
+            [Moment.from_dict(moment) for moment in data["moments"]],
+            None if data["order"] is None else Order.from_dict(data["order"]),
+            data["notes"],
+        )
+
+    def write(self, folder: Folder) -> None:
+        write_csv(folder.file("timeline.csv"), [row.columns() for row in self.rows])
+        folder.finish(self.as_dict())
+
+    def _about(self) -> str:
+        steps = {row.step for row in self.rows}
+        return f"{len(steps)} steps, {len(self.moments)} measures"
+
+
+def read_timeline(path: str | os.PathLike[str]) -> Timeline:
+    """The timeline of a finished folder."""
+    return read_finished(path, TIMELINE, Timeline.from_dict)
+
+
+def moment(course: Sequence[TimelineRow]) -> Moment:
+    """Of one measure, at two steps or more."""
+    effects = [row.effect for row in course]
+    steps, curve = np.array([row.step for row in course]), np.array([effect.difference for effect in effects])
+    low = np.array([-np.inf if effect.interval is None else effect.interval[0] for effect in effects])
+    first = appears(steps, low)
+    half, spread = (
+        (float(half_way(steps, curve)), interval(halves(course))) if first is not None else (float("nan"), None)
+    )
+    return Moment(
+        measure=course[0].measure,
+        appears=first,
+        half=half if np.isfinite(half) else None,
+        half_interval=spread,
+        first=float(curve[0]),
+        last=float(curve[-1]),
+        last_interval=effects[-1].interval,
+    )
+
+
+def halves(course: Sequence[TimelineRow]) -> np.ndarray:
+    """Half-way points of the resampled curves."""
+    curves = np.array([row.effect.resamples for row in course])
+    return half_way(np.array([row.step for row in course]), curves.T)
+
+
+def order(courses: Mapping[str, Sequence[TimelineRow]], moments: Sequence[Moment]) -> Order | None:
+    """Attention against the words' own measure; None where one of them is missing or has not risen."""
+    half = {moment.measure: moment.half for moment in moments}
+    words = next((name for name in WORDS if name in half), None)
+    first, second = half.get(words or ""), half.get("attention")
+    if words is None or first is None or second is None:
+        return None
+    return Order(words, "attention", second / first, interval(halves(courses["attention"]) / halves(courses[words])))
+
+
+def _when(moment: Moment) -> str:
+    where = f"from step {moment.appears} on" if moment.appears is not None else "not seen at the end"
+    spread = "" if moment.half_interval is None else "[{:.0f}, {:.0f}]".format(*moment.half_interval)
+    half = f", half of its rise at step {moment.half:.0f} {spread}" if moment.half is not None else ""
+    return f"{measure_title(moment.measure)}: {where}{half}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"

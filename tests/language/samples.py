@@ -1,0 +1,71 @@
+"""What several tests of the language half share: topics, model folders, texts, and how results are compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.language import tiny
+from topicscope.language import Assignment, Vocabulary
+from topicscope.measure import Membership
+
+SHARED = Path(os.environ.get("TOPICSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
+needs_shared = pytest.mark.skipif(
+    not (SHARED / "models" / "bert-mini-wiki").is_dir(),
+    reason="needs the shared models and corpora (TOPICSCOPE_SHARED)",
+)
+THETA = 6.5 / len(tiny.tokenizer("wordpiece"))
+"""The threshold at which a topic has the six words that the texts are made of."""
+
+
+def assignment(vocabulary: Vocabulary, *, several: bool) -> Assignment:
+    """Four topics; with `several`, some words are in two. One topic has one word only."""
+    words = [word for word in tiny.WORDS if word in vocabulary.number][:19]
+    names = ("kitchen", "sea", "music", "law")
+    listed = {(names.index(tiny.TOPICS[word]), i) for i, word in enumerate(words)}
+    if several:
+        listed |= {(k, i) for k, i in [(1, 0), (2, 1), (3, 1), (0, 12)] if i < len(words)}
+    topic, word = (np.array(side) for side in zip(*sorted(listed), strict=True))
+    return Assignment(
+        token=np.array([vocabulary.token[vocabulary.number[w]] for w in words]),
+        words=tuple(words),
+        frequency=np.arange(1.0, len(words) + 1),
+        membership=Membership(word, topic, len(words), 4),
+        threshold=None,
+        topics_per_word="many" if several else "one",
+        names=names,
+    )
+
+
+def model_folder(home: Path, kind: str = "encoder", tokens: str = "wordpiece") -> Path:
+    """A tiny model with its tokenizer, as a folder."""
+    tokenizer = tiny.tokenizer(tokens)
+    tiny.model(kind, len(tokenizer)).float().save_pretrained(home / "model")
+    tokenizer.save_pretrained(home / "model")
+    return home / "model"
+
+
+def texts(count: int = 200, seed: int = 0) -> list[str]:
+    """Documents of one or two of the four topics."""
+    rng = np.random.default_rng(seed)
+    words = np.array(tiny.WORDS).reshape(4, 6)
+    return [" ".join(rng.choice(words[rng.choice(4, 1 + (rng.random() < 0.2))].ravel(), 30)) for _ in range(count)]
+
+
+def corpus_file(home: Path) -> Path:
+    path = home / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"text": text, "title": "t"}) + "\n" for text in texts(120)))
+    return path
+
+
+def assert_same(one: Any, two: Any) -> None:
+    """Two results with arrays in them, field by field."""
+    assert type(one) is type(two)
+    for part in dataclasses.fields(one):
+        np.testing.assert_array_equal(getattr(one, part.name), getattr(two, part.name), part.name)

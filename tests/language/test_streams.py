@@ -1,0 +1,38 @@
+"""Random draws of measure and language: each has a stream of its own name, and no two names share draws."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import topicscope
+from topicscope.ground import Stream, generator
+
+SOURCE = Path(topicscope.__file__).parent
+
+
+def sources() -> dict[str, str]:
+    return {str(path): path.read_text() for room in ("language", "measure") for path in (SOURCE / room).glob("*.py")}
+
+
+def test_every_stream_has_draws_of_its_own() -> None:
+    names = list(Stream.__members__)
+    assert len(names) == len({int(stream) for stream in Stream}), "two names stand for the same number"
+    first = {tuple(generator(0, stream).integers(2**32, size=4).tolist()) for stream in Stream}
+    assert len(first) == len(names)
+
+
+def test_every_draw_names_its_stream_and_no_two_purposes_share_one() -> None:
+    used = [name for text in sources().values() for name in re.findall(r"Stream\.([A-Z_]+)", text)]
+    assert sorted(used) == sorted(set(used)), "a stream is drawn from in two places"
+    assert set(used) == {
+        "BOOTSTRAP_TOPICS",
+        "SHUFFLED_TOPICS",
+        "SHUFFLED_ATTENTION",
+        "BOOTSTRAP_DOCUMENTS",
+        "BOOTSTRAP_PAIRS",
+        "SAMPLED_DOCUMENTS",
+    }
+    for path, text in sources().items():
+        assert "default_rng" not in text, f"{path} draws without a name"
+        assert not re.search(r"0x[0-9A-F]{3,}", text), f"{path} has a number for a stream"
