@@ -34,6 +34,19 @@ def test_the_numbers_at_the_papers_size() -> None:
     assert np.array_equal(theorem.matrix(), np.diag([0.0] + [1 / k] * 100))
 
 
+def test_the_inner_part_is_free() -> None:
+    """A member may have anything inside its topics that sums to zero there; without it, only blocks and u are left."""
+    s = Setting.of(4, 3, 2)
+    model, c, theorem = s.topic_model, s.constants, theorem1(s)
+    plain, full = member(model, s.masking, u=0.05), member(model, s.masking, u=0.05, inner=np.eye(12))
+    assert theorem.contains(embedding_of(plain), tolerance=1e-10)
+    assert theorem.contains(embedding_of(full), tolerance=1e-10)
+    assert plain[1, 1] == pytest.approx(0.05 + c.c3 / 3)
+    assert full[1, 1] - plain[1, 1] == pytest.approx(1 - 1 / 3)
+    assert full[1, 2] - plain[1, 2] == pytest.approx(-1 / 3)
+    assert full[1, 4] == plain[1, 4] == pytest.approx(0.05)
+
+
 def test_u_below_zero_is_no_gram_matrix() -> None:
     s = Setting.of(4, 3, 2)
     with pytest.raises(InputError, match="u >= 0"):
