@@ -21,6 +21,7 @@ from tests.language.samples import THETA, assignment, corpus_file, model_folder,
 from topicscope import InputError
 from topicscope.ground import Engine, open_engine, serial
 from topicscope.language import (
+    Corpus,
     Measurement,
     ProbeConfig,
     attention as attention_module,
@@ -240,6 +241,15 @@ def test_a_wrong_config_is_one_line(settings: dict[str, Any], complaint: str) ->
     with pytest.raises(InputError, match=complaint) as caught:
         ProbeConfig.of(settings)
     assert "\n" not in str(caught.value)
+
+
+def test_attention_and_topics_have_samples_of_their_own(tmp_path: Path) -> None:
+    """Documents of the attention pass are drawn with the next seed: numbers of earlier versions depend on it."""
+    sizes: dict[str, Any] = {"topics": 4, "iterations": 5, "documents": 20, "max_documents": 90, "seed": 7}
+    config = ProbeConfig(str(model_folder(tmp_path)), str(corpus_file(tmp_path)), thresholds=[THETA], **sizes)
+    with mock.patch.object(Corpus, "sample", autospec=True, side_effect=Corpus.sample) as sample:
+        probe(config.changed({"bootstrap": 2, "shuffles": 0, "random": False}))
+    assert [call.args[1:] for call in sample.call_args_list] == [(20, 8), (90, 7)]
 
 
 def test_single_values_are_taken_as_lists() -> None:
