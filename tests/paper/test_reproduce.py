@@ -221,13 +221,14 @@ def reproduction() -> Reproduction:
 def test_a_reproduction_sums_itself_up() -> None:
     found = reproduction()
     assert found.summary() == [
-        "1 reproduced, 2 not reproduced, 1 skipped",
+        "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured at scale full, seed 7: "
+        "1 reproduced, 2 not reproduced, 1 skipped.",
         "figure8: figure8 reason",
         "table1: table1 reason",
         "table4: table4 reason",
     ]
     assert repr(found) == "Reproduction(full, seed 7, 1 reproduced, 2 not reproduced, 1 skipped)"
-    assert Reproduction(Context(), {}, {}, Path()).summary() == ["no experiments"]
+    assert Reproduction(Context(), {}, {}, Path()).counts == "no experiments"
     assert found.regressions() == ["figure8"]
     assert {"quick": {"table4"}, "full": {"table4", "losses"}} == NOT_IN_REFERENCE
     table = found.table()

@@ -50,7 +50,7 @@ def test_verdicts_are_printed_with_reasons(
         monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS[name], measure=partial(at_once, found)))
     assert command(["figure6", "table1"], out=tmp_path, engine="serial") == 0
     shown = capsys.readouterr()
-    assert "1 reproduced, 1 skipped" in shown.out
+    assert "re-measured at scale quick, seed 0: 1 reproduced, 1 skipped." in shown.out
     assert "table1: needs models and text; run: topicscope reproduce table1 --model bert-base-uncased" in shown.out
     assert f"page: {tmp_path / 'report.html'}" in shown.out
     assert "figure6: reproduced (0 s)" in shown.err

@@ -11,6 +11,8 @@ from rich.table import Column, Table
 
 from topicscope.cli import consoles
 from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption
+from topicscope.cli.options import AsJson
+from topicscope.cli.report import draw_result
 
 if TYPE_CHECKING:
     from topicscope.ground import Name
@@ -51,7 +53,7 @@ def reproduce(
     engine: EngineOption = "local",
     address: AddressOption = None,
     workers: WorkersOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Re-measure the paper: each claim with the paper's number, the theory's, ours, and a verdict.
 
@@ -70,7 +72,7 @@ def reproduce(
         progress_shown() as progress,
     ):
         reproduction = run(experiments, context, folder, opened, progress, print_outcome)
-    write_page(read_reproduction(folder))  # outcomes of earlier calls too
+    draw_result(read_reproduction(folder), folder)  # outcomes of earlier calls too
     if as_json:
         print(json.dumps(reproduction.as_dict(), allow_nan=False))
     else:
@@ -86,19 +88,6 @@ def print_outcome(name: str, outcome: Outcome, seconds: float) -> None:
     """One line per outcome, as it comes."""
     verdict = typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])
     typer.echo(f"{name}: {verdict} ({seconds:.0f} s)", err=True)
-
-
-def write_page(reproduction: Reproduction) -> None:
-    """The page, and its figures as files."""
-    from topicscope.report import write_report
-
-    context = reproduction.context
-    intro = (
-        "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured. "
-        f"Scale {context.scale}, seed {context.seed}. "
-        "The rule that decides a verdict is part of the code and stands in its section."
-    )
-    write_report(reproduction.folder, "topicscope: the paper, re-measured", intro, reproduction.sections())
 
 
 def print_verdicts(reproduction: Reproduction) -> None:
@@ -117,7 +106,7 @@ def print_verdicts(reproduction: Reproduction) -> None:
     consoles.print_lines(reproduction.summary())
 
 
-def list_(as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False) -> int:
+def list_(as_json: AsJson = False) -> int:
     """List the experiments: id, claim, rough cost.
 
     Example: [bold]topicscope list[/bold]

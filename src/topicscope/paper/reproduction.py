@@ -75,11 +75,18 @@ class Reproduction(Result):
 
     def summary(self) -> list[str]:
         """How many verdicts of each kind, and the reason of every one that is not 'reproduced'."""
-        counts = Counter(outcome.verdict for outcome in self.outcomes.values())
+        context = f"scale {self.context.scale}, seed {self.context.seed}"
         return [
-            ", ".join(f"{counts[kind]} {kind}" for kind in get_args(Verdict) if counts[kind]) or "no experiments",
+            "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured at "
+            f"{context}: {self.counts}.",
             *(f"{name}: {o.reason}" for name, o in self.outcomes.items() if o.verdict != "reproduced"),
         ]
+
+    @property
+    def counts(self) -> str:
+        """For example '20 reproduced, 1 not reproduced, 4 skipped'."""
+        counts = Counter(outcome.verdict for outcome in self.outcomes.values())
+        return ", ".join(f"{counts[kind]} {kind}" for kind in get_args(Verdict) if counts[kind]) or "no experiments"
 
     def sections(self) -> list[Section]:
         """One section per experiment."""
@@ -101,7 +108,7 @@ class Reproduction(Result):
         return sections
 
     def _about(self) -> str:
-        return f"{self.context.scale}, seed {self.context.seed}, {self.summary()[0]}"
+        return f"{self.context.scale}, seed {self.context.seed}, {self.counts}"
 
     def regressions(self) -> list[str]:
         """Experiments that were reproduced in the reference runs, and are not here."""
