@@ -108,7 +108,7 @@ def answering(address: str) -> str:
 
 
 class Tasks:
-    """At most two tasks a core are handed out at a time, so that the driver holds as many results at most."""
+    """The engine hands out at most two tasks per core at a time, so that the driver never holds more results."""
 
     def __init__(self, ray: Any, gpus: float) -> None:
         self.ray, self.gpus = ray, gpus

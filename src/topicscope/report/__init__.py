@@ -1,4 +1,4 @@
-"""Pictures of what was found."""
+"""Draws figures and reports: pictures (PNG, SVG), numbers (CSV), pages and notebook cells."""
 
 import lazy_loader
 
