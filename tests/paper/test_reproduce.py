@@ -221,8 +221,8 @@ def reproduction() -> Reproduction:
 def test_a_reproduction_sums_itself_up() -> None:
     found = reproduction()
     assert found.summary() == [
-        "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured at scale full, seed 7: "
-        "1 reproduced, 2 not reproduced, 1 skipped.",
+        "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured at scale full, "
+        "seed 7: 1 reproduced, 2 not reproduced, 1 skipped.",
         "figure8: figure8 reason",
         "table1: table1 reason",
         "table4: table4 reason",
