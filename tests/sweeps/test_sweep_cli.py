@@ -135,7 +135,7 @@ def test_the_page_shows_maps_and_the_curves_of_what_is_clicked(done: tuple[Path,
 
 def test_text_of_a_config_is_no_markup(tmp_path: Path) -> None:
     evil = "</script><img src=x onerror=alert(1)>.txt"
-    grid = {"kind": "probe", "base": {"corpus": [evil], "model": "no-such/<b>model</b>"}, "axes": {"seed": [0, 1]}}
+    grid = {"kind": "probe", "base": {"corpus": [evil], "models": "no-such/<b>model</b>"}, "axes": {"seed": [0, 1]}}
     printed = topicscope(
         "sweep", str(grid_file(tmp_path, grid)), "--engine", "serial", "--out", str(tmp_path / "out"), "--json", code=1
     ).stdout
