@@ -3,8 +3,8 @@
 python tools/mutants.py paper --count 30 --seed 0          # make mutants ROOM=paper
 
 A mutant is one small change in a copy of the sources: + for -, < for <=, any for all, a constant, a condition turned
-round. The room's tests run on it, those of the changed file first. A mutant that no test notices is listed. Some of
-them are equivalent to the original: a person has to say which. Needs a system that can fork.
+round. The room's tests run on it, those that reach the changed line first. A mutant that no test notices is listed.
+Some of them are equivalent to the original: a person has to say which. Needs a system that can fork.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import random
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import coverage
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -44,8 +46,20 @@ LIBRARIES = (
 )
 """Imported once; every run of the tests is a fork that has them."""
 
+OPTIONS = [
+    "-x",
+    "-q",
+    *("-p", "no:cacheprovider"),
+    *("-p", "no:xdist"),
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+]
+QUICK = "not slow and not process and not model and not browser"
+REACH = "reach.json"
+
 TESTS = {
     "engines": ["tests/ground/test_engines.py", "tests/sweeps/test_sweep.py"],
+    "model": ["tests/model", "tests/training"],
 }
 """Tests of a room, where they are not tests/ROOM."""
 
@@ -161,15 +175,50 @@ def between(raw: bytes, start: int, end: int, operator: str) -> str:
     return f"{closing.rstrip() or ''} {operator} {opening.lstrip() or ''}"
 
 
-def steps(room: str, file: str) -> list[list[str]]:
-    """The tests to run, one step after the other: those of the changed file, the quick ones of the room, all of it."""
-    whole = TESTS.get(room, [f"tests/{room}"])
-    own = ROOT / "tests" / room / f"test_{Path(file).stem}.py"
-    quick = [*whole, "-m", "not slow and not process and not model and not browser"]
-    return [*([[str(own.relative_to(ROOT))]] if own.exists() else []), quick, whole]
+class Tracer:
+    """A pytest plugin: which lines of the sources every test runs, and how long it takes."""
+
+    def __init__(self, sources: str, scratch: str) -> None:
+        self.report = Path(scratch) / REACH
+        self.coverage = coverage.Coverage(data_file=f"{scratch}/coverage", source=[sources], config_file=False)
+        self.seconds: dict[str, float] = {}
+        self.coverage.start()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.coverage.switch_context(item.nodeid)
+        start = time.perf_counter()
+        yield
+        self.seconds[item.nodeid] = time.perf_counter() - start
+        self.coverage.switch_context("")
+
+    def pytest_sessionfinish(self) -> None:
+        self.coverage.stop()
+        data = self.coverage.get_data()
+        files = {str(Path(file).relative_to(PACKAGE)): data.contexts_by_lineno(file) for file in data.measured_files()}
+        self.report.write_text(json.dumps({"seconds": self.seconds, "files": files}))
 
 
-def tests_in_child(paths: list[str], sources: str, scratch: str) -> None:
+@dataclass(frozen=True)
+class Reach:
+    """The tests of a room, and which of them run a given line (`Tracer`)."""
+
+    whole: list[str]
+    seconds: dict[str, float]
+    files: dict[str, dict[str, list[str]]]
+
+    def steps(self, mutant: Mutant) -> list[list[str]]:
+        """The tests to run, one step after the other: the fastest that run the line, their modules, all of the room.
+
+        The wider steps are for lines that run on import, in a fixture that tests share, or in another process.
+        """
+        lines = self.files.get(mutant.file, {})
+        tests = sorted((test for test in lines.get(str(mutant.line), []) if test), key=self.seconds.__getitem__)
+        modules = sorted({test.partition("::")[0] for test in tests})
+        return [step for step in (tests[:40], modules, [*self.whole, "-m", QUICK], self.whole) if step]
+
+
+def tests_in_child(paths: list[str], sources: str, scratch: str, traced: bool) -> None:
     """Runs the tests on other sources, in a process that has the large libraries already and topicscope not yet."""
     os.environ.update(PYTHONPATH=sources, PYTHONDONTWRITEBYTECODE="1", HYPOTHESIS_STORAGE_DIRECTORY=scratch)
     sys.dont_write_bytecode = True
@@ -178,22 +227,12 @@ def tests_in_child(paths: list[str], sources: str, scratch: str) -> None:
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
-    options = [
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "-W",
-        "ignore::pytest.PytestAssertRewriteWarning",
-        f"--basetemp={scratch}/tests",
-    ]
-    os._exit(int(pytest.main([*options, *paths])))
+    plugins = [Tracer(sources, scratch)] if traced else []
+    os._exit(int(pytest.main([*OPTIONS, f"--basetemp={scratch}/tests", *paths], plugins)))
 
 
-def passes(paths: list[str], sources: str, scratch: str) -> bool:
-    child = multiprocessing.get_context("fork").Process(target=tests_in_child, args=(paths, sources, scratch))
+def passes(paths: list[str], sources: str, scratch: str, traced: bool = False) -> bool:
+    child = multiprocessing.get_context("fork").Process(target=tests_in_child, args=(paths, sources, scratch, traced))
     child.start()
     child.join(SECONDS)
     if child.is_alive():
@@ -202,14 +241,22 @@ def passes(paths: list[str], sources: str, scratch: str) -> bool:
     return child.exitcode in (0, 5)  # 5: the step has no tests
 
 
-def noticed(room: str, mutant: Mutant) -> bool:
+def traced(whole: list[str]) -> Reach | None:
+    """What the tests reach in the sources as they are, or None if they fail there."""
+    with tempfile.TemporaryDirectory() as folder:
+        if not passes(whole, str(ROOT / "src"), folder, traced=True):
+            return None
+        return Reach(whole, **json.loads((Path(folder) / REACH).read_text()))
+
+
+def noticed(reach: Reach, mutant: Mutant) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "src"
         shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
         path = copy / "topicscope" / mutant.file
         raw = path.read_bytes()
         path.write_bytes(raw[: mutant.start] + mutant.new.encode() + raw[mutant.end :])
-        return not all(passes(paths, str(copy), folder) for paths in steps(room, mutant.file))
+        return not all(passes(paths, str(copy), folder) for paths in reach.steps(mutant))
 
 
 def parses(mutant: Mutant) -> bool:
@@ -236,16 +283,14 @@ def main() -> int:
         return 2
     for library in LIBRARIES:
         importlib.import_module(library)
-    with tempfile.TemporaryDirectory() as folder:
-        if not passes(steps(given.room, "")[-1], str(ROOT / "src"), folder):
-            print(f"the tests of {given.room} fail without any change: mend them first", file=sys.stderr)
-            return 2
+    reach = traced(TESTS.get(given.room, [f"tests/{given.room}"]))
+    if reach is None:
+        print(f"the tests of {given.room} fail without any change: mend them first", file=sys.stderr)
+        return 2
     chosen = random.Random(given.seed).sample(possible, min(given.count, len(possible)))
     survivors = []
     with ThreadPoolExecutor(given.workers) as pool:
-        for number, (mutant, seen) in enumerate(
-            zip(chosen, pool.map(partial(noticed, given.room), chosen), strict=True)
-        ):
+        for number, (mutant, seen) in enumerate(zip(chosen, pool.map(partial(noticed, reach), chosen), strict=True)):
             word = "noticed " if seen else "SURVIVED"
             print(f"{number + 1}/{len(chosen)} {word} {mutant}", file=sys.stderr, flush=True)
             survivors += [] if seen else [str(mutant)]
