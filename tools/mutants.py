@@ -59,6 +59,13 @@ REACH = "reach.json"
 
 TESTS = {
     "engines": ["tests/ground/test_engines.py", "tests/sweeps/test_sweep.py"],
+    "bench": ["tests/cli"],
+    "figures": [
+        "tests/report",
+        "tests/paper/test_dynamics.py",
+        "tests/paper/test_two_stage.py",
+        "tests/test_reading.py",
+    ],
     "model": ["tests/model", "tests/training"],
 }
 """Tests of a room, where they are not tests/ROOM."""
@@ -117,7 +124,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
         line = raw[:start].count(b"\n") + 1
         return Mutant(str(path.relative_to(PACKAGE)), line, start, end, raw[start:end].decode(), new)
 
-    skipped = {id(inner) for node in ast.walk(tree) for part in annotations(node) for inner in ast.walk(part)}
+    skipped = {id(inner) for node in ast.walk(tree) for part in unmeasured(node) for inner in ast.walk(part)}
     for node in ast.walk(tree):
         if id(node) in skipped:
             continue
@@ -147,7 +154,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
             yield change(*span(node.test), f"not ({raw[slice(*span(node.test))].decode()})")
 
 
-def annotations(node: ast.AST) -> list[ast.AST]:
+def unmeasured(node: ast.AST) -> list[ast.AST]:
     """Parts of a node that nothing computes with: types, docstrings, messages of errors, texts for people."""
     parts = [getattr(node, name, None) for name in ("annotation", "returns")]
     if isinstance(node, ast.Raise):
