@@ -95,11 +95,10 @@ class Masking:
 
     def draw(self, documents: Documents, words: int, rng: np.random.Generator) -> Masked:
         """Masks of the documents; `words` is Tv, the number of words that a random replacement is drawn from."""
-        text, lengths = documents.words, documents.lengths
-        drawn = bernoulli(self.p_mask, text.size, rng).reshape(text.shape)
-        drawn &= text > 0
+        text = documents.words
+        drawn = bernoulli(self.p_mask, text.size, rng).reshape(text.shape) & (text > 0)
         empty = np.flatnonzero(~drawn.any(axis=1))
-        drawn[empty, (rng.random(len(empty)) * lengths[empty]).astype(np.int64)] = True
+        drawn[empty, (rng.random(len(empty)) * documents.lengths[empty]).astype(np.int64)] = True
         flat = np.flatnonzero(drawn)
         true = text.ravel()[flat].astype(np.int64)
         # one uniform number decides what a masked position shows; most show [MASK]
@@ -121,8 +120,6 @@ def bernoulli(p: float, size: int, rng: np.random.Generator) -> Bool[np.ndarray,
     """
     bits = rng.bit_generator.random_raw(-(-size // 8)).view(np.uint8)[:size]
     threshold = int(256 * p)
-    if threshold == 256:
-        return np.ones(size, dtype=bool)
     drawn = bits < threshold
     undecided = np.flatnonzero(bits == threshold)
     drawn[undecided[rng.random(len(undecided)) < 256 * p - threshold]] = True

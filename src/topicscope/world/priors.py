@@ -21,10 +21,9 @@ from jaxtyping import Float
 from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt, TypeAdapter
 
 from topicscope.ground import InputError, nearest, section
-from topicscope.world.documents import PADDING, Documents, InfiniteDocuments
+from topicscope.world.documents import PADDING, Documents, InfiniteDocuments, sample_words
 from topicscope.world.matrices import matrix_of
 from topicscope.world.posteriors import dirichlet_mean, in_slices, mixture_mean, subset_mean
-from topicscope.world.sampling import sample_words
 from topicscope.world.topics import TopicModel
 
 Proportions = Float[np.ndarray, "D T"]
@@ -161,6 +160,10 @@ KINDS: dict[str, type[DocumentPrior]] = {"dirichlet": Dirichlet, "fixed": Fixed,
 """The priors by kind. A class that lacks a method is a type error here."""
 
 
+adapter_of = functools.cache(TypeAdapter[DocumentPrior])
+"""Made once per class: building one takes milliseconds."""
+
+
 def prior_of(settings: Any) -> Any:
     """The prior that flat settings describe, for example {'kind': 'fixed', 'topics_per_document': 2}.
 
@@ -178,7 +181,7 @@ def prior_of(settings: Any) -> Any:
     if not isinstance(named, str) or fields["kind"] not in KINDS:
         raise ValueError(f"documents.kind = {named!r}: expected {', '.join(KINDS)} or infinite")
     _check_names(fields, named)
-    return _adapter(KINDS[fields["kind"]]).validate_python(fields)
+    return adapter_of(KINDS[fields["kind"]]).validate_python(fields)
 
 
 def _check_names(fields: dict[str, Any], named: str) -> None:
@@ -197,11 +200,6 @@ def _check_names(fields: dict[str, Any], named: str) -> None:
     for name, parameter in own.items():
         if parameter.default is parameter.empty and name not in fields:
             raise ValueError(f"documents.{name} is missing; kind {named} needs it")
-
-
-@functools.cache
-def _adapter(prior: type[DocumentPrior]) -> TypeAdapter[DocumentPrior]:
-    return TypeAdapter(prior)
 
 
 Prior = Annotated[Dirichlet | Fixed | Given, Field(discriminator="kind"), BeforeValidator(prior_of)]
