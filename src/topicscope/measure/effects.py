@@ -1,7 +1,7 @@
 """Same topic against different topic: both means, their difference and ratio, with a bootstrap interval.
 
 Three controls stand beside them: topics shuffled among words, pairs of equal word frequencies, and random weights
-(the same effect of another model).
+(the same effect of another model). Over runs, the interval of a mean is Student's.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import stdtrit
 
 from topicscope.ground import Stream, generator
 from topicscope.measure.pairs import PairSums
 
 Interval = tuple[float, float]
-CONTROLS = ("null_interval", "p_value", "matched")
-"""Fields of an Effect that are not measured for single heads and for the steps of a timeline."""
+CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
 
 
 @dataclass(frozen=True)
@@ -58,30 +58,25 @@ class Effect:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read back what `as_dict` wrote, exactly."""
-        values = with_intervals({name: data.get(name) for name in FIELDS})
+        values = with_intervals({part.name: data.get(part.name) for part in fields(cls)})
         if values["matched"] is not None:
             values["matched"] = Matched(**with_intervals(values["matched"]))
         return cls(**values)
 
     def columns(self, *, controls: bool = True) -> dict[str, float | None]:
         """One number per column: an interval as two columns, `_low` and `_high`."""
-        matched = asdict(self.matched) if self.matched is not None else dict.fromkeys(MATCHED_FIELDS)
         parts = self.as_dict(controls=controls)
-        return columns(parts | ({"matched": matched} if controls else {}))
-
-
-FIELDS = [part.name for part in fields(Effect) if part.name != "resamples"]
-MATCHED_FIELDS = [part.name for part in fields(Matched)]
-
-
-def ends(data: Any) -> Interval | None:
-    """An interval as JSON has it, a list of two numbers."""
-    return None if data is None else (data[0], data[1])
+        if controls and self.matched is None:
+            parts["matched"] = dict.fromkeys(part.name for part in fields(Matched))
+        return columns(parts)
 
 
 def with_intervals(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as JSON has it, with its intervals as pairs."""
-    return {name: ends(value) if name.endswith("interval") else value for name, value in data.items()}
+    """A record as JSON has it, with its intervals (lists of two numbers, or None) as pairs."""
+    return {
+        name: (value[0], value[1]) if name.endswith("interval") and value is not None else value
+        for name, value in data.items()
+    }
 
 
 def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -120,11 +115,8 @@ def effect(
     defined = denominator is not None and denominator[0] > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = boot[0] / boot[1]
-    null_interval = p_value = None
-    if null is not None and len(null[0]):
-        shuffled = null[0] - null[1]
-        null_interval = interval(shuffled)
-        p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
+    shuffled = np.empty(0) if null is None else null[0] - null[1]
+    p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
     equal = None
     if matched is not None and np.isfinite(matched[:2]).all():
         equal = Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
@@ -135,8 +127,8 @@ def effect(
         ratio=same / different if defined else None,
         interval=interval(boot[0] - boot[1]),
         ratio_interval=interval(ratios) if defined else None,
-        null_interval=null_interval,
-        p_value=p_value,
+        null_interval=interval(shuffled),
+        p_value=p_value if len(shuffled) else None,
         matched=equal,
         same_word=same_word,
         resamples=boot[0] - boot[1],
@@ -158,10 +150,8 @@ def embedding_effect(
     def means(*, matched: bool) -> tuple[np.ndarray, np.ndarray]:
         """Same and different: the means themselves, then their resamples."""
         used = models if matched else [m.pooled() for m in models]
-        whole = np.mean([m.means(matched=matched) for m in used], 0)  # 2
         each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
-        resampled = np.einsum("rm,mkr->kr", drawn, each)
-        return whole, resampled
+        return np.mean([m.means(matched=matched) for m in used], 0), np.einsum("rm,mkr->kr", drawn, each)
 
     (same, different), boot = means(matched=False)
     equal = None
@@ -182,3 +172,31 @@ def topic_resamples(sums: PairSums, resamples: int, seed: int) -> tuple[Float[np
     """How often each resample draws each topic; and the generator, which may draw more."""
     topics, rng = len(sums.same), generator(seed, Stream.BOOTSTRAP_TOPICS)
     return rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float), rng
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over runs with its 95% interval (Student's t)."""
+
+    mean: float
+    low: float
+    high: float
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+    @property
+    def above_zero(self) -> bool:
+        """Whether the interval excludes zero, from above."""
+        return self.low > 0
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Mean and interval. The interval of a single run is the whole line."""
+    array = np.asarray(values, dtype=float)
+    mean, count = float(array.mean()), len(array)
+    if count == 1:
+        return Estimate(mean, -np.inf, np.inf, 1)
+    half = float(stdtrit(count - 1, 0.975) * array.std(ddof=1) / np.sqrt(count))
+    return Estimate(mean, mean - half, mean + half, count)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
+
+ROTATION_SPAN = 10
+"""Steps between the two value matrices whose rotation is measured (Figure 5)."""
 
 
 def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
@@ -53,7 +56,7 @@ def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float
     """
     if not stages(metrics).separation > 1:
         return []
-    begins = min(risen(metrics[f"norm_{part}"], 0.1) for part in ("key", "query"))
+    begins = min(risen(metrics[f"norm_{part}"], START) for part in ("key", "query"))
     return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]
 
 
@@ -63,8 +66,8 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 TWO_STAGE = 2.0
 """From this stage separation on a run counts as two-stage."""
 
-WORSE = 1.01
-"""A run whose loss ends above this multiple of its start has diverged, even where its numbers are still finite."""
+WORSE = 1.01  # a run whose loss ends above this multiple of its start has diverged, even where it is still finite
+START = 0.1  # share of its rise with which a norm has started
 
 
 def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -> Phase:
@@ -109,8 +112,8 @@ class Course:
         """One sentence on the phase with its numbers, and one on how to read it."""
         if self.halves is None or not np.isfinite(self.halves.value):
             return f"Phase: {self.phase}. {READINGS[self.phase]}"
-        steps = {"value": self.halves.value, "key": self.halves.key, "query": self.halves.query}
-        told = ", ".join(f"{name} {f'{step:,.0f}' if np.isfinite(step) else 'not yet'}" for name, step in steps.items())
+        steps = asdict(self.halves).items()
+        told = ", ".join(f"{name} {f'{step:,.0f}' if np.isfinite(step) else 'not yet'}" for name, step in steps)
         ratio = "" if not np.isfinite(self.halves.separation) else f", separation {self.halves.separation:.3g}"
         return f"Phase: {self.phase} (half of the rise at step: {told}{ratio}). {READINGS[self.phase]}"
 
@@ -118,16 +121,8 @@ class Course:
         """Phase, half-way steps, separation; `start_separation` is that of the starts."""
         if self.halves is None or self.starts is None:
             return {"phase": self.phase}
-        start = self.starts.separation
-        return {
-            "phase": self.phase,
-            **self.halves.as_dict(),
-            "start_separation": start if np.isfinite(start) else None,
-        }
-
-
-START = 0.1
-"""Share of its rise with which a norm has started."""
+        start = self.starts.as_dict()["separation"]
+        return {"phase": self.phase, **self.halves.as_dict(), "start_separation": start}
 
 
 def course(

@@ -20,7 +20,6 @@ from topicscope.world.topics import MASK, TopicModel
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,12 @@ class Batch:
     `context` holds log counts of the words that attention sees, or their shares where attention is uniform.
     """
 
-    context: Float[Tensor, "E B V"]
-    row_document: Int[Tensor, " E*R"]  # e * B + document
-    row_query: Int[Tensor, " E*R"]  # e * V + word shown at the predicted positions
-    row_weight: Float[Tensor, "E R 1"]  # sums to 1 over a model's rows
-    target: Int[Tensor, " E*P"]  # (e * R + row) * V + true word
-    target_weight: Float[Tensor, " E*P"]
+    context: Float[torch.Tensor, "E B V"]
+    row_document: Int[torch.Tensor, " E*R"]  # e * B + document
+    row_query: Int[torch.Tensor, " E*R"]  # e * V + word shown at the predicted positions
+    row_weight: Float[torch.Tensor, "E R 1"]  # sums to 1 over a model's rows
+    target: Int[torch.Tensor, " E*P"]  # (e * R + row) * V + true word
+    target_weight: Float[torch.Tensor, " E*P"]
 
     def to(self, device: torch.device) -> Batch:
         return Batch(*(getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)))

@@ -14,21 +14,14 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, files
 from topicscope.world.batches import Rows, infinite_rows, masked_rows, word_counts
 from topicscope.world.masking import Masked, Masking
 from topicscope.world.topics import TopicModel
 
-PADDING = -1
-"""Fills `Documents.words` behind the end of a document."""
-
-AT_A_TIME = 50_000
-"""Words drawn together, so that the temporaries stay in cache."""
-
-COMPARED = 32
-"""Choices up to which one comparison with each threshold is several times faster than bisection."""
-
-Index = Int[np.ndarray, " B"]
+PADDING = -1  # fills `Documents.words` behind the end of a document
+AT_A_TIME = 50_000  # words drawn together, so that the temporaries stay in cache
+COMPARED = 32  # choices up to which one comparison with each threshold is several times faster than bisection
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class Documents:
         """These documents, for callers that need words."""
         return self
 
-    def take(self, rows: Index | slice) -> Documents:
+    def take(self, rows: Int[np.ndarray, " B"] | slice) -> Documents:
         """The documents at `rows`, in that order."""
         return Documents(
             self.words[rows], self.lengths[rows], None if self.proportions is None else self.proportions[rows]
@@ -104,7 +97,7 @@ class InfiniteDocuments:
         """Raise InputError, since there are no words."""
         raise InputError("infinite documents have no words; give documents.length a number or a range")
 
-    def take(self, rows: Index | slice) -> InfiniteDocuments:
+    def take(self, rows: Int[np.ndarray, " B"] | slice) -> InfiniteDocuments:
         """The documents at `rows`, in that order."""
         return InfiniteDocuments(self.proportions[rows])
 
@@ -220,7 +213,4 @@ def write_documents(documents: Documents | InfiniteDocuments, path: str | os.Pat
     """Write the authors' text format, which `read_documents` reads. Infinite documents are refused."""
     finite = documents.finite()
     lines = (" ".join(map(str, row[:n] - 1)) + " END\n" for row, n in zip(finite.words, finite.lengths, strict=True))
-    temporary = Path(f"{path}.tmp")
-    with temporary.open("w", encoding="utf-8") as stream:
-        stream.writelines(lines)
-    temporary.replace(path)
+    files.write(Path(path), "".join(lines).encode())

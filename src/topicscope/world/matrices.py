@@ -10,12 +10,8 @@ from jaxtyping import Float
 
 from topicscope.ground import InputError, read_tensors
 
-WEIGHTS = "weights.safetensors"
-"""The file of a run folder that holds the trained weights."""
-
-LARGEST = 1e100
-"""Entries beyond this are refused: their squares overflow."""
-
+WEIGHTS = "weights.safetensors"  # the file of a run folder that holds the trained weights
+LARGEST = 1e100  # entries beyond this are refused: their squares overflow
 Matrix = Float[np.ndarray, "rows columns"]
 
 

@@ -20,12 +20,7 @@ from jaxtyping import Complex, Float, Int
 
 from topicscope.world.topics import TopicModel
 
-NODES, SHORT_NODES = 24, 48
-"""Nodes of the contour for documents of 20 words and more, and for shorter ones.
-
-They give 12 digits of the posterior.
-"""
-
+NODES, SHORT_NODES = 24, 48  # of the contour for documents of 20 words and more, and for shorter ones: 12 digits
 ROWS_AT_A_TIME = 500
 
 Counts = Float[np.ndarray, "R T w"]

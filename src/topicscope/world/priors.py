@@ -67,8 +67,7 @@ class DocumentPrior(ABC):
         low, high = self.length if isinstance(self.length, tuple) else (self.length, self.length)
         lengths = rng.integers(low, high + 1, size=count)
         words = sample_words(topic_model, proportions, high, rng)
-        if low < high:
-            words[np.arange(high) >= lengths[:, None]] = PADDING
+        words[np.arange(high) >= lengths[:, None]] = PADDING
         return Documents(words, lengths, proportions)
 
 
@@ -160,8 +159,7 @@ KINDS: dict[str, type[DocumentPrior]] = {"dirichlet": Dirichlet, "fixed": Fixed,
 """The priors by kind. A class that lacks a method is a type error here."""
 
 
-adapter_of = functools.cache(TypeAdapter[DocumentPrior])
-"""Made once per class: building one takes milliseconds."""
+adapter_of = functools.cache(TypeAdapter[DocumentPrior])  # building one takes milliseconds
 
 
 def prior_of(settings: Any) -> Any:
