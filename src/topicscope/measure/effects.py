@@ -111,8 +111,7 @@ def effect(
     """None where there is no pair of one kind. Both means are given, their resamples, and what the controls gave."""
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
-    denominator = interval(boot[1])
-    defined = denominator is not None and denominator[0] > 0
+    defined = (interval(boot[1]) or (0.0, 0.0))[0] > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = boot[0] / boot[1]
     shuffled = np.empty(0) if null is None else null[0] - null[1]
@@ -144,34 +143,31 @@ def embedding_effect(
     matched: bool = False,
 ) -> Effect | None:
     """Bootstrap over topics. Of several models (fresh initialisations) the mean, with a bootstrap over models too."""
-    times, rng = topic_resamples(models[0], resamples, seed)
-    drawn = rng.multinomial(len(models), np.full(len(models), 1 / len(models)), resamples) / len(models)  # R x models
-
-    def means(*, matched: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Same and different: the means themselves, then their resamples."""
-        used = models if matched else [m.pooled() for m in models]
-        each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
-        return np.mean([m.means(matched=matched) for m in used], 0), np.einsum("rm,mkr->kr", drawn, each)
-
-    (same, different), boot = means(matched=False)
+    same, different, boot = bootstrap(models, resamples, seed)
     equal = None
     if matched:
-        (left, right), resampled = means(matched=True)
-        equal = (float(left), float(right), resampled[0] - resampled[1])
-    return effect(float(same), float(different), (boot[0], boot[1]), null=null, matched=equal)
+        left, right, resampled = bootstrap(models, resamples, seed, matched=True)
+        equal = (left, right, resampled[0] - resampled[1])
+    return effect(same, different, boot, null=null, matched=equal)
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
     """The effect at equal word frequencies alone, with the resamples that `embedding_effect` draws."""
-    times, _ = topic_resamples(sums, resamples, seed)
-    same, different = sums.means(matched=True)
-    return effect(float(same), float(different), sums.means(times, matched=True))
+    return effect(*bootstrap([sums], resamples, seed, matched=True))
 
 
-def topic_resamples(sums: PairSums, resamples: int, seed: int) -> tuple[Float[np.ndarray, "R K"], np.random.Generator]:
-    """How often each resample draws each topic; and the generator, which may draw more."""
-    topics, rng = len(sums.same), generator(seed, Stream.BOOTSTRAP_TOPICS)
-    return rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float), rng
+def bootstrap(
+    models: Sequence[PairSums], resamples: int, seed: int, *, matched: bool = False
+) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
+    """Same-topic and different-topic mean over models, and their resamples: of topics, and of models."""
+    topics, count, rng = len(models[0].same), len(models), generator(seed, Stream.BOOTSTRAP_TOPICS)
+    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)  # R x K
+    drawn = rng.multinomial(count, np.full(count, 1 / count), resamples) / count  # R x models
+    used = models if matched else [m.pooled() for m in models]
+    same, different = np.mean([m.means(matched=matched) for m in used], 0)
+    each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
+    boot = np.einsum("rm,mkr->kr", drawn, each)
+    return float(same), float(different), (boot[0], boot[1])
 
 
 @dataclass(frozen=True)

@@ -49,11 +49,13 @@ class Membership:
         members = self.matrix()
         several = np.flatnonzero(self.topics_of_word > 1)
         rows = (members[several] @ members.T).tocoo()
-        left, right = several[rows.row], rows.col
+        left, right, common = several[rows.row], rows.col, rows.data
         once = ~np.isin(right, several)  # seen from one side only
-        sides = (left, right[once]), (right, left[once]), (rows.data, rows.data[once])
-        left, right, common = (np.concatenate(side) for side in sides)
-        return left, right, common
+        return (
+            np.concatenate([left, right[once]]),
+            np.concatenate([right, left[once]]),
+            np.concatenate([common, common[once]]),
+        )
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
 
     With half of the rise this step is called t50.
     """
-    plateau = float(norm[-max(1, len(norm) // 10) :].mean())
-    start = float(norm[0])
+    start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
     if not plateau > start * 1.05:  # it has not risen
         return float("nan")
     return float(np.argmax(norm >= start + share * (plateau - start)))
@@ -78,15 +77,15 @@ def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -
     TWO_STAGE times as late as value. 'staggered': they start so much later, but are not half-way so much later,
     since the value matrix levels off first and rises again once attention has formed. 'at once': all others.
     """
-    if not last_loss <= WORSE * first_loss:  # NaN too
-        return "diverged"
-    if not np.isfinite(halves.value):
-        return "never"
-    if not np.isfinite(halves.separation):
-        return "first stage only"
-    if halves.separation >= TWO_STAGE:
-        return "two-stage"
-    return "staggered" if starts.separation >= TWO_STAGE else "at once"
+    rules: list[tuple[Phase, bool]] = [  # the first that holds
+        ("diverged", not last_loss <= WORSE * first_loss),  # NaN too
+        ("never", not np.isfinite(halves.value)),
+        ("first stage only", not np.isfinite(halves.separation)),
+        ("two-stage", halves.separation >= TWO_STAGE),
+        ("staggered", starts.separation >= TWO_STAGE),
+        ("at once", True),
+    ]
+    return next(name for name, holds in rules if holds)
 
 
 READINGS: dict[Phase, str] = {

@@ -52,13 +52,12 @@ def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Fl
     import torch
 
     models, d, vocabulary = embedding.shape
-    v = (vocabulary - 1) // topics
+    n, v = vocabulary - 1, (vocabulary - 1) // topics
     words = embedding[:, :, 1:]
     lengths = words.square().sum((1, 2))
     topic_sums = words.reshape(models, d, topics, v).sum(3)
     inside = topic_sums.square().sum((1, 2))
     total = topic_sums.sum(2).square().sum(1)
-    n = topics * v
     nan = torch.full_like(total, torch.nan)
     same = (inside - lengths) / (n * (v - 1)) if v > 1 else nan
     different = (total - inside) / (n * (n - v)) if topics > 1 else nan

@@ -86,8 +86,8 @@ class Order:
         which = (
             "attention is later" if low > 1 else "attention is earlier" if high < 1 else "which is first is not decided"
         )
-        spread = f"95% {_times(low)} to {_times(high)}"
-        return f"{which} (its half-way step is {_times(self.ratio)} times that of the other, {spread})"
+        times, least, most = (f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}" for ratio in (self.ratio, low, high))
+        return f"{which} (its half-way step is {times} times that of the other, 95% {least} to {most})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -231,7 +231,3 @@ def _when(moment: Moment) -> str:
     spread = "" if moment.half_interval is None else "[{:.0f}, {:.0f}]".format(*moment.half_interval)
     half = f", half of its rise at step {moment.half:.0f} {spread}" if moment.half is not None else ""
     return f"{measure_title(moment.measure)}: {where}{half}"
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"

@@ -116,9 +116,8 @@ class InfiniteDocuments:
         size: int = 50,
     ) -> Iterator[Rows]:
         """Batches of `size` documents; see `infinite_rows`. `real` is not used: they are float64 until `stack`."""
-        for start in range(0, len(self), size):
-            part = self.proportions[start : start + size]
-            yield infinite_rows(topic_model, masking, part, uniform=uniform, hide_masked=hide_masked)
+        parts = (self.proportions[start : start + size] for start in range(0, len(self), size))
+        return (infinite_rows(topic_model, masking, part, uniform=uniform, hide_masked=hide_masked) for part in parts)
 
 
 def every_document(topic_model: TopicModel, topics_per_document: int) -> InfiniteDocuments:

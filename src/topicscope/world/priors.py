@@ -117,8 +117,9 @@ class Fixed(DocumentPrior):
     def posterior_mean(
         self, topic_model: TopicModel, evidence: Float[np.ndarray, "R Tv"], a: float, e: float
     ) -> Float[np.ndarray, "R T"]:
-        tau = self.topics_per_document
-        return in_slices(topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, tau, a, e))
+        return in_slices(
+            topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, self.topics_per_document, a, e)
+        )
 
 
 @section
