@@ -116,9 +116,11 @@ def effect(
         ratios = boot[0] / boot[1]
     shuffled = np.empty(0) if null is None else null[0] - null[1]
     p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
-    equal = None
-    if matched is not None and np.isfinite(matched[:2]).all():
-        equal = Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
+    equal = (
+        Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
+        if matched is not None and np.isfinite(matched[:2]).all()
+        else None
+    )
     return Effect(
         same=same,
         different=different,

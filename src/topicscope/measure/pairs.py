@@ -154,9 +154,12 @@ def pair_sums(
         blocks[np.arange(topics), np.arange(topics)] = 0
         return blocks
 
-    between = outside(whole - shared(np.einsum("pd,pd->p", u[left], u[right])))
-    between_pairs = outside(pairs - shared(np.ones(len(left))))
-    return PairSums(inside(whole, norms), inside(pairs, sizes), between, between_pairs)
+    return PairSums(
+        inside(whole, norms),
+        inside(pairs, sizes),
+        outside(whole - shared(np.einsum("pd,pd->p", u[left], u[right]))),
+        outside(pairs - shared(np.ones(len(left)))),
+    )
 
 
 def matrix_pair_sums(
@@ -167,12 +170,11 @@ def matrix_pair_sums(
     Topics count from 1. Words of topic 0 are left out.
     """
     members = (topic[:, None] == np.arange(1, topic.max() + 1)).astype(float)  # V x K
-    off = 1 - np.eye(len(topic))
 
     def tables(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        between = members.T @ matrix @ members
+        between, off = members.T @ matrix @ members, matrix * (1 - np.eye(len(topic)))
         np.fill_diagonal(between, 0)
-        return np.einsum("ik,ij,jk->k", members, matrix * off, members, optimize=True)[:, None], between[:, :, None]
+        return np.einsum("ik,ij,jk->k", members, off, members, optimize=True)[:, None], between[:, :, None]
 
     (same, between), (same_pairs, between_pairs) = tables(sums), tables(pairs)
     return PairSums(same, same_pairs, between, between_pairs)
@@ -225,9 +227,8 @@ def word_pair_sums(
     So sums over pairs of positions are sums over pairs of words, weighted by their counts: three matrix products.
     """
     weight = np.exp(scores - scores.max(1, keepdims=True))
-    z = counts @ weight.T  # D x V: of every query word
     present = counts > 0
-    share = np.where(present, counts / np.where(present, z, 1), 0)  # query positions / z
+    share = np.where(present, counts / np.where(present, counts @ weight.T, 1), 0)  # D x V: query positions / z
     return (share.T @ counts) * weight, counts.T @ counts
 
 

@@ -111,8 +111,9 @@ class Course:
         """One sentence on the phase with its numbers, and one on how to read it."""
         if self.halves is None or not np.isfinite(self.halves.value):
             return f"Phase: {self.phase}. {READINGS[self.phase]}"
-        steps = asdict(self.halves).items()
-        told = ", ".join(f"{name} {f'{step:,.0f}' if np.isfinite(step) else 'not yet'}" for name, step in steps)
+        told = ", ".join(
+            f"{name} {f'{step:,.0f}' if np.isfinite(step) else 'not yet'}" for name, step in asdict(self.halves).items()
+        )
         ratio = "" if not np.isfinite(self.halves.separation) else f", separation {self.halves.separation:.3g}"
         return f"Phase: {self.phase} (half of the rise at step: {told}{ratio}). {READINGS[self.phase]}"
 
@@ -120,8 +121,7 @@ class Course:
         """Phase, half-way steps, separation; `start_separation` is that of the starts."""
         if self.halves is None or self.starts is None:
             return {"phase": self.phase}
-        start = self.starts.as_dict()["separation"]
-        return {"phase": self.phase, **self.halves.as_dict(), "start_separation": start}
+        return {"phase": self.phase, **self.halves.as_dict(), "start_separation": self.starts.as_dict()["separation"]}
 
 
 def course(

@@ -212,8 +212,7 @@ def moment(course: Sequence[TimelineRow]) -> Moment:
 
 def halves(course: Sequence[TimelineRow]) -> np.ndarray:
     """Half-way points of the resampled curves."""
-    curves = np.array([row.effect.resamples for row in course])
-    return half_way(np.array([row.step for row in course]), curves.T)
+    return half_way(np.array([row.step for row in course]), np.array([row.effect.resamples for row in course]).T)
 
 
 def order(courses: Mapping[str, Sequence[TimelineRow]], moments: Sequence[Moment]) -> Order | None:
