@@ -258,8 +258,9 @@ def shuffled_means(
     used = np.flatnonzero(extra > 0)
     used = used[np.argsort(left[used], kind="stable")]  # the partners of a word side by side
     firsts, starts = np.unique(left[used], return_index=True)
-    arrays = membership.word, np.cumsum(sizes) - sizes, topics_of_word, firsts, starts, right[used], extra[used]
-    word, offset, per_word, first, start, partner, times = map(torch.from_numpy, arrays)
+    arrays = membership.word, np.cumsum(sizes) - sizes, topics_of_word, firsts, starts, right[used]
+    word, offset, per_word, first, start, partner = map(torch.from_numpy, arrays)
+    times = torch.from_numpy(extra[used]).float()
     same_pairs = float((sizes * (sizes - 1)).sum())
     between_pairs = float(sizes.sum() ** 2 - (sizes**2).sum() - extra.sum())
     same, different = np.empty(shuffles), np.empty(shuffles)
@@ -267,7 +268,7 @@ def shuffled_means(
         order = torch.from_numpy(rng.permutation(membership.words))
         sums = embedding_bag(order[word], u, offset, mode="sum").double()
         inside, whole = float((sums**2).sum()), sums.sum(0)
-        partners = embedding_bag(order[partner], u, start, mode="sum", per_sample_weights=times.float())
+        partners = embedding_bag(order[partner], u, start, mode="sum", per_sample_weights=times)
         shared = float((partners * u[order[first]]).sum(dtype=torch.float64))
         same[i] = (inside - float((norms[order] * per_word).sum())) / same_pairs
         different[i] = (float(whole @ whole) - inside - shared) / between_pairs

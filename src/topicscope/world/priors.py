@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal
 
@@ -179,14 +179,14 @@ def prior_of(settings: Any) -> Any:
         fields |= {"kind": "fixed", "length": "infinite"}
     if not isinstance(named, str) or fields["kind"] not in KINDS:
         raise ValueError(f"documents.kind = {named!r}: expected {', '.join(KINDS)} or infinite")
-    _check_names(fields, named)
+    _check_names(fields, fields["kind"], named)
     return adapter_of(KINDS[fields["kind"]]).validate_python(fields)
 
 
-def _check_names(fields: dict[str, Any], named: str) -> None:
+def _check_names(fields: Collection[str], kind: str, named: str) -> None:
     """Every field belongs to the kind, and none that it needs is missing."""
     parameters = {kind: inspect.signature(prior).parameters for kind, prior in KINDS.items()}
-    own = parameters[fields["kind"]]
+    own = parameters[kind]
     for key in fields:
         owners = [kind for kind, names in parameters.items() if key in names]
         if not owners:
