@@ -1,4 +1,4 @@
-"""Sums of vectors against a double loop over all pairs."""
+"""Sums of vectors, of matrices and of attention against double loops over all pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from topicscope.measure.pairs import Membership, PairSums, frequency_bins, pair_sums, shuffled_means
+from topicscope.measure import (
+    Membership,
+    PairSums,
+    attention_means,
+    attention_pair_sums,
+    frequency_bins,
+    matrix_pair_sums,
+    pair_sums,
+    shuffled_means,
+)
+
+TOPIC = np.array([0, 1, 1, 1, 2, 2, 3, 3, 3, 3])
 
 
 def membership(rng: np.random.Generator, words: int, topics: int, most: int) -> Membership:
@@ -96,3 +107,63 @@ def test_equally_frequent_words_share_a_bin() -> None:
     assert len(set(bins[:4].tolist())) == 1
     assert bins.max() >= 2
     assert frequency_bins(np.ones(7), 5).tolist() == [0] * 7
+
+
+def test_sums_of_a_matrix_over_words_are_those_of_a_double_loop() -> None:
+    rng = np.random.default_rng(0)
+    matrix, times = rng.normal(size=(10, 10)), rng.integers(0, 4, (10, 10)).astype(float)
+    sums = matrix_pair_sums(matrix * times, times, TOPIC)
+    same = [(matrix[i, j], times[i, j]) for i in range(1, 10) for j in range(1, 10) if i != j and TOPIC[i] == TOPIC[j]]
+    different = [(matrix[i, j], times[i, j]) for i in range(1, 10) for j in range(1, 10) if TOPIC[i] != TOPIC[j]]
+    expected = [np.average([m for m, _ in pairs], weights=[w for _, w in pairs]) for pairs in (same, different)]
+    assert [float(x) for x in sums.means()] == pytest.approx(expected, rel=1e-12)
+    # topic 2 twice and topic 3 not at all: its pairs count twice, those between topics as often as both
+    weight = np.array([1.0, 2.0, 0.0])
+    inside = [(i, j) for i in range(1, 10) for j in range(1, 10) if i != j and TOPIC[i] == TOPIC[j]]
+    doubled = [(matrix[i, j], times[i, j] * weight[TOPIC[i] - 1]) for i, j in inside]
+    assert float(sums.means(weight)[0]) == pytest.approx(
+        np.average([m for m, _ in doubled], weights=[w for _, w in doubled]), rel=1e-12
+    )
+
+
+@given(seed=st.integers(0, 999), topics=st.integers(2, 4), v=st.integers(1, 3), length=st.integers(2, 12))
+def test_attention_means_equal_a_loop_over_positions(seed: int, topics: int, v: int, length: int) -> None:
+    rng = np.random.default_rng(seed)
+    topic = -(-np.arange(topics * v + 1) // v)
+    scores = 2 * rng.standard_normal((len(topic), len(topic)))
+    documents = rng.integers(1, len(topic), size=(5, length))
+    groups: dict[str, list[float]] = {"word": [], "topic": [], "other": []}
+    for document in documents:
+        for j in document:  # query
+            weights = np.exp(scores[j, document])
+            weights /= weights.sum()
+            for i, weight in zip(document, weights, strict=True):
+                groups["word" if i == j else "topic" if topic[i] == topic[j] else "other"].append(weight)
+    if not all(groups.values()):
+        return
+    counts = np.array([np.bincount(document, minlength=len(topic)) for document in documents], dtype=float)
+    found = attention_means(scores, topic, counts)
+    assert tuple(found) == pytest.approx([np.mean(group) for group in groups.values()], rel=1e-9)
+    assert found.alpha == pytest.approx(np.mean(groups["topic"]) / np.mean(groups["other"]))
+
+
+def test_attention_topic_by_topic_is_the_attention_of_all_positions() -> None:
+    """Against softmax over positions, one document after another."""
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=(10, 10)) * 2
+    documents = [rng.integers(1, 10, 12) for _ in range(5)]
+    counts = np.stack([np.bincount(d, minlength=10) for d in documents]).astype(float)
+    kinds: dict[str, list[float]] = {"own": [], "same": [], "different": []}
+    for d in documents:
+        weight = np.exp(scores[np.ix_(d, d)])
+        weight /= weight.sum(1, keepdims=True)
+        for q, i in enumerate(d):
+            for k, j in enumerate(d):
+                kinds["own" if i == j else "same" if TOPIC[i] == TOPIC[j] else "different"].append(weight[q, k])
+    same, different = attention_pair_sums(scores, TOPIC, counts).means()
+    assert float(same) == pytest.approx(np.mean(kinds["same"]), rel=1e-12)
+    assert float(different) == pytest.approx(np.mean(kinds["different"]), rel=1e-12)
+    means = attention_means(scores, TOPIC, counts)
+    assert [means.same_word, means.same_topic, means.different_topic] == pytest.approx(
+        [np.mean(values) for values in kinds.values()], rel=1e-12
+    )

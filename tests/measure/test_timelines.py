@@ -10,7 +10,7 @@ import pytest
 
 from topicscope import InputError
 from topicscope.ground import open_folder
-from topicscope.measure import TIMELINE, Effect, Timeline, effect, read_timeline
+from topicscope.measure import TIMELINE, Effect, Timeline, appears, effect, half_way, read_timeline
 
 
 def rising(difference: float, spread: float = 0.1) -> Effect | None:
@@ -85,3 +85,21 @@ def test_a_timeline_is_read_back_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "timeline" / "results.json").write_text("{}")
     with pytest.raises(InputError, match="is damaged"):
         read_timeline(tmp_path / "timeline")
+
+
+def test_appears_is_the_start_of_the_last_stretch_above_zero() -> None:
+    steps = np.array([0, 1, 3, 10, 30])
+    assert appears(steps, np.array([-1.0, 2, 2, 2, 2])) == 1
+    assert appears(steps, np.array([1.0, 2, 2, 2, 2])) == 0
+    assert appears(steps, np.array([-1.0, 2, np.nan, 2, 2])) == 10  # where nothing is known nothing has appeared
+    assert appears(steps, np.array([1.0, 2, 2, 2, 0])) is None
+
+
+def test_half_way_is_where_the_straight_line_crosses() -> None:
+    steps = np.array([0, 10, 100, 200])
+    curves = np.array(
+        [[0.0, 0.0, 4.0, 4.0], [1.0, 3.0, 3.0, 3.0], [0.0, 9.0, 0.0, 2.0], [3.0, 2.0, 1.0, 0.0], [5.0, 5.0, 5.0, 5.0]]
+    )
+    found = half_way(steps, curves)
+    assert found[:3] == pytest.approx([55.0, 5.0, 10 / 9])  # the third passes half of its end early, and falls back
+    assert np.isnan(found[3:]).all()  # it falls, it stays

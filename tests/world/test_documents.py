@@ -110,7 +110,7 @@ def test_infinite_documents_have_proportions_and_no_words(tmp_path: Path) -> Non
     assert isinstance(documents, InfiniteDocuments)
     assert ((documents.proportions > 0).sum(1) == 2).all()
     assert documents.masked(masking, model, rng()) is documents
-    assert np.array_equal(documents.first(2).proportions, documents.proportions[:2])
+    assert np.array_equal(documents.take(slice(2)).proportions, documents.proportions[:2])
     assert np.array_equal(documents.take(np.array([6, 1])).proportions, documents.proportions[[6, 1]])
     sizes = [len(rows.context) for rows in documents.batches(model, masking, size=3)]
     assert sizes == [3, 3, 1]

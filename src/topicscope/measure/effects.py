@@ -1,7 +1,7 @@
 """Same topic against different topic: both means, their difference and ratio, with a bootstrap interval.
 
 Three controls stand beside them: topics shuffled among words, pairs of equal word frequencies, and random weights
-(the same effect of another model).
+(the same effect of another model). Over runs, the interval of a mean is Student's.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import stdtrit
 
 from topicscope.ground import Stream, generator
 from topicscope.measure.pairs import PairSums
 
 Interval = tuple[float, float]
-CONTROLS = ("null_interval", "p_value", "matched")
-"""Fields of an Effect that are not measured for single heads and for the steps of a timeline."""
+CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
 
 
 @dataclass(frozen=True)
@@ -58,30 +58,25 @@ class Effect:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read back what `as_dict` wrote, exactly."""
-        values = with_intervals({name: data.get(name) for name in FIELDS})
+        values = with_intervals({part.name: data.get(part.name) for part in fields(cls)})
         if values["matched"] is not None:
             values["matched"] = Matched(**with_intervals(values["matched"]))
         return cls(**values)
 
     def columns(self, *, controls: bool = True) -> dict[str, float | None]:
         """One number per column: an interval as two columns, `_low` and `_high`."""
-        matched = asdict(self.matched) if self.matched is not None else dict.fromkeys(MATCHED_FIELDS)
         parts = self.as_dict(controls=controls)
-        return columns(parts | ({"matched": matched} if controls else {}))
-
-
-FIELDS = [part.name for part in fields(Effect) if part.name != "resamples"]
-MATCHED_FIELDS = [part.name for part in fields(Matched)]
-
-
-def ends(data: Any) -> Interval | None:
-    """An interval as JSON has it, a list of two numbers."""
-    return None if data is None else (data[0], data[1])
+        if controls and self.matched is None:
+            parts["matched"] = dict.fromkeys(part.name for part in fields(Matched))
+        return columns(parts)
 
 
 def with_intervals(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as JSON has it, with its intervals as pairs."""
-    return {name: ends(value) if name.endswith("interval") else value for name, value in data.items()}
+    """A record as JSON has it, with its intervals (lists of two numbers, or None) as pairs."""
+    return {
+        name: (value[0], value[1]) if name.endswith("interval") and value is not None else value
+        for name, value in data.items()
+    }
 
 
 def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -116,18 +111,16 @@ def effect(
     """None where there is no pair of one kind. Both means are given, their resamples, and what the controls gave."""
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
-    denominator = interval(boot[1])
-    defined = denominator is not None and denominator[0] > 0
+    defined = (interval(boot[1]) or (0.0, 0.0))[0] > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = boot[0] / boot[1]
-    null_interval = p_value = None
-    if null is not None and len(null[0]):
-        shuffled = null[0] - null[1]
-        null_interval = interval(shuffled)
-        p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
-    equal = None
-    if matched is not None and np.isfinite(matched[:2]).all():
-        equal = Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
+    shuffled = np.empty(0) if null is None else null[0] - null[1]
+    p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
+    equal = (
+        Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
+        if matched is not None and np.isfinite(matched[:2]).all()
+        else None
+    )
     return Effect(
         same=same,
         different=different,
@@ -135,8 +128,8 @@ def effect(
         ratio=same / different if defined else None,
         interval=interval(boot[0] - boot[1]),
         ratio_interval=interval(ratios) if defined else None,
-        null_interval=null_interval,
-        p_value=p_value,
+        null_interval=interval(shuffled),
+        p_value=p_value if len(shuffled) else None,
         matched=equal,
         same_word=same_word,
         resamples=boot[0] - boot[1],
@@ -152,33 +145,56 @@ def embedding_effect(
     matched: bool = False,
 ) -> Effect | None:
     """Bootstrap over topics. Of several models (fresh initialisations) the mean, with a bootstrap over models too."""
-    times, rng = topic_resamples(models[0], resamples, seed)
-    drawn = rng.multinomial(len(models), np.full(len(models), 1 / len(models)), resamples) / len(models)  # R x models
-
-    def means(*, matched: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Same and different: the means themselves, then their resamples."""
-        used = models if matched else [m.pooled() for m in models]
-        whole = np.mean([m.means(matched=matched) for m in used], 0)  # 2
-        each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
-        resampled = np.einsum("rm,mkr->kr", drawn, each)
-        return whole, resampled
-
-    (same, different), boot = means(matched=False)
+    same, different, boot = bootstrap(models, resamples, seed)
     equal = None
     if matched:
-        (left, right), resampled = means(matched=True)
-        equal = (float(left), float(right), resampled[0] - resampled[1])
-    return effect(float(same), float(different), (boot[0], boot[1]), null=null, matched=equal)
+        left, right, resampled = bootstrap(models, resamples, seed, matched=True)
+        equal = (left, right, resampled[0] - resampled[1])
+    return effect(same, different, boot, null=null, matched=equal)
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
     """The effect at equal word frequencies alone, with the resamples that `embedding_effect` draws."""
-    times, _ = topic_resamples(sums, resamples, seed)
-    same, different = sums.means(matched=True)
-    return effect(float(same), float(different), sums.means(times, matched=True))
+    return effect(*bootstrap([sums], resamples, seed, matched=True))
 
 
-def topic_resamples(sums: PairSums, resamples: int, seed: int) -> tuple[Float[np.ndarray, "R K"], np.random.Generator]:
-    """How often each resample draws each topic; and the generator, which may draw more."""
-    topics, rng = len(sums.same), generator(seed, Stream.BOOTSTRAP_TOPICS)
-    return rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float), rng
+def bootstrap(
+    models: Sequence[PairSums], resamples: int, seed: int, *, matched: bool = False
+) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
+    """Same-topic and different-topic mean over models, and their resamples: of topics, and of models."""
+    topics, count, rng = len(models[0].same), len(models), generator(seed, Stream.BOOTSTRAP_TOPICS)
+    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)  # R x K
+    drawn = rng.multinomial(count, np.full(count, 1 / count), resamples) / count  # R x models
+    used = models if matched else [m.pooled() for m in models]
+    same, different = np.mean([m.means(matched=matched) for m in used], 0)
+    each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
+    boot = np.einsum("rm,mkr->kr", drawn, each)
+    return float(same), float(different), (boot[0], boot[1])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over runs with its 95% interval (Student's t)."""
+
+    mean: float
+    low: float
+    high: float
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+    @property
+    def above_zero(self) -> bool:
+        """Whether the interval excludes zero, from above."""
+        return self.low > 0
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Mean and interval. The interval of a single run is the whole line."""
+    array = np.asarray(values, dtype=float)
+    mean, count = float(array.mean()), len(array)
+    if count == 1:
+        return Estimate(mean, -np.inf, np.inf, 1)
+    half = float(stdtrit(count - 1, 0.975) * array.std(ddof=1) / np.sqrt(count))
+    return Estimate(mean, mean - half, mean + half, count)

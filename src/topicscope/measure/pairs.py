@@ -12,6 +12,7 @@ one by one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -40,14 +41,21 @@ class Membership:
     def matrix(self) -> sparse.csr_array:
         return sparse.csr_array((np.ones(len(self.word)), (self.word, self.topic)), shape=(self.words, self.topics))
 
-    def shared(self) -> tuple[Int[np.ndarray, " P"], Int[np.ndarray, " P"]]:
-        """Ordered pairs (a word with itself included) that share a topic though one of them has another topic too."""
+    def shared(self) -> tuple[Int[np.ndarray, " P"], Int[np.ndarray, " P"], Float[np.ndarray, " P"]]:
+        """Ordered pairs (a word with itself included) that share a topic though one of them has another topic too.
+
+        The third array is how many topics they share.
+        """
         members = self.matrix()
         several = np.flatnonzero(self.topics_of_word > 1)
         rows = (members[several] @ members.T).tocoo()
-        left, right = several[rows.row], rows.col
+        left, right, common = several[rows.row], rows.col, rows.data
         once = ~np.isin(right, several)  # seen from one side only
-        return np.concatenate([left, right[once]]), np.concatenate([right, left[once]])
+        return (
+            np.concatenate([left, right[once]]),
+            np.concatenate([right, left[once]]),
+            np.concatenate([common, common[once]]),
+        )
 
 
 @dataclass(frozen=True)
@@ -128,12 +136,12 @@ def pair_sums(
         np.bincount(cells.indices, minlength=topics * count).astype(float),
     )
     whole, pairs = sums @ sums.T, np.outer(sizes, sizes)
-    left, right = membership.shared()
-    shared = [np.zeros_like(whole), np.zeros_like(pairs)]
-    if len(left):
-        for dots, target in zip((np.einsum("pd,pd->p", u[left], u[right]), np.ones(len(left))), shared, strict=True):
-            share = sparse.csr_array((dots, (left, right)), shape=(membership.words, membership.words))
-            target += (cells.T @ share @ cells).toarray()
+    left, right, _ = membership.shared()
+
+    def shared(values: np.ndarray) -> np.ndarray:
+        """Of pairs of words that share a topic, by cell."""
+        between_words = sparse.csr_array((values, (left, right)), shape=(membership.words, membership.words))
+        return (cells.T @ between_words @ cells).toarray()
 
     def inside(matrix: np.ndarray, own: np.ndarray) -> np.ndarray:
         """Between the cells of one topic, without a word's pair with itself."""
@@ -146,7 +154,12 @@ def pair_sums(
         blocks[np.arange(topics), np.arange(topics)] = 0
         return blocks
 
-    return PairSums(inside(whole, norms), inside(pairs, sizes), outside(whole - shared[0]), outside(pairs - shared[1]))
+    return PairSums(
+        inside(whole, norms),
+        inside(pairs, sizes),
+        outside(whole - shared(np.einsum("pd,pd->p", u[left], u[right]))),
+        outside(pairs - shared(np.ones(len(left)))),
+    )
 
 
 def matrix_pair_sums(
@@ -157,15 +170,66 @@ def matrix_pair_sums(
     Topics count from 1. Words of topic 0 are left out.
     """
     members = (topic[:, None] == np.arange(1, topic.max() + 1)).astype(float)  # V x K
-    off = 1 - np.eye(len(topic))
 
     def tables(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        between = members.T @ matrix @ members
+        between, off = members.T @ matrix @ members, matrix * (1 - np.eye(len(topic)))
         np.fill_diagonal(between, 0)
-        return np.einsum("ik,ij,jk->k", members, matrix * off, members, optimize=True)[:, None], between[:, :, None]
+        return np.einsum("ik,ij,jk->k", members, off, members, optimize=True)[:, None], between[:, :, None]
 
     (same, between), (same_pairs, between_pairs) = tables(sums), tables(pairs)
     return PairSums(same, same_pairs, between, between_pairs)
+
+
+class AttentionMeans(NamedTuple):
+    """Mean attention weight of a pair of positions whose words are in the relation (Tables 3 and 4)."""
+
+    same_word: float
+    same_topic: float
+    different_topic: float
+
+    @property
+    def alpha(self) -> float:
+        """Attention to other words of the topic, in units of that to other topics (Assumption 2)."""
+        return self.same_topic / self.different_topic
+
+    @property
+    def beta(self) -> float:
+        """Attention to the same word, in those units."""
+        return self.same_word / self.different_topic
+
+
+def attention_means(
+    scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
+) -> AttentionMeans:
+    """`scores[j, i]` of query word j and key word i. Every ordered pair of positions of a document counts once."""
+    sums, pairs = word_pair_sums(scores, counts)
+    same_topic = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
+    own = np.diagonal(sums).sum(), np.diagonal(pairs).sum()
+    mates = sums[same_topic].sum(), pairs[same_topic].sum()
+    # the attention of every position sums to 1
+    others = counts.sum() - own[0] - mates[0], (counts.sum(1) ** 2).sum() - own[1] - mates[1]
+    return AttentionMeans(*(float(total / number) for total, number in (own, mates, others)))
+
+
+def attention_pair_sums(
+    scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
+) -> PairSums:
+    """The same sums, topic by topic: `topic` from 1 on, 0 is [MASK], which does not count."""
+    return matrix_pair_sums(*word_pair_sums(scores, counts), topic)
+
+
+def word_pair_sums(
+    scores: Float[np.ndarray, "V V"], counts: Float[np.ndarray, "D V"]
+) -> tuple[Float[np.ndarray, "V V"], Float[np.ndarray, "V V"]]:
+    """Attention and number of pairs of positions, summed over documents, for every query word j and key word i.
+
+    A query word j of a document attends each position of word i with exp(score) / z_j, z_j = sum_i count_i exp(score).
+    So sums over pairs of positions are sums over pairs of words, weighted by their counts: three matrix products.
+    """
+    weight = np.exp(scores - scores.max(1, keepdims=True))
+    present = counts > 0
+    share = np.where(present, counts / np.where(present, counts @ weight.T, 1), 0)  # D x V: query positions / z
+    return (share.T @ counts) * weight, counts.T @ counts
 
 
 def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np.ndarray, " W"]:
@@ -182,40 +246,30 @@ def shuffled_means(
     The sizes of the topics and their overlaps stay.
     """
     import torch
+    from torch.nn.functional import embedding_bag
 
     rng = generator(seed, Stream.SHUFFLED_TOPICS)
     u = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
     norms = (u.double() ** 2).sum(1)
-    sizes = membership.sizes
-    offsets = torch.from_numpy(np.concatenate([[0], np.cumsum(sizes)[:-1]]))
-    word, per_word = torch.from_numpy(membership.word), torch.from_numpy(membership.topics_of_word)
-    left, right = (torch.from_numpy(side) for side in membership.shared())
-    members = membership.matrix()
+    sizes, topics_of_word = membership.sizes, membership.topics_of_word
+    left, right, common = membership.shared()
     # how often a shared pair would be counted as one between two different topics
-    spread = members @ (np.ones((membership.topics, 1)))
-    common = np.asarray((members[left.numpy()] * members[right.numpy()]).sum(1)).ravel() if len(left) else np.zeros(0)
-    extra = torch.from_numpy(spread[left.numpy(), 0] * spread[right.numpy(), 0] - common)
-    used = torch.nonzero(extra > 0)[:, 0]
-    used = used[torch.argsort(left[used], stable=True)]  # the partners of a word side by side
-    left, right, extra = left[used], right[used], extra[used]
-    firsts, sizes_of = torch.unique_consecutive(left, return_counts=True)
-    starts, weights = torch.cumsum(sizes_of, 0) - sizes_of, extra.float()
-    pairs = membership.sizes.astype(float)
-    same_pairs = float((pairs * (pairs - 1)).sum())
-    between_pairs = float(pairs.sum() ** 2 - (pairs**2).sum() - float(extra.sum()))
+    extra = topics_of_word[left] * topics_of_word[right] - common
+    used = np.flatnonzero(extra > 0)
+    used = used[np.argsort(left[used], kind="stable")]  # the partners of a word side by side
+    firsts, starts = np.unique(left[used], return_index=True)
+    arrays = membership.word, np.cumsum(sizes) - sizes, topics_of_word, firsts, starts, right[used]
+    word, offset, per_word, first, start, partner = map(torch.from_numpy, arrays)
+    times = torch.from_numpy(extra[used]).float()
+    same_pairs = float((sizes * (sizes - 1)).sum())
+    between_pairs = float(sizes.sum() ** 2 - (sizes**2).sum() - extra.sum())
     same, different = np.empty(shuffles), np.empty(shuffles)
     for i in range(shuffles):
         order = torch.from_numpy(rng.permutation(membership.words))
-        sums = torch.nn.functional.embedding_bag(order[word], u, offsets, mode="sum").double()
-        inside = float((sums**2).sum())
-        lengths = float((norms[order] * per_word).sum())
-        whole = sums.sum(0)
-        shared = 0.0
-        if len(left):
-            partners = torch.nn.functional.embedding_bag(
-                order[right], u, starts, mode="sum", per_sample_weights=weights
-            )
-            shared = float((partners * u[order[firsts]]).sum(dtype=torch.float64))
-        same[i] = (inside - lengths) / same_pairs
+        sums = embedding_bag(order[word], u, offset, mode="sum").double()
+        inside, whole = float((sums**2).sum()), sums.sum(0)
+        partners = embedding_bag(order[partner], u, start, mode="sum", per_sample_weights=times)
+        shared = float((partners * u[order[first]]).sum(dtype=torch.float64))
+        same[i] = (inside - float((norms[order] * per_word).sum())) / same_pairs
         different[i] = (float(whole @ whole) - inside - shared) / between_pairs
     return same, different

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
+
+ROTATION_SPAN = 10
+"""Steps between the two value matrices whose rotation is measured (Figure 5)."""
 
 
 def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
@@ -15,8 +18,7 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
 
     With half of the rise this step is called t50.
     """
-    plateau = float(norm[-max(1, len(norm) // 10) :].mean())
-    start = float(norm[0])
+    start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
     if not plateau > start * 1.05:  # it has not risen
         return float("nan")
     return float(np.argmax(norm >= start + share * (plateau - start)))
@@ -53,7 +55,7 @@ def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float
     """
     if not stages(metrics).separation > 1:
         return []
-    begins = min(risen(metrics[f"norm_{part}"], 0.1) for part in ("key", "query"))
+    begins = min(risen(metrics[f"norm_{part}"], START) for part in ("key", "query"))
     return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]
 
 
@@ -63,8 +65,8 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 TWO_STAGE = 2.0
 """From this stage separation on a run counts as two-stage."""
 
-WORSE = 1.01
-"""A run whose loss ends above this multiple of its start has diverged, even where its numbers are still finite."""
+WORSE = 1.01  # a run whose loss ends above this multiple of its start has diverged, even where it is still finite
+START = 0.1  # share of its rise with which a norm has started
 
 
 def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -> Phase:
@@ -75,15 +77,15 @@ def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -
     TWO_STAGE times as late as value. 'staggered': they start so much later, but are not half-way so much later,
     since the value matrix levels off first and rises again once attention has formed. 'at once': all others.
     """
-    if not last_loss <= WORSE * first_loss:  # NaN too
-        return "diverged"
-    if not np.isfinite(halves.value):
-        return "never"
-    if not np.isfinite(halves.separation):
-        return "first stage only"
-    if halves.separation >= TWO_STAGE:
-        return "two-stage"
-    return "staggered" if starts.separation >= TWO_STAGE else "at once"
+    rules: list[tuple[Phase, bool]] = [  # the first that holds
+        ("diverged", not last_loss <= WORSE * first_loss),  # NaN too
+        ("never", not np.isfinite(halves.value)),
+        ("first stage only", not np.isfinite(halves.separation)),
+        ("two-stage", halves.separation >= TWO_STAGE),
+        ("staggered", starts.separation >= TWO_STAGE),
+        ("at once", True),
+    ]
+    return next(name for name, holds in rules if holds)
 
 
 READINGS: dict[Phase, str] = {
@@ -109,8 +111,9 @@ class Course:
         """One sentence on the phase with its numbers, and one on how to read it."""
         if self.halves is None or not np.isfinite(self.halves.value):
             return f"Phase: {self.phase}. {READINGS[self.phase]}"
-        steps = {"value": self.halves.value, "key": self.halves.key, "query": self.halves.query}
-        told = ", ".join(f"{name} {f'{step:,.0f}' if np.isfinite(step) else 'not yet'}" for name, step in steps.items())
+        told = ", ".join(
+            f"{name} {f'{step:,.0f}' if np.isfinite(step) else 'not yet'}" for name, step in asdict(self.halves).items()
+        )
         ratio = "" if not np.isfinite(self.halves.separation) else f", separation {self.halves.separation:.3g}"
         return f"Phase: {self.phase} (half of the rise at step: {told}{ratio}). {READINGS[self.phase]}"
 
@@ -118,16 +121,7 @@ class Course:
         """Phase, half-way steps, separation; `start_separation` is that of the starts."""
         if self.halves is None or self.starts is None:
             return {"phase": self.phase}
-        start = self.starts.separation
-        return {
-            "phase": self.phase,
-            **self.halves.as_dict(),
-            "start_separation": start if np.isfinite(start) else None,
-        }
-
-
-START = 0.1
-"""Share of its rise with which a norm has started."""
+        return {"phase": self.phase, **self.halves.as_dict(), "start_separation": self.starts.as_dict()["separation"]}
 
 
 def course(

@@ -17,20 +17,18 @@ from jaxtyping import Float, Int
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
 
 
 def relation_masks(
     topic: Int[np.ndarray, " V"], dtype: torch.dtype, device: torch.device | str = "cpu"
-) -> Float[Tensor, "3 V*V"]:
+) -> Float[torch.Tensor, "3 V*V"]:
     """Rows that average a flattened V x V matrix over (same topic, different topic, diagonal).
 
     A relation that no pair is in gives NaN.
     """
     import torch
 
-    words = topic > 0
-    both = words[:, None] & words
+    both = np.outer(topic > 0, topic > 0)
     same_topic = topic[:, None] == topic
     diagonal = np.eye(len(topic), dtype=bool)
     masks = np.stack([both & same_topic & ~diagonal, both & ~same_topic, both & diagonal]).reshape(3, -1).astype(float)
@@ -39,12 +37,14 @@ def relation_masks(
     return torch.tensor(masks, dtype=dtype, device=device)
 
 
-def matrix_block_means(masks: Float[Tensor, "3 V*V"], matrices: Float[Tensor, "*E V*V"]) -> Float[Tensor, "*E 3"]:
+def matrix_block_means(
+    masks: Float[torch.Tensor, "3 V*V"], matrices: Float[torch.Tensor, "*E V*V"]
+) -> Float[torch.Tensor, "*E 3"]:
     """Means of flattened matrices over the three relations."""
     return matrices @ masks.mT
 
 
-def gram_block_means(topics: int, embedding: Float[Tensor, "E d V"]) -> Float[Tensor, "E 3"]:
+def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Float[torch.Tensor, "E 3"]:
     """The same for the Gram matrix W_E'W_E, from sums of vectors, without building the V x V matrix.
 
     The words 1..Tv lie topic by topic, so the sum over a topic's pairs is the squared length of its vectors' sum.
@@ -52,13 +52,12 @@ def gram_block_means(topics: int, embedding: Float[Tensor, "E d V"]) -> Float[Te
     import torch
 
     models, d, vocabulary = embedding.shape
-    v = (vocabulary - 1) // topics
+    n, v = vocabulary - 1, (vocabulary - 1) // topics
     words = embedding[:, :, 1:]
     lengths = words.square().sum((1, 2))
     topic_sums = words.reshape(models, d, topics, v).sum(3)
     inside = topic_sums.square().sum((1, 2))
     total = topic_sums.sum(2).square().sum(1)
-    n = topics * v
     nan = torch.full_like(total, torch.nan)
     same = (inside - lengths) / (n * (v - 1)) if v > 1 else nan
     different = (total - inside) / (n * (n - v)) if topics > 1 else nan

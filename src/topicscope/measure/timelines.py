@@ -12,21 +12,16 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from topicscope.ground import Folder, Kind, Result, arrow_table, read_finished, write_csv
-from topicscope.measure.effects import Effect, Interval, interval, with_intervals
-from topicscope.measure.onset import appears, half_way
+from topicscope.measure.effects import Effect, Interval, columns, interval, with_intervals
 
 if TYPE_CHECKING:
     import pyarrow
 
-Effects = Mapping[str, Mapping[int, Effect | None]]
-"""By measure ('cosine', 'dot', 'attention', 'attention.0' for layer 0, ...) and step."""
-
 TIMELINE = Kind("timeline", 1, ("timeline.csv", "topics-*"))
-MATCHED = "_matched"
-"""Ending of a measure that is taken at equal word frequencies."""
-
+MATCHED = "_matched"  # ending of a measure that is taken at equal word frequencies
 TITLES = {
     "cosine": "embeddings: cosine",
     "dot": "embeddings: dot product",
@@ -34,8 +29,7 @@ TITLES = {
     "value": "value matrix",
     "attention": "attention",
 }
-WORDS = ("cosine", "embedding", "value")
-"""The measures of words alone; the first that is there is compared with attention."""
+WORDS = ("cosine", "embedding", "value")  # measures of words alone; the first there is compared with attention
 
 
 def measure_title(measure: str) -> str:
@@ -62,13 +56,6 @@ class TimelineRow:
     def as_dict(self) -> dict[str, Any]:
         return {"measure": self.measure, "step": self.step, **self.effect.as_dict(controls=False)}
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(data["measure"], data["step"], Effect.from_dict(data))
-
-    def columns(self) -> dict[str, Any]:
-        return {"measure": self.measure, "step": self.step, **self.effect.columns(controls=False)}
-
 
 @dataclass(frozen=True)
 class Moment:
@@ -82,10 +69,6 @@ class Moment:
     last: float
     last_interval: Interval | None
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**with_intervals(data))
-
 
 @dataclass(frozen=True)
 class Order:
@@ -96,10 +79,6 @@ class Order:
     ratio: float
     interval: Interval | None
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**with_intervals(data))
-
     def __str__(self) -> str:
         if self.interval is None:
             return ""
@@ -107,8 +86,8 @@ class Order:
         which = (
             "attention is later" if low > 1 else "attention is earlier" if high < 1 else "which is first is not decided"
         )
-        spread = f"95% {_times(low)} to {_times(high)}"
-        return f"{which} (its half-way step is {_times(self.ratio)} times that of the other, {spread})"
+        times, least, most = (f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}" for ratio in (self.ratio, low, high))
+        return f"{which} (its half-way step is {times} times that of the other, 95% {least} to {most})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,8 +101,11 @@ class Timeline(Result):
     notes: list[str] = field(default_factory=list)  # what was measured
 
     @classmethod
-    def of(cls, effects: Effects, notes: Sequence[str] = ()) -> Self:
-        """Everything that needs the resamples is computed here: they are not stored."""
+    def of(cls, effects: Mapping[str, Mapping[int, Effect | None]], notes: Sequence[str] = ()) -> Self:
+        """From effects by measure ('cosine', 'dot', 'attention', 'attention.0' for layer 0, ...) and step.
+
+        Everything that needs the resamples is computed here: they are not stored.
+        """
         courses = {
             measure: [
                 TimelineRow(measure, step, effect) for step, effect in sorted(steps.items()) if effect is not None
@@ -146,7 +128,7 @@ class Timeline(Result):
         return [*self.notes, self.answer]
 
     def table(self) -> pyarrow.Table:
-        return arrow_table([row.columns() for row in self.rows])
+        return arrow_table([columns(row.as_dict()) for row in self.rows])
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -160,24 +142,52 @@ class Timeline(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(
-            [TimelineRow.from_dict(row) for row in data["timeline"]],
-            [Moment.from_dict(moment) for moment in data["moments"]],
-            None if data["order"] is None else Order.from_dict(data["order"]),
+            [TimelineRow(row["measure"], row["step"], Effect.from_dict(row)) for row in data["timeline"]],
+            [Moment(**with_intervals(moment)) for moment in data["moments"]],
+            None if data["order"] is None else Order(**with_intervals(data["order"])),
             data["notes"],
         )
 
     def write(self, folder: Folder) -> None:
-        write_csv(folder.file("timeline.csv"), [row.columns() for row in self.rows])
+        write_csv(folder.file("timeline.csv"), [columns(row.as_dict()) for row in self.rows])
         folder.finish(self.as_dict())
 
     def _about(self) -> str:
-        steps = {row.step for row in self.rows}
-        return f"{len(steps)} steps, {len(self.moments)} measures"
+        return f"{len({row.step for row in self.rows})} steps, {len(self.moments)} measures"
 
 
 def read_timeline(path: str | os.PathLike[str]) -> Timeline:
     """The timeline of a finished folder."""
     return read_finished(path, TIMELINE, Timeline.from_dict)
+
+
+def appears(steps: Int[np.ndarray, " S"], low: Float[np.ndarray, " S"]) -> int | None:
+    """The first step from which on the lower end of the interval stays above zero; None where the last is not above.
+
+    >>> appears(np.array([0, 1, 10, 100]), np.array([-1.0, 1.0, -1.0, 1.0]))
+    100
+    """
+    below = np.flatnonzero(~(low > 0))
+    first = 0 if not len(below) else int(below[-1]) + 1
+    return int(steps[first]) if first < len(steps) else None
+
+
+def half_way(steps: Int[np.ndarray, " S"], curves: Float[np.ndarray, "*R S"]) -> Float[np.ndarray, "*R"]:
+    """Where a curve has first made half of the way from its first to its last value; NaN where it does not rise.
+
+    Between the steps the curve is a straight line.
+
+    >>> half_way(np.array([0, 10, 20]), np.array([0.0, 4.0, 16.0])).item()
+    13.333333333333334
+    """
+    first, last = curves[..., :1], curves[..., -1:]
+    reached = curves - (first + last) / 2
+    place = np.clip((reached >= 0).argmax(-1), 1, None)[..., None]
+    after, before = np.take_along_axis(reached, place, -1), np.take_along_axis(reached, place - 1, -1)
+    x1, x0 = steps[place], steps[place - 1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = x0 + (x1 - x0) * -before / (after - before)
+    return np.where(last > first, found, np.nan)[..., 0]
 
 
 def moment(course: Sequence[TimelineRow]) -> Moment:
@@ -202,8 +212,7 @@ def moment(course: Sequence[TimelineRow]) -> Moment:
 
 def halves(course: Sequence[TimelineRow]) -> np.ndarray:
     """Half-way points of the resampled curves."""
-    curves = np.array([row.effect.resamples for row in course])
-    return half_way(np.array([row.step for row in course]), curves.T)
+    return half_way(np.array([row.step for row in course]), np.array([row.effect.resamples for row in course]).T)
 
 
 def order(courses: Mapping[str, Sequence[TimelineRow]], moments: Sequence[Moment]) -> Order | None:
@@ -221,7 +230,3 @@ def _when(moment: Moment) -> str:
     spread = "" if moment.half_interval is None else "[{:.0f}, {:.0f}]".format(*moment.half_interval)
     half = f", half of its rise at step {moment.half:.0f} {spread}" if moment.half is not None else ""
     return f"{measure_title(moment.measure)}: {where}{half}"
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"

@@ -1,6 +1,6 @@
 """The paper's Section 3: topics, priors, documents, masking, and the batches that a model sees."""
 
-from topicscope.world.batches import Batch, Rows, infinite_rows, masked_rows, stack, word_counts
+from topicscope.world.batches import Batch, Rows, masked_rows, stack, word_counts
 from topicscope.world.documents import (
     Documents,
     InfiniteDocuments,
@@ -30,7 +30,6 @@ __all__ = [
     "Rows",
     "TopicModel",
     "every_document",
-    "infinite_rows",
     "masked_rows",
     "matrix_of",
     "read_documents",

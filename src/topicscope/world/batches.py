@@ -20,7 +20,6 @@ from topicscope.world.topics import MASK, TopicModel
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,12 @@ class Batch:
     `context` holds log counts of the words that attention sees, or their shares where attention is uniform.
     """
 
-    context: Float[Tensor, "E B V"]
-    row_document: Int[Tensor, " E*R"]  # e * B + document
-    row_query: Int[Tensor, " E*R"]  # e * V + word shown at the predicted positions
-    row_weight: Float[Tensor, "E R 1"]  # sums to 1 over a model's rows
-    target: Int[Tensor, " E*P"]  # (e * R + row) * V + true word
-    target_weight: Float[Tensor, " E*P"]
+    context: Float[torch.Tensor, "E B V"]
+    row_document: Int[torch.Tensor, " E*R"]  # e * B + document
+    row_query: Int[torch.Tensor, " E*R"]  # e * V + word shown at the predicted positions
+    row_weight: Float[torch.Tensor, "E R 1"]  # sums to 1 over a model's rows
+    target: Int[torch.Tensor, " E*P"]  # (e * R + row) * V + true word
+    target_weight: Float[torch.Tensor, " E*P"]
 
     def to(self, device: torch.device) -> Batch:
         return Batch(*(getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)))
@@ -59,10 +58,6 @@ def context_of(counts: Float[np.ndarray, "B V"], uniform: bool) -> Float[np.ndar
         return np.log(counts)
 
 
-def real_type(dtype: torch.dtype) -> np.dtype:
-    return np.dtype(str(dtype).removeprefix("torch."))
-
-
 def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndarray, "D V"]:
     """How often each word occurs in each document (padding left out)."""
     counts = np.zeros((len(words), vocabulary), dtype=np.float32)
@@ -70,8 +65,7 @@ def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndar
     for start in range(0, len(words), slice_size):
         part = words[start : start + slice_size]
         flat = (np.arange(len(part))[:, None] * vocabulary + part)[part >= 0]
-        occurrences = np.bincount(flat, minlength=len(part) * vocabulary)
-        counts[start : start + slice_size] = occurrences.reshape(len(part), vocabulary)
+        counts[start : start + slice_size] = np.bincount(flat, minlength=len(part) * vocabulary).reshape(len(part), -1)
     return counts
 
 
@@ -85,51 +79,27 @@ def masked_rows(
     `hide_masked`: attention does not see masked positions (as in the authors' code), unless the document has no other.
     """
     documents, vocabulary = counts.shape
-    flat = counts.reshape(-1)
-    base = masked.document * vocabulary
+    flat, base = counts.reshape(-1), masked.document * vocabulary
     np.subtract.at(flat, base + masked.true, np.float32(1))
-    if hide_masked:
-        blind = flat.reshape(documents, vocabulary).sum(1) == 0
-        seen = blind[masked.document]
-        np.add.at(flat, (base + masked.shown)[seen], np.float32(1))
-    else:
-        np.add.at(flat, base + masked.shown, np.float32(1))
-    step = masked.document // batch
-    sizes = np.full(-(-documents // batch), batch)
-    sizes[-1] = documents - batch * (len(sizes) - 1)  # a last, smaller batch is a mean over its own documents
+    seen = (counts.sum(1) == 0)[masked.document] if hide_masked else slice(None)
+    np.add.at(flat, (base + masked.shown)[seen], np.float32(1))
+    starts = np.arange(0, documents, batch)
+    sizes = np.diff(starts, append=documents)  # a last, smaller batch is a mean over its own documents
     weight = (1 / (np.repeat(sizes, sizes) * np.bincount(masked.document, minlength=documents)))[masked.document]
     pair = base + (MASK if uniform else masked.shown)
     present = np.zeros(documents * vocabulary, dtype=bool)
     present[pair] = True
-    distinct = np.flatnonzero(present)
-    row_of_pair = np.empty(documents * vocabulary, dtype=np.int64)
-    row_of_pair[distinct] = np.arange(len(distinct))
-    row = row_of_pair[pair]
-    row_weight = np.bincount(row, weights=weight, minlength=len(distinct)).astype(real)
-    row_document = distinct // vocabulary
-    query = distinct - row_document * vocabulary
-    starts = np.arange(0, documents, batch)
-    row_edges = np.append(np.searchsorted(row_document, starts), len(distinct))
-    target_edges = np.append(np.searchsorted(masked.document, starts), len(row))
-    document = row_document % batch
-    target = (row - row_edges[step]) * vocabulary + masked.true
-    weight = weight.astype(real)
-    context = context_of(counts.astype(real), uniform)
-    result = []
-    r0 = t0 = 0
-    for start, r1, t1 in zip(starts.tolist(), row_edges[1:].tolist(), target_edges[1:].tolist(), strict=True):
-        result.append(
-            Rows(
-                context[start : start + batch],
-                document[r0:r1],
-                query[r0:r1],
-                row_weight[r0:r1],
-                target[t0:t1],
-                weight[t0:t1],
-            )
-        )
-        r0, t0 = r1, t1
-    return result
+    row = np.cumsum(present)[pair] - 1
+    document, query = np.divmod(np.flatnonzero(present), vocabulary)
+    row_edges, target_edges = (np.searchsorted(ordered, starts) for ordered in (document, masked.document))
+    target = (row - row_edges[masked.document // batch]) * vocabulary + masked.true
+    rows = (document % batch, query, np.bincount(row, weights=weight).astype(real))
+    parts = (
+        np.split(context_of(counts.astype(real), uniform), starts[1:]),
+        *(np.split(array, row_edges[1:]) for array in rows),
+        *(np.split(array, target_edges[1:]) for array in (target, weight.astype(real))),
+    )
+    return [Rows(*part) for part in zip(*parts, strict=True)]
 
 
 def infinite_rows(
@@ -143,21 +113,17 @@ def infinite_rows(
     """The batch of infinite documents (Assumption 1): every expectation over masks taken exactly."""
     documents, words, vocabulary = len(proportions), topic_model.words, topic_model.vocabulary
     p = topic_model.word_distribution(proportions)  # B x Tv
-    counts = np.zeros((documents, vocabulary))
-    if hide_masked:
-        counts[:, 1:] = p
-    else:
+    counts = np.insert(p, MASK, 0, axis=1)
+    if not hide_masked:
         counts[:, MASK] = masking.p_mask * masking.p_mask_word
         counts[:, 1:] = p * masking.k + masking.p_mask * masking.p_random / words
-    if uniform:
-        joint = p[:, None, :]  # B x 1 x Tv: the shown word does not matter
-        query = np.array([MASK])
-    else:
+    query = np.array([MASK]) if uniform else np.arange(vocabulary)
+    joint = p[:, None, :]  # B x 1 x Tv: the shown word does not matter
+    if not uniform:
         joint = np.empty((documents, vocabulary, words))  # P(shown word, true word | masked)
         joint[:, MASK] = masking.p_mask_word * p
         joint[:, 1:] = masking.p_random / words * p[:, None, :]
         joint[:, np.arange(1, vocabulary), np.arange(words)] += masking.p_correct * p
-        query = np.arange(vocabulary)
     joint = joint.reshape(-1, words) / documents
     target_row, target_word = np.nonzero(joint)
     return Rows(
@@ -174,35 +140,29 @@ def stack(members: Sequence[Rows], dtype: torch.dtype) -> Batch:
     """Put the batches of E models side by side; shorter ones are padded with rows and targets of weight zero."""
     import torch
 
-    real = real_type(dtype)
-    if len(members) == 1:
-        (m,) = members
-        context, weight, target_weight = (
-            array.astype(real, copy=False) for array in (m.context, m.weight, m.target_weight)
-        )
-        single = (context[None], m.document, m.query, weight[None, :, None], m.target, target_weight)
-        return Batch(*map(torch.from_numpy, single))
-    models, vocabulary = len(members), members[0].context.shape[1]
-    documents = max(len(m.context) for m in members)
-    rows = max(len(m.document) for m in members)
-    targets = max(len(m.target) for m in members)
-    context = np.zeros((models, documents, vocabulary), dtype=real)
-    row_document = np.zeros((models, rows), dtype=np.int64)
-    row_query = np.zeros((models, rows), dtype=np.int64)
-    row_weight = np.zeros((models, rows, 1), dtype=real)
-    target = np.zeros((models, targets), dtype=np.int64)
-    target_weight = np.zeros((models, targets), dtype=real)
-    for e, m in enumerate(members):
-        r, p = len(m.document), len(m.target)
-        context[e, : len(m.context)] = m.context
-        row_document[e, :r] = m.document
-        row_query[e, :r] = m.query
-        row_weight[e, :r, 0] = m.weight
-        target[e, :p] = m.target
-        target_weight[e, :p] = m.target_weight
+    real = np.dtype(str(dtype).removeprefix("torch."))
+    context, document, query, weight, target, target_weight = (
+        _side_by_side(arrays, real) for arrays in zip(*members, strict=True)
+    )
+    (models, documents, vocabulary), rows = context.shape, weight.shape[1]
     model = np.arange(models)[:, None]
-    row_document += model * documents
-    row_query += model * vocabulary
-    target += model * (rows * vocabulary)
-    numpy = (context, row_document.ravel(), row_query.ravel(), row_weight, target.ravel(), target_weight.ravel())
+    numpy = (
+        context,
+        (document + model * documents).ravel(),
+        (query + model * vocabulary).ravel(),
+        weight[:, :, None],
+        (target + model * (rows * vocabulary)).ravel(),
+        target_weight.ravel(),
+    )
     return Batch(*map(torch.from_numpy, numpy))
+
+
+def _side_by_side(arrays: Sequence[np.ndarray], real: np.dtype) -> np.ndarray:
+    """One array for each model, as long as the longest, with zeros behind; numbers that are no indices as `real`."""
+    dtype = real if arrays[0].dtype.kind == "f" else arrays[0].dtype
+    if len(arrays) == 1:
+        return arrays[0].astype(dtype, copy=False)[None]
+    padded = np.zeros((len(arrays), max(map(len, arrays)), *arrays[0].shape[1:]), dtype=dtype)
+    for row, array in zip(padded, arrays, strict=True):
+        row[: len(array)] = array
+    return padded

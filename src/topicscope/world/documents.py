@@ -1,6 +1,6 @@
-"""Finite documents, which hold words; infinite ones (Assumption 1), which are topic proportions; the text format.
+"""Finite documents, which hold words; infinite ones (Assumption 1), which are topic proportions; drawing; text format.
 
-What differs between the two is a method of both: `masked`, `batches`, `first`, `take`, `finite`.
+What differs between the two is a method of both: `masked`, `batches`, `take`, `finite`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, files
 from topicscope.world.batches import Rows, infinite_rows, masked_rows, word_counts
 from topicscope.world.masking import Masked, Masking
 from topicscope.world.topics import TopicModel
 
-PADDING = -1
-"""Fills `Documents.words` behind the end of a document."""
-
-Index = Int[np.ndarray, " B"]
+PADDING = -1  # fills `Documents.words` behind the end of a document
+AT_A_TIME = 50_000  # words drawn together, so that the temporaries stay in cache
+COMPARED = 32  # choices up to which one comparison with each threshold is several times faster than bisection
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Documents:
         """These documents, for callers that need words."""
         return self
 
-    def take(self, rows: Index | slice) -> Documents:
+    def take(self, rows: Int[np.ndarray, " B"] | slice) -> Documents:
         """The documents at `rows`, in that order."""
         return Documents(
             self.words[rows], self.lengths[rows], None if self.proportions is None else self.proportions[rows]
@@ -98,13 +97,9 @@ class InfiniteDocuments:
         """Raise InputError, since there are no words."""
         raise InputError("infinite documents have no words; give documents.length a number or a range")
 
-    def take(self, rows: Index | slice) -> InfiniteDocuments:
+    def take(self, rows: Int[np.ndarray, " B"] | slice) -> InfiniteDocuments:
         """The documents at `rows`, in that order."""
         return InfiniteDocuments(self.proportions[rows])
-
-    def first(self, count: int) -> InfiniteDocuments:
-        """The first `count` documents, or all where there are fewer."""
-        return self.take(slice(count))
 
     def masked(self, masking: Masking, topic_model: TopicModel, rng: np.random.Generator) -> InfiniteDocuments:
         """These documents: no mask is drawn, since `batches` takes the expectation over all of them."""
@@ -121,9 +116,8 @@ class InfiniteDocuments:
         size: int = 50,
     ) -> Iterator[Rows]:
         """Batches of `size` documents; see `infinite_rows`. `real` is not used: they are float64 until `stack`."""
-        for start in range(0, len(self), size):
-            part = self.proportions[start : start + size]
-            yield infinite_rows(topic_model, masking, part, uniform=uniform, hide_masked=hide_masked)
+        parts = (self.proportions[start : start + size] for start in range(0, len(self), size))
+        return (infinite_rows(topic_model, masking, part, uniform=uniform, hide_masked=hide_masked) for part in parts)
 
 
 def every_document(topic_model: TopicModel, topics_per_document: int) -> InfiniteDocuments:
@@ -137,6 +131,46 @@ def every_document(topic_model: TopicModel, topics_per_document: int) -> Infinit
 def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
     """The smallest integer type that holds every word and the padding."""
     return np.int16 if topic_model.vocabulary < 2**15 else np.int32
+
+
+def sample_words(
+    topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator
+) -> Int[np.ndarray, "D N"]:
+    """Topic by inversion of each document's cumulative proportions, then a word of the topic.
+
+    There is no loop over documents or positions.
+    """
+    dtype, v = word_type(topic_model), topic_model.words_per_topic
+    words = np.empty((len(proportions), length), dtype=dtype)
+    cumulative = np.cumsum(proportions, axis=1)
+    last = topic_model.topics - 1 - np.argmax(proportions[:, ::-1] > 0, axis=1)
+    cumulative[np.arange(topic_model.topics) >= last[:, None]] = 1  # rounding may not lead past the last topic present
+    within = np.cumsum(topic_model.word_given_topic, axis=1)
+    within[:, -1] = 1
+    slice_size = max(1, AT_A_TIME // length)
+    for start in range(0, len(proportions), slice_size):
+        rows = slice(start, start + slice_size)
+        topic = _invert(cumulative[rows], rng.random(words[rows].shape))
+        if topic_model.uniform:
+            word = rng.integers(1, v + 1, size=topic.shape, dtype=dtype)
+        else:
+            word = 1 + _invert(within[topic.ravel()], rng.random((topic.size, 1))).reshape(topic.shape)
+        words[rows] = np.multiply(topic, v, dtype=dtype, casting="unsafe") + word
+    return words
+
+
+def _invert(cumulative: Float[np.ndarray, "D K"], uniform: Float[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
+    """For each number of a row, how many of the row's cumulative probabilities it has passed."""
+    choices = cumulative.shape[1]
+    if choices > COMPARED:
+        import torch
+
+        rows, numbers = torch.from_numpy(cumulative), torch.from_numpy(uniform)
+        return torch.searchsorted(rows, numbers, right=True, out_int32=True).numpy()
+    passed = np.zeros(uniform.shape, dtype=np.int16)
+    for choice in range(choices - 1):
+        passed += uniform >= cumulative[:, choice, None]
+    return passed
 
 
 def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Documents:
@@ -178,7 +212,4 @@ def write_documents(documents: Documents | InfiniteDocuments, path: str | os.Pat
     """Write the authors' text format, which `read_documents` reads. Infinite documents are refused."""
     finite = documents.finite()
     lines = (" ".join(map(str, row[:n] - 1)) + " END\n" for row, n in zip(finite.words, finite.lengths, strict=True))
-    temporary = Path(f"{path}.tmp")
-    with temporary.open("w", encoding="utf-8") as stream:
-        stream.writelines(lines)
-    temporary.replace(path)
+    files.write(Path(path), "".join(lines).encode())

@@ -27,7 +27,6 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Masked:
     """The masked positions of some documents, in order of document; all other positions show their word."""
 
-    documents: int
     length: int  # N, the longest document
     flat: Int[np.ndarray, " P"]  # document * N + position
     true: Int[np.ndarray, " P"]  # the word that stood there
@@ -45,18 +44,16 @@ class Masked:
 
     def selected(self, words: Int[np.ndarray, "D N"]) -> Bool[np.ndarray, "D N"]:
         """True at the masked positions (the paper's M)."""
-        selected = np.zeros(words.shape, dtype=bool)
-        selected.reshape(-1)[self.flat] = True
-        return selected
+        return np.isin(np.arange(words.size), self.flat).reshape(words.shape)
 
     def take(self, rows: Int[np.ndarray, " B"]) -> Masked:
         """The masked positions of the documents at `rows`, in that order."""
-        per_document = np.bincount(self.document, minlength=self.documents)
+        per_document = np.bincount(self.document)  # no document is without
         starts = np.cumsum(per_document) - per_document
         sizes = per_document[rows]
         index = np.arange(sizes.sum()) + np.repeat(starts[rows] - (np.cumsum(sizes) - sizes), sizes)
         flat = np.repeat(np.arange(len(rows)), sizes) * self.length + self.flat[index] % self.length
-        return Masked(len(rows), self.length, flat, self.true[index], self.shown[index])
+        return Masked(self.length, flat, self.true[index], self.shown[index])
 
 
 @section
@@ -95,23 +92,19 @@ class Masking:
 
     def draw(self, documents: Documents, words: int, rng: np.random.Generator) -> Masked:
         """Masks of the documents; `words` is Tv, the number of words that a random replacement is drawn from."""
-        text, lengths = documents.words, documents.lengths
-        drawn = bernoulli(self.p_mask, text.size, rng).reshape(text.shape)
-        drawn &= text > 0
+        text = documents.words
+        drawn = bernoulli(self.p_mask, text.size, rng).reshape(text.shape) & (text > 0)
         empty = np.flatnonzero(~drawn.any(axis=1))
-        drawn[empty, (rng.random(len(empty)) * lengths[empty]).astype(np.int64)] = True
+        drawn[empty, (rng.random(len(empty)) * documents.lengths[empty]).astype(np.int64)] = True
         flat = np.flatnonzero(drawn)
         true = text.ravel()[flat].astype(np.int64)
         # one uniform number decides what a masked position shows; most show [MASK]
         kind = rng.random(len(flat))
-        other = np.flatnonzero(kind < self.p_correct + self.p_random)
-        kind = kind[other] - self.p_correct
-        shown = np.full(len(flat), MASK, dtype=np.int64)
-        shown[other] = true[other]
-        if self.p_random > 0:  # uniform where 0 <= kind < p_r
-            replaced = kind >= 0
-            shown[other[replaced]] = np.minimum(1 + (kind[replaced] / self.p_random * words).astype(np.int64), words)
-        return Masked(len(text), text.shape[1], flat, true, shown)
+        shown = np.where(kind < self.p_correct + self.p_random, true, MASK)
+        replaced = np.flatnonzero((kind >= self.p_correct) & (shown != MASK))
+        share = (kind[replaced] - self.p_correct) / self.p_random  # uniform from 0 to 1
+        shown[replaced] = np.minimum(1 + (share * words).astype(np.int64), words)
+        return Masked(text.shape[1], flat, true, shown)
 
 
 def bernoulli(p: float, size: int, rng: np.random.Generator) -> Bool[np.ndarray, " size"]:
@@ -121,8 +114,6 @@ def bernoulli(p: float, size: int, rng: np.random.Generator) -> Bool[np.ndarray,
     """
     bits = rng.bit_generator.random_raw(-(-size // 8)).view(np.uint8)[:size]
     threshold = int(256 * p)
-    if threshold == 256:
-        return np.ones(size, dtype=bool)
     drawn = bits < threshold
     undecided = np.flatnonzero(bits == threshold)
     drawn[undecided[rng.random(len(undecided)) < 256 * p - threshold]] = True

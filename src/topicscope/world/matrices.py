@@ -10,12 +10,8 @@ from jaxtyping import Float
 
 from topicscope.ground import InputError, read_tensors
 
-WEIGHTS = "weights.safetensors"
-"""The file of a run folder that holds the trained weights."""
-
-LARGEST = 1e100
-"""Entries beyond this are refused: their squares overflow."""
-
+WEIGHTS = "weights.safetensors"  # the file of a run folder that holds the trained weights
+LARGEST = 1e100  # entries beyond this are refused: their squares overflow
 Matrix = Float[np.ndarray, "rows columns"]
 
 
@@ -27,12 +23,10 @@ def read_matrix(path: str, name: str, tensor: str = "value") -> Matrix:
     """
     where = f"{name}: {path}"
     try:
-        if Path(path).is_dir() or path.endswith(".safetensors"):
-            return _finite(_from_tensors(Path(path), where, tensor), where)
-        if path.endswith(".npy"):
-            return _finite(_numbers(np.load(path, allow_pickle=False)), where)
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-        rows = [[float(cell) for cell in line.split(",")] for line in lines if line.strip()]
+        stored = _stored(path, where, tensor)
+        if not isinstance(stored, np.ndarray) or stored.dtype.kind not in "fiub":
+            raise ValueError("it holds no array of real numbers")
+        matrix: Matrix = stored.astype(float)
     except InputError:
         raise
     except (OSError, ValueError, EOFError) as error:
@@ -40,7 +34,11 @@ def read_matrix(path: str, name: str, tensor: str = "value") -> Matrix:
             f"{name}: cannot read a matrix from {path}: {error}; "
             "expected a .npy, .csv or .safetensors file of numbers, or the folder of a training run"
         ) from None
-    return _finite(as_matrix(rows, where), where)
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise InputError(f"{where}: has shape {matrix.shape}; expected a matrix with rows and columns")
+    if not np.isfinite(matrix).all() or np.abs(matrix).max() > LARGEST:
+        raise InputError(f"{where}: holds numbers that are not finite, or beyond {LARGEST:g}")
+    return matrix
 
 
 def as_matrix(rows: Sequence[Sequence[float]], name: str) -> Matrix:
@@ -57,27 +55,17 @@ def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Matrix:
     return read_matrix(given, name) if isinstance(given, str) else as_matrix(given, name)
 
 
-def _from_tensors(path: Path, where: str, tensor: str) -> Matrix:
-    folder = path.is_dir()
-    if folder and not (path / WEIGHTS).is_file():
+def _stored(path: str, where: str, tensor: str) -> object:
+    """What a file holds, not yet checked."""
+    file, folder = Path(path), Path(path).is_dir()
+    if path.endswith(".npy") and not folder:
+        return np.load(path, allow_pickle=False)
+    if not path.endswith(".safetensors") and not folder:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        return as_matrix([[float(cell) for cell in line.split(",")] for line in lines if line.strip()], where)
+    if folder and not (file / WEIGHTS).is_file():
         raise InputError(f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file")
-    tensors = read_tensors(path / WEIGHTS if folder else path, "give a .safetensors file that is whole")
-    if tensor in tensors:
-        return _numbers(tensors[tensor])
-    if len(tensors) == 1 and not folder:
-        return _numbers(next(iter(tensors.values())))
-    raise InputError(f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}")
-
-
-def _numbers(array: object) -> Matrix:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
-        raise ValueError("it holds no array of real numbers")
-    return array.astype(float)
-
-
-def _finite(matrix: Matrix, where: str) -> Matrix:
-    if matrix.ndim != 2 or matrix.size == 0:
-        raise InputError(f"{where}: has shape {matrix.shape}; expected a matrix with rows and columns")
-    if not np.isfinite(matrix).all() or np.abs(matrix).max() > LARGEST:
-        raise InputError(f"{where}: holds numbers that are not finite, or beyond {LARGEST:g}")
-    return matrix
+    tensors = read_tensors(file / WEIGHTS if folder else file, "give a .safetensors file that is whole")
+    if tensor not in tensors and (folder or len(tensors) != 1):
+        raise InputError(f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}")
+    return tensors[tensor] if tensor in tensors else next(iter(tensors.values()))

@@ -11,20 +11,16 @@ A position other than the predicted one shows word w with probability a theta_t 
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Complex, Float, Int
 
 from topicscope.world.topics import TopicModel
 
-NODES, SHORT_NODES = 24, 48
-"""Nodes of the contour for documents of 20 words and more, and for shorter ones.
-
-they give 12 digits of the posterior.
-"""
-
+NODES, SHORT_NODES = 24, 48  # of the contour for documents of 20 words and more, and for shorter ones: 12 digits
 ROWS_AT_A_TIME = 500
 
 Counts = Float[np.ndarray, "R T w"]
@@ -53,7 +49,7 @@ def in_slices(
 
 def dirichlet_mean(counts: Counts, q: Shares, alpha: float, a: float, e: float) -> Means:
     """Under theta ~ Dirichlet(alpha, ..., alpha): a sum over the nodes of the contour."""
-    rows, topics, _ = counts.shape
+    topics = counts.shape[1]
     per_topic = counts.sum(2).astype(int)
     if e == 0:
         return (per_topic + alpha) / (per_topic.sum(1, keepdims=True) + topics * alpha)
@@ -64,13 +60,9 @@ def dirichlet_mean(counts: Counts, q: Shares, alpha: float, a: float, e: float) 
     weight = np.exp(saddle * (turn - 1)) * turn ** (-topics * alpha) * (1 + 1j * u)
     weight[0] /= 2
     powers = turn ** -np.arange(per_topic.max() + 2.0)[:, None]
-    node = np.tile(weight, (rows, 1))
-    ratios = []
-    for factor, ratio in _topic_factors(counts, per_topic, e / (a * q), alpha, saddle, powers):
-        node *= factor
-        ratios.append(ratio)
-    evidence = node.sum(1).real
-    return np.stack([(node * ratio).sum(1).real for ratio in ratios], axis=1) / evidence[:, None]
+    factors, ratios = zip(*_topic_factors(counts, per_topic, e / (a * q), alpha, saddle, powers), strict=True)
+    node = functools.reduce(np.multiply, factors, weight)
+    return np.stack([(node * ratio).sum(1).real for ratio in ratios], axis=1) / node.sum(1).real[:, None]
 
 
 def _topic_factors(
@@ -80,16 +72,16 @@ def _topic_factors(
     alpha: float,
     saddle: float,
     powers: Complex[np.ndarray, "M Q"],
-) -> Iterator[tuple[Nodes, Nodes]]:
+) -> list[tuple[Nodes, Nodes]]:
     """For each topic, its factor of the evidence at the nodes, and by which ratio one more theta_t changes it."""
     if counts.shape[2] == 1:  # one kind of word per topic: a table by count serves all rows and topics
         distinct, which = np.unique(per_topic, return_inverse=True)
         factor, ratio = _at_nodes(_log_binomials(distinct, math.log(shift[0, 0])), distinct, alpha, saddle, powers)
-        for rows in which.reshape(per_topic.shape).T:
-            yield factor[rows], ratio[rows]
-        return
-    for t, here in enumerate(shift):
-        yield _at_nodes(_log_products(counts[:, t], here), per_topic[:, t], alpha, saddle, powers)
+        return [(factor[rows], ratio[rows]) for rows in which.reshape(per_topic.shape).T]
+    return [
+        _at_nodes(_log_products(counts[:, t], here), per_topic[:, t], alpha, saddle, powers)
+        for t, here in enumerate(shift)
+    ]
 
 
 def _at_nodes(
@@ -113,14 +105,11 @@ def _at_nodes(
 
 def _log_binomials(count: Int[np.ndarray, " n"], log_shift: float) -> Float[np.ndarray, "n m"]:
     """Log coefficients of (y + shift)^count."""
-    log_factorial = np.array([math.lgamma(i + 1) for i in range(count.max() + 1)])
-    m = np.arange(count.max() + 1)
-    left = count[:, None] - m
-    inside = left >= 0
-    left = np.maximum(left, 0)
-    return np.where(
-        inside, log_factorial[count][:, None] - log_factorial[m] - log_factorial[left] + left * log_shift, -np.inf
-    )
+    log_factorial = np.array([math.lgamma(m + 1) for m in range(count.max() + 1)])
+    rest = count[:, None] - np.arange(count.max() + 1)
+    left = np.maximum(rest, 0)
+    logs = log_factorial[count][:, None] - log_factorial - log_factorial[left] + left * log_shift
+    return np.where(rest >= 0, logs, -np.inf)
 
 
 def _log_products(counts: Float[np.ndarray, "R w"], shift: Float[np.ndarray, " w"]) -> Float[np.ndarray, "R m"]:
@@ -156,24 +145,24 @@ def subset_mean(counts: Counts, q: Shares, tau: int, a: float, e: float) -> Mean
 
     The elementary symmetric polynomials e_n of the likelihood ratios r are computed in logarithms.
     """
-    rows, topics, _ = counts.shape
     if e == 0:  # a topic that was seen is there for certain
         seen = counts.sum(2) > 0
         left = seen.sum(1, keepdims=True)
-        return np.where(seen, 1.0, (tau - left) / np.maximum(topics - left, 1)) / tau
+        return np.where(seen, 1.0, (tau - left) / np.maximum(counts.shape[1] - left, 1)) / tau
     log_r = _log_likelihood(counts, a / tau * q + e) - _log_likelihood(counts, np.full_like(q, e))
-    prefix = np.full((topics + 1, rows, tau + 1), -np.inf)
-    suffix = prefix.copy()
-    prefix[0, :, 0] = suffix[topics, :, 0] = 0
+    prefix, suffix = _log_symmetric(log_r, tau), _log_symmetric(log_r[:, ::-1], tau)[::-1]
+    without = [  # the polynomial of degree tau - 1 of all ratios but one
+        np.logaddexp.reduce(before[:, :tau] + after[:, :tau][:, ::-1], axis=1)
+        for before, after in zip(prefix[:-1], suffix[1:], strict=True)
+    ]
+    return np.exp(log_r + np.stack(without, axis=1) - prefix[-1, :, tau:]) / tau
+
+
+def _log_symmetric(log_r: Float[np.ndarray, "R T"], tau: int) -> Float[np.ndarray, "T+1 R tau+1"]:
+    """Logs of the elementary symmetric polynomials e_0, ..., e_tau of the first t ratios, for t = 0, ..., T."""
+    rows, topics = log_r.shape
+    logs = np.full((topics + 1, rows, tau + 1), -np.inf)
+    logs[:, :, 0] = 0
     for t in range(topics):
-        prefix[t + 1] = prefix[t]
-        prefix[t + 1, :, 1:] = np.logaddexp(prefix[t, :, 1:], prefix[t, :, :-1] + log_r[:, t, None])
-        back = topics - 1 - t
-        suffix[back] = suffix[back + 1]
-        suffix[back, :, 1:] = np.logaddexp(suffix[back + 1, :, 1:], suffix[back + 1, :, :-1] + log_r[:, back, None])
-    total = prefix[topics, :, tau]
-    mean = np.empty((rows, topics))
-    for t in range(topics):
-        without = np.logaddexp.reduce(prefix[t, :, :tau] + suffix[t + 1, :, :tau][:, ::-1], axis=1)
-        mean[:, t] = np.exp(log_r[:, t] + without - total) / tau
-    return mean
+        logs[t + 1, :, 1:] = np.logaddexp(logs[t, :, 1:], logs[t, :, :-1] + log_r[:, t, None])
+    return logs

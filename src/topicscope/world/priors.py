@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal
 
@@ -21,10 +21,9 @@ from jaxtyping import Float
 from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt, TypeAdapter
 
 from topicscope.ground import InputError, nearest, section
-from topicscope.world.documents import PADDING, Documents, InfiniteDocuments
+from topicscope.world.documents import PADDING, Documents, InfiniteDocuments, sample_words
 from topicscope.world.matrices import matrix_of
 from topicscope.world.posteriors import dirichlet_mean, in_slices, mixture_mean, subset_mean
-from topicscope.world.sampling import sample_words
 from topicscope.world.topics import TopicModel
 
 Proportions = Float[np.ndarray, "D T"]
@@ -68,8 +67,7 @@ class DocumentPrior(ABC):
         low, high = self.length if isinstance(self.length, tuple) else (self.length, self.length)
         lengths = rng.integers(low, high + 1, size=count)
         words = sample_words(topic_model, proportions, high, rng)
-        if low < high:
-            words[np.arange(high) >= lengths[:, None]] = PADDING
+        words[np.arange(high) >= lengths[:, None]] = PADDING
         return Documents(words, lengths, proportions)
 
 
@@ -119,8 +117,9 @@ class Fixed(DocumentPrior):
     def posterior_mean(
         self, topic_model: TopicModel, evidence: Float[np.ndarray, "R Tv"], a: float, e: float
     ) -> Float[np.ndarray, "R T"]:
-        tau = self.topics_per_document
-        return in_slices(topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, tau, a, e))
+        return in_slices(
+            topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, self.topics_per_document, a, e)
+        )
 
 
 @section
@@ -161,6 +160,9 @@ KINDS: dict[str, type[DocumentPrior]] = {"dirichlet": Dirichlet, "fixed": Fixed,
 """The priors by kind. A class that lacks a method is a type error here."""
 
 
+adapter_of = functools.cache(TypeAdapter[DocumentPrior])  # building one takes milliseconds
+
+
 def prior_of(settings: Any) -> Any:
     """The prior that flat settings describe, for example {'kind': 'fixed', 'topics_per_document': 2}.
 
@@ -177,14 +179,14 @@ def prior_of(settings: Any) -> Any:
         fields |= {"kind": "fixed", "length": "infinite"}
     if not isinstance(named, str) or fields["kind"] not in KINDS:
         raise ValueError(f"documents.kind = {named!r}: expected {', '.join(KINDS)} or infinite")
-    _check_names(fields, named)
-    return _adapter(KINDS[fields["kind"]]).validate_python(fields)
+    _check_names(fields, fields["kind"], named)
+    return adapter_of(KINDS[fields["kind"]]).validate_python(fields)
 
 
-def _check_names(fields: dict[str, Any], named: str) -> None:
+def _check_names(fields: Collection[str], kind: str, named: str) -> None:
     """Every field belongs to the kind, and none that it needs is missing."""
     parameters = {kind: inspect.signature(prior).parameters for kind, prior in KINDS.items()}
-    own = parameters[fields["kind"]]
+    own = parameters[kind]
     for key in fields:
         owners = [kind for kind, names in parameters.items() if key in names]
         if not owners:
@@ -197,11 +199,6 @@ def _check_names(fields: dict[str, Any], named: str) -> None:
     for name, parameter in own.items():
         if parameter.default is parameter.empty and name not in fields:
             raise ValueError(f"documents.{name} is missing; kind {named} needs it")
-
-
-@functools.cache
-def _adapter(prior: type[DocumentPrior]) -> TypeAdapter[DocumentPrior]:
-    return TypeAdapter(prior)
 
 
 Prior = Annotated[Dirichlet | Fixed | Given, Field(discriminator="kind"), BeforeValidator(prior_of)]

@@ -67,10 +67,8 @@ class TopicModel:
     @cached_property
     def word_given_topic(self) -> Float[np.ndarray, "T v"]:
         """Probability of each word inside its topic; rows sum to 1."""
-        shape = (self.topics, self.words_per_topic)
-        if self.word_probabilities is None:
-            return np.full(shape, 1 / self.words_per_topic)
-        p = np.broadcast_to(np.asarray(self.word_probabilities, dtype=float), shape)
+        given = self.word_probabilities or [1.0] * self.words_per_topic
+        p = np.broadcast_to(np.asarray(given, dtype=float), (self.topics, self.words_per_topic))
         return p / p.sum(1, keepdims=True)
 
     @cached_property

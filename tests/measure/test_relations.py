@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from topicscope.measure import gram_block_means, matrix_block_means, relation_masks, rotation
+from topicscope.measure import gram_block_means, matrix_block_means, relation_masks
 
 
 def block_means_by_loop(topic: np.ndarray, matrix: np.ndarray) -> list[float]:
@@ -30,9 +30,3 @@ def test_block_means_equal_a_double_loop(topics: int, v: int, d: int, seed: int)
     assert gram_block_means(topics, torch.from_numpy(embedding)).numpy() == pytest.approx(
         np.array(expected), abs=1e-10, nan_ok=True
     )
-
-
-def test_rotation_of_known_directions() -> None:
-    x = torch.tensor([[3.0, 0.0], [3.0, 0.0], [3.0, 0.0], [1.0, 0.0]])
-    y = torch.tensor([[5.0, 0.0], [0.0, 2.0], [-1.0, 0.0], [1.0, 1.0]])
-    assert rotation(x, y).tolist() == pytest.approx([0, 0.5, 1, (1 - 0.5**0.5) / 2])
