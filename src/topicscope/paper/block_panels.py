@@ -6,23 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from topicscope import training
 from topicscope.figures import Figure, TableData
 from topicscope.measure import estimate
-from topicscope.paper.blocks import (
-    RELATIONS,
-    Blocks,
-    Which,
-    WordMatrix,
-    blocks_of,
-    contrast,
-    diagonal_has_doubled,
-    matrix_of,
-)
-from topicscope.paper.experiment import Context, train_many
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.blocks import RELATIONS, Blocks, Which, WordMatrix, blocks_of, contrast, matrix_of, mean_spread
+from topicscope.paper.experiment import Context, Outcome, train_many, verdict
 
 PAIRS = (("cross-entropy", "sgd"), ("cross-entropy", "adam"), ("squared", "sgd"), ("squared", "adam"))
 """The four panels: top cross entropy, bottom squared; left SGD, right Adam."""
@@ -46,15 +34,13 @@ Means = tuple[float, float, float]
 class Panel:
     """The runs of one panel: what the matrix of each shows, and the matrix of the first."""
 
-    loss: str
-    method: str
     runs: list[Blocks]
     first: WordMatrix
-    config: dict[str, Any]
+    config: training.RunConfig
 
     @property
     def label(self) -> str:
-        return f"{self.loss}, {'SGD' if self.method == 'sgd' else 'Adam'}"
+        return f"{self.config.objective.loss}, {'SGD' if self.config.optimizer.name == 'sgd' else 'Adam'}"
 
     def pattern(self, *, diagonal_counts: bool) -> str:
         lost = sum(run.diverged for run in self.runs)
@@ -62,48 +48,49 @@ class Panel:
             return f"{lost} of {len(self.runs)} diverged"
         if contrast(self.runs).above_zero:
             return "blocks"
-        return "diagonal" if diagonal_counts and diagonal_has_doubled(self.runs) else "neither"
+        return "diagonal" if diagonal_counts and self.diagonal_has_doubled else "neither"
+
+    @property
+    def diagonal_has_doubled(self) -> bool:
+        """The special case of Figure 1: over seeds, a diagonal that has grown and stands above everything else.
+
+        Near-zero embeddings have a diagonal too, so it has to have doubled from the start.
+        """
+        grown = estimate([run.diagonal - 2 * run.diagonal_at_start for run in self.runs])
+        return grown.above_zero and estimate([run.diagonal - run.same for run in self.runs]).above_zero
 
 
-def optimizer(loss: str, method: str) -> dict[str, Any]:
-    return {"name": method, "lr": SGD_LR[loss] if method == "sgd" else 0.01}
-
-
-def value_settings(context: Context, loss: str, method: str, *, l2: float, attention: bool) -> dict[str, Any]:
-    """Figures 2, 9 and 10: one-hot embedding, the value matrix trained, attention uniform or trained."""
-    model = {} if attention else {"key": "zero", "query": "zero"}
-    return {
-        "steps": context.pick(1500, 5000),
-        "model": model | {"prediction_bias": "none"},
-        "objective": {"loss": loss, "l2": {"value": l2} if l2 else 0.0},
-        "optimizer": optimizer(loss, method),
-    }
-
-
-def panel_of(loss: str, method: str, runs: Sequence[training.Run], which: Which) -> Panel:
-    blocks, first = [blocks_of(run, which) for run in runs], WordMatrix.of(matrix_of(runs[0], which), runs[0])
-    return Panel(loss, method, blocks, first, runs[0].config.as_dict())
-
-
-def measure_values(context: Context, *, l2: float, attention: bool) -> list[Panel]:
-    """The panels in the order of PAIRS."""
+def train_panels(context: Context, model: dict[str, str], **penalty: Any) -> list[list[training.Run]]:
+    """The runs of each panel, in the order of PAIRS."""
     return [
-        panel_of(
-            loss,
-            method,
-            train_many(context, value_settings(context, loss, method, l2=l2, attention=attention)),
-            "value",
+        train_many(
+            context,
+            steps=context.pick(1500, 5000),
+            model=model,
+            objective={"loss": loss, **penalty},
+            optimizer={"name": method, "lr": SGD_LR[loss] if method == "sgd" else 0.01},
         )
         for loss, method in PAIRS
     ]
 
 
+def panel_of(runs: Sequence[training.Run], which: Which) -> Panel:
+    first = WordMatrix.of(matrix_of(runs[0], which), runs[0])
+    return Panel([blocks_of(run, which) for run in runs], first, runs[0].config)
+
+
+def measure_values(context: Context, *, l2: float, attention: bool) -> list[Panel]:
+    """Figures 2, 9 and 10: one-hot embedding, the value matrix trained, attention uniform or trained."""
+    model = {"prediction_bias": "none"} | ({} if attention else {"key": "zero", "query": "zero"})
+    return [panel_of(runs, "value") for runs in train_panels(context, model, l2={"value": l2} if l2 else 0.0)]
+
+
 def judge_panels(
     panels: Sequence[Panel],
+    *,
     name: str,
     what: str,
     paper_means: Sequence[Means],
-    *,
     weak: Sequence[int] = (),
     diagonal_counts: bool = False,
 ) -> Outcome:
@@ -113,7 +100,7 @@ def judge_panels(
     rows, numbers = [], {}
     for panel, shown, printed in zip(panels, contrasts, paper_means, strict=True):
         means = {key: estimate([getattr(run, key) for run in panel.runs]).mean for key in RELATIONS}
-        noise = float(np.mean([run.spread for run in panel.runs]))
+        noise = mean_spread(panel.runs)
         rows.append(
             [
                 panel.label,
@@ -133,7 +120,6 @@ def judge_panels(
             "pattern": patterns[panel.label],
         }
     columns = ["panel", "paper", "measured", "contrast (95%)", "contrast / spread", "pattern"]
-    heats: list[Any] = [panel.first.heat(panel.label) for panel in panels]
     alt = f"Four heat maps of {what}, words ordered by topic; blocks on the diagonal are topics."
     order = "same minus different topic, in order: "
     good = [pattern in {"blocks", "diagonal"} for i, pattern in enumerate(patterns.values()) if i not in weak]
@@ -145,8 +131,8 @@ def judge_panels(
         reason="; ".join(f"{label}: {pattern}" for label, pattern in patterns.items())
         + f". SGD runs at {SGD_LR['cross-entropy']:g} and {SGD_LR['squared']:g} for the paper's .01, in fewer steps: "
         "sizes are not comparable, patterns are",
-        figures=[Figure(name, what, alt, heats)],
+        figures=[Figure(name, what, alt, [panel.first.heat(panel.label) for panel in panels])],
         tables=[TableData("Means of the entries: same topic / different topic / diagonal", columns, rows)],
         numbers=numbers,
-        config=panels[0].config,
+        config=panels[0].config.as_dict(),
     )

@@ -41,10 +41,7 @@ class Blocks:
     @property
     def diagonal_stands_out(self) -> bool:
         """By DIAGONAL_RULE."""
-        return self.diagonal - self.same > self.same - self.different
-
-    def means(self) -> dict[str, float]:
-        return {name: getattr(self, name) for name in RELATIONS}
+        return self.diagonal - self.same > self.contrast
 
 
 @dataclass(frozen=True)
@@ -61,16 +58,9 @@ class WordMatrix:
 
     def heat(self, title: str) -> Heat:
         """Colours from the 0.2% to the 99.8% quantile, so that single entries do not hide the rest."""
-        low, high = np.quantile(self.values, [0.002, 0.998])
+        low, high = np.quantile(self.values, [0.002, 0.998]).tolist()
         rounded = np.round(self.values.astype(float), 6).tolist()
-        return Heat(
-            title,
-            rounded,
-            topics=self.topics,
-            words_per_topic=self.words_per_topic,
-            low=float(low),
-            high=float(high),
-        )
+        return Heat(title, rounded, topics=self.topics, words_per_topic=self.words_per_topic, low=low, high=high)
 
 
 def matrix_of(run: training.Run, which: Which) -> np.ndarray:
@@ -78,17 +68,12 @@ def matrix_of(run: training.Run, which: Which) -> np.ndarray:
 
 
 def blocks_of(run: training.Run, which: Which = "value") -> Blocks:
+    """With the spread of the different-topic entries: the contrast has to stand out from it."""
     means = {name: float("nan") if mean is None else mean for name, mean in run.results[which].items()}
-    noise = spread(matrix_of(run, which), run.config.topic_model.topic_of_word)
+    topics = run.config.topic_model.topic_of_word[1:]
+    entries = matrix_of(run, which)[1:, 1:][topics[:, None] != topics]
     start = float(run.metrics["gram_diagonal"][0]) if which == "gram" else float("nan")
-    return Blocks(**means, spread=noise, diverged=run.status == "diverged", diagonal_at_start=start)
-
-
-def spread(matrix: np.ndarray, topics: np.ndarray) -> float:
-    """Standard deviation of the different-topic entries: the contrast has to stand out from it."""
-    words = topics > 0
-    inner = matrix[np.ix_(words, words)]
-    return float(inner[topics[words][:, None] != topics[words]].std())
+    return Blocks(**means, spread=float(entries.std()), diverged=run.status == "diverged", diagonal_at_start=start)
 
 
 def contrast(runs: Sequence[Blocks]) -> Estimate:
@@ -96,11 +81,5 @@ def contrast(runs: Sequence[Blocks]) -> Estimate:
     return estimate([run.contrast for run in runs])
 
 
-def diagonal_has_doubled(runs: Sequence[Blocks]) -> bool:
-    """The special case of Figure 1: over seeds, a diagonal that has grown and stands above everything else.
-
-    Near-zero embeddings have a diagonal too, so it has to have doubled from the start.
-    """
-    grown = estimate([run.diagonal - 2 * run.diagonal_at_start for run in runs])
-    above = estimate([run.diagonal - run.same for run in runs])
-    return grown.above_zero and above.above_zero
+def mean_spread(runs: Sequence[Blocks]) -> float:
+    return float(np.mean([run.spread for run in runs]))

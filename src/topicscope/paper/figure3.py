@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from topicscope import figures, language
 from topicscope.figures import Figure, TableData
-from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.experiment import Context, Experiment, Outcome, verdict
 
 GROUPS = [["frog", "toad", "lizard"], ["mozart", "beethoven", "schubert"], ["algebra", "arithmetic", "calculus"]]
 PAPER = "blocks of three words each (Bert)"

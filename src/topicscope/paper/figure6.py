@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from topicscope import training
 from topicscope.figures import Figure
-from topicscope.paper.blocks import DIAGONAL_RULE, Blocks, WordMatrix, blocks_of
-from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.blocks import DIAGONAL_RULE, RELATIONS, Blocks, WordMatrix, blocks_of
+from topicscope.paper.experiment import Context, Experiment, Outcome, train_many, verdict
 from topicscope.theory import Setting
 
 
@@ -20,20 +19,18 @@ class ValueRun:
 
     blocks: Blocks
     matrix: WordMatrix
-    config: dict[str, Any]
+    config: training.RunConfig
 
 
 def measure(context: Context) -> list[ValueRun]:
-    settings = {
-        "steps": context.pick(2500, 5000),
-        "optimizer": {"lr": 0.003},
-        "objective": {"loss": "squared-mean"},
-        "model": {"prediction_bias": "none"},
-    }
-    return [
-        ValueRun(blocks_of(run), WordMatrix.of(run.weights["value"], run), run.config.as_dict())
-        for run in train_many(context, settings)
-    ]
+    runs = train_many(
+        context,
+        steps=context.pick(2500, 5000),
+        optimizer={"lr": 0.003},
+        objective={"loss": "squared-mean"},
+        model={"prediction_bias": "none"},
+    )
+    return [ValueRun(blocks_of(run), WordMatrix.of(run.weights["value"], run), run.config) for run in runs]
 
 
 def judge(found: list[ValueRun]) -> Outcome:
@@ -51,8 +48,8 @@ def judge(found: list[ValueRun]) -> Outcome:
         verdict=verdict(diagonal > 0),
         reason=f"{diagonal} of {len(found)} runs without L2 came out diagonal",
         figures=[Figure("figure6", "A value matrix that came out diagonal", alt, [panel], 1)],
-        numbers={"diagonal": [run.blocks.means() for run in found]},
-        config=best.config,
+        numbers={"diagonal": [{name: getattr(run.blocks, name) for name in RELATIONS} for run in found]},
+        config=best.config.as_dict(),
     )
 
 

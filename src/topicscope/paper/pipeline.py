@@ -10,15 +10,12 @@ import numpy as np
 from topicscope import figures, language
 from topicscope.figures import Figure, Lines, Series
 from topicscope.ground import one_thread
-from topicscope.paper.experiment import Context, Experiment
+from topicscope.paper.experiment import Context, Experiment, Outcome, verdict
 from topicscope.paper.language_tables import above_zero, attention_ratio
-from topicscope.paper.outcome import Outcome, verdict
 from topicscope.paper.word_texts import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from topicscope.measure import Effect
 
 BATCH = 48
 EVERY = 10
@@ -92,9 +89,8 @@ def matching(fitted: language.Assignment, lists: dict[str, list[str]]) -> tuple[
     table = np.zeros((len(fitted.names), len(lists)))
     for word, topic in zip(fitted.membership.word, fitted.membership.topic, strict=True):
         table[topic, true[fitted.words[word]]] += 1
-    rows, columns = linear_sum_assignment(-table)
-    names = list(lists)
-    return float(table[rows, columns].sum() / len(true)), [names[k] for k in columns[np.argsort(rows)]]
+    rows, columns = linear_sum_assignment(-table)  # the rows are sorted
+    return float(table[rows, columns].sum() / len(true)), [list(lists)[k] for k in columns]
 
 
 def measure(context: Context) -> Found:
@@ -116,14 +112,12 @@ def measure(context: Context) -> Found:
     return Found(probe, accuracy, losses, len(lists))
 
 
-def beyond_shuffled(effect: Effect | None) -> bool:
-    return effect is not None and effect.p_value is not None and effect.p_value < 0.05
-
-
 def judge(found: Found) -> Outcome:
-    trained, fresh = found.probe.rows
+    rows, heads = found.probe.rows, found.probe.heads
+    trained, fresh = rows
     effects = {name: trained.effects[name] for name in figures.MAIN_MEASURES}
-    missing = [name for name, effect in effects.items() if not (above_zero(effect) and beyond_shuffled(effect))]
+    beyond_shuffled = {m for m, e in effects.items() if e is not None and e.p_value is not None and e.p_value < 0.05}
+    missing = [name for name, effect in effects.items() if not above_zero(effect) or name not in beyond_shuffled]
     random = None if fresh.cosine is None else fresh.cosine.interval
     covers = random is not None and random[0] <= 0 <= random[1]
     silent = abs(attention_ratio(fresh.attention) - 1) < 0.01 and covers
@@ -131,11 +125,9 @@ def judge(found: Found) -> Outcome:
     both = ", ".join(f"{m} {e.same:.3g}, {e.different:.3g}" for m, e in effects.items() if e is not None)
     losses = Series("loss", [float(i) for i in range(0, len(found.losses), EVERY)], found.losses[::EVERY])
     curve = Lines("training", [losses], "step", "masked-word loss")
-    title = "A small BERT on texts from word lists"
-    probed = [*figures.head_figures(found.probe.heads), *figures.topic_figures(found.probe.topics)]
+    probed = [*figures.head_figures(heads), *figures.topic_figures(found.probe.topics)]
     for number, figure in enumerate(probed, start=1):
         figure.name = f"pipeline-{number}"
-    rows = found.probe.rows
     return Outcome(
         paper="same-topic words are nearer and attend each other more (Table 1)",
         theory="the topics are known: all of it must be found",
@@ -146,12 +138,15 @@ def judge(found: Found) -> Outcome:
         reason=f"{share} of the words are in their true topic of {found.topics}; "
         + ("every effect is found" if not missing else f"not found: {', '.join(missing)}")
         + ("; the random model shows none" if silent else "; the random model shows an effect"),
-        figures=[Figure("pipeline-training", title, "Loss against steps.", [curve], columns=1), *probed],
-        tables=[figures.ratio_table(rows), figures.difference_table(rows), figures.head_table(found.probe.heads)],
+        figures=[
+            Figure("pipeline-training", "A small BERT on texts from word lists", "Loss against steps.", [curve], 1),
+            *probed,
+        ],
+        tables=[figures.ratio_table(rows), figures.difference_table(rows), figures.head_table(heads)],
         numbers={
             "accuracy": found.accuracy,
             "rows": [row.as_dict() for row in rows],
-            "heads": [head.as_dict() for head in found.probe.heads],
+            "heads": [head.as_dict() for head in heads],
             "loss": [float(np.mean(found.losses[:20])), float(np.mean(found.losses[-50:]))],
         },
         config={"documents": DOCUMENTS, "length": LENGTH, "steps": len(found.losses), "topics": found.topics},

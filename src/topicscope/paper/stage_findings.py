@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from topicscope.figures import Row, TableData, tick
 from topicscope.measure import PHASES, TWO_STAGE
-from topicscope.paper.outcome import cell
+from topicscope.paper.experiment import cell
 
 DEFAULT_EPS = 1e-8
 LOSS, EMBEDDING = "objective.loss", "model.embedding"
@@ -19,11 +18,8 @@ LARGE_SCALE, LEARNT_CONTRAST = 0.1, 0.05
 
 def both_occur(rows: Sequence[Row], at: str) -> bool:
     """Whether at some value of the axis `at` two-stage and another course occur; runs that diverge do not count."""
-    for value in {row[at] for row in rows}:
-        phases = {row["phase"] for row in rows if row[at] == value and row["phase"] != "diverged"}
-        if "two-stage" in phases and len(phases) > 1:
-            return True
-    return False
+    courses = [{row["phase"] for row in rows if row[at] == value} - {"diverged"} for value in {row[at] for row in rows}]
+    return any("two-stage" in phases and len(phases) > 1 for phases in courses)
 
 
 def sentences(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
@@ -53,14 +49,10 @@ def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row
     two = [row for row in rows if row["phase"] == "two-stage"]
     where = ""
     if two:
-        ranges = " and ".join(f"{name} {span([row[axis] for row in two])}" for name, axis in axis_names().items())
+        rates, scales = span([row[LR] for row in two]), span([row[SCALE] for row in two])
         middle = float(np.median([row["separation"] for row in two]))
-        where = f"; two-stage at {ranges}, median separation {middle:.3g}"
+        where = f"; two-stage at lr {rates} and init_scale {scales}, median separation {middle:.3g}"
     return f"{optimiser}, {loss}, {embedding} embedding: of {len(rows)} points {listed}{where}."
-
-
-def axis_names() -> dict[str, str]:
-    return {axis.rsplit(".", 1)[1]: axis for axis in (LR, SCALE)}
 
 
 def span(values: Sequence[float]) -> str:
@@ -133,7 +125,7 @@ def flow_table(rows: Sequence[Row]) -> TableData:
     """Half-way points in time (rate x steps), which the two rates share where they follow the flow."""
     lines = []
     for row in rows:
-        halves: list[Any] = [row.get(f"t50_{part}") for part in ("value", "key", "query")]
+        halves = [row.get(f"t50_{part}") for part in ("value", "key", "query")]
         times = [None if half is None else half * row[LR] for half in halves]
         place = [row[LOSS], row[EMBEDDING], f"{row[SCALE]:g}", f"{row[LR]:.3g}", str(row["steps_done"])]
         lines.append([*place, row["phase"], cell(row.get("separation")), *map(cell, times)])

@@ -37,6 +37,6 @@ def build_tokenizer(lists: dict[str, list[str]]) -> Any:
     built.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
+    names = {f"{token[1:-1].lower()}_token": token for token in SPECIAL}
     build: Any = transformers.PreTrainedTokenizerFast
     return build(tokenizer_object=built, model_max_length=LENGTH + 2, **names)
