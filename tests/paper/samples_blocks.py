@@ -11,9 +11,8 @@ import numpy as np
 
 from topicscope.measure import AttentionMeans
 from topicscope.paper import figure1, figure6, robustness
-from topicscope.paper.attention_rows import AttentionRow, AttentionRun
-from topicscope.paper.block_panels import PAIRS, Panel
-from topicscope.paper.blocks import Blocks, WordMatrix
+from topicscope.paper.attention_rows import AttentionRow
+from topicscope.paper.blocks import PAIRS, Blocks, Panel, WordMatrix
 from topicscope.training import RunConfig
 
 SEEDS = (-0.01, 0.0, 0.01)
@@ -87,8 +86,8 @@ def small_diagonal(start: float, same: float = 0.0) -> list[Blocks]:
 def attention_row(
     loss: str, method: str, lr: float, means: Sequence[AttentionMeans], runs: Sequence[Blocks]
 ) -> AttentionRow:
-    both = [AttentionRun(blocks, attention) for blocks, attention in zip(runs, means, strict=True)]
-    return AttentionRow(lr, both, config_of(loss, method, lr * (1000 if method == "sgd" else 1)))
+    config = config_of(loss, method, lr * (1000 if method == "sgd" else 1))
+    return AttentionRow(lr, list(runs), list(means), config)
 
 
 def topic_attention(same: float = 0.011, different: float = 0.007) -> list[AttentionMeans]:
@@ -137,14 +136,18 @@ def diagonal_rows(
 
 
 def no_cross_entropy_diagonals() -> list[AttentionRow]:
-    rows = diagonal_rows()
-    flat = [AttentionRun(blocks, OWN_WORD[0]) for blocks in block_runs(0.3, -0.1, 0.4)]
-    return [replace(row, runs=flat) if row.config.objective.loss == "cross-entropy" else row for row in rows]
+    flat: dict[str, Any] = {"blocks": block_runs(0.3, -0.1, 0.4), "attention": [OWN_WORD[0]] * 3}
+    return [replace(row, **flat) if row.config.objective.loss == "cross-entropy" else row for row in diagonal_rows()]
 
 
 def one_cross_entropy_diagonal() -> list[AttentionRow]:
-    rows = no_cross_entropy_diagonals()
-    return changed(rows, 1, runs=diagonal_rows()[1].runs)
+    rows, row = no_cross_entropy_diagonals(), diagonal_rows()[1]
+    return changed(rows, 1, blocks=row.blocks, attention=row.attention)
+
+
+def no_diagonals() -> list[AttentionRow]:
+    """Only the runs of Table 4 that are not diagonal."""
+    return [replace(row, blocks=row.blocks[::2], attention=row.attention[::2]) for row in diagonal_rows()]
 
 
 def variations(number: int | None = None, runs: list[Blocks] | None = None) -> robustness.Found:

@@ -96,9 +96,9 @@ def test_a_run_that_diverged_is_marked() -> None:
 def test_attention_over_dev_documents(short: Training) -> None:
     row = EXPERIMENTS["table3"].measure(Context())[3]
     assert (row.config.objective.loss, row.config.optimizer.name, row.lr) == ("cross-entropy", "sgd", 0.01)
-    for measured, run in zip(row.runs, short.runs[3], strict=True):
-        assert measured.attention == pytest.approx(attention_by_position(run), rel=1e-6)
-        assert measured.blocks.same == run.results["value"]["same"]
+    for blocks, attention, run in zip(row.blocks, row.attention, short.runs[3], strict=True):
+        assert attention == pytest.approx(attention_by_position(run), rel=1e-6)
+        assert blocks.same == run.results["value"]["same"]
 
 
 def attention_by_position(run: Run) -> list[float]:

@@ -24,25 +24,18 @@ RELATIONS = {
 
 
 @dataclass(frozen=True)
-class AttentionRun:
-    """One run: its value matrix, and its mean attention by relation over the unmasked dev documents."""
-
-    blocks: Blocks
-    attention: measure.AttentionMeans
-
-
-@dataclass(frozen=True)
 class AttentionRow:
-    """The runs of one row, and the paper's rate."""
+    """The paper's rate; of each run its value matrix, and its mean attention by relation over the unmasked dev set."""
 
     lr: float
-    runs: list[AttentionRun]
+    blocks: list[Blocks]
+    attention: list[measure.AttentionMeans]
     config: training.RunConfig
 
 
 def train_row(context: Context, lr: float, **settings: Any) -> AttentionRow:
     runs = train_many(context, **settings)
-    return AttentionRow(lr, [AttentionRun(blocks_of(run), dev_attention(run)) for run in runs], runs[0].config)
+    return AttentionRow(lr, [blocks_of(run) for run in runs], [dev_attention(run) for run in runs], runs[0].config)
 
 
 def dev_attention(run: training.Run) -> measure.AttentionMeans:

@@ -115,8 +115,10 @@ class Experiment(Generic[Found]):
         if all(getattr(context, name) for name in self.needs):
             return self.judge(self.measure(context))
         models = " ".join(f"--model {model}" for model in CHECKPOINTS)
-        command = f"topicscope reproduce {self.id} {models} --corpus {WIKIPEDIA}"
-        reason = f"needs models and text; run: {command} (or your own: folders and files)"
+        reason = (
+            f"needs models and text; run: topicscope reproduce {self.id} {models} --corpus {WIKIPEDIA} "
+            "(or your own: folders and files)"
+        )
         return Outcome(self.paper, "-", "-", "skipped", reason)
 
     def key(self, context: Context) -> dict[str, Any]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from topicscope.figures import Figure, Lines, Series
-from topicscope.paper.block_panels import RULE, Panel as BlockPanel, judge_panels, panel_of, train_panels
-from topicscope.paper.blocks import RELATIONS
+from topicscope.paper.blocks import RELATIONS, RULE, Panel as BlockPanel, judge_panels, panel_of, train_panels
 from topicscope.paper.experiment import Context, Experiment, Outcome
-
-PAPER = [(0.156, -0.016, 0.188), (6.44, -0.70, 19.0), (-0.0004, 0, 0.0398), (0.018, -0.002, 0.171)]
-"""Same topic, different topic, diagonal."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +40,21 @@ def measure(context: Context) -> list[Panel]:
 
 
 def judge(found: list[Panel]) -> Outcome:
-    what = "W_E'W_E, everything trained"
-    outcome = judge_panels(found, name="figure1", what=what, paper_means=PAPER, weak=(2,), diagonal_counts=True)
-    alt = "Contrast between topics and height of the diagonal of W_E'W_E against training steps."
-    lines = [path_lines(panel.label, panel.paths) for panel in found]
-    outcome.figures.append(Figure("figure1-path", "When blocks come and go", alt, [*lines]))
-    return outcome
+    outcome = judge_panels(
+        found,
+        name="figure1",
+        what="W_E'W_E, everything trained",
+        paper_means=[(0.156, -0.016, 0.188), (6.44, -0.70, 19.0), (-0.0004, 0, 0.0398), (0.018, -0.002, 0.171)],
+        weak=(2,),
+        diagonal_counts=True,
+    )
+    paths = Figure(
+        "figure1-path",
+        "When blocks come and go",
+        "Contrast between topics and height of the diagonal of W_E'W_E against training steps.",
+        [path_lines(panel.label, panel.paths) for panel in found],
+    )
+    return replace(outcome, figures=[*outcome.figures, paths])
 
 
 def path_lines(title: str, paths: Sequence[Path]) -> Lines:

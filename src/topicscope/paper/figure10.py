@@ -2,17 +2,19 @@
 
 from functools import partial
 
-from topicscope.paper.block_panels import RULE, judge_panels, measure_values
+from topicscope.paper.blocks import RULE, judge_panels, measure_values
 from topicscope.paper.experiment import Experiment
-
-PAPER = [(0.045, -0.005, 0.045), (0.455, -0.186, 0.399), (0.0075, 0, 0.004), (0.092, -0.010, 0.083)]
-"""Same topic, different topic, diagonal."""
 
 EXPERIMENT = Experiment(
     id="figure10",
     claim="With key and query trained too the value matrix is block-wise by topic.",
     rule=RULE,
     measure=partial(measure_values, l2=0, attention=True),
-    judge=partial(judge_panels, name="figure10", what="W_V with key and query trained", paper_means=PAPER),
+    judge=partial(
+        judge_panels,
+        name="figure10",
+        what="W_V with key and query trained",
+        paper_means=[(0.045, -0.005, 0.045), (0.455, -0.186, 0.399), (0.0075, 0, 0.004), (0.092, -0.010, 0.083)],
+    ),
     seconds=25,
 )

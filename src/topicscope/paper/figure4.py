@@ -75,7 +75,8 @@ def timing(runs: Sequence[Norms]) -> Timing:
     found = [stages(run) for run in runs]
     t50 = np.array([[getattr(s, part) for part in PARTS] for s in found])
     separation = estimate([s.separation for s in found]) if np.isfinite(t50).all() else None
-    return Timing(*t50.mean(0).tolist(), separation)
+    value, key, query = t50.mean(0).tolist()
+    return Timing(value, key, query, separation)
 
 
 def mean_curves(runs: Sequence[Norms]) -> Norms:
@@ -101,28 +102,40 @@ def series(name: str, norm: np.ndarray) -> Series:
 
 def nearest_figure(runs: Sequence[Norms]) -> Figure:
     bands = stage_bands(mean_curves(runs))
-    panels = [
-        Lines(
-            f"||W_{part[0].upper()}||_F",
-            [series(f"seed {seed}", run[f"norm_{part}"]) for seed, run in enumerate(runs)],
-            "step",
-            "Frobenius norm",
-            bands=bands,
-        )
-        for part in ("key", "query", "value")
-    ]
-    alt = "Norms of key, query and value against steps: value rises first, key and query later."
-    return Figure("figure4", "Norms in the setting nearest to the figure", alt, [*panels], columns=3)
+    return Figure(
+        "figure4",
+        "Norms in the setting nearest to the figure",
+        "Norms of key, query and value against steps: value rises first, key and query later.",
+        [
+            Lines(
+                f"||W_{part[0].upper()}||_F",
+                [series(f"seed {seed}", run[f"norm_{part}"]) for seed, run in enumerate(runs)],
+                "step",
+                "Frobenius norm",
+                bands=bands,
+            )
+            for part in ("key", "query", "value")
+        ],
+        columns=3,
+    )
 
 
 def settings_figure(settings: dict[str, list[Norms]]) -> Figure:
-    panels = []
-    for part in ("key", "value"):
-        norms = {name: runs[0][f"norm_{part}"] for name, runs in settings.items()}
-        shares = [series(name, norm / norm[-1]) for name, norm in norms.items()]
-        panels.append(Lines(f"||W_{part[0].upper()}||_F, share of its end", shares, "step", "share of the final norm"))
-    alt = "Norms of key and value as shares of their end, for five settings."
-    return Figure("figure4-settings", "Other settings, one seed each", alt, [*panels])
+    first = {name: runs[0] for name, runs in settings.items()}
+    return Figure(
+        "figure4-settings",
+        "Other settings, one seed each",
+        "Norms of key and value as shares of their end, for five settings.",
+        [
+            Lines(
+                f"||W_{part[0].upper()}||_F, share of its end",
+                [series(name, run[f"norm_{part}"] / run[f"norm_{part}"][-1]) for name, run in first.items()],
+                "step",
+                "share of the final norm",
+            )
+            for part in ("key", "value")
+        ],
+    )
 
 
 def judge(found: Found) -> Outcome:
@@ -137,7 +150,6 @@ def judge(found: Found) -> Outcome:
         ]
         for name, t in timings.items()
     ]
-    columns = ["setting", "t50 value", "t50 key", "t50 query", "separation (95%)", "two stages"]
     others = [name for name, t in timings.items() if not t.two_stages]
     return Outcome(
         paper="value levels by step ~400, key and query leave zero at 350 to 600",
@@ -147,7 +159,13 @@ def judge(found: Found) -> Outcome:
         reason=f"the setting nearest to the figure: separation {rows[0][4]}; {shape_of(runs)}; "
         + (f"settings that do not show it: {', '.join(others)}" if others else "every setting tried shows it"),
         figures=[nearest_figure(runs), settings_figure(found.settings)],
-        tables=[TableData("Half-way points and stage separation", columns, rows)],
+        tables=[
+            TableData(
+                "Half-way points and stage separation",
+                ["setting", "t50 value", "t50 key", "t50 query", "separation (95%)", "two stages"],
+                rows,
+            )
+        ],
         numbers={
             name: {
                 "t50_value": t.value,

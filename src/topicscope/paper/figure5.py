@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from topicscope import figures, language, pretraining
 from topicscope.paper.experiment import Context, Experiment, Outcome, verdict
-from topicscope.paper.word_texts import build_tokenizer, sample_texts, word_lists
+from topicscope.paper.pipeline import build_tokenizer, sample_texts, word_lists
 
 NEAR_ZERO = 1e-4
 STEPS = 400
@@ -28,6 +28,11 @@ class Curves:
     def label(self) -> str:
         return f"{self.setting}, seed {self.run.config.seed % 1000}"
 
+    def starts(self) -> dict[str, dict[str, float]]:
+        """By layer the steps at which its norms have made a tenth of their rise; NaN where one has not risen."""
+        metrics = self.run.metrics
+        return {layer: figures.starts(metrics, layer) for layer in pretraining.layer_names(metrics)}
+
 
 @dataclass(frozen=True)
 class Found:
@@ -36,19 +41,6 @@ class Found:
     near: list[Curves]
     usual: list[Curves]
     given_text: bool
-
-
-@dataclass(frozen=True)
-class Start:
-    """The steps at which the norms of one layer have made a tenth of their rise; NaN where one has not risen."""
-
-    run: Curves
-    layer: str
-    steps: dict[str, float]
-
-    @property
-    def value_first(self) -> bool:
-        return all(self.steps[part] > self.steps["value"] for part in ("key", "query"))
 
 
 def measure(context: Context) -> Found:
@@ -85,24 +77,23 @@ def measure(context: Context) -> Found:
     return Found(near, [run("usual start", slow, number) for number in seeds], bool(context.corpus))
 
 
-def starts_of(runs: Sequence[Curves]) -> list[Start]:
-    return [
-        Start(one, layer, figures.starts(one.run.metrics, layer))
-        for one in runs
-        for layer in pretraining.layer_names(one.run.metrics)
-    ]
+def value_first(steps: dict[str, float]) -> bool:
+    return all(steps[part] > steps["value"] for part in ("key", "query"))
 
 
 def judge(found: Found) -> Outcome:
     """Every layer of every run either starts in two stages or does not."""
-    runs, near = found.near + found.usual, starts_of(found.near)
-    starts = near + starts_of(found.usual)
-    counts = Counter(start.run.setting for start in starts)
-    first = Counter(start.run.setting for start in starts if start.value_first)
-    failed = [f"{one.run.label}, {figures.layer_title(one.layer)}" for one in near if not one.value_first]
-    numbers: dict[str, dict[str, dict[str, float]]] = {}
-    for start in starts:
-        numbers.setdefault(start.run.label, {})[start.layer] = start.steps
+    runs = found.near + found.usual
+    starts = {one.label: one.starts() for one in runs}
+    counts = Counter(one.setting for one in runs for _ in starts[one.label])
+    first = Counter(one.setting for one in runs for steps in starts[one.label].values() if value_first(steps))
+    failed = [
+        f"{one.label}, {figures.layer_title(layer)}"
+        for one in found.near
+        for layer, steps in starts[one.label].items()
+        if not value_first(steps)
+    ]
+    near = [steps for one in found.near for steps in starts[one.label].values()]
     shown = [one.run for one in runs], [one.setting for one in runs]
     return Outcome(
         paper="value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
@@ -115,15 +106,15 @@ def judge(found: Found) -> Outcome:
         f"and {growth(found.usual)} from the usual start",
         figures=[figures.dynamics_figure(*shown), figures.loss_figure(*shown)],
         tables=[figures.stage_table(*shown)],
-        numbers=numbers,
+        numbers=starts,
         config=runs[0].run.config.as_dict(),
     )
 
 
-def ranges(starts: Sequence[Start]) -> str:
+def ranges(starts: Sequence[dict[str, float]]) -> str:
     """The first and the last start of each matrix, over all runs and layers."""
-    steps = {part: [start.steps[part] for start in starts] for part in PARTS}
-    return ", ".join(f"{part} {min(values):.0f} to {max(values):.0f}" for part, values in steps.items())
+    by_part = {part: [steps[part] for steps in starts] for part in PARTS}
+    return ", ".join(f"{part} {min(steps):.0f} to {max(steps):.0f}" for part, steps in by_part.items())
 
 
 def growth(runs: Sequence[Curves]) -> str:

@@ -38,8 +38,6 @@ def judge(found: list[ValueRun]) -> Outcome:
     best = max(found, key=lambda run: run.blocks.diagonal - run.blocks.same)
     words = best.matrix.values[1:, 1:].astype(float)
     rest = words[~np.eye(len(words), dtype=bool)]
-    panel = best.matrix.heat("W_V, squared loss, Adam .003")
-    alt = "Heat map of the value matrix: a bright diagonal, no blocks."
     return Outcome(
         paper="diagonal mean 1.02, rest about 0 (sd .21), one run",
         theory=f"the diagonal optimum has c3 = {Setting.of().constants.c3:.3g} on the diagonal",
@@ -47,7 +45,15 @@ def judge(found: list[ValueRun]) -> Outcome:
         f"{diagonal} of {len(found)} runs",
         verdict=verdict(diagonal > 0),
         reason=f"{diagonal} of {len(found)} runs without L2 came out diagonal",
-        figures=[Figure("figure6", "A value matrix that came out diagonal", alt, [panel], 1)],
+        figures=[
+            Figure(
+                "figure6",
+                "A value matrix that came out diagonal",
+                "Heat map of the value matrix: a bright diagonal, no blocks.",
+                [best.matrix.heat("W_V, squared loss, Adam .003")],
+                columns=1,
+            )
+        ],
         numbers={"diagonal": [{name: getattr(run.blocks, name) for name in RELATIONS} for run in found]},
         config=best.config.as_dict(),
     )

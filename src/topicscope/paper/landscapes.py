@@ -49,8 +49,6 @@ def judge_landscapes(found: Found, name: str, kind: Kind) -> Outcome:
         gammas = [f"{found.gammas[tau]:.4g}", f"{BEST_GAMMA[tau]:g}"] if kind == "blocks" else ["-", "-"]
         place = f"{alpha:.3g}, {beta:.3g}"
         rows.append([str(tau), f"{reference:.5f}", f"{loss:.5f}", place, *gammas, "yes" if inside else "no"])
-    columns = ["tau", "reference minimum", "minimum of the grid", "its alpha, beta", "best gamma", "reference gamma"]
-    grids = {f"tau = {tau}": grid for tau, grid in found.grids.items()}
     return Outcome(
         paper="; ".join(f"tau {tau}: {loss:.5f}" for tau, loss in REFERENCE[kind].items()),
         theory="Theorem 5: beta in an interval, alpha a small fraction of it"
@@ -61,8 +59,23 @@ def judge_landscapes(found: Found, name: str, kind: Kind) -> Outcome:
         reason="all minima agree to five digits and lie inside the theorem's bounds"
         if holds
         else "minima differ, or lie outside the theorem's bounds",
-        figures=[landscape_figure(name, f"Loss landscape, {kind} W_V", grids)],
-        tables=[TableData("Minima of the landscape", [*columns, "inside the theorem's bounds"], rows)],
+        figures=[
+            landscape_figure(
+                name,
+                f"Loss landscape, {kind} W_V",
+                {f"tau = {tau}": grid for tau, grid in found.grids.items()},
+            )
+        ],
+        tables=[
+            TableData(
+                "Minima of the landscape",
+                [
+                    *("tau", "reference minimum", "minimum of the grid", "its alpha, beta"),
+                    *("best gamma", "reference gamma", "inside the theorem's bounds"),
+                ],
+                rows,
+            )
+        ],
         numbers={"minima": minima},
         config={"topics": TOPICS, "words_per_topic": WORDS_PER_TOPIC},
     )

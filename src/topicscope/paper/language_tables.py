@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from topicscope import figures, language
+from topicscope.measure import Effect
 from topicscope.paper.experiment import Context, Outcome, verdict
-
-if TYPE_CHECKING:
-    from topicscope.measure import Effect
 
 PAPER = "same topic above different topic for Bert, Albert, Bart, Electra, Roberta"
 """Of Tables 1 and 5, where no models are given."""
@@ -25,9 +23,13 @@ class Found:
 
 def measure_models(context: Context, **settings: Any) -> Found:
     """Topics are fitted once per tokenizer on 2,500 documents; attention is read on 250 (full scale: 1,000)."""
-    documents = context.pick(250, 1000)
     config = language.ProbeConfig(
-        context.models, context.corpus, documents=documents, seed=context.seed, device="cpu", **settings
+        context.models,
+        context.corpus,
+        documents=context.pick(250, 1000),
+        seed=context.seed,
+        device="cpu",
+        **settings,
     )
     return Found(language.probe(config), {"models": list(context.models), "corpus": list(context.corpus)})
 

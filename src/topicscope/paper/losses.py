@@ -76,8 +76,6 @@ def judge(found: list[Found]) -> Outcome:
             }
             above = [f"{here.mean - floor:.4g}" for floor, _ in levels]
             rows.append([one.loss, trained, str(here), *above, f"{100 * (lost / gain):.1f}%"])
-    columns = ["loss", "trained", "dev loss (95%)", "above Bayes", "above Bayes from topics", "lost share of the gain"]
-    alt = "Dev losses of three kinds of training with floors."
     means = [n["dev_loss"] for n in numbers.values()]
     return Outcome(
         paper="'only slightly more' (no number)",
@@ -87,8 +85,24 @@ def judge(found: list[Found]) -> Outcome:
         reason="training a part alone loses "
         + ", ".join(f"{share} ({loss}, {trained})" for loss, trained, *_, share in rows if trained != EVERYTHING)
         + f" of what training everything gains over the uniform prediction{copying}",
-        figures=[Figure("losses", "What training a part alone costs", alt, [*panels])],
-        tables=[TableData("Dev losses", columns, rows)],
+        figures=[
+            Figure(
+                "losses",
+                "What training a part alone costs",
+                "Dev losses of three kinds of training with floors.",
+                [*panels],
+            )
+        ],
+        tables=[
+            TableData(
+                "Dev losses",
+                [
+                    *("loss", "trained", "dev loss (95%)"),
+                    *("above Bayes", "above Bayes from topics", "lost share of the gain"),
+                ],
+                rows,
+            )
+        ],
         numbers=numbers,
         config=found[0].config.as_dict(),
     )

@@ -170,13 +170,12 @@ def reproduce(
         def take(name: str) -> bool:
             """Whether the outcome is stored; it is reported then."""
             stored = read_outcome(folder, name, context)
-            if stored is None:
-                return False
-            outcomes[name] = stored
-            if finished is not None:
-                finished(name, *stored)
-            report()
-            return True
+            if stored is not None:
+                outcomes[name] = stored
+                if finished is not None:
+                    finished(name, *stored)
+                report()
+            return stored is not None
 
         report()
         missing = [name for name in expected if not take(name)]

@@ -45,8 +45,8 @@ def measure(context: Context) -> Found:
         )
         for name, change in VARIATIONS.items()
     }
-    first = next(iter(runs.values()))[0]
-    return Found({name: [blocks_of(run) for run in here] for name, here in runs.items()}, first.config)
+    blocks = {name: [blocks_of(run) for run in here] for name, here in runs.items()}
+    return Found(blocks, next(iter(runs.values()))[0].config)
 
 
 def judge(found: Found) -> Outcome:
@@ -54,10 +54,6 @@ def judge(found: Found) -> Outcome:
     spreads = {name: mean_spread(runs) for name, runs in found.settings.items()}
     shown = list(contrasts.values())
     blocks = sum(c.above_zero for c in shown)
-    series = [by_category("contrast", shown)]
-    panel = Points("contrast", list(contrasts), series, "same minus different topic", [(0.0, "none")])
-    alt = "Contrast with intervals for ten settings; all above zero."
-    columns = ["setting", "contrast (95%)", "contrast / spread", "blocks"]
     rows = [
         [name, str(c), f"{c.mean / spreads[name]:.2g}", "yes" if c.above_zero else "no"]
         for name, c in contrasts.items()
@@ -69,8 +65,30 @@ def judge(found: Found) -> Outcome:
         verdict=verdict(blocks == len(shown)),
         reason="same-topic minus different-topic mean above zero, 95% over seeds, "
         f"in {blocks} of {len(shown)} settings",
-        figures=[Figure("robustness", "Same-topic contrast of W_V under other settings", alt, [panel], 1)],
-        tables=[TableData("Contrast of W_V, attention trained, cross entropy", columns, rows)],
+        figures=[
+            Figure(
+                "robustness",
+                "Same-topic contrast of W_V under other settings",
+                "Contrast with intervals for ten settings; all above zero.",
+                [
+                    Points(
+                        "contrast",
+                        list(contrasts),
+                        [by_category("contrast", shown)],
+                        "same minus different topic",
+                        [(0.0, "none")],
+                    )
+                ],
+                columns=1,
+            )
+        ],
+        tables=[
+            TableData(
+                "Contrast of W_V, attention trained, cross entropy",
+                ["setting", "contrast (95%)", "contrast / spread", "blocks"],
+                rows,
+            )
+        ],
         numbers={name: {"contrast": asdict(c), "spread": spreads[name]} for name, c in contrasts.items()},
         config=found.config.as_dict(),
     )

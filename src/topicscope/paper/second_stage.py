@@ -72,8 +72,6 @@ def relation_ratios(scores: np.ndarray, topic_of_word: np.ndarray) -> tuple[floa
 def judge_second_stage(found: Found, name: str, theorem: AttentionTheorem, theory: str, measured: str) -> Outcome:
     """Whether the attention of each seed lies inside the theorem's bounds."""
     holds = all(theorem.contains(alpha, beta) for alpha, beta in zip(found.alpha, found.beta, strict=True))
-    alt = "Heat map of attention scores between words, ordered by topic."
-    panel = found.scores.heat("query word (row), key word")
     return Outcome(
         paper="bounds for T, tau to infinity",
         theory=theory,
@@ -81,7 +79,15 @@ def judge_second_stage(found: Found, name: str, theorem: AttentionTheorem, theor
         verdict=verdict(holds),
         reason=f"trained attention of {len(found.loss)} seeds is {'inside' if holds else 'outside'} the theorem's "
         f"bounds, which are asymptotic (here T = v = 10, tau = 3); uniform attention costs {UNIFORM_LOSS:.5f}",
-        figures=[Figure(name, f"Trained attention scores, {theorem.value_matrix} W_V", alt, [panel], 1)],
+        figures=[
+            Figure(
+                name,
+                f"Trained attention scores, {theorem.value_matrix} W_V",
+                "Heat map of attention scores between words, ordered by topic.",
+                [found.scores.heat("query word (row), key word")],
+                columns=1,
+            )
+        ],
         numbers={"alpha": found.alpha, "beta": found.beta, "loss": found.loss},
         config=found.config.as_dict(),
     )

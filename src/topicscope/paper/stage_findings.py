@@ -71,22 +71,22 @@ def large_start(rows: Sequence[Row]) -> str:
 
 
 def staggered(rows: Sequence[Row]) -> str:
-    count = sum(row["phase"] == "staggered" for row in rows)
     return (
-        f"{count} points are 'staggered': key and query start at least twice as late as value, but are not half-way "
-        "so much later, because W_V rises again, or goes on rising, after attention has formed."
+        f"{sum(row['phase'] == 'staggered' for row in rows)} points are 'staggered': key and query start at least "
+        "twice as late as value, but are not half-way so much later, because W_V rises again, or goes on rising, after "
+        "attention has formed."
     )
 
 
-def mean(rows: Sequence[Row], measure: str) -> float | None:
-    known = [row[measure] for row in rows if row.get(measure) is not None]
+def mean_separation(rows: Iterable[Row]) -> float | None:
+    known = [row["separation"] for row in rows if row.get("separation") is not None]
     return float(np.mean(known)) if known else None
 
 
 def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     """Is the separation there without epsilon, and what does epsilon do to it?"""
     epsilons = sorted({row[EPS] for row in rows})
-    at = {eps: mean([row for row in rows if row[EPS] == eps], "separation") for eps in epsilons}
+    at = {eps: mean_separation(row for row in rows if row[EPS] == eps) for eps in epsilons}
     least = at[epsilons[0]]
     without = "two stages" if least is not None and least >= TWO_STAGE else "no two stages"
     largest = max(((value, eps) for eps, value in at.items() if value is not None), default=(None, 0.0))
@@ -114,11 +114,13 @@ def epsilon_table(rows: Sequence[Row]) -> TableData:
     lines = []
     for (loss, embedding), here in by_setting(rows).items():
         for scale in scales:
-            at_scale = [row for row in here if row[SCALE] == scale]
-            means = [mean([row for row in at_scale if row[EPS] == eps], "separation") for eps in epsilons]
-            lines.append([loss, embedding, f"{scale:g}", *map(cell, means)])
-    columns = ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)]
-    return TableData("Stage separation along epsilon (-: no second stage)", columns, lines)
+            at = [[row for row in here if (row[SCALE], row[EPS]) == (scale, eps)] for eps in epsilons]
+            lines.append([loss, embedding, f"{scale:g}", *(cell(mean_separation(found)) for found in at)])
+    return TableData(
+        "Stage separation along epsilon (-: no second stage)",
+        ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)],
+        lines,
+    )
 
 
 def flow_table(rows: Sequence[Row]) -> TableData:
@@ -129,5 +131,11 @@ def flow_table(rows: Sequence[Row]) -> TableData:
         times = [None if half is None else half * row[LR] for half in halves]
         place = [row[LOSS], row[EMBEDDING], f"{row[SCALE]:g}", f"{row[LR]:.3g}", str(row["steps_done"])]
         lines.append([*place, row["phase"], cell(row.get("separation")), *map(cell, times)])
-    columns = ["loss", "embedding", "scale", "rate", "steps", "phase", "separation"]
-    return TableData("SGD over the same time at two rates", [*columns, "time of t50 value", "key", "query"], lines)
+    return TableData(
+        "SGD over the same time at two rates",
+        [
+            *("loss", "embedding", "scale", "rate", "steps", "phase", "separation"),
+            *("time of t50 value", "key", "query"),
+        ],
+        lines,
+    )

@@ -34,8 +34,8 @@ def judge(found: list[shared.AttentionRow]) -> Outcome:
     rows, numbers, orders, means, counts, diagonal = [], {}, [], {}, {}, {}
     for row in found:
         label = f"{row.config.objective.loss}, Adam {row.lr:g}"
-        runs = [run.attention for run in row.runs if run.blocks.diagonal_stands_out]
-        diagonal[label], counts[label] = len(runs), f"{len(runs)} of {len(row.runs)}"
+        runs = [a for a, blocks in zip(row.attention, row.blocks, strict=True) if blocks.diagonal_stands_out]
+        diagonal[label], counts[label] = len(runs), f"{len(runs)} of {len(row.blocks)}"
         cells, ordered = ["-"] * 3, "-"
         if runs:
             orders.append(all(a.same_word > a.different_topic > a.same_topic for a in runs))
@@ -48,10 +48,6 @@ def judge(found: list[shared.AttentionRow]) -> Outcome:
                 "inside_theorem5": [theorem.contains(a.alpha, a.beta) for a in runs],
             }
         rows.append([label, shared.paper_cell(PAPER[row.lr]), *cells, counts[label], ordered])
-    columns = ["loss and rate", "paper (cross entropy)", "same word", "same topic", "different topic"]
-    columns += ["diagonal runs", "order as claimed"]
-    alt = "Mean attention by relation in runs whose value matrix came out diagonal."
-    title = "Attention by relation, diagonal W_V"
     return Outcome(
         paper="same word .092 > different topic .0026 > same topic .0018, in 7 of 10 cross-entropy runs",
         theory="Theorem 5: beta large, alpha a small fraction of it",
@@ -60,8 +56,26 @@ def judge(found: list[shared.AttentionRow]) -> Outcome:
         reason=f"diagonal runs: {', '.join(f'{count} ({label})' for label, count in diagonal.items())}. "
         f"{DIAGONAL_RULE} In the runs that came out diagonal the order same word > different topic > same topic holds "
         f"in {sum(orders)} of {len(orders)} settings",
-        figures=[shared.attention_figure("table4", title, alt, means)] if means else [],
-        tables=[TableData("Diagonal runs", columns, rows)],
+        figures=[
+            shared.attention_figure(
+                "table4",
+                "Attention by relation, diagonal W_V",
+                "Mean attention by relation in runs whose value matrix came out diagonal.",
+                means,
+            )
+        ]
+        if means
+        else [],
+        tables=[
+            TableData(
+                "Diagonal runs",
+                [
+                    *("loss and rate", "paper (cross entropy)", "same word", "same topic", "different topic"),
+                    *("diagonal runs", "order as claimed"),
+                ],
+                rows,
+            )
+        ],
         numbers=numbers,
         config=found[0].config.as_dict(),
     )

@@ -54,7 +54,6 @@ def measure(context: Context) -> Found:
 def judge(found: Found) -> Outcome:
     excess = [loss - UNIFORM_LOSS for loss in found.loss]
     worst, seeds = max(found.violation), len(found.violation)
-    alt = "Heat map of the Gram matrix after training the embedding alone."
     return Outcome(
         paper="the family of Theorem 1 is optimal",
         theory=f"violation 0, loss {UNIFORM_LOSS:.6f}",
@@ -62,7 +61,15 @@ def judge(found: Found) -> Outcome:
         f"loss above the optimum: {max(excess):.2g}",
         verdict=verdict(worst < 0.01 and max(excess) < 1e-4),
         reason=f"over {seeds} seeds the conditions are met to {worst:.2g} of c3",
-        figures=[Figure("theorem1", "W_E'W_E, only the embedding trained", alt, [found.gram.heat("W_E'W_E")], 1)],
+        figures=[
+            Figure(
+                "theorem1",
+                "W_E'W_E, only the embedding trained",
+                "Heat map of the Gram matrix after training the embedding alone.",
+                [found.gram.heat("W_E'W_E")],
+                columns=1,
+            )
+        ],
         numbers={"violation_over_c3": found.violation, "excess_loss": excess},
         config=found.config.as_dict(),
     )

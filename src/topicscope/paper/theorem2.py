@@ -14,7 +14,13 @@ from topicscope.paper.blocks import WordMatrix
 from topicscope.paper.experiment import Context, Experiment, Outcome, train_many, verdict
 from topicscope.theory import Setting, theorem2
 
-LENGTHS: tuple[int | str, ...] = (100, 1000, 10_000, "infinite")
+DOCUMENTS: dict[int | str, tuple[int, int]] = {
+    100: (2000, 10_000),
+    1000: (2000, 10_000),
+    10_000: (400, 2000),
+    "infinite": (120, 120),
+}
+"""By length, their number at quick and at full scale: fewer where they are long."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +32,6 @@ class Found:
     config: training.RunConfig
 
 
-def document_count(context: Context, length: int | str) -> int:
-    """Fewer documents where they are long."""
-    if length == "infinite":
-        return 120
-    return context.pick(400, 2000) if length == 10_000 else context.pick(2000, 10_000)
-
-
-def relative_distance(matrix: np.ndarray, exact: np.ndarray) -> float:
-    return float(np.linalg.norm(matrix - exact) / np.linalg.norm(exact))
-
-
 def measure(context: Context) -> Found:
     exact = theorem2(Setting.of(10, 10, 3)).matrix()
     runs = {
@@ -45,20 +40,20 @@ def measure(context: Context) -> Found:
             dtype="float64",
             steps=context.pick(600, 2000),
             batch_size=40,
-            data={"documents": document_count(context, length), "dev_documents": 100},
+            data={"documents": context.pick(*counts), "dev_documents": 100},
             optimizer={"name": "sgd", "lr": 10.0},
             documents={"kind": "fixed", "topics_per_document": 3, "length": length},
             objective={"loss": "squared", "l2": {"value": 1e-7}},
             model={"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
         )
-        for length in LENGTHS
+        for length, counts in DOCUMENTS.items()
     }
-    last = runs["infinite"][0]
-    return Found(
-        {length: [relative_distance(run.weights["value"], exact) for run in here] for length, here in runs.items()},
-        WordMatrix.of(last.weights["value"], last),
-        last.config,
-    )
+    size, last = np.linalg.norm(exact), runs["infinite"][0]
+    distance = {
+        length: [float(np.linalg.norm(run.weights["value"] - exact) / size) for run in here]
+        for length, here in runs.items()
+    }
+    return Found(distance, WordMatrix.of(last.weights["value"], last), last.config)
 
 
 def judge(found: Found) -> Outcome:
@@ -76,12 +71,6 @@ def judge(found: Found) -> Outcome:
         log_x=True,
         log_y=True,
     )
-    alt = (
-        "Left: the trained value matrix on infinite documents. "
-        "Right: its distance to Theorem 2 falls as documents grow."
-    )
-    heat = found.value.heat("W_V, infinite documents")
-    title, columns = "Relative distance of the trained W_V to Theorem 2", ["length", "distance (95%)"]
     return Outcome(
         paper="W_V converges to three constants",
         theory=f"same topic {exact.same_topic:.5f}, different {exact.different_topic:.6f}, "
@@ -90,8 +79,22 @@ def judge(found: Found) -> Outcome:
         verdict=verdict(falls and means[-1].mean < 1e-3),
         reason=f"relative distance on infinite documents {means[-1].mean:.2g}; "
         f"it falls with N: {'yes' if falls else 'no'}",
-        figures=[Figure("theorem2", "Training against the closed form", alt, [heat, line])],
-        tables=[TableData(title, columns, [[length, str(distance)] for length, distance in distances.items()])],
+        figures=[
+            Figure(
+                "theorem2",
+                "Training against the closed form",
+                "Left: the trained value matrix on infinite documents. "
+                "Right: its distance to Theorem 2 falls as documents grow.",
+                [found.value.heat("W_V, infinite documents"), line],
+            )
+        ],
+        tables=[
+            TableData(
+                "Relative distance of the trained W_V to Theorem 2",
+                ["length", "distance (95%)"],
+                [[length, str(distance)] for length, distance in distances.items()],
+            )
+        ],
         numbers={"distance": found.distance},
         config=found.config.as_dict(),
     )

@@ -90,12 +90,10 @@ def measure(context: Context) -> Found:
     steps, scales, epsilons = context.pick(1000, 3000), SCALES[context.scale], EPSILONS[context.scale]
     setting: Axes = {LOSS: LOSSES, EMBEDDING: EMBEDDINGS}
     seeds: Axes = {"seed": [1000 * context.seed + i for i in range(context.pick(1, 3))]}
-    maps = {}
-    for name, rates in RATES.items():
-        axes = setting | {LR: rates[context.scale], SCALE: scales} | seeds
-        maps[name] = run_grid(context, axes, steps=steps, optimizer={"name": name})
-    axes = setting | {EPS: epsilons, SCALE: [1e-3, 1e-2]} | seeds
-    epsilon = run_grid(context, axes, steps=steps, optimizer={"lr": EPSILON_RATE})
+    grids = {name: setting | {LR: rates[context.scale], SCALE: scales} | seeds for name, rates in RATES.items()}
+    maps = {name: run_grid(context, axes, steps=steps, optimizer={"name": name}) for name, axes in grids.items()}
+    along_epsilon = setting | {EPS: epsilons, SCALE: [1e-3, 1e-2]} | seeds
+    epsilon = run_grid(context, along_epsilon, steps=steps, optimizer={"lr": EPSILON_RATE})
     config = {"steps": steps, "rates": RATES, "scales": scales, "epsilons": epsilons, "flow_rates": str(FLOW_RATES)}
     return Found(maps, epsilon, flows(context), config)
 
@@ -117,20 +115,19 @@ def joined(maps: dict[str, Swept], measure: str, name: str, title: str, *, log: 
 
 
 def figures_of(found: Found) -> list[Figure]:
-    maps, epsilon, at_rate = found.maps, found.epsilon, f"(rate {EPSILON_RATE:g})"
-    separation = "Stage separation: t50 of key and query over t50 of value"
-    starts = "The same of the starts (a tenth of the rise)"
-    along_epsilon = partial(map_figure, epsilon.rows, epsilon.axes, across=EPS, up=SCALE)
+    over_rates = partial(joined, found.maps)
+    along_epsilon = partial(map_figure, found.epsilon.rows, found.epsilon.axes, across=EPS, up=SCALE)
+    epsilon = f"Adam's epsilon (rate {EPSILON_RATE:g})"
     return [
-        joined(maps, "phase", "two-stage", "Which course a run takes"),
-        joined(maps, "separation", "two-stage-separation", separation, log=True),
-        joined(maps, "start_separation", "two-stage-starts", starts, log=True),
-        joined(maps, "loss", "two-stage-loss", "Loss at the end"),
-        joined(maps, "contrast", "two-stage-contrast", "Same-topic less different-topic mean at the end"),
-        along_epsilon("phase", "two-stage-epsilon", f"Along Adam's epsilon {at_rate}"),
-        along_epsilon(
-            "separation", "two-stage-epsilon-separation", f"Stage separation along Adam's epsilon {at_rate}", log=True
+        over_rates("phase", "two-stage", "Which course a run takes"),
+        over_rates(
+            "separation", "two-stage-separation", "Stage separation: t50 of key and query over t50 of value", log=True
         ),
+        over_rates("start_separation", "two-stage-starts", "The same of the starts (a tenth of the rise)", log=True),
+        over_rates("loss", "two-stage-loss", "Loss at the end"),
+        over_rates("contrast", "two-stage-contrast", "Same-topic less different-topic mean at the end"),
+        along_epsilon("phase", "two-stage-epsilon", f"Along {epsilon}"),
+        along_epsilon("separation", "two-stage-epsilon-separation", f"Stage separation along {epsilon}", log=True),
     ]
 
 
