@@ -11,9 +11,9 @@ import numpy as np
 
 from topicscope.measure import AttentionMeans
 from topicscope.paper import figure1, figure6, robustness
-from topicscope.paper.attention_rows import AttentionRow, AttentionRun
-from topicscope.paper.block_panels import PAIRS, Panel
-from topicscope.paper.blocks import Blocks, WordMatrix
+from topicscope.paper.attention_rows import AttentionRow
+from topicscope.paper.blocks import PAIRS, Blocks, Panel, WordMatrix
+from topicscope.training import RunConfig
 
 SEEDS = (-0.01, 0.0, 0.01)
 """What three seeds differ by."""
@@ -23,7 +23,7 @@ HALF = 4.3027 * 0.01 / 3**0.5
 """Half of their 95% interval: Student's t with two degrees of freedom."""
 
 
-CONFIG: dict[str, Any] = {"seed": 0}
+CONFIG = RunConfig(seed=0)
 
 
 def changed(items: Sequence[Any], number: int, **changes: Any) -> list[Any]:
@@ -46,8 +46,12 @@ def diagonal_runs() -> list[Blocks]:
     return block_runs(0.0, 0.0, 0.6)
 
 
+def config_of(loss: str, method: str, lr: float = 0.01) -> RunConfig:
+    return RunConfig.of({"objective": {"loss": loss}, "optimizer": {"name": method, "lr": lr}})
+
+
 def panels() -> list[Panel]:
-    return [Panel(loss, method, block_runs(), matrix(), CONFIG) for loss, method in PAIRS]
+    return [Panel(block_runs(), matrix(), config_of(loss, method)) for loss, method in PAIRS]
 
 
 def other_panel(number: int, runs: list[Blocks]) -> list[Panel]:
@@ -82,8 +86,8 @@ def small_diagonal(start: float, same: float = 0.0) -> list[Blocks]:
 def attention_row(
     loss: str, method: str, lr: float, means: Sequence[AttentionMeans], runs: Sequence[Blocks]
 ) -> AttentionRow:
-    both = [AttentionRun(blocks, attention) for blocks, attention in zip(runs, means, strict=True)]
-    return AttentionRow(loss, method, lr, both, CONFIG)
+    config = config_of(loss, method, lr * (1000 if method == "sgd" else 1))
+    return AttentionRow(lr, list(runs), list(means), config)
 
 
 def topic_attention(same: float = 0.011, different: float = 0.007) -> list[AttentionMeans]:
@@ -132,14 +136,18 @@ def diagonal_rows(
 
 
 def no_cross_entropy_diagonals() -> list[AttentionRow]:
-    rows = diagonal_rows()
-    flat = [AttentionRun(blocks, OWN_WORD[0]) for blocks in block_runs(0.3, -0.1, 0.4)]
-    return [replace(row, runs=flat) if row.loss == "cross-entropy" else row for row in rows]
+    flat: dict[str, Any] = {"blocks": block_runs(0.3, -0.1, 0.4), "attention": [OWN_WORD[0]] * 3}
+    return [replace(row, **flat) if row.config.objective.loss == "cross-entropy" else row for row in diagonal_rows()]
 
 
 def one_cross_entropy_diagonal() -> list[AttentionRow]:
-    rows = no_cross_entropy_diagonals()
-    return changed(rows, 1, runs=diagonal_rows()[1].runs)
+    rows, row = no_cross_entropy_diagonals(), diagonal_rows()[1]
+    return changed(rows, 1, blocks=row.blocks, attention=row.attention)
+
+
+def no_diagonals() -> list[AttentionRow]:
+    """Only the runs of Table 4 that are not diagonal."""
+    return [replace(row, blocks=row.blocks[::2], attention=row.attention[::2]) for row in diagonal_rows()]
 
 
 def variations(number: int | None = None, runs: list[Blocks] | None = None) -> robustness.Found:
@@ -151,4 +159,4 @@ def variations(number: int | None = None, runs: list[Blocks] | None = None) -> r
 def value_runs(same: float, different: float, diagonal: float) -> list[figure6.ValueRun]:
     """Figure 6: the second of three runs has these means; the others have blocks."""
     means = [Blocks(0.3, -0.1, 0.4), Blocks(same, different, diagonal), Blocks(0.2, -0.1, 0.4)]
-    return [figure6.ValueRun(blocks, matrix(), {"seed": seed}) for seed, blocks in enumerate(means)]
+    return [figure6.ValueRun(blocks, matrix(), RunConfig(seed=seed)) for seed, blocks in enumerate(means)]

@@ -82,7 +82,7 @@ def probed(number: int | None = None, **effects: Effect | None) -> language_tabl
     if number is not None:
         rows[number] = with_effects(rows[number], effects)
     heads = [row for model in MODELS for row in head_rows(model)]
-    return language_tables.Found(Probe(rows, heads, [], []), MODELS, ["text.txt"])
+    return language_tables.Found(Probe(rows, heads, [], []), {"models": MODELS, "corpus": ["text.txt"]})
 
 
 def cooccurrence(
@@ -95,7 +95,7 @@ def cooccurrence(
         cosine = PairContrast(same_topic, 0.4, interval) if last else PairContrast(0.5, 0.4, (0.3, 0.44))
         attention = PairContrast(0.006, 0.007, (0.006, 0.008))
         rows.append(CooccurrenceRow(**about(model, "trained", threshold), pairs=90, cosine=cosine, attention=attention))
-    return language_tables.Found(Probe([], [], rows, []), MODELS, ["text.txt"])
+    return language_tables.Found(Probe([], [], rows, []), {"models": MODELS, "corpus": ["text.txt"]})
 
 
 def weak_ratios(judged: Sequence[str]) -> dict[str, language_tables.Found]:

@@ -51,7 +51,7 @@ def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0, **norms
 
 def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> figure5.Found:
     near = [curves("near zero, a"), curves("near zero, b", 40, 4, 1, **norms)]
-    return figure5.Found(near, [usual or curves("usual start", late=0)], False, CONFIG)
+    return figure5.Found(near, [usual or curves("usual start", late=0)], False)
 
 
 def point(phase: str, **more: Any) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def timeline_of(attention: dict[int, Effect | None], words: str = "embedding") -
 def sandbox_timelines(*attention: dict[int, Effect | None]) -> timeline.Found:
     """Three runs; attention as given, else half-way at 100."""
     given = [*attention, *[course(100)] * (3 - len(attention))]
-    return timeline.Found([timeline_of(a) for a in given], None, CONFIG)
+    return timeline.Found([timeline_of(a) for a in given], None, {"seed": 0})
 
 
 def with_value_late() -> figure4.Found:

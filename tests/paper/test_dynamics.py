@@ -18,7 +18,11 @@ from topicscope.paper import EXPERIMENTS, Context, figure5
 
 
 def test_starts_are_a_tenth_of_the_rise() -> None:
-    assert starts(curves("near zero").metrics, "2") == {"key": 42, "query": 48, "value": 2}  # 40 + 2, 45 + 2.5, 0 + 2
+    assert starts(curves("near zero").run.metrics, "2") == {
+        "key": 42,
+        "query": 48,
+        "value": 2,
+    }  # 40 + 2, 45 + 2.5, 0 + 2
 
 
 def test_the_outcome_counts_layers_and_names_those_that_fail() -> None:
@@ -42,7 +46,7 @@ def test_the_outcome_counts_layers_and_names_those_that_fail() -> None:
     )
     spread = judged("figure5", layer_starts(norm_value_1=ramp(10, 30), norm_key_2=ramp(50, 70)))
     assert "value 2 to 12, key 42 to 52, query 48 to 48" in spread.reason
-    mine = figure5.Found(two.near, two.usual, True, {})
+    mine = figure5.Found(two.near, two.usual, True)
     assert judged("figure5", mine).measured.startswith("on the given text, ")
 
 
@@ -115,11 +119,11 @@ def test_settings_are_those_of_the_reference_runs(
     assert asked == REFERENCE["figure5 on text" if corpus else "figure5"][scale]
     assert found.given_text is bool(corpus)
     seeds = 2 if scale == "quick" else 3
-    assert [run.seed for run in found.near] == [*range(seeds), *range(seeds)]
+    assert [run.label[-1] for run in found.near] == [*"012"[:seeds]] * 2
     assert [run.setting.split(",")[0] for run in found.near + found.usual] == ["near zero"] * (2 * seeds) + [
         "usual start"
     ] * seeds
-    assert found.config["seed"] == 2000
+    assert found.near[0].run.config.seed == 2000
 
 
 def test_the_users_text_is_in_no_reference() -> None:

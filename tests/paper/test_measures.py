@@ -57,7 +57,7 @@ def loop_means(matrix: np.ndarray, topics: int, words: int) -> dict[str, float]:
 
 def test_blocks_of_value_matrices(short: Training) -> None:
     panels = EXPERIMENTS["figure2"].measure(Context())
-    assert [(panel.loss, panel.method) for panel in panels] == [
+    assert [(panel.config.objective.loss, panel.config.optimizer.name) for panel in panels] == [
         ("cross-entropy", "sgd"),
         ("cross-entropy", "adam"),
         ("squared", "sgd"),
@@ -95,10 +95,10 @@ def test_a_run_that_diverged_is_marked() -> None:
 
 def test_attention_over_dev_documents(short: Training) -> None:
     row = EXPERIMENTS["table3"].measure(Context())[3]
-    assert (row.loss, row.method, row.lr) == ("cross-entropy", "sgd", 0.01)
-    for measured, run in zip(row.runs, short.runs[3], strict=True):
-        assert measured.attention == pytest.approx(attention_by_position(run), rel=1e-6)
-        assert measured.blocks.same == run.results["value"]["same"]
+    assert (row.config.objective.loss, row.config.optimizer.name, row.lr) == ("cross-entropy", "sgd", 0.01)
+    for blocks, attention, run in zip(row.blocks, row.attention, short.runs[3], strict=True):
+        assert attention == pytest.approx(attention_by_position(run), rel=1e-6)
+        assert blocks.same == run.results["value"]["same"]
 
 
 def attention_by_position(run: Run) -> list[float]:

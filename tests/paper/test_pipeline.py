@@ -15,7 +15,7 @@ from tests.paper.samples_models import effect, small_bert
 from topicscope.figures import Lines
 from topicscope.ground import one_thread
 from topicscope.paper import pipeline
-from topicscope.paper.word_texts import SPECIAL, build_tokenizer, sample_texts, word_lists
+from topicscope.paper.pipeline import SPECIAL, build_tokenizer, sample_texts, word_lists
 
 
 def test_texts_are_documents_of_the_sandbox_in_words() -> None:

@@ -16,8 +16,7 @@ from topicscope import InputError, read
 from topicscope.ground import EngineError, read_about
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
 from topicscope.paper.registry import NOT_IN_REFERENCE, ORDER
-from topicscope.paper.reproduction import finite, outcome_path, read_outcome
-from topicscope.paper.runner import compute
+from topicscope.paper.reproduction import compute, finite, outcome_path, read_outcome
 
 FAST = ["figure7", "figure8"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from tests.paper import (
@@ -56,9 +55,8 @@ def test_theorem_2() -> None:
 
 def test_documents_for_theorem_2() -> None:
     quick, full = Context("quick"), Context("full")
-    assert [theorem2.document_count(quick, n) for n in theorem2.LENGTHS] == [2000, 2000, 400, 120]
-    assert [theorem2.document_count(full, n) for n in theorem2.LENGTHS] == [10_000, 10_000, 2000, 120]
-    assert theorem2.relative_distance(np.array([[1.0, 2.0]]), np.array([[1.0, 5.0]])) == pytest.approx(3 / 26**0.5)
+    assert [quick.pick(*counts) for counts in theorem2.DOCUMENTS.values()] == [2000, 2000, 400, 120]
+    assert [full.pick(*counts) for counts in theorem2.DOCUMENTS.values()] == [10_000, 10_000, 2000, 120]
 
 
 def test_theorem_3_reports_gamma() -> None:

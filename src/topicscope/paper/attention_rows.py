@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from topicscope import measure, training
-from topicscope.figures import Figure, Points, Series
+from topicscope.figures import Figure, Points
 from topicscope.measure import Estimate, estimate
 from topicscope.paper.blocks import Blocks, blocks_of
-from topicscope.paper.experiment import Context, train_many
+from topicscope.paper.experiment import Context, by_category, train_many
 from topicscope.world import word_counts
 
 Triple = tuple[float, float, float]
@@ -24,41 +24,30 @@ RELATIONS = {
 
 
 @dataclass(frozen=True)
-class AttentionRun:
-    """One run: its value matrix, and its mean attention by relation over the unmasked dev documents."""
-
-    blocks: Blocks
-    attention: measure.AttentionMeans
-
-
-@dataclass(frozen=True)
 class AttentionRow:
-    """The runs of one row: a loss, an optimiser and the paper's rate."""
+    """The paper's rate; of each run its value matrix, and its mean attention by relation over the unmasked dev set."""
 
-    loss: str
-    method: str
     lr: float
-    runs: list[AttentionRun]
-    config: dict[str, Any]
+    blocks: list[Blocks]
+    attention: list[measure.AttentionMeans]
+    config: training.RunConfig
 
 
-def train_row(context: Context, settings: dict[str, Any], lr: float) -> AttentionRow:
-    runs = train_many(context, settings)
-    measured, config = [AttentionRun(blocks_of(run), dev_attention(run)) for run in runs], runs[0].config
-    return AttentionRow(config.objective.loss, config.optimizer.name, lr, measured, config.as_dict())
+def train_row(context: Context, lr: float, **settings: Any) -> AttentionRow:
+    runs = train_many(context, **settings)
+    return AttentionRow(lr, [blocks_of(run) for run in runs], [dev_attention(run) for run in runs], runs[0].config)
 
 
 def dev_attention(run: training.Run) -> measure.AttentionMeans:
     """Mean attention by relation over the unmasked dev documents of a one-hot run."""
-    words = training.RunData(run.config).dev.finite().words
     model = run.config.topic_model
-    counts = word_counts(words, model.vocabulary)
+    counts = word_counts(training.RunData(run.config).dev.finite().words, model.vocabulary)
     return measure.attention_means(training.word_scores(run.weights), model.topic_of_word, counts)
 
 
-def attention_estimates(runs: Sequence[AttentionRun]) -> list[Estimate]:
+def attention_estimates(attention: Sequence[measure.AttentionMeans]) -> list[Estimate]:
     """Same word, same topic, different topic: means and intervals over seeds."""
-    return [estimate([getattr(run.attention, name) for run in runs]) for name in RELATIONS]
+    return [estimate([getattr(one, name) for one in attention]) for name in RELATIONS]
 
 
 def paper_cell(paper: Triple) -> str:
@@ -71,11 +60,7 @@ def attention_cells(means: Sequence[Estimate]) -> list[str]:
 
 def attention_figure(name: str, title: str, alt: str, rows: dict[str, list[Estimate]]) -> Figure:
     """One series per relation, one category per row."""
-    places = [float(i) for i in range(len(rows))]
     by_relation = zip(RELATIONS.values(), zip(*rows.values(), strict=True), strict=True)
-    series = [
-        Series(relation, places, [m.mean for m in means], [m.low for m in means], [m.high for m in means])
-        for relation, means in by_relation
-    ]
+    series = [by_category(relation, means) for relation, means in by_relation]
     panel = Points(name.replace("table", "Table "), list(rows), series, "mean attention of a pair of positions")
     return Figure(name, title, alt, [panel], 1)

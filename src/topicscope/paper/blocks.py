@@ -1,16 +1,20 @@
-"""What a matrix over words shows: means by relation, blocks or a diagonal, and the matrix itself as a heat map."""
+"""What a matrix over words shows: means by relation, blocks or a diagonal, and the matrix itself as a heat map.
+
+And what Figures 1, 2, 9 and 10 share: four panels of such a matrix, their settings, and the verdict rule.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Heat
+from topicscope.figures import Figure, Heat, TableData
 from topicscope.measure import Estimate, estimate
+from topicscope.paper.experiment import Context, Outcome, train_many, verdict
 
 Which = Literal["value", "gram"]
 """The value matrix W_V, or the Gram matrix W_E'W_E of the embeddings."""
@@ -21,6 +25,23 @@ DIAGONAL_RULE = (
     "Diagonal: the mean of the diagonal stands further above the same-topic mean "
     "than that does above the different-topic mean."
 )
+
+PAIRS = (("cross-entropy", "sgd"), ("cross-entropy", "adam"), ("squared", "sgd"), ("squared", "adam"))
+"""The four panels: top cross entropy, bottom squared; left SGD, right Adam."""
+
+SGD_LR = {"cross-entropy": 1.0, "squared": 0.3}
+"""The paper's SGD has lr .01 for some 100,000 steps; a larger rate follows the same path in fewer steps.
+
+Squared loss has curvature 2 along the prediction bias, so that its rate has to stay below 1.
+"""
+
+RULE = (
+    "For each panel the mean over words of the same topic minus that over different topics, diagonal left out: "
+    "its 95% interval over seeds excludes zero from above. A run that diverges counts against its panel."
+)
+
+Means = tuple[float, float, float]
+"""Same topic, different topic, diagonal."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +62,7 @@ class Blocks:
     @property
     def diagonal_stands_out(self) -> bool:
         """By DIAGONAL_RULE."""
-        return self.diagonal - self.same > self.same - self.different
-
-    def means(self) -> dict[str, float]:
-        return {name: getattr(self, name) for name in RELATIONS}
+        return self.diagonal - self.same > self.contrast
 
 
 @dataclass(frozen=True)
@@ -61,16 +79,9 @@ class WordMatrix:
 
     def heat(self, title: str) -> Heat:
         """Colours from the 0.2% to the 99.8% quantile, so that single entries do not hide the rest."""
-        low, high = np.quantile(self.values, [0.002, 0.998])
+        low, high = np.quantile(self.values, [0.002, 0.998]).tolist()
         rounded = np.round(self.values.astype(float), 6).tolist()
-        return Heat(
-            title,
-            rounded,
-            topics=self.topics,
-            words_per_topic=self.words_per_topic,
-            low=float(low),
-            high=float(high),
-        )
+        return Heat(title, rounded, topics=self.topics, words_per_topic=self.words_per_topic, low=low, high=high)
 
 
 def matrix_of(run: training.Run, which: Which) -> np.ndarray:
@@ -78,17 +89,12 @@ def matrix_of(run: training.Run, which: Which) -> np.ndarray:
 
 
 def blocks_of(run: training.Run, which: Which = "value") -> Blocks:
+    """With the spread of the different-topic entries: the contrast has to stand out from it."""
     means = {name: float("nan") if mean is None else mean for name, mean in run.results[which].items()}
-    noise = spread(matrix_of(run, which), run.config.topic_model.topic_of_word)
+    topics = run.config.topic_model.topic_of_word[1:]
+    entries = matrix_of(run, which)[1:, 1:][topics[:, None] != topics]
     start = float(run.metrics["gram_diagonal"][0]) if which == "gram" else float("nan")
-    return Blocks(**means, spread=noise, diverged=run.status == "diverged", diagonal_at_start=start)
-
-
-def spread(matrix: np.ndarray, topics: np.ndarray) -> float:
-    """Standard deviation of the different-topic entries: the contrast has to stand out from it."""
-    words = topics > 0
-    inner = matrix[np.ix_(words, words)]
-    return float(inner[topics[words][:, None] != topics[words]].std())
+    return Blocks(**means, spread=float(entries.std()), diverged=run.status == "diverged", diagonal_at_start=start)
 
 
 def contrast(runs: Sequence[Blocks]) -> Estimate:
@@ -96,11 +102,127 @@ def contrast(runs: Sequence[Blocks]) -> Estimate:
     return estimate([run.contrast for run in runs])
 
 
-def diagonal_has_doubled(runs: Sequence[Blocks]) -> bool:
-    """The special case of Figure 1: over seeds, a diagonal that has grown and stands above everything else.
+def mean_spread(runs: Sequence[Blocks]) -> float:
+    return float(np.mean([run.spread for run in runs]))
 
-    Near-zero embeddings have a diagonal too, so it has to have doubled from the start.
+
+@dataclass(frozen=True)
+class Panel:
+    """The runs of one panel: what the matrix of each shows, and the matrix of the first."""
+
+    runs: list[Blocks]
+    first: WordMatrix
+    config: training.RunConfig
+
+    @property
+    def label(self) -> str:
+        return f"{self.config.objective.loss}, {'SGD' if self.config.optimizer.name == 'sgd' else 'Adam'}"
+
+    def pattern(self, *, diagonal_counts: bool) -> str:
+        lost = sum(run.diverged for run in self.runs)
+        if lost:
+            return f"{lost} of {len(self.runs)} diverged"
+        if contrast(self.runs).above_zero:
+            return "blocks"
+        return "diagonal" if diagonal_counts and self.diagonal_has_doubled else "neither"
+
+    @property
+    def diagonal_has_doubled(self) -> bool:
+        """The special case of Figure 1: over seeds, a diagonal that has grown and stands above everything else.
+
+        Near-zero embeddings have a diagonal too, so it has to have doubled from the start.
+        """
+        grown = estimate([run.diagonal - 2 * run.diagonal_at_start for run in self.runs])
+        return grown.above_zero and estimate([run.diagonal - run.same for run in self.runs]).above_zero
+
+
+def train_panels(context: Context, model: dict[str, str], **penalty: Any) -> list[list[training.Run]]:
+    """The runs of each panel, in the order of PAIRS."""
+    return [
+        train_many(
+            context,
+            steps=context.pick(1500, 5000),
+            model=model,
+            objective={"loss": loss, **penalty},
+            optimizer={"name": method, "lr": SGD_LR[loss] if method == "sgd" else 0.01},
+        )
+        for loss, method in PAIRS
+    ]
+
+
+def panel_of(runs: Sequence[training.Run], which: Which) -> Panel:
+    first = WordMatrix.of(matrix_of(runs[0], which), runs[0])
+    return Panel([blocks_of(run, which) for run in runs], first, runs[0].config)
+
+
+def measure_values(context: Context, *, l2: float, attention: bool) -> list[Panel]:
+    """Figures 2, 9 and 10: one-hot embedding, the value matrix trained, attention uniform or trained."""
+    model = {"prediction_bias": "none"} | ({} if attention else {"key": "zero", "query": "zero"})
+    return [panel_of(runs, "value") for runs in train_panels(context, model, l2={"value": l2} if l2 else 0.0)]
+
+
+def judge_panels(
+    panels: Sequence[Panel],
+    *,
+    name: str,
+    what: str,
+    paper_means: Sequence[Means],
+    weak: Sequence[int] = (),
+    diagonal_counts: bool = False,
+) -> Outcome:
+    """`paper_means`: what the paper prints: same topic, different topic, diagonal.
+
+    `weak`: panels that show no blocks in the paper itself, and do not decide the verdict.
     """
-    grown = estimate([run.diagonal - 2 * run.diagonal_at_start for run in runs])
-    above = estimate([run.diagonal - run.same for run in runs])
-    return grown.above_zero and above.above_zero
+    patterns = {panel.label: panel.pattern(diagonal_counts=diagonal_counts) for panel in panels}
+    contrasts = [contrast(panel.runs) for panel in panels]
+    rows, numbers = [], {}
+    for panel, shown, printed in zip(panels, contrasts, paper_means, strict=True):
+        means = {key: estimate([getattr(run, key) for run in panel.runs]).mean for key in RELATIONS}
+        noise = mean_spread(panel.runs)
+        rows.append(
+            [
+                panel.label,
+                " / ".join(f"{x:g}" for x in printed),
+                " / ".join(f"{x:.3g}" for x in means.values()),
+                str(shown),
+                f"{shown.mean / noise:.2g}",
+                patterns[panel.label],
+            ]
+        )
+        numbers[panel.label] = {
+            "contrast": asdict(shown),
+            "contrasts": [run.contrast for run in panel.runs],
+            "means": means,
+            "spread": noise,
+            "seeds": shown.runs,
+            "pattern": patterns[panel.label],
+        }
+    order = "same minus different topic, in order: "
+    good = [pattern in {"blocks", "diagonal"} for i, pattern in enumerate(patterns.values()) if i not in weak]
+    return Outcome(
+        paper=order + ", ".join(f"{same - different:.3g}" for same, different, _ in paper_means),
+        theory="blocks: same topic above different topic",
+        measured=order + ", ".join(f"{shown.mean:.3g}" for shown in contrasts),
+        verdict=verdict(all(good)),
+        reason="; ".join(f"{label}: {pattern}" for label, pattern in patterns.items())
+        + f". SGD runs at {SGD_LR['cross-entropy']:g} and {SGD_LR['squared']:g} for the paper's .01, in fewer steps: "
+        "sizes are not comparable, patterns are",
+        figures=[
+            Figure(
+                name,
+                what,
+                f"Four heat maps of {what}, words ordered by topic; blocks on the diagonal are topics.",
+                [panel.first.heat(panel.label) for panel in panels],
+            )
+        ],
+        tables=[
+            TableData(
+                "Means of the entries: same topic / different topic / diagonal",
+                ["panel", "paper", "measured", "contrast (95%)", "contrast / spread", "pattern"],
+                rows,
+            )
+        ],
+        numbers=numbers,
+        config=panels[0].config.as_dict(),
+    )

@@ -1,4 +1,4 @@
-"""An experiment of the paper: it measures, then judges. And what all experiments share: scale, seed, inputs, training.
+"""An experiment of the paper: it measures, then judges. And what all share: scale, seed, inputs, training, outcome.
 
 `measure` trains or probes and returns numbers. `judge` applies the rule to them and writes texts, tables and figures:
 outcome = experiment.judge(experiment.measure(Context("quick", seed=0)))
@@ -6,12 +6,13 @@ outcome = experiment.judge(experiment.measure(Context("quick", seed=0)))
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from topicscope import training
-from topicscope.paper.outcome import Outcome
+from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
+from topicscope.measure import Estimate
 
 Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]
@@ -26,6 +27,51 @@ CHECKPOINTS = (
 )
 WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
 """The paper's models and text."""
+
+PANELS: dict[str, Callable[..., Panel]] = {"heat": Heat, "map": Map, "lines": Lines, "points": Points}
+
+
+@dataclass
+class Outcome:
+    """An experiment's result. `paper`, `theory` and `measured` are short texts with the numbers that are compared."""
+
+    paper: str
+    theory: str
+    measured: str
+    verdict: Verdict
+    reason: str
+    figures: list[Figure] = field(default_factory=list)
+    tables: list[TableData] = field(default_factory=list)
+    numbers: dict[str, Any] = field(default_factory=dict)  # everything measured, for results.json
+    config: dict[str, Any] = field(default_factory=dict)  # the settings of the runs
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Outcome:
+        """The outcome that `asdict` wrote; KeyError, TypeError or ValueError where the data is something else."""
+        if data["verdict"] not in get_args(Verdict):
+            raise ValueError(f"no verdict: {data['verdict']}")
+        figures = [Figure(**figure | {"panels": list(map(panel_from, figure["panels"]))}) for figure in data["figures"]]
+        return cls(**data | {"figures": figures, "tables": [TableData(**table) for table in data["tables"]]})
+
+
+def panel_from(data: dict[str, Any]) -> Panel:
+    series = {"series": [Series(**line) for line in data["series"]]} if "series" in data else {}
+    return PANELS[data["kind"]](**data | series)
+
+
+def verdict(holds: bool) -> Verdict:
+    return "reproduced" if holds else "not reproduced"
+
+
+def cell(value: float | None) -> str:
+    """A number of a table; '-' where there is none."""
+    return "-" if value is None else f"{value:.3g}"
+
+
+def by_category(name: str, means: Sequence[Estimate]) -> Series:
+    """A mean and its interval for each category of a panel of points."""
+    places = [float(i) for i in range(len(means))]
+    return Series(name, places, [m.mean for m in means], [m.low for m in means], [m.high for m in means])
 
 
 @dataclass(frozen=True)
@@ -42,7 +88,7 @@ class Context:
         """Seeds per setting."""
         return self.pick(3, 5)
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Scale | int]:
         """What all outcomes of a folder share."""
         return {"scale": self.scale, "seed": self.seed}
 
@@ -69,26 +115,22 @@ class Experiment(Generic[Found]):
         if all(getattr(context, name) for name in self.needs):
             return self.judge(self.measure(context))
         models = " ".join(f"--model {model}" for model in CHECKPOINTS)
-        command = f"topicscope reproduce {self.id} {models} --corpus {WIKIPEDIA}"
-        reason = f"needs models and text; run: {command} (or your own: folders and files)"
+        reason = (
+            f"needs models and text; run: topicscope reproduce {self.id} {models} --corpus {WIKIPEDIA} "
+            "(or your own: folders and files)"
+        )
         return Outcome(self.paper, "-", "-", "skipped", reason)
 
     def key(self, context: Context) -> dict[str, Any]:
         """What an outcome depends on."""
-        inputs = {str(name): list(getattr(context, name)) for name in (*self.needs, *self.takes)}
-        return context.config() | inputs
+        return context.config() | {name: list(getattr(context, name)) for name in (*self.needs, *self.takes)}
 
     def judged(self, context: Context) -> bool:
         """Whether a reference verdict exists: there is none for the user's own models and texts."""
         return not self.needs and not any(getattr(context, name) for name in self.takes)
 
 
-def train_many(context: Context, settings: dict[str, Any]) -> list[training.Run]:
+def train_many(context: Context, **settings: Any) -> list[training.Run]:
     """The same run with several seeds, as one ensemble on one thread."""
     config = training.RunConfig.of({"device": "cpu", "evaluate_every": None, "seed": 1000 * context.seed, **settings})
     return training.train(config.with_seeds(context.runs), with_floors=False)
-
-
-def first_config(runs: Mapping[Any, Sequence[training.Run]]) -> dict[str, Any]:
-    """The config of the first run, for the outcome."""
-    return next(iter(runs.values()))[0].config.as_dict()

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from topicscope.figures import Figure, Lines, Series
-from topicscope.paper.block_panels import PAIRS, RULE, Panel as BlockPanel, judge_panels, optimizer, panel_of
-from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome
-
-PAPER = [(0.156, -0.016, 0.188), (6.44, -0.70, 19.0), (-0.0004, 0, 0.0398), (0.018, -0.002, 0.171)]
-"""Same topic, different topic, diagonal."""
+from topicscope.paper.blocks import RELATIONS, RULE, Panel as BlockPanel, judge_panels, panel_of, train_panels
+from topicscope.paper.experiment import Context, Experiment, Outcome
 
 
 @dataclass(frozen=True)
@@ -33,32 +28,33 @@ class Panel(BlockPanel):
     paths: list[Path]
 
 
-def settings_of(context: Context, loss: str, method: str) -> dict[str, Any]:
-    """Everything trained, embedding and head tied."""
-    return {
-        "steps": context.pick(1500, 5000),
-        "model": {"embedding": "trained"},
-        "objective": {"loss": loss},
-        "optimizer": optimizer(loss, method),
-    }
-
-
 def measure(context: Context) -> list[Panel]:
-    names, panels = ("gram_same", "gram_different", "gram_diagonal"), []
-    for loss, method in PAIRS:
-        runs = train_many(context, settings_of(context, loss, method))
-        paths = [Path(*(run.metrics[name] for name in names)) for run in runs]
-        panels.append(Panel(**vars(panel_of(loss, method, runs, "gram")), paths=paths))
-    return panels
+    """Everything trained, embedding and head tied."""
+    return [
+        Panel(
+            **vars(panel_of(runs, "gram")),
+            paths=[Path(*(run.metrics[f"gram_{name}"] for name in RELATIONS)) for run in runs],
+        )
+        for runs in train_panels(context, {"embedding": "trained"})
+    ]
 
 
 def judge(found: list[Panel]) -> Outcome:
-    what = "W_E'W_E, everything trained"
-    outcome = judge_panels(found, "figure1", what, PAPER, weak=(2,), diagonal_counts=True)
-    lines: list[Any] = [path_lines(panel.label, panel.paths) for panel in found]
-    alt = "Contrast between topics and height of the diagonal of W_E'W_E against training steps."
-    outcome.figures.append(Figure("figure1-path", "When blocks come and go", alt, lines))
-    return outcome
+    outcome = judge_panels(
+        found,
+        name="figure1",
+        what="W_E'W_E, everything trained",
+        paper_means=[(0.156, -0.016, 0.188), (6.44, -0.70, 19.0), (-0.0004, 0, 0.0398), (0.018, -0.002, 0.171)],
+        weak=(2,),
+        diagonal_counts=True,
+    )
+    paths = Figure(
+        "figure1-path",
+        "When blocks come and go",
+        "Contrast between topics and height of the diagonal of W_E'W_E against training steps.",
+        [path_lines(panel.label, panel.paths) for panel in found],
+    )
+    return replace(outcome, figures=[*outcome.figures, paths])
 
 
 def path_lines(title: str, paths: Sequence[Path]) -> Lines:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from topicscope import figures, language
 from topicscope.figures import Figure, TableData
-from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.experiment import Context, Experiment, Outcome, verdict
 
 GROUPS = [["frog", "toad", "lizard"], ["mozart", "beethoven", "schubert"], ["algebra", "arithmetic", "calculus"]]
 PAPER = "blocks of three words each (Bert)"
@@ -28,8 +27,6 @@ def judge(found: Found) -> Outcome:
     means = {model: words.means() for model, words in found.maps.items()}
     holds = all(same > different for same, different in means.values())
     single = {model: sum(pieces == 1 for pieces in words.pieces) for model, words in found.maps.items()}
-    panels = [panel for words in found.maps.values() for panel in figures.word_figure(words).panels]
-    alt = "Heat maps of cosines between nine words of three topics; * averaged over pieces."
     rows = [
         [language.short(model), f"{same:.3f}", f"{different:.3f}", str(single[model])]
         for model, (same, different) in means.items()
@@ -44,7 +41,14 @@ def judge(found: Found) -> Outcome:
         verdict=verdict(holds),
         reason=f"mean cosine inside the groups is {'' if holds else 'not '}above that between them"
         + ("" if holds else " for every model"),
-        figures=[Figure("figure3", "Cosine of word embeddings", alt, panels)],
+        figures=[
+            Figure(
+                "figure3",
+                "Cosine of word embeddings",
+                "Heat maps of cosines between nine words of three topics; * averaged over pieces.",
+                [panel for words in found.maps.values() for panel in figures.word_figure(words).panels],
+            )
+        ],
         tables=[TableData("Mean cosine", ["model", "inside groups", "between groups", "words of one token"], rows)],
         numbers={"means": {model: list(pair) for model, pair in means.items()}},
         config={"models": list(found.maps)},

@@ -4,40 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
+from topicscope import training
 from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import Estimate, estimate, risen, stage_bands, stages
-from topicscope.paper.experiment import Context, Experiment, first_config, train_many
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.experiment import Context, Experiment, Outcome, train_many, verdict
 
-NEAR_ZERO = {"embedding": "trained", "init_scale": 1e-3}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "squared averaged, Adam .001 (nearest to the figure)": {
-        "objective": {"loss": "squared-mean"},
-        "optimizer": {"lr": 0.001},
-        "model": NEAR_ZERO,
-    },
-    "squared summed, Adam .001": {"objective": {"loss": "squared"}, "optimizer": {"lr": 0.001}, "model": NEAR_ZERO},
-    "squared averaged, Adam .001, one-hot": {
-        "objective": {"loss": "squared-mean"},
-        "optimizer": {"lr": 0.001},
-        "model": {"init_scale": 1e-3},
-    },
-    "cross entropy, Adam .001": {
-        "objective": {"loss": "cross-entropy"},
-        "optimizer": {"lr": 0.001},
-        "model": NEAR_ZERO,
-    },
-    "cross entropy, Adam .01, one-hot": {
-        "objective": {"loss": "cross-entropy"},
-        "optimizer": {"lr": 0.01},
-        "model": {"init_scale": 1e-3},
-    },
+ONE_HOT: dict[str, object] = {"init_scale": 1e-3}
+TRAINED = ONE_HOT | {"embedding": "trained"}
+SETTINGS = {
+    "squared averaged, Adam .001 (nearest to the figure)": ("squared-mean", 0.001, TRAINED),
+    "squared summed, Adam .001": ("squared", 0.001, TRAINED),
+    "squared averaged, Adam .001, one-hot": ("squared-mean", 0.001, ONE_HOT),
+    "cross entropy, Adam .001": ("cross-entropy", 0.001, TRAINED),
+    "cross entropy, Adam .01, one-hot": ("cross-entropy", 0.01, ONE_HOT),
 }
-"""The paper does not print its hyperparameters; the first setting comes nearest to its figure.
+"""Loss, rate and model. The paper does not print its hyperparameters; the first setting comes nearest to its figure.
 
 The others show what depends on them.
 """
@@ -51,7 +35,6 @@ EVERY = 5
 
 PARTS = ("value", "key", "query")
 
-
 Norms = dict[str, np.ndarray]
 """norm_value, norm_key and norm_query of one run, step by step."""
 
@@ -61,7 +44,7 @@ class Found:
     """The norms of every setting and seed."""
 
     settings: dict[str, list[Norms]]
-    config: dict[str, Any]
+    config: training.RunConfig
 
 
 @dataclass(frozen=True)
@@ -79,24 +62,24 @@ class Timing:
 
 
 def measure(context: Context) -> Found:
-    runs = {name: train_many(context, {"steps": STEPS, **settings}) for name, settings in SETTINGS.items()}
-    norms = {name: [norms_of(run.metrics) for run in here] for name, here in runs.items()}
-    return Found(norms, first_config(runs))
-
-
-def norms_of(metrics: dict[str, np.ndarray]) -> Norms:
-    return {f"norm_{part}": metrics[f"norm_{part}"] for part in PARTS}
+    runs = {
+        name: train_many(context, steps=STEPS, objective={"loss": loss}, optimizer={"lr": lr}, model=model)
+        for name, (loss, lr, model) in SETTINGS.items()
+    }
+    names = [f"norm_{part}" for part in PARTS]
+    norms = {name: [{key: run.metrics[key] for key in names} for run in here] for name, here in runs.items()}
+    return Found(norms, next(iter(runs.values()))[0].config)
 
 
 def timing(runs: Sequence[Norms]) -> Timing:
     found = [stages(run) for run in runs]
     t50 = np.array([[getattr(s, part) for part in PARTS] for s in found])
     separation = estimate([s.separation for s in found]) if np.isfinite(t50).all() else None
-    value, key, query = (float(np.mean(steps)) for steps in t50.T)
+    value, key, query = t50.mean(0).tolist()
     return Timing(value, key, query, separation)
 
 
-def mean_curves(runs: Sequence[Norms]) -> dict[str, np.ndarray]:
+def mean_curves(runs: Sequence[Norms]) -> Norms:
     return {name: np.mean([run[name] for run in runs], 0) for name in runs[0]}
 
 
@@ -114,55 +97,75 @@ def shape_of(runs: Sequence[Norms]) -> str:
 
 
 def series(name: str, norm: np.ndarray) -> Series:
-    steps = np.arange(0.0, len(norm), EVERY)
-    return Series(name, steps.tolist(), np.round(norm[::EVERY], 5).tolist(), group=name)
+    return Series(name, np.arange(0.0, len(norm), EVERY).tolist(), np.round(norm[::EVERY], 5).tolist(), group=name)
 
 
 def nearest_figure(runs: Sequence[Norms]) -> Figure:
     bands = stage_bands(mean_curves(runs))
-    panels: list[Any] = [
-        Lines(
-            f"||W_{part[0].upper()}||_F",
-            [series(f"seed {seed}", run[f"norm_{part}"]) for seed, run in enumerate(runs)],
-            "step",
-            "Frobenius norm",
-            bands=bands,
-        )
-        for part in ("key", "query", "value")
-    ]
-    alt = "Norms of key, query and value against steps: value rises first, key and query later."
-    return Figure("figure4", "Norms in the setting nearest to the figure", alt, panels, columns=3)
+    return Figure(
+        "figure4",
+        "Norms in the setting nearest to the figure",
+        "Norms of key, query and value against steps: value rises first, key and query later.",
+        [
+            Lines(
+                f"||W_{part[0].upper()}||_F",
+                [series(f"seed {seed}", run[f"norm_{part}"]) for seed, run in enumerate(runs)],
+                "step",
+                "Frobenius norm",
+                bands=bands,
+            )
+            for part in ("key", "query", "value")
+        ],
+        columns=3,
+    )
 
 
 def settings_figure(settings: dict[str, list[Norms]]) -> Figure:
-    panels: list[Any] = []
-    for part in ("key", "value"):
-        norms = {name: runs[0][f"norm_{part}"] for name, runs in settings.items()}
-        shares = [series(name, norm / norm[-1]) for name, norm in norms.items()]
-        panels.append(Lines(f"||W_{part[0].upper()}||_F, share of its end", shares, "step", "share of the final norm"))
-    alt = "Norms of key and value as shares of their end, for five settings."
-    return Figure("figure4-settings", "Other settings, one seed each", alt, panels)
+    first = {name: runs[0] for name, runs in settings.items()}
+    return Figure(
+        "figure4-settings",
+        "Other settings, one seed each",
+        "Norms of key and value as shares of their end, for five settings.",
+        [
+            Lines(
+                f"||W_{part[0].upper()}||_F, share of its end",
+                [series(name, run[f"norm_{part}"] / run[f"norm_{part}"][-1]) for name, run in first.items()],
+                "step",
+                "share of the final norm",
+            )
+            for part in ("key", "value")
+        ],
+    )
 
 
 def judge(found: Found) -> Outcome:
     timings = {name: timing(runs) for name, runs in found.settings.items()}
     runs, nearest = next(iter(found.settings.values())), next(iter(timings.values()))
-    separation = {name: "-" if t.separation is None else str(t.separation) for name, t in timings.items()}
     rows = [
-        [name, f"{t.value:.0f}", f"{t.key:.0f}", f"{t.query:.0f}", separation[name], "yes" if t.two_stages else "no"]
+        [
+            name,
+            *(f"{getattr(t, part):.0f}" for part in PARTS),
+            "-" if t.separation is None else str(t.separation),
+            "yes" if t.two_stages else "no",
+        ]
         for name, t in timings.items()
     ]
-    columns = ["setting", "t50 value", "t50 key", "t50 query", "separation (95%)", "two stages"]
     others = [name for name, t in timings.items() if not t.two_stages]
     return Outcome(
         paper="value levels by step ~400, key and query leave zero at 350 to 600",
         theory="near zero the gradients of key and query are of second order",
         measured=f"t50: value {nearest.value:.0f}, key {nearest.key:.0f}, query {nearest.query:.0f}",
         verdict=verdict(nearest.two_stages),
-        reason=f"the setting nearest to the figure: separation {next(iter(separation.values()))}; {shape_of(runs)}; "
+        reason=f"the setting nearest to the figure: separation {rows[0][4]}; {shape_of(runs)}; "
         + (f"settings that do not show it: {', '.join(others)}" if others else "every setting tried shows it"),
         figures=[nearest_figure(runs), settings_figure(found.settings)],
-        tables=[TableData("Half-way points and stage separation", columns, rows)],
+        tables=[
+            TableData(
+                "Half-way points and stage separation",
+                ["setting", "t50 value", "t50 key", "t50 query", "separation (95%)", "two stages"],
+                rows,
+            )
+        ],
         numbers={
             name: {
                 "t50_value": t.value,
@@ -172,7 +175,7 @@ def judge(found: Found) -> Outcome:
             }
             for name, t in timings.items()
         },
-        config=found.config,
+        config=found.config.as_dict(),
     )
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from topicscope import figures, language, pretraining
-from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Outcome, verdict
-from topicscope.paper.word_texts import build_tokenizer, sample_texts, word_lists
+from topicscope.paper.experiment import Context, Experiment, Outcome, verdict
+from topicscope.paper.pipeline import build_tokenizer, sample_texts, word_lists
 
 NEAR_ZERO = 1e-4
 STEPS = 400
@@ -29,12 +25,13 @@ class Curves:
     run: pretraining.PretrainRun
 
     @property
-    def metrics(self) -> dict[str, np.ndarray]:
-        return self.run.metrics
+    def label(self) -> str:
+        return f"{self.setting}, seed {self.run.config.seed % 1000}"
 
-    @property
-    def seed(self) -> int:
-        return self.run.config.seed % 1000
+    def starts(self) -> dict[str, dict[str, float]]:
+        """By layer the steps at which its norms have made a tenth of their rise; NaN where one has not risen."""
+        metrics = self.run.metrics
+        return {layer: figures.starts(metrics, layer) for layer in pretraining.layer_names(metrics)}
 
 
 @dataclass(frozen=True)
@@ -44,89 +41,60 @@ class Found:
     near: list[Curves]
     usual: list[Curves]
     given_text: bool
-    config: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Start:
-    """The steps at which the norms of one layer have made a tenth of their rise; NaN where one has not risen."""
-
-    run: Curves
-    layer: str
-    steps: dict[str, float]
-
-    @property
-    def value_first(self) -> bool:
-        return all(self.steps[part] > self.steps["value"] for part in ("key", "query"))
-
-
-def settings_of(context: Context) -> dict[str, dict[str, Any]]:
-    """Two rates from near zero, as the figure has two groups of curves; and the library's own start."""
-    slow, fast = (0.001, 0.003) if context.scale == "quick" else (0.0003, 0.001)  # wider models take smaller steps
-    return {
-        f"near zero, AdamW {fast:g}": {"model": {"init_scale": NEAR_ZERO}, "optimizer": {"lr": fast}},
-        f"near zero, AdamW {slow:g}": {"model": {"init_scale": NEAR_ZERO}, "optimizer": {"lr": slow}},
-        f"usual start, AdamW {slow:g}": {"model": {"init_scale": "usual"}, "optimizer": {"lr": slow}},
-    }
-
-
-def base_of(context: Context) -> dict[str, Any]:
-    """Sizes. Made-up texts, which stand in for a missing corpus, have short rows and a small vocabulary."""
-    quick = context.scale == "quick"
-    rows = {"length": 64, "batch_size": 32} if quick else {"length": 128, "batch_size": 64}
-    if not context.corpus:
-        rows = {"length": 50, "batch_size": 16 if quick else 64}
-    # dropout takes half of the time on a CPU, and changes nothing that is measured here
-    shape = {"layers": 4, "heads": 4, "dim": 64 if quick else 256, "dropout": 0.0 if quick else "usual"}
-    return {"steps": STEPS, "snapshots": "none", "model": shape, **rows}
 
 
 def measure(context: Context) -> Found:
-    texts: Any
+    """Two rates from near zero, as the figure has two groups of curves; and the library's own start."""
+    quick = context.scale == "quick"
+    length, batch_size = (64, 32) if quick else (128, 64)
     if context.corpus:
         texts = list(language.Corpus(context.corpus).sample(context.pick(2000, 20_000), context.seed))
-        tokenizer = pretraining.train_tokenizer(texts, "wordpiece", 8000, base_of(context)["length"], exact=False)
-    else:
-        lists = word_lists()
+        tokenizer = pretraining.train_tokenizer(texts, "wordpiece", 8000, length, exact=False)
+    else:  # made-up texts stand in: they have short rows and a small vocabulary
+        length, batch_size, lists = 50, 16 if quick else 64, word_lists()
         texts, tokenizer = sample_texts(lists, context.seed), build_tokenizer(lists)
-    curves: dict[str, list[Curves]] = {"near": [], "usual": []}
-    configs = []
-    for name, settings in settings_of(context).items():
-        for number in range(context.pick(2, 3)):
-            base = base_of(context)
-            whole = base | settings | {"model": base["model"] | settings["model"], "seed": 1000 * context.seed + number}
-            text = {"corpus": list(context.corpus) or ["(made-up texts)"]}
-            run = pretraining.pretrain(
-                pretraining.PretrainConfig.of({"text": text, **whole}), texts=texts, tokenizer=tokenizer
-            )
-            kind = "near" if settings["model"]["init_scale"] == NEAR_ZERO else "usual"
-            curves[kind].append(Curves(name, run))
-            configs.append(run.config.as_dict())
-    return Found(**curves, given_text=bool(context.corpus), config=configs[0])
+    slow, fast = (0.001, 0.003) if quick else (0.0003, 0.001)  # wider models take smaller steps
+    # dropout takes half of the time on a CPU, and changes nothing that is measured here
+    shape = {"layers": 4, "heads": 4, "dim": 64 if quick else 256, "dropout": 0.0 if quick else "usual"}
+
+    def run(start: str, lr: float, number: int) -> Curves:
+        config = pretraining.PretrainConfig.of(
+            {
+                "text": {"corpus": list(context.corpus) or ["(made-up texts)"]},
+                "steps": STEPS,
+                "snapshots": "none",
+                "model": {**shape, "init_scale": NEAR_ZERO if start == "near zero" else "usual"},
+                "optimizer": {"lr": lr},
+                "length": length,
+                "batch_size": batch_size,
+                "seed": 1000 * context.seed + number,
+            }
+        )
+        return Curves(f"{start}, AdamW {lr:g}", pretraining.pretrain(config, texts=texts, tokenizer=tokenizer))
+
+    seeds = range(context.pick(2, 3))
+    near = [run("near zero", lr, number) for lr in (fast, slow) for number in seeds]
+    return Found(near, [run("usual start", slow, number) for number in seeds], bool(context.corpus))
 
 
-def starts_of(runs: Sequence[Curves]) -> list[Start]:
-    return [
-        Start(run, layer, figures.starts(run.metrics, layer))
-        for run in runs
-        for layer in pretraining.layer_names(run.metrics)
-    ]
+def value_first(steps: dict[str, float]) -> bool:
+    return all(steps[part] > steps["value"] for part in ("key", "query"))
 
 
 def judge(found: Found) -> Outcome:
     """Every layer of every run either starts in two stages or does not."""
-    near, usual = starts_of(found.near), starts_of(found.usual)
-    counts = Counter(start.run.setting for start in near + usual)
-    first = Counter(start.run.setting for start in near + usual if start.value_first)
+    runs = found.near + found.usual
+    starts = {one.label: one.starts() for one in runs}
+    counts = Counter(one.setting for one in runs for _ in starts[one.label])
+    first = Counter(one.setting for one in runs for steps in starts[one.label].values() if value_first(steps))
     failed = [
-        f"{start.run.setting}, seed {start.run.seed}, {figures.layer_title(start.layer)}"
-        for start in near
-        if not start.value_first
+        f"{one.label}, {figures.layer_title(layer)}"
+        for one in found.near
+        for layer, steps in starts[one.label].items()
+        if not value_first(steps)
     ]
-    numbers: dict[str, dict[str, dict[str, float]]] = {}
-    for start in near + usual:
-        numbers.setdefault(f"{start.run.setting}, seed {start.run.seed}", {})[start.layer] = start.steps
-    shown = [one.run for one in found.near + found.usual], [one.setting for one in found.near + found.usual]
+    near = [steps for one in found.near for steps in starts[one.label].values()]
+    shown = [one.run for one in runs], [one.setting for one in runs]
     return Outcome(
         paper="value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
         theory="near zero the gradients of key and query are of second order",
@@ -138,25 +106,20 @@ def judge(found: Found) -> Outcome:
         f"and {growth(found.usual)} from the usual start",
         figures=[figures.dynamics_figure(*shown), figures.loss_figure(*shown)],
         tables=[figures.stage_table(*shown)],
-        numbers=numbers,
-        config=found.config,
+        numbers=starts,
+        config=runs[0].run.config.as_dict(),
     )
 
 
-def ranges(starts: Sequence[Start]) -> str:
+def ranges(starts: Sequence[dict[str, float]]) -> str:
     """The first and the last start of each matrix, over all runs and layers."""
-    steps = {part: [start.steps[part] for start in starts] for part in PARTS}
-    return ", ".join(f"{part} {min(values):.0f} to {max(values):.0f}" for part, values in steps.items())
+    by_part = {part: [steps[part] for steps in starts] for part in PARTS}
+    return ", ".join(f"{part} {min(steps):.0f} to {max(steps):.0f}" for part, steps in by_part.items())
 
 
 def growth(runs: Sequence[Curves]) -> str:
     """The least and the most that a norm grows, over all runs, layers and matrices."""
-    norms = [
-        run.metrics[f"norm_{part}_{layer}"]
-        for run in runs
-        for layer in pretraining.layer_names(run.metrics)
-        for part in PARTS
-    ]
+    norms = [norm for one in runs for name, norm in one.run.metrics.items() if name.startswith("norm_")]
     factors = [norm[-1] / norm[0] for norm in norms]
     return " to ".join(f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in (min(factors), max(factors))) + " times"
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from topicscope import training
 from topicscope.figures import Figure
-from topicscope.paper.blocks import DIAGONAL_RULE, Blocks, WordMatrix, blocks_of
-from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.blocks import DIAGONAL_RULE, RELATIONS, Blocks, WordMatrix, blocks_of
+from topicscope.paper.experiment import Context, Experiment, Outcome, train_many, verdict
 from topicscope.theory import Setting
 
 
@@ -20,20 +19,18 @@ class ValueRun:
 
     blocks: Blocks
     matrix: WordMatrix
-    config: dict[str, Any]
+    config: training.RunConfig
 
 
 def measure(context: Context) -> list[ValueRun]:
-    settings = {
-        "steps": context.pick(2500, 5000),
-        "optimizer": {"lr": 0.003},
-        "objective": {"loss": "squared-mean"},
-        "model": {"prediction_bias": "none"},
-    }
-    return [
-        ValueRun(blocks_of(run), WordMatrix.of(run.weights["value"], run), run.config.as_dict())
-        for run in train_many(context, settings)
-    ]
+    runs = train_many(
+        context,
+        steps=context.pick(2500, 5000),
+        optimizer={"lr": 0.003},
+        objective={"loss": "squared-mean"},
+        model={"prediction_bias": "none"},
+    )
+    return [ValueRun(blocks_of(run), WordMatrix.of(run.weights["value"], run), run.config) for run in runs]
 
 
 def judge(found: list[ValueRun]) -> Outcome:
@@ -41,8 +38,6 @@ def judge(found: list[ValueRun]) -> Outcome:
     best = max(found, key=lambda run: run.blocks.diagonal - run.blocks.same)
     words = best.matrix.values[1:, 1:].astype(float)
     rest = words[~np.eye(len(words), dtype=bool)]
-    panel = best.matrix.heat("W_V, squared loss, Adam .003")
-    alt = "Heat map of the value matrix: a bright diagonal, no blocks."
     return Outcome(
         paper="diagonal mean 1.02, rest about 0 (sd .21), one run",
         theory=f"the diagonal optimum has c3 = {Setting.of().constants.c3:.3g} on the diagonal",
@@ -50,9 +45,17 @@ def judge(found: list[ValueRun]) -> Outcome:
         f"{diagonal} of {len(found)} runs",
         verdict=verdict(diagonal > 0),
         reason=f"{diagonal} of {len(found)} runs without L2 came out diagonal",
-        figures=[Figure("figure6", "A value matrix that came out diagonal", alt, [panel], 1)],
-        numbers={"diagonal": [run.blocks.means() for run in found]},
-        config=best.config,
+        figures=[
+            Figure(
+                "figure6",
+                "A value matrix that came out diagonal",
+                "Heat map of the value matrix: a bright diagonal, no blocks.",
+                [best.matrix.heat("W_V, squared loss, Adam .003")],
+                columns=1,
+            )
+        ],
+        numbers={"diagonal": [{name: getattr(run.blocks, name) for name in RELATIONS} for run in found]},
+        config=best.config.as_dict(),
     )
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from topicscope import figures, language
-from topicscope.paper.experiment import Context
-from topicscope.paper.outcome import Outcome, verdict
-
-if TYPE_CHECKING:
-    from topicscope.measure import Effect
+from topicscope.measure import Effect
+from topicscope.paper.experiment import Context, Outcome, verdict
 
 PAPER = "same topic above different topic for Bert, Albert, Bart, Electra, Roberta"
 """Of Tables 1 and 5, where no models are given."""
@@ -21,31 +18,25 @@ class Found:
     """The probes of all models, and what they were given."""
 
     probe: language.Probe
-    models: list[str]
-    corpus: list[str]
-
-    @property
-    def config(self) -> dict[str, Any]:
-        return {"models": self.models, "corpus": self.corpus}
+    config: dict[str, list[str]]
 
 
 def measure_models(context: Context, **settings: Any) -> Found:
     """Topics are fitted once per tokenizer on 2,500 documents; attention is read on 250 (full scale: 1,000)."""
-    documents = context.pick(250, 1000)
     config = language.ProbeConfig(
-        context.models, context.corpus, documents=documents, seed=context.seed, device="cpu", **settings
+        context.models,
+        context.corpus,
+        documents=context.pick(250, 1000),
+        seed=context.seed,
+        device="cpu",
+        **settings,
     )
-    return Found(language.probe(config), list(context.models), list(context.corpus))
+    return Found(language.probe(config), {"models": list(context.models), "corpus": list(context.corpus)})
 
 
 def attention_ratio(effect: Effect | None) -> float:
     """NaN where there is none: comparisons with it are false."""
     return float("nan") if effect is None or effect.ratio is None else effect.ratio
-
-
-def falling(effects: list[Effect | None]) -> bool:
-    """Whether the ratio at the last threshold is below that at the first."""
-    return bool(effects) and attention_ratio(effects[0]) > attention_ratio(effects[-1])
 
 
 def above_zero(effect: Effect | None) -> bool:
@@ -55,7 +46,7 @@ def above_zero(effect: Effect | None) -> bool:
 
 def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
     """Tables 1 and 5. `judged`: the measures that have to show the effect."""
-    rows, heads = found.probe.rows, found.probe.heads
+    rows, heads, models = found.probe.rows, found.probe.heads, found.config["models"]
     trained, fresh = ([row for row in rows if row.variant == variant] for variant in ("trained", "random"))
     weak = [
         f"{name} of {language.short(row.model)} at {row.threshold:g}"
@@ -63,10 +54,11 @@ def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
         for name in judged
         if not above_zero(row.effects[name])
     ]
-    falls = all(falling([row.attention for row in trained if row.model == model]) for model in found.models)
+    ratios = {model: [attention_ratio(row.attention) for row in trained if row.model == model] for model in models}
+    falls = all(here and here[0] > here[-1] for here in ratios.values())
     silent = all(abs(attention_ratio(row.attention) - 1) < 0.01 for row in fresh)
     return Outcome(
-        paper="; ".join(f"{language.short(model)}: {figures.family(model, kind)}" for model in found.models),
+        paper="; ".join(f"{language.short(model)}: {figures.family(model, kind)}" for model in models),
         theory="-",
         measured="; ".join(
             f"{language.short(row.model)} {row.threshold:g}: "

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from topicscope import figures, language
 from topicscope.figures import Figure, Lines, Series
-from topicscope.ground import one_thread
-from topicscope.paper.experiment import Context, Experiment
+from topicscope.ground import Stream, generator, one_thread
+from topicscope.paper.experiment import Context, Experiment, Outcome, verdict
 from topicscope.paper.language_tables import above_zero, attention_ratio
-from topicscope.paper.outcome import Outcome, verdict
-from topicscope.paper.word_texts import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
+from topicscope.world import Dirichlet, TopicModel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from topicscope.measure import Effect
-
+DOCUMENTS, LENGTH = 3000, 48
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 BATCH = 48
 EVERY = 10
 """The loss curve that is drawn has every tenth step."""
@@ -33,6 +34,35 @@ class Found:
     accuracy: float
     losses: list[float]
     topics: int
+
+
+def word_lists() -> dict[str, list[str]]:
+    return json.loads((resources.files("topicscope.paper") / "data" / "word-lists.json").read_text(encoding="utf-8"))
+
+
+def sample_texts(lists: dict[str, list[str]], seed: int) -> list[str]:
+    """Documents of the sandbox (Dirichlet .1), written out in words."""
+    words = [word for topic in lists.values() for word in topic]
+    model = TopicModel(len(lists), len(next(iter(lists.values()))))
+    documents = Dirichlet(length=LENGTH).sample(model, DOCUMENTS, generator(seed, Stream.TRAIN_DOCUMENTS)).finite()
+    return [" ".join(words[i - 1] for i in row) for row in documents.words.tolist()]
+
+
+def build_tokenizer(lists: dict[str, list[str]]) -> Any:
+    import transformers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = {
+        word: i for i, word in enumerate([*SPECIAL, "a", *(word for topic in lists.values() for word in topic)])
+    }
+    built = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    built.normalizer, built.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    built.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {f"{token[1:-1].lower()}_token": token for token in SPECIAL}
+    build: Any = transformers.PreTrainedTokenizerFast
+    return build(tokenizer_object=built, model_max_length=LENGTH + 2, **names)
 
 
 def mask_words(words: Tensor, chance: Tensor, random: Tensor, mask: int) -> tuple[Tensor, Tensor]:
@@ -53,18 +83,19 @@ def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple
     import transformers
 
     torch.manual_seed(seed)
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=128,
-        max_position_embeddings=LENGTH + 2,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
     build: Any = transformers.BertForMaskedLM
-    model = build(config)
+    model = build(
+        transformers.BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=128,
+            max_position_embeddings=LENGTH + 2,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+    )
     tokens = torch.tensor(tokenizer(texts)["input_ids"])
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     draw, losses = torch.Generator().manual_seed(seed), []
@@ -92,9 +123,8 @@ def matching(fitted: language.Assignment, lists: dict[str, list[str]]) -> tuple[
     table = np.zeros((len(fitted.names), len(lists)))
     for word, topic in zip(fitted.membership.word, fitted.membership.topic, strict=True):
         table[topic, true[fitted.words[word]]] += 1
-    rows, columns = linear_sum_assignment(-table)
-    names = list(lists)
-    return float(table[rows, columns].sum() / len(true)), [names[k] for k in columns[np.argsort(rows)]]
+    rows, columns = linear_sum_assignment(-table)  # the rows are sorted
+    return float(table[rows, columns].sum() / len(true)), [list(lists)[k] for k in columns]
 
 
 def measure(context: Context) -> Found:
@@ -103,8 +133,9 @@ def measure(context: Context) -> Found:
     with one_thread():
         tokenizer = build_tokenizer(lists)
         model, losses = train_bert(tokenizer, texts, context.pick(900, 2500), context.seed)
-        vocabulary = language.whole_words(tokenizer)
-        topics = language.fit_topics(texts, vocabulary, len(lists), iterations=50, restarts=12, seed=context.seed)
+        topics = language.fit_topics(
+            texts, language.whole_words(tokenizer), len(lists), iterations=50, restarts=12, seed=context.seed
+        )
         threshold = (len(next(iter(lists.values()))) + 0.5) / len(tokenizer)
         accuracy, names = matching(language.assign(topics, threshold), lists)
         probe = language.probe_model(
@@ -116,26 +147,21 @@ def measure(context: Context) -> Found:
     return Found(probe, accuracy, losses, len(lists))
 
 
-def beyond_shuffled(effect: Effect | None) -> bool:
-    return effect is not None and effect.p_value is not None and effect.p_value < 0.05
-
-
 def judge(found: Found) -> Outcome:
-    trained, fresh = found.probe.rows
+    rows, heads = found.probe.rows, found.probe.heads
+    trained, fresh = rows
     effects = {name: trained.effects[name] for name in figures.MAIN_MEASURES}
-    missing = [name for name, effect in effects.items() if not (above_zero(effect) and beyond_shuffled(effect))]
+    beyond_shuffled = {m for m, e in effects.items() if e is not None and e.p_value is not None and e.p_value < 0.05}
+    missing = [name for name, effect in effects.items() if not above_zero(effect) or name not in beyond_shuffled]
     random = None if fresh.cosine is None else fresh.cosine.interval
     covers = random is not None and random[0] <= 0 <= random[1]
     silent = abs(attention_ratio(fresh.attention) - 1) < 0.01 and covers
     share = f"{100 * found.accuracy:.0f}%"
     both = ", ".join(f"{m} {e.same:.3g}, {e.different:.3g}" for m, e in effects.items() if e is not None)
     losses = Series("loss", [float(i) for i in range(0, len(found.losses), EVERY)], found.losses[::EVERY])
-    curve = Lines("training", [losses], "step", "masked-word loss")
-    title = "A small BERT on texts from word lists"
-    probed = [*figures.head_figures(found.probe.heads), *figures.topic_figures(found.probe.topics)]
+    probed = [*figures.head_figures(heads), *figures.topic_figures(found.probe.topics)]
     for number, figure in enumerate(probed, start=1):
         figure.name = f"pipeline-{number}"
-    rows = found.probe.rows
     return Outcome(
         paper="same-topic words are nearer and attend each other more (Table 1)",
         theory="the topics are known: all of it must be found",
@@ -146,12 +172,21 @@ def judge(found: Found) -> Outcome:
         reason=f"{share} of the words are in their true topic of {found.topics}; "
         + ("every effect is found" if not missing else f"not found: {', '.join(missing)}")
         + ("; the random model shows none" if silent else "; the random model shows an effect"),
-        figures=[Figure("pipeline-training", title, "Loss against steps.", [curve], columns=1), *probed],
-        tables=[figures.ratio_table(rows), figures.difference_table(rows), figures.head_table(found.probe.heads)],
+        figures=[
+            Figure(
+                "pipeline-training",
+                "A small BERT on texts from word lists",
+                "Loss against steps.",
+                [Lines("training", [losses], "step", "masked-word loss")],
+                columns=1,
+            ),
+            *probed,
+        ],
+        tables=[figures.ratio_table(rows), figures.difference_table(rows), figures.head_table(heads)],
         numbers={
             "accuracy": found.accuracy,
             "rows": [row.as_dict() for row in rows],
-            "heads": [head.as_dict() for head in found.probe.heads],
+            "heads": [head.as_dict() for head in heads],
             "loss": [float(np.mean(found.losses[:20])), float(np.mean(found.losses[-50:]))],
         },
         config={"documents": DOCUMENTS, "length": LENGTH, "steps": len(found.losses), "topics": found.topics},

@@ -1,21 +1,36 @@
 """A reproduction: the outcomes of experiments of one scale and seed, and the folder that keeps them.
 
-Each outcome is a file of its own, named by its experiment. results.json holds the numbers of all of them.
+Experiments run on an engine. Each outcome is stored as soon as it arrives, in a file of its own, named by its
+experiment. results.json holds the numbers of all of them.
+
+reproduction = reproduce(chosen(["figure7", "theorem1"]), Context("quick", seed=0), "runs/two")
 """
 
 from __future__ import annotations
 
 import json
 import math
+import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from topicscope.figures import Judgement, Section, Verdict
-from topicscope.ground import InputError, Kind, Result, folders, load_settings
-from topicscope.paper.experiment import Context, Scale
-from topicscope.paper.outcome import Outcome
+from topicscope.ground import (
+    Engine,
+    InputError,
+    Kind,
+    Progress,
+    Result,
+    files,
+    folders,
+    load_settings,
+    serial,
+    watched,
+)
+from topicscope.paper.experiment import Context, Experiment, Outcome, Scale
 from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE
 
 if TYPE_CHECKING:
@@ -25,6 +40,9 @@ FORMAT = 2
 """Of the outcome files; one of another format is computed again."""
 
 REPRODUCE = Kind("reproduce", 1, ("outcomes",))
+
+Finished = Callable[[str, Outcome, float], None]
+"""Called with an experiment, its outcome and its seconds, as soon as the outcome is there."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,9 +57,9 @@ class Reproduction(Result):
 
     @classmethod
     def of(cls, context: Context, finished: dict[str, tuple[Outcome, float]], folder: Path) -> Reproduction:
-        ordered = {name: finished[name] for name in EXPERIMENTS if name in finished}
-        outcomes = {name: outcome for name, (outcome, _) in ordered.items()}
-        return cls(context, outcomes, {name: seconds for name, (_, seconds) in ordered.items()}, folder)
+        names = [name for name in EXPERIMENTS if name in finished]
+        outcomes = {name: finished[name][0] for name in names}
+        return cls(context, outcomes, {name: finished[name][1] for name in names}, folder)
 
     def as_dict(self) -> dict[str, Any]:
         """results.json."""
@@ -75,10 +93,9 @@ class Reproduction(Result):
 
     def summary(self) -> list[str]:
         """How many verdicts of each kind, and the reason of every one that is not 'reproduced'."""
-        context = f"scale {self.context.scale}, seed {self.context.seed}"
         return [
             "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured at "
-            f"{context}: {self.counts}.",
+            f"scale {self.context.scale}, seed {self.context.seed}: {self.counts}.",
             *(f"{name}: {o.reason}" for name, o in self.outcomes.items() if o.verdict != "reproduced"),
         ]
 
@@ -90,22 +107,23 @@ class Reproduction(Result):
 
     def sections(self) -> list[Section]:
         """One section per experiment."""
-        context, sections = self.context, []
-        for name, o in self.outcomes.items():
-            claim, rule = EXPERIMENTS[name].claim, EXPERIMENTS[name].rule
-            texts = (o.paper, o.theory, o.measured, o.verdict, o.reason)
-            sections.append(
-                Section(
-                    name,
-                    command=f"topicscope reproduce {name} --scale {context.scale} --seed {context.seed} "
-                    f"--out {self.folder}",
-                    figures=o.figures,
-                    tables=o.tables,
-                    verdict=Judgement(claim, rule, *texts, self.seconds[name]),
-                    config=o.config,
-                )
+        options = f"--scale {self.context.scale} --seed {self.context.seed} --out {self.folder}"
+        return [
+            Section(
+                name,
+                command=f"topicscope reproduce {name} {options}",
+                figures=o.figures,
+                tables=o.tables,
+                verdict=Judgement(
+                    EXPERIMENTS[name].claim,
+                    EXPERIMENTS[name].rule,
+                    *(o.paper, o.theory, o.measured, o.verdict, o.reason),
+                    self.seconds[name],
+                ),
+                config=o.config,
             )
-        return sections
+            for name, o in self.outcomes.items()
+        ]
 
     def _about(self) -> str:
         return f"{self.context.scale}, seed {self.context.seed}, {self.counts}"
@@ -128,6 +146,56 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def reproduce(
+    experiments: Sequence[Experiment[Any]],
+    context: Context,
+    folder: str | Path,
+    engine: Engine = serial,
+    progress: Progress | None = None,
+    finished: Finished | None = None,
+) -> Reproduction:
+    """The outcomes of these experiments. Those that the folder holds already are not computed again."""
+    folder = Path(folder)
+    check_context(folder, context)
+    outcomes: dict[str, tuple[Outcome, float]] = {}
+    expected = {e.id: e.seconds for e in experiments}
+    with folders.open_folder(folder, REPRODUCE, context.config(), resume=True) as opened, watched(progress) as show:
+
+        def report() -> None:
+            done = sum(expected[name] for name in outcomes)
+            show("experiments", done, sum(expected.values()), f"{len(outcomes)} of {len(expected)} done")
+
+        def take(name: str) -> bool:
+            """Whether the outcome is stored; it is reported then."""
+            stored = read_outcome(folder, name, context)
+            if stored is not None:
+                outcomes[name] = stored
+                if finished is not None:
+                    finished(name, *stored)
+                report()
+            return stored is not None
+
+        report()
+        missing = [name for name in expected if not take(name)]
+        missing.sort(key=lambda name: -expected[name])  # the longest first
+        if missing:
+            opened.mark("running")
+            (folder / "outcomes").mkdir(exist_ok=True)
+        for number, record in engine(compute, context, missing):
+            files.write(outcome_path(folder, missing[number]), json.dumps(record).encode())
+            take(missing[number])
+        opened.finish(stored_reproduction(folder, context).as_dict())
+    return Reproduction.of(context, outcomes, folder)
+
+
+def compute(context: Context, name: str) -> dict[str, Any]:
+    """In a worker: what the outcome's file holds."""
+    began, experiment = time.perf_counter(), EXPERIMENTS[name]
+    outcome = asdict(experiment.run(context))
+    seconds = round(time.perf_counter() - began, 2)
+    return {"format": FORMAT, "context": experiment.key(context), "seconds": seconds, "outcome": outcome}
 
 
 def check_context(folder: Path, context: Context) -> None:
@@ -164,9 +232,8 @@ def read_outcome(
     """
     try:
         stored = json.loads(outcome_path(folder, experiment).read_text(encoding="utf-8"))
-        wanted = EXPERIMENTS[experiment].key(context)
-        keys = wanted if inputs else ("scale", "seed")
-        if stored["format"] != FORMAT or any(stored["context"][key] != wanted[key] for key in keys):
+        wanted = EXPERIMENTS[experiment].key(context) if inputs else context.config()
+        if stored["format"] != FORMAT or any(stored["context"][key] != value for key, value in wanted.items()):
             return None
         return Outcome.from_dict(stored["outcome"]), float(stored["seconds"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
-import numpy as np
+from topicscope import training
+from topicscope.figures import Figure, Points, TableData
+from topicscope.paper.blocks import Blocks, blocks_of, contrast, mean_spread
+from topicscope.paper.experiment import Context, Experiment, Outcome, by_category, train_many, verdict
 
-from topicscope.figures import Figure, Points, Series, TableData
-from topicscope.paper.blocks import Blocks, blocks_of, contrast
-from topicscope.paper.experiment import Context, Experiment, first_config, train_many
-from topicscope.paper.outcome import Outcome, verdict
-
-VARIATIONS: dict[str, dict[str, Any]] = {
+VARIATIONS: dict[str, dict[str, dict[str, object]]] = {
     "the paper's setting": {},
     "fixed tau = 3": {"documents": {"kind": "fixed", "topics_per_document": 3}},
     "T = 5": {"topic_model": {"topics": 5}},
@@ -33,30 +30,30 @@ class Found:
     """The value matrices of every setting."""
 
     settings: dict[str, list[Blocks]]
-    config: dict[str, Any]
+    config: training.RunConfig
 
 
 def measure(context: Context) -> Found:
-    base = {
-        "steps": context.pick(800, 3000),
-        "optimizer": {"lr": 0.01},
-        "model": {"prediction_bias": "none"},
-        "data": {"documents": 4000, "dev_documents": 200},
+    runs = {
+        name: train_many(
+            context,
+            steps=context.pick(800, 3000),
+            optimizer={"lr": 0.01},
+            model={"prediction_bias": "none"},
+            data={"documents": 4000, "dev_documents": 200},
+            **change,
+        )
+        for name, change in VARIATIONS.items()
     }
-    runs = {name: train_many(context, base | change) for name, change in VARIATIONS.items()}
-    return Found({name: [blocks_of(run) for run in here] for name, here in runs.items()}, first_config(runs))
+    blocks = {name: [blocks_of(run) for run in here] for name, here in runs.items()}
+    return Found(blocks, next(iter(runs.values()))[0].config)
 
 
 def judge(found: Found) -> Outcome:
     contrasts = {name: contrast(runs) for name, runs in found.settings.items()}
-    spreads = {name: float(np.mean([run.spread for run in runs])) for name, runs in found.settings.items()}
+    spreads = {name: mean_spread(runs) for name, runs in found.settings.items()}
     shown = list(contrasts.values())
     blocks = sum(c.above_zero for c in shown)
-    places = [float(i) for i in range(len(shown))]
-    series = [Series("contrast", places, [c.mean for c in shown], [c.low for c in shown], [c.high for c in shown])]
-    panel = Points("contrast", list(contrasts), series, "same minus different topic", [(0.0, "none")])
-    alt = "Contrast with intervals for ten settings; all above zero."
-    columns = ["setting", "contrast (95%)", "contrast / spread", "blocks"]
     rows = [
         [name, str(c), f"{c.mean / spreads[name]:.2g}", "yes" if c.above_zero else "no"]
         for name, c in contrasts.items()
@@ -68,10 +65,32 @@ def judge(found: Found) -> Outcome:
         verdict=verdict(blocks == len(shown)),
         reason="same-topic minus different-topic mean above zero, 95% over seeds, "
         f"in {blocks} of {len(shown)} settings",
-        figures=[Figure("robustness", "Same-topic contrast of W_V under other settings", alt, [panel], 1)],
-        tables=[TableData("Contrast of W_V, attention trained, cross entropy", columns, rows)],
+        figures=[
+            Figure(
+                "robustness",
+                "Same-topic contrast of W_V under other settings",
+                "Contrast with intervals for ten settings; all above zero.",
+                [
+                    Points(
+                        "contrast",
+                        list(contrasts),
+                        [by_category("contrast", shown)],
+                        "same minus different topic",
+                        [(0.0, "none")],
+                    )
+                ],
+                columns=1,
+            )
+        ],
+        tables=[
+            TableData(
+                "Contrast of W_V, attention trained, cross entropy",
+                ["setting", "contrast (95%)", "contrast / spread", "blocks"],
+                rows,
+            )
+        ],
         numbers={name: {"contrast": asdict(c), "spread": spreads[name]} for name, c in contrasts.items()},
-        config=found.config,
+        config=found.config.as_dict(),
     )
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from topicscope import training
 from topicscope.figures import Figure
 from topicscope.paper.blocks import WordMatrix
-from topicscope.paper.experiment import Context, train_many
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.experiment import Context, Outcome, train_many, verdict
+from topicscope.theory import AttentionTheorem
 
-INFINITE: dict[str, Any] = {
-    "documents": {"kind": "infinite", "topics_per_document": 3},
-    "objective": {"loss": "squared"},
-    "dtype": "float64",
-}
-"""Infinite documents (Assumption 1) with squared loss."""
+INFINITE = {"kind": "infinite", "topics_per_document": 3}
+"""Infinite documents (Assumption 1)."""
 
 UNIFORM_LOSS = 1 - 1 / 30
-"""The best loss under uniform attention: 1 - 1 / (tau v) at tau = 3, v = 10."""
+"""The best squared loss under uniform attention: 1 - 1 / (tau v) at tau = 3, v = 10."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +28,21 @@ class Found:
     beta: list[float]
     loss: list[float]
     scores: WordMatrix
-    config: dict[str, Any]
+    config: training.RunConfig
 
 
 def measure_second_stage(context: Context, kind: Literal["blocks", "diagonal"]) -> Found:
-    settings = INFINITE | {
-        "steps": context.pick(400, 2000),
-        "batch_size": 24,
-        "data": {"documents": 120, "dev_documents": 120},
-        "optimizer": {"lr": 0.03},
-        "dtype": "float32",
-        "model": {"value": kind, "prediction_bias": "none", "init_scale": 0.02},
-    }
-    runs = train_many(context, settings)
+    runs = train_many(
+        context,
+        documents=INFINITE,
+        objective={"loss": "squared"},
+        steps=context.pick(400, 2000),
+        batch_size=24,
+        data={"documents": 120, "dev_documents": 120},
+        optimizer={"lr": 0.03},
+        dtype="float32",
+        model={"value": kind, "prediction_bias": "none", "init_scale": 0.02},
+    )
     first = runs[0].weights
     scores = first["query"].T @ first["key"] / np.sqrt(len(first["key"]))
     ratios = [relation_ratios(training.word_scores(run.weights), run.config.topic_model.topic_of_word) for run in runs]
@@ -54,7 +51,7 @@ def measure_second_stage(context: Context, kind: Literal["blocks", "diagonal"]) 
         [beta for _, beta in ratios],
         [run.results["dev_loss"] for run in runs],
         WordMatrix.of(scores, runs[0]),
-        runs[0].config.as_dict(),
+        runs[0].config,
     )
 
 
@@ -64,8 +61,7 @@ def relation_ratios(scores: np.ndarray, topic_of_word: np.ndarray) -> tuple[floa
     For each query word: the mean of exp(score) over other words of its topic, and exp(score) of the word itself, each
     over the mean of exp(score) over words of different topics. alpha and beta are the means over query words.
     """
-    weight = np.exp(scores[1:, 1:])
-    topic = topic_of_word[1:]
+    weight, topic = np.exp(scores[1:, 1:]), topic_of_word[1:]
     same = topic[:, None] == topic
     other = np.where(~same, weight, 0).sum(1) / (~same).sum(1)
     own = np.diagonal(weight)
@@ -73,21 +69,25 @@ def relation_ratios(scores: np.ndarray, topic_of_word: np.ndarray) -> tuple[floa
     return float(np.mean(inside / other)), float(np.mean(own / other))
 
 
-def judge_second_stage(
-    found: Found, name: str, kind: str, *, theory: str, measured: str, inside: Sequence[bool]
-) -> Outcome:
-    """`inside`: whether the attention of each seed lies inside the theorem's bounds."""
-    holds = all(inside)
-    alt = "Heat map of attention scores between words, ordered by topic."
-    panel = found.scores.heat("query word (row), key word")
+def judge_second_stage(found: Found, name: str, theorem: AttentionTheorem, theory: str, measured: str) -> Outcome:
+    """Whether the attention of each seed lies inside the theorem's bounds."""
+    holds = all(theorem.contains(alpha, beta) for alpha, beta in zip(found.alpha, found.beta, strict=True))
     return Outcome(
         paper="bounds for T, tau to infinity",
         theory=theory,
         measured=f"{measured}; loss {np.mean(found.loss):.5f}",
         verdict=verdict(holds),
-        reason=f"trained attention of {len(inside)} seeds is {'inside' if holds else 'outside'} the theorem's bounds, "
-        f"which are asymptotic (here T = v = 10, tau = 3); uniform attention costs {UNIFORM_LOSS:.5f}",
-        figures=[Figure(name, f"Trained attention scores, {kind} W_V", alt, [panel], 1)],
+        reason=f"trained attention of {len(found.loss)} seeds is {'inside' if holds else 'outside'} the theorem's "
+        f"bounds, which are asymptotic (here T = v = 10, tau = 3); uniform attention costs {UNIFORM_LOSS:.5f}",
+        figures=[
+            Figure(
+                name,
+                f"Trained attention scores, {theorem.value_matrix} W_V",
+                "Heat map of attention scores between words, ordered by topic.",
+                [found.scores.heat("query word (row), key word")],
+                columns=1,
+            )
+        ],
         numbers={"alpha": found.alpha, "beta": found.beta, "loss": found.loss},
-        config=found.config,
+        config=found.config.as_dict(),
     )

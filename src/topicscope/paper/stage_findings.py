@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from topicscope.figures import Row, TableData, tick
 from topicscope.measure import PHASES, TWO_STAGE
-from topicscope.paper.outcome import cell
+from topicscope.paper.experiment import cell
 
 DEFAULT_EPS = 1e-8
 LOSS, EMBEDDING = "objective.loss", "model.embedding"
@@ -19,11 +18,8 @@ LARGE_SCALE, LEARNT_CONTRAST = 0.1, 0.05
 
 def both_occur(rows: Sequence[Row], at: str) -> bool:
     """Whether at some value of the axis `at` two-stage and another course occur; runs that diverge do not count."""
-    for value in {row[at] for row in rows}:
-        phases = {row["phase"] for row in rows if row[at] == value and row["phase"] != "diverged"}
-        if "two-stage" in phases and len(phases) > 1:
-            return True
-    return False
+    courses = [{row["phase"] for row in rows if row[at] == value} - {"diverged"} for value in {row[at] for row in rows}]
+    return any("two-stage" in phases and len(phases) > 1 for phases in courses)
 
 
 def sentences(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
@@ -53,14 +49,10 @@ def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row
     two = [row for row in rows if row["phase"] == "two-stage"]
     where = ""
     if two:
-        ranges = " and ".join(f"{name} {span([row[axis] for row in two])}" for name, axis in axis_names().items())
+        rates, scales = span([row[LR] for row in two]), span([row[SCALE] for row in two])
         middle = float(np.median([row["separation"] for row in two]))
-        where = f"; two-stage at {ranges}, median separation {middle:.3g}"
+        where = f"; two-stage at lr {rates} and init_scale {scales}, median separation {middle:.3g}"
     return f"{optimiser}, {loss}, {embedding} embedding: of {len(rows)} points {listed}{where}."
-
-
-def axis_names() -> dict[str, str]:
-    return {axis.rsplit(".", 1)[1]: axis for axis in (LR, SCALE)}
 
 
 def span(values: Sequence[float]) -> str:
@@ -79,22 +71,22 @@ def large_start(rows: Sequence[Row]) -> str:
 
 
 def staggered(rows: Sequence[Row]) -> str:
-    count = sum(row["phase"] == "staggered" for row in rows)
     return (
-        f"{count} points are 'staggered': key and query start at least twice as late as value, but are not half-way "
-        "so much later, because W_V rises again, or goes on rising, after attention has formed."
+        f"{sum(row['phase'] == 'staggered' for row in rows)} points are 'staggered': key and query start at least "
+        "twice as late as value, but are not half-way so much later, because W_V rises again, or goes on rising, after "
+        "attention has formed."
     )
 
 
-def mean(rows: Sequence[Row], measure: str) -> float | None:
-    known = [row[measure] for row in rows if row.get(measure) is not None]
+def mean_separation(rows: Iterable[Row]) -> float | None:
+    known = [row["separation"] for row in rows if row.get("separation") is not None]
     return float(np.mean(known)) if known else None
 
 
 def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     """Is the separation there without epsilon, and what does epsilon do to it?"""
     epsilons = sorted({row[EPS] for row in rows})
-    at = {eps: mean([row for row in rows if row[EPS] == eps], "separation") for eps in epsilons}
+    at = {eps: mean_separation(row for row in rows if row[EPS] == eps) for eps in epsilons}
     least = at[epsilons[0]]
     without = "two stages" if least is not None and least >= TWO_STAGE else "no two stages"
     largest = max(((value, eps) for eps, value in at.items() if value is not None), default=(None, 0.0))
@@ -122,20 +114,28 @@ def epsilon_table(rows: Sequence[Row]) -> TableData:
     lines = []
     for (loss, embedding), here in by_setting(rows).items():
         for scale in scales:
-            at_scale = [row for row in here if row[SCALE] == scale]
-            means = [mean([row for row in at_scale if row[EPS] == eps], "separation") for eps in epsilons]
-            lines.append([loss, embedding, f"{scale:g}", *map(cell, means)])
-    columns = ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)]
-    return TableData("Stage separation along epsilon (-: no second stage)", columns, lines)
+            at = [[row for row in here if (row[SCALE], row[EPS]) == (scale, eps)] for eps in epsilons]
+            lines.append([loss, embedding, f"{scale:g}", *(cell(mean_separation(found)) for found in at)])
+    return TableData(
+        "Stage separation along epsilon (-: no second stage)",
+        ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)],
+        lines,
+    )
 
 
 def flow_table(rows: Sequence[Row]) -> TableData:
     """Half-way points in time (rate x steps), which the two rates share where they follow the flow."""
     lines = []
     for row in rows:
-        halves: list[Any] = [row.get(f"t50_{part}") for part in ("value", "key", "query")]
+        halves = [row.get(f"t50_{part}") for part in ("value", "key", "query")]
         times = [None if half is None else half * row[LR] for half in halves]
         place = [row[LOSS], row[EMBEDDING], f"{row[SCALE]:g}", f"{row[LR]:.3g}", str(row["steps_done"])]
         lines.append([*place, row["phase"], cell(row.get("separation")), *map(cell, times)])
-    columns = ["loss", "embedding", "scale", "rate", "steps", "phase", "separation"]
-    return TableData("SGD over the same time at two rates", [*columns, "time of t50 value", "key", "query"], lines)
+    return TableData(
+        "SGD over the same time at two rates",
+        [
+            *("loss", "embedding", "scale", "rate", "steps", "phase", "separation"),
+            *("time of t50 value", "key", "query"),
+        ],
+        lines,
+    )

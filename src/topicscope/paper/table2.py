@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 
 from topicscope import figures, language
-from topicscope.paper.experiment import Context, Experiment
+from topicscope.paper.experiment import Experiment, Outcome, cell, verdict
 from topicscope.paper.language_tables import Found, measure_models
-from topicscope.paper.outcome import Outcome, cell, verdict
 
 PAPER = (
     "cosine same topic .468 .461 .425, co-occurring .316 .311 .323; "
     "attention .00659 .00621 .00597, .00751 .00695 .00677"
 )
-
-
-def measure(context: Context) -> Found:
-    return measure_models(context, random=False, shuffles=0, matched=False)
 
 
 def beyond(pairs: language.PairContrast) -> bool:
@@ -50,7 +46,7 @@ EXPERIMENT = Experiment(
     "most.",
     rule="For every model and threshold the same-topic mean cosine is above the 95% interval of the co-occurring "
     "pairs' mean.",
-    measure=measure,
+    measure=partial(measure_models, random=False, shuffles=0, matched=False),
     judge=judge,
     seconds=1,
     needs=("models", "corpus"),

@@ -8,21 +8,12 @@ import numpy as np
 
 from topicscope.figures import TableData
 from topicscope.measure import estimate
-from topicscope.paper.attention_rows import (
-    AttentionRow,
-    Triple,
-    attention_cells,
-    attention_estimates,
-    attention_figure,
-    paper_cell,
-    train_row,
-)
+from topicscope.paper import attention_rows as shared
 from topicscope.paper.blocks import contrast
-from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.experiment import Context, Experiment, Outcome, verdict
 from topicscope.theory import Setting, theorem3
 
-PAPER: dict[tuple[str, float], Triple] = {
+PAPER: dict[tuple[str, float], shared.Triple] = {
     ("adam", 0.003): (0.00759, 0.0108, 0.00689),
     ("adam", 0.01): (0.00811, 0.010, 0.00707),
     ("adam", 0.03): (0.00453, 0.0116, 0.00665),
@@ -36,41 +27,31 @@ At a hundred times attention stays uniform.
 """
 
 
-def rate_of(method: str, lr: float) -> float:
-    return lr * SGD_FACTOR if method == "sgd" else lr
-
-
-def label_of(method: str, lr: float) -> str:
-    return f"Adam {lr:g}" if method == "adam" else f"SGD {lr:g} (x {SGD_FACTOR})"
-
-
-def measure(context: Context) -> list[AttentionRow]:
+def measure(context: Context) -> list[shared.AttentionRow]:
     """The rows in the order of PAPER."""
     return [
-        train_row(
+        shared.train_row(
             context,
-            {
-                "steps": context.pick(3000, 5000),
-                "optimizer": {"name": method, "lr": rate_of(method, lr)},
-                "model": {"prediction_bias": "none", "init_scale": "usual"},
-            },
             lr,
+            steps=context.pick(3000, 5000),
+            optimizer={"name": method, "lr": lr * SGD_FACTOR if method == "sgd" else lr},
+            model={"prediction_bias": "none", "init_scale": "usual"},
         )
         for method, lr in PAPER
     ]
 
 
-def judge(found: list[AttentionRow]) -> Outcome:
+def judge(found: list[shared.AttentionRow]) -> Outcome:
     setting = Setting.of(10, 10, 3)
     low, high = theorem3(setting).bounds["gamma"]
     rows, numbers, good, shown = [], {}, [], {}
     for row in found:
-        label = label_of(row.method, row.lr)
-        attention = [run.attention for run in row.runs]
+        method, rate = row.config.optimizer.name, row.config.optimizer.lr
+        label = f"Adam {row.lr:g}" if method == "adam" else f"SGD {row.lr:g} (x {SGD_FACTOR})"
+        attention, blocks = row.attention, contrast(row.blocks)
         difference = estimate([a.same_topic - a.different_topic for a in attention])
-        blocks = contrast([run.blocks for run in row.runs])
         good.append(difference.above_zero and blocks.above_zero)
-        shown[label] = attention_estimates(row.runs)
+        shown[label] = shared.attention_estimates(attention)
         ratios = {
             "alpha": [a.alpha for a in attention],
             "beta": [a.beta for a in attention],
@@ -79,8 +60,8 @@ def judge(found: list[AttentionRow]) -> Outcome:
         rows.append(
             [
                 label,
-                paper_cell(PAPER[row.method, row.lr]),
-                *attention_cells(shown[label]),
+                shared.paper_cell(PAPER[method, row.lr]),
+                *shared.attention_cells(shown[label]),
                 ", ".join(f"{np.mean(values):.3g}" for values in ratios.values()),
                 str(blocks),
                 "yes" if good[-1] else "no",
@@ -92,14 +73,11 @@ def judge(found: list[AttentionRow]) -> Outcome:
             "different_topic": [a.different_topic for a in attention],
             "difference": asdict(difference),
             "contrast of W_V": asdict(blocks),
-            "rate": rate_of(row.method, row.lr),
+            "rate": rate,
             **ratios,
             "interval": [low, high],
         }
     same, different = (", ".join(f"{means[k].mean:.3g}" for means in shown.values()) for k in (1, 2))
-    columns = ["optimiser and rate", "paper (same word / topic / different)", "same word", "same topic"]
-    columns += ["different topic", "alpha, beta, gamma", "W_V contrast", "holds"]
-    alt = "Mean attention to the same word, the same topic and different topics for five optimisers."
     return Outcome(
         paper="same topic .0100 to .0116, different topic .0064 to .0071",
         theory=f"Theorem 3 at tau = 3: gamma in ({low:.3g}, {high:.3g}), asymptotically",
@@ -108,10 +86,26 @@ def judge(found: list[AttentionRow]) -> Outcome:
         reason="same-topic attention is above different-topic attention, 95% interval over seeds, and W_V block-wise, "
         f"in {sum(good)} of {len(good)} rows. SGD rows run at {SGD_FACTOR} times the paper's rate: at a hundred times "
         "attention is still uniform after these steps",
-        figures=[attention_figure("table3", "Attention by relation, block-wise W_V", alt, shown)],
-        tables=[TableData("Mean attention over unmasked dev documents", columns, rows)],
+        figures=[
+            shared.attention_figure(
+                "table3",
+                "Attention by relation, block-wise W_V",
+                "Mean attention to the same word, the same topic and different topics for five optimisers.",
+                shown,
+            )
+        ],
+        tables=[
+            TableData(
+                "Mean attention over unmasked dev documents",
+                [
+                    *("optimiser and rate", "paper (same word / topic / different)"),
+                    *("same word", "same topic", "different topic", "alpha, beta, gamma", "W_V contrast", "holds"),
+                ],
+                rows,
+            )
+        ],
         numbers=numbers,
-        config=found[0].config,
+        config=found[0].config.as_dict(),
     )
 
 

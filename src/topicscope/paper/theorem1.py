@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from topicscope import training
 from topicscope.figures import Figure
 from topicscope.paper.blocks import WordMatrix, matrix_of
-from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.experiment import Context, Experiment, Outcome, train_many, verdict
 from topicscope.paper.second_stage import INFINITE, UNIFORM_LOSS
 from topicscope.theory import Setting, fit_embedding
 
@@ -20,16 +19,20 @@ class Found:
     violation: list[float]
     loss: list[float]
     gram: WordMatrix
-    config: dict[str, Any]
+    config: training.RunConfig
 
 
 def measure(context: Context) -> Found:
-    settings = INFINITE | {
-        "steps": context.pick(3000, 10_000),
-        "batch_size": 40,
-        "data": {"documents": 120, "dev_documents": 120},
-        "optimizer": {"name": "sgd", "lr": 2.0},
-        "model": {
+    runs = train_many(
+        context,
+        documents=INFINITE,
+        objective={"loss": "squared"},
+        dtype="float64",
+        steps=context.pick(3000, 10_000),
+        batch_size=40,
+        data={"documents": 120, "dev_documents": 120},
+        optimizer={"name": "sgd", "lr": 2.0},
+        model={
             "embedding": "trained",
             "key": "zero",
             "query": "zero",
@@ -37,22 +40,20 @@ def measure(context: Context) -> Found:
             "prediction_bias": "theorem1",
             "init_scale": 0.1,
         },
-    }
-    runs = train_many(context, settings)
+    )
     s = Setting.of(10, 10, 3)
     fits = [fit_embedding(run.weights["embedding"], s.topic_model, s.masking) for run in runs]
     return Found(
         [fit.violation / s.constants.c3 for fit in fits],
         [run.results["dev_loss"] for run in runs],
         WordMatrix.of(matrix_of(runs[0], "gram"), runs[0]),
-        runs[0].config.as_dict(),
+        runs[0].config,
     )
 
 
 def judge(found: Found) -> Outcome:
     excess = [loss - UNIFORM_LOSS for loss in found.loss]
     worst, seeds = max(found.violation), len(found.violation)
-    alt = "Heat map of the Gram matrix after training the embedding alone."
     return Outcome(
         paper="the family of Theorem 1 is optimal",
         theory=f"violation 0, loss {UNIFORM_LOSS:.6f}",
@@ -60,9 +61,17 @@ def judge(found: Found) -> Outcome:
         f"loss above the optimum: {max(excess):.2g}",
         verdict=verdict(worst < 0.01 and max(excess) < 1e-4),
         reason=f"over {seeds} seeds the conditions are met to {worst:.2g} of c3",
-        figures=[Figure("theorem1", "W_E'W_E, only the embedding trained", alt, [found.gram.heat("W_E'W_E")], 1)],
+        figures=[
+            Figure(
+                "theorem1",
+                "W_E'W_E, only the embedding trained",
+                "Heat map of the Gram matrix after training the embedding alone.",
+                [found.gram.heat("W_E'W_E")],
+                columns=1,
+            )
+        ],
         numbers={"violation_over_c3": found.violation, "excess_loss": excess},
-        config=found.config,
+        config=found.config.as_dict(),
     )
 
 

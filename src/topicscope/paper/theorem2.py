@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from topicscope import training
 from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import estimate
 from topicscope.paper.blocks import WordMatrix
-from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome, verdict
-from topicscope.paper.second_stage import INFINITE
+from topicscope.paper.experiment import Context, Experiment, Outcome, train_many, verdict
 from topicscope.theory import Setting, theorem2
 
-LENGTHS: tuple[int | str, ...] = (100, 1000, 10_000, "infinite")
+DOCUMENTS: dict[int | str, tuple[int, int]] = {
+    100: (2000, 10_000),
+    1000: (2000, 10_000),
+    10_000: (400, 2000),
+    "infinite": (120, 120),
+}
+"""By length, their number at quick and at full scale: fewer where they are long."""
 
 
 @dataclass(frozen=True)
@@ -25,64 +29,48 @@ class Found:
 
     distance: dict[str, list[float]]
     value: WordMatrix
-    config: dict[str, Any]
-
-
-def document_count(context: Context, length: int | str) -> int:
-    """Fewer documents where they are long."""
-    if length == "infinite":
-        return 120
-    return context.pick(400, 2000) if length == 10_000 else context.pick(2000, 10_000)
-
-
-def relative_distance(matrix: np.ndarray, exact: np.ndarray) -> float:
-    return float(np.linalg.norm(matrix - exact) / np.linalg.norm(exact))
-
-
-def settings_of(context: Context, length: int | str) -> dict[str, Any]:
-    return INFINITE | {
-        "steps": context.pick(600, 2000),
-        "batch_size": 40,
-        "data": {"documents": document_count(context, length), "dev_documents": 100},
-        "optimizer": {"name": "sgd", "lr": 10.0},
-        "documents": {"kind": "fixed", "topics_per_document": 3, "length": length},
-        "objective": {"loss": "squared", "l2": {"value": 1e-7}},
-        "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
-    }
+    config: training.RunConfig
 
 
 def measure(context: Context) -> Found:
-    s = Setting.of(10, 10, 3)
-    exact = theorem2(s).matrix()
-    runs = {str(length): train_many(context, settings_of(context, length)) for length in LENGTHS}
-    last = runs["infinite"][0]
-    return Found(
-        {length: [relative_distance(run.weights["value"], exact) for run in here] for length, here in runs.items()},
-        WordMatrix.of(last.weights["value"], last),
-        last.config.as_dict(),
-    )
+    exact = theorem2(Setting.of(10, 10, 3)).matrix()
+    runs = {
+        str(length): train_many(
+            context,
+            dtype="float64",
+            steps=context.pick(600, 2000),
+            batch_size=40,
+            data={"documents": context.pick(*counts), "dev_documents": 100},
+            optimizer={"name": "sgd", "lr": 10.0},
+            documents={"kind": "fixed", "topics_per_document": 3, "length": length},
+            objective={"loss": "squared", "l2": {"value": 1e-7}},
+            model={"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
+        )
+        for length, counts in DOCUMENTS.items()
+    }
+    size, last = np.linalg.norm(exact), runs["infinite"][0]
+    distance = {
+        length: [float(np.linalg.norm(run.weights["value"] - exact) / size) for run in here]
+        for length, here in runs.items()
+    }
+    return Found(distance, WordMatrix.of(last.weights["value"], last), last.config)
 
 
 def judge(found: Found) -> Outcome:
-    s = Setting.of(10, 10, 3)
-    exact = theorem2(s)
+    exact = theorem2(Setting.of(10, 10, 3))
     distances = {length: estimate(values) for length, values in found.distance.items()}
     means = list(distances.values())
     falls = all(longer.mean < shorter.mean for shorter, longer in itertools.pairwise(means))
     x = [10.0 ** (2 + i) for i in range(len(means))]  # infinite stands beside 10,000, one decade on
-    low, high = [max(m.low, 0) for m in means], [m.high for m in means]
+    y, low, high = [m.mean for m in means], [max(m.low, 0) for m in means], [m.high for m in means]
     line = Lines(
         "distance to Theorem 2",
-        [Series("trained", x, [m.mean for m in means], low, high, markers=True)],
+        [Series("trained", x, y, low, high, markers=True)],
         "document length N (last: infinite)",
         "relative distance",
         log_x=True,
         log_y=True,
     )
-    alt = "Left: the trained value matrix on infinite documents. "
-    alt += "Right: its distance to Theorem 2 falls as documents grow."
-    panels: list[Any] = [found.value.heat("W_V, infinite documents"), line]
-    title, columns = "Relative distance of the trained W_V to Theorem 2", ["length", "distance (95%)"]
     return Outcome(
         paper="W_V converges to three constants",
         theory=f"same topic {exact.same_topic:.5f}, different {exact.different_topic:.6f}, "
@@ -91,10 +79,24 @@ def judge(found: Found) -> Outcome:
         verdict=verdict(falls and means[-1].mean < 1e-3),
         reason=f"relative distance on infinite documents {means[-1].mean:.2g}; "
         f"it falls with N: {'yes' if falls else 'no'}",
-        figures=[Figure("theorem2", "Training against the closed form", alt, panels)],
-        tables=[TableData(title, columns, [[length, str(distance)] for length, distance in distances.items()])],
+        figures=[
+            Figure(
+                "theorem2",
+                "Training against the closed form",
+                "Left: the trained value matrix on infinite documents. "
+                "Right: its distance to Theorem 2 falls as documents grow.",
+                [found.value.heat("W_V, infinite documents"), line],
+            )
+        ],
+        tables=[
+            TableData(
+                "Relative distance of the trained W_V to Theorem 2",
+                ["length", "distance (95%)"],
+                [[length, str(distance)] for length, distance in distances.items()],
+            )
+        ],
         numbers={"distance": found.distance},
-        config=found.config,
+        config=found.config.as_dict(),
     )
 
 

@@ -7,24 +7,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from topicscope import figures, language, measure as measures, pretraining, training
-from topicscope.figures import TableData
 from topicscope.ground import one_thread
-from topicscope.paper.experiment import Context, Experiment, train_many
-from topicscope.paper.outcome import Outcome, verdict
-
-SANDBOX: dict[str, Any] = {
-    "objective": {"loss": "squared-mean"},
-    "optimizer": {"lr": 0.002},
-    "model": {"embedding": "trained", "init_scale": 1e-3},
-    "steps": 3000,
-    "snapshots": "log",
-}
-"""The setting nearest to Figure 4, at twice its rate."""
+from topicscope.paper.experiment import Context, Experiment, Outcome, train_many, verdict
 
 
 @dataclass(frozen=True)
@@ -36,48 +25,45 @@ class Found:
     config: dict[str, Any]
 
 
-def text_settings(context: Context) -> dict[str, Any]:
-    """A transformer from near zero on the user's text."""
-    shape = {"layers": 4, "heads": 4, "dim": context.pick(64, 256), "init_scale": 1e-4, "dropout": 0.0}
-    return {
-        "text": {"corpus": list(context.corpus)},
-        "steps": context.pick(1500, 20_000),
-        "model": shape,
-        "optimizer": {"lr": 0.001},
-        "seed": context.seed,
-        "checkpoint_every": None,
-        "length": context.pick(64, 128),
-        "batch_size": context.pick(32, 64),
-    }
-
-
-def timeline_of_text(context: Context) -> tuple[measures.Timeline, dict[str, Any]]:
-    """The transformer probed as it learns, and its config."""
-    config = pretraining.PretrainConfig.of(text_settings(context))
+def timeline_of_text(context: Context) -> tuple[measures.Timeline, pretraining.PretrainConfig]:
+    """A transformer from near zero on the user's text, probed as it learns, and its config."""
+    config = pretraining.PretrainConfig.of(
+        {
+            "text": {"corpus": list(context.corpus)},
+            "steps": context.pick(1500, 20_000),
+            "model": {"layers": 4, "heads": 4, "dim": context.pick(64, 256), "init_scale": 1e-4, "dropout": 0.0},
+            "optimizer": {"lr": 0.001},
+            "seed": context.seed,
+            "checkpoint_every": None,
+            "length": context.pick(64, 128),
+            "batch_size": context.pick(32, 64),
+        }
+    )
     with tempfile.TemporaryDirectory() as folder, one_thread():
-        run = str(Path(folder) / "run")
+        run, documents = str(Path(folder) / "run"), context.pick(100, 250)
         pretraining.pretrain(config, run)
-        documents = context.pick(100, 250)
         probed = language.TimelineConfig(
             run, context.corpus, documents=documents, threshold=0.002, seed=context.seed, device="cpu"
         )
-        timeline = language.timeline(probed)
-    return timeline, config.as_dict()
+        return language.timeline(probed), config
 
 
 def measure(context: Context) -> Found:
-    runs = train_many(context, SANDBOX)
+    """The sandbox in the setting nearest to Figure 4, at twice its rate."""
+    runs = train_many(
+        context,
+        objective={"loss": "squared-mean"},
+        optimizer={"lr": 0.002},
+        model={"embedding": "trained", "init_scale": 1e-3},
+        steps=3000,
+        snapshots="log",
+    )
     effects = [training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
-    sandbox = [measures.Timeline.of(one) for one in effects]
-    config = runs[0].config.as_dict()
+    sandbox, config = [measures.Timeline.of(one) for one in effects], runs[0].config.as_dict()
     if not context.corpus:
         return Found(sandbox, None, config)
     text, text_config = timeline_of_text(context)
-    return Found(sandbox, text, {"sandbox": config, "text": text_config})
-
-
-def attention_is_later(order: measures.Order | None) -> bool:
-    return order is not None and order.interval is not None and order.interval[0] > 1
+    return Found(sandbox, text, {"sandbox": config, "text": text_config.as_dict()})
 
 
 def moments_and_order(timeline: measures.Timeline) -> dict[str, Any]:
@@ -87,18 +73,16 @@ def moments_and_order(timeline: measures.Timeline) -> dict[str, Any]:
 
 
 def judge(found: Found) -> Outcome:
-    holds = [attention_is_later(timeline.order) for timeline in found.sandbox]
+    orders = [timeline.order for timeline in found.sandbox]
+    holds = [order is not None and order.interval is not None and order.interval[0] > 1 for order in orders]
+    named = {f"Sandbox, seed {seed}": timeline for seed, timeline in enumerate(found.sandbox)}
     shown = figures.timeline_figures(found.sandbox[0], "timeline-sandbox")
-    tables = [
-        titled(figures.moment_table(timeline), f"Sandbox, seed {seed}: when topic structure appears")
-        for seed, timeline in enumerate(found.sandbox)
-    ]
     numbers: dict[str, Any] = {"sandbox": [moments_and_order(timeline) for timeline in found.sandbox]}
     measured = f"sandbox: {found.sandbox[0].answer}"
     advice = "; on your own text: topicscope reproduce timeline --corpus FILES"
     if found.text is not None:
+        named["On the given text"] = found.text
         shown += figures.timeline_figures(found.text, "timeline-text")
-        tables.append(titled(figures.moment_table(found.text), "On the given text: when topic structure appears"))
         numbers["text"] = moments_and_order(found.text)
         measured += f". On the given text: {found.text.answer}"
         advice = ""
@@ -109,14 +93,13 @@ def judge(found: Found) -> Outcome:
         verdict=verdict(all(holds)),
         reason=f"attention is later in {sum(holds)} of {len(holds)} sandbox runs{advice}",
         figures=shown,
-        tables=tables,
+        tables=[
+            replace(figures.moment_table(timeline), title=f"{where}: when topic structure appears")
+            for where, timeline in named.items()
+        ],
         numbers=numbers,
         config=found.config,
     )
-
-
-def titled(table: TableData, title: str) -> TableData:
-    return TableData(title, table.columns, table.rows)
 
 
 EXPERIMENT = Experiment(

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from topicscope import sweeps
-from topicscope.figures import Axes, Figure, Map, Row, TableData, map_figure, phase_table
+from topicscope.figures import Axes, Figure, Row, map_figure, phase_table
 from topicscope.measure import PHASES
 from topicscope.paper import stage_findings as findings
-from topicscope.paper.experiment import Context, Experiment
-from topicscope.paper.outcome import Outcome, verdict
+from topicscope.paper.experiment import Context, Experiment, Outcome, verdict
 from topicscope.paper.stage_findings import EMBEDDING, EPS, LOSS, LR, SCALE
 
 LOSSES, EMBEDDINGS = ["squared", "cross-entropy"], ["one-hot", "trained"]
@@ -70,51 +68,34 @@ def run_grid(context: Context, axes: Axes, **base: Any) -> Swept:
         return Swept(axes, sweeps.sweep(sweeps.build_grid({"base": shared | base, "axes": axes}), folder).rows)
 
 
-def seeds(context: Context) -> list[int]:
-    return [1000 * context.seed + i for i in range(context.pick(1, 3))]
-
-
-def rate_maps(context: Context) -> dict[str, Swept]:
-    """Learning rate x initial scale, for each optimiser (their rates differ in size), loss and embedding."""
-    maps = {}
-    for name, rates in RATES.items():
-        axes: Axes = {LOSS: LOSSES, EMBEDDING: EMBEDDINGS, LR: rates[context.scale], SCALE: SCALES[context.scale]}
-        axes["seed"] = seeds(context)
-        maps[name] = run_grid(context, axes, steps=context.pick(1000, 3000), optimizer={"name": name})
-    return maps
-
-
-def epsilon_map(context: Context) -> Swept:
-    """Epsilon x initial scale. A loss that is c times as large acts as an epsilon that is c times as small."""
-    axes: Axes = {LOSS: LOSSES, EMBEDDING: EMBEDDINGS, EPS: EPSILONS[context.scale], SCALE: [1e-3, 1e-2]}
-    axes["seed"] = seeds(context)
-    return run_grid(context, axes, steps=context.pick(1000, 3000), optimizer={"lr": EPSILON_RATE})
-
-
 def flows(context: Context) -> list[Row]:
     """SGD over the same time (rate x steps) at two rates: where both agree, it is gradient flow."""
     rows = []
     for (loss, embedding), rate in FLOW_RATES.items():
         for part in (1, 3):
-            base = {
-                "objective": {"loss": loss},
-                "model": {"embedding": embedding},
-                "optimizer": {"name": "sgd", "lr": rate / part},
-            }
-            swept = run_grid(context, {SCALE: [1e-2, 1e-1]}, steps=part * context.pick(2000, 8000), **base)
+            swept = run_grid(
+                context,
+                {SCALE: [1e-2, 1e-1]},
+                steps=part * context.pick(2000, 8000),
+                objective={"loss": loss},
+                model={"embedding": embedding},
+                optimizer={"name": "sgd", "lr": rate / part},
+            )
             rows += [row | {LOSS: loss, EMBEDDING: embedding, LR: rate / part} for row in swept.rows]
     return rows
 
 
 def measure(context: Context) -> Found:
-    config = {
-        "steps": context.pick(1000, 3000),
-        "rates": RATES,
-        "scales": SCALES[context.scale],
-        "epsilons": EPSILONS[context.scale],
-        "flow_rates": str(FLOW_RATES),
-    }
-    return Found(rate_maps(context), epsilon_map(context), flows(context), config)
+    """Optimisers' rates differ in size. A loss that is c times as large acts as an epsilon that is c times as small."""
+    steps, scales, epsilons = context.pick(1000, 3000), SCALES[context.scale], EPSILONS[context.scale]
+    setting: Axes = {LOSS: LOSSES, EMBEDDING: EMBEDDINGS}
+    seeds: Axes = {"seed": [1000 * context.seed + i for i in range(context.pick(1, 3))]}
+    grids = {name: setting | {LR: rates[context.scale], SCALE: scales} | seeds for name, rates in RATES.items()}
+    maps = {name: run_grid(context, axes, steps=steps, optimizer={"name": name}) for name, axes in grids.items()}
+    along_epsilon = setting | {EPS: epsilons, SCALE: [1e-3, 1e-2]} | seeds
+    epsilon = run_grid(context, along_epsilon, steps=steps, optimizer={"lr": EPSILON_RATE})
+    config = {"steps": steps, "rates": RATES, "scales": scales, "epsilons": epsilons, "flow_rates": str(FLOW_RATES)}
+    return Found(maps, epsilon, flows(context), config)
 
 
 def joined(maps: dict[str, Swept], measure: str, name: str, title: str, *, log: bool = False) -> Figure:
@@ -123,41 +104,30 @@ def joined(maps: dict[str, Swept], measure: str, name: str, title: str, *, log: 
     for optimiser, swept in maps.items():
         rows = swept.rows if measure == "phase" else [row for row in swept.rows if row.get("phase") != "diverged"]
         figure = map_figure(rows, swept.axes, measure, name, title, log=log, across=LR, up=SCALE)
-        for panel in figure.panels:
-            panel.title = f"{optimiser}, {panel.title}"
-        panels += figure.panels
-    if measure in ("loss", "contrast"):
-        for loss in LOSSES:
-            share_scale([panel for panel in panels if loss in panel.title], BLIND[loss] if measure == "loss" else None)
-    else:
-        share_scale(panels, None)
+        panels += [replace(panel, title=f"{optimiser}, {panel.title}") for panel in figure.panels]
+    for loss in LOSSES if measure in ("loss", "contrast") else [""]:
+        numeric = [panel for panel in panels if loss in panel.title and panel.names is None]
+        known = [value for panel in numeric for line in panel.z for value in line if value is not None]
+        for panel in numeric if known else []:
+            panel.low, panel.high = min(known), BLIND[loss] if measure == "loss" else max(known)
     alt = f"{title}: learning rate to the right, initial scale upwards; one panel per optimiser, loss and embedding."
     return Figure(name, title, alt, panels, columns=4)
 
 
-def share_scale(panels: Sequence[Map], top: float | None) -> None:
-    """One colour scale for all panels with numbers; up to `top` where it is given."""
-    numeric = [panel for panel in panels if panel.names is None]
-    known = [value for panel in numeric for line in panel.z for value in line if value is not None]
-    for panel in numeric if known else []:
-        panel.low, panel.high = min(known), max(known) if top is None else top
-
-
 def figures_of(found: Found) -> list[Figure]:
-    maps, epsilon, at_rate = found.maps, found.epsilon, f"(rate {EPSILON_RATE:g})"
-    separation = "Stage separation: t50 of key and query over t50 of value"
-    starts = "The same of the starts (a tenth of the rise)"
-    along_epsilon = partial(map_figure, epsilon.rows, epsilon.axes, across=EPS, up=SCALE)
+    over_rates = partial(joined, found.maps)
+    along_epsilon = partial(map_figure, found.epsilon.rows, found.epsilon.axes, across=EPS, up=SCALE)
+    epsilon = f"Adam's epsilon (rate {EPSILON_RATE:g})"
     return [
-        joined(maps, "phase", "two-stage", "Which course a run takes"),
-        joined(maps, "separation", "two-stage-separation", separation, log=True),
-        joined(maps, "start_separation", "two-stage-starts", starts, log=True),
-        joined(maps, "loss", "two-stage-loss", "Loss at the end"),
-        joined(maps, "contrast", "two-stage-contrast", "Same-topic less different-topic mean at the end"),
-        along_epsilon("phase", "two-stage-epsilon", f"Along Adam's epsilon {at_rate}"),
-        along_epsilon(
-            "separation", "two-stage-epsilon-separation", f"Stage separation along Adam's epsilon {at_rate}", log=True
+        over_rates("phase", "two-stage", "Which course a run takes"),
+        over_rates(
+            "separation", "two-stage-separation", "Stage separation: t50 of key and query over t50 of value", log=True
         ),
+        over_rates("start_separation", "two-stage-starts", "The same of the starts (a tenth of the rise)", log=True),
+        over_rates("loss", "two-stage-loss", "Loss at the end"),
+        over_rates("contrast", "two-stage-contrast", "Same-topic less different-topic mean at the end"),
+        along_epsilon("phase", "two-stage-epsilon", f"Along {epsilon}"),
+        along_epsilon("separation", "two-stage-epsilon-separation", f"Stage separation along {epsilon}", log=True),
     ]
 
 
@@ -168,10 +138,7 @@ def judge(found: Found) -> Outcome:
     panel = findings.by_setting(maps["adam"])["squared", "trained"]
     by_rate, by_scale = findings.both_occur(panel, at=SCALE), findings.both_occur(panel, at=LR)
     sentences = findings.sentences(maps, found.epsilon.rows, found.flow)
-    tables = []
-    for name, swept in found.maps.items():
-        table = phase_table(swept.rows, swept.axes, across=LR, up=SCALE)
-        tables.append(TableData(f"{table.title} ({name})", table.columns, table.rows))
+    tables = {name: phase_table(swept.rows, swept.axes, across=LR, up=SCALE) for name, swept in found.maps.items()}
     return Outcome(
         paper="the two stages depend on initialisation and learning rate (no map)",
         theory="near zero the gradients of key and query are of second order",
@@ -181,7 +148,11 @@ def judge(found: Found) -> Outcome:
         f"({'yes' if by_rate else 'no'}) and along the scales ({'yes' if by_scale else 'no'}).\n"
         + "\n".join(sentences),
         figures=figures_of(found),
-        tables=[*tables, findings.epsilon_table(found.epsilon.rows), findings.flow_table(found.flow)],
+        tables=[
+            *(replace(table, title=f"{table.title} ({name})") for name, table in tables.items()),
+            findings.epsilon_table(found.epsilon.rows),
+            findings.flow_table(found.flow),
+        ],
         numbers={
             "phases": {name: dict(phases) for name, phases in counts.items()},
             "findings": sentences,
