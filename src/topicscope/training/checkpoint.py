@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,14 +33,18 @@ def save(path: Path, ensemble: Ensemble) -> None:
     members = []
     for e, member in enumerate(ensemble.members):
         members.append({"dev": list(member.dev.items()), "status": member.status, "end": member.end})
-        if member.weights is not None:
-            tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
+        tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
     note = {
         "step": str(ensemble.step),
         "members": json.dumps(members),
         "fingerprint": fingerprint([m.config for m in ensemble.members]),
     }
     write_tensors(path, tensors, note)
+
+
+def below(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The tensors whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def load(path: Path, ensemble: Ensemble) -> None:
@@ -54,14 +58,8 @@ def load(path: Path, ensemble: Ensemble) -> None:
         ensemble.step = int(note["step"])
         for i, block in enumerate(ensemble.weights.blocks):
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
-        prefix = "optimiser."
-        ensemble.optimiser.load(
-            {
-                name.removeprefix(prefix): torch.from_numpy(value)
-                for name, value in tensors.items()
-                if name.startswith(prefix)
-            }
-        )
+        remembered = below("optimiser.", tensors)
+        ensemble.optimiser.load({name: torch.from_numpy(value) for name, value in remembered.items()})
         ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
         ensemble.tracker.past_norms = tensors["past_norms"]
         ensemble.first_loss = tensors["first_loss"]
@@ -69,12 +67,7 @@ def load(path: Path, ensemble: Ensemble) -> None:
             member = ensemble.members[e]
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
             member.status, member.end = stored["status"], stored["end"]
-            kept = {
-                name.split(".", 2)[2]: np.array(value)
-                for name, value in tensors.items()
-                if name.startswith(f"member.{e}.")
-            }
-            member.weights = kept or None
+            member.weights = below(f"member.{e}.", tensors)
     except InputError:
         raise
     except (KeyError, ValueError, RuntimeError, SafetensorError) as error:

@@ -37,7 +37,7 @@ class Optimizer:
 
     name: Literal["adam", "sgd"] = "adam"
     lr: PositiveFloat = 0.01
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    momentum: Decay = 0.0
     betas: tuple[Decay, Decay] = (0.9, 0.999)
     eps: NonNegativeFloat = 1e-8
 
@@ -107,11 +107,11 @@ def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -
     """
     if name not in SCHEDULES:
         raise InputError(f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}")
+    if name == "joint":
+        return Schedule()
     trained = model.trained_shapes(vocabulary)
     attention = [part for part in trained if part in ATTENTION_PARTS]
     others = [part for part in trained if part not in ATTENTION_PARTS]
-    if name == "joint":
-        return Schedule()
     if not attention or not others:
         raise InputError(
             f"schedule {name!r} needs a trained key or query and another trained part; "
@@ -164,22 +164,27 @@ class RunConfig(Config):
         trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
         if not trained:
             raise ValueError("every part of the model is frozen; let at least one be 'trained'")
-        named = [
-            *(self.objective.l2 if isinstance(self.objective.l2, dict) else ()),
-            *(part for phase in self.schedule.phases for part in phase.parts),
-        ]
-        for part in named:
+        penalised = self.objective.l2 if isinstance(self.objective.l2, dict) else ()
+        for part in (*penalised, *(part for phase in self.schedule.phases for part in phase.parts)):
             if part not in trained:
                 raise ValueError(
                     f"part {part!r} is not trained in this model, so neither L2 nor a schedule can name it; "
                     f"trained: {', '.join(trained)}"
                 )
-        if isinstance(self.snapshots, list) and max(self.snapshots, default=0) > self.total_steps:
-            raise ValueError(f"snapshots: step {max(self.snapshots)} is after the last of {self.total_steps} steps")
-        if self.patience is not None and self.evaluate_every is None:
-            raise ValueError("patience counts evaluations on dev; set evaluate_every")
-        if (self.data.train_file or self.data.dev_file) and self.documents.length == "infinite":
-            raise ValueError("data files hold finite documents; set documents.length to a number or a range")
+        last = max(self.snapshot_steps, default=0)
+        for wrong, message in (
+            (last > self.total_steps, f"snapshots: step {last} is after the last of {self.total_steps} steps"),
+            (
+                self.patience is not None and self.evaluate_every is None,
+                "patience counts evaluations on dev; set evaluate_every",
+            ),
+            (
+                (self.data.train_file or self.data.dev_file) and self.documents.length == "infinite",
+                "data files hold finite documents; set documents.length to a number or a range",
+            ),
+        ):
+            if wrong:
+                raise ValueError(message)
         return self
 
     @property

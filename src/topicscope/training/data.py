@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,7 +24,7 @@ class RunData:
         self.dev = self._documents(config.data.dev_file, Stream.DEV_DOCUMENTS, config.data.dev_documents)
         self.dev_masked = self.dev.masked(config.masking, config.topic_model, generator(config.seed, Stream.DEV_MASKS))
         self.layout = {"uniform": config.model.uniform_attention, "hide_masked": config.model.hide_masked}
-        self._orders: dict[int, Int[np.ndarray, " D"]] = {}
+        self._order = lru_cache(2)(self._draw_order)  # a block may need the end of one epoch and the start of the next
 
     def _documents(self, file: str | None, stream: Stream, count: int) -> Documents | InfiniteDocuments:
         config = self.config
@@ -43,32 +43,21 @@ class RunData:
         rng = generator(self.config.seed, Stream.TRAIN_MASKS)
         return self.config.masking.draw(self.train.finite(), self.config.topic_model.words, rng)
 
-    def _order(self, epoch: int) -> Int[np.ndarray, " D"]:
-        if epoch not in self._orders:
-            self._orders = {e: order for e, order in self._orders.items() if e == epoch - 1}
-            self._orders[epoch] = generator(self.config.seed, Stream.ORDER, epoch).permutation(len(self.train))
-        return self._orders[epoch]
+    def _draw_order(self, epoch: int) -> Int[np.ndarray, " D"]:
+        return generator(self.config.seed, Stream.ORDER, epoch).permutation(len(self.train))
 
     def rows_of_block(self, block: int) -> Int[np.ndarray, " BLOCK*B"]:
         """Documents seen in a block of steps: one epoch's order after another, with no document left out."""
         size = BLOCK * self.config.batch_size
-        position, stop = block * size, (block + 1) * size
-        pieces = []
-        while position < stop:
-            epoch, offset = divmod(position, len(self.train))
-            piece = self._order(epoch)[offset : offset + stop - position]
-            pieces.append(piece)
-            position += len(piece)
-        return np.concatenate(pieces)
+        epochs, places = np.divmod(np.arange(block * size, (block + 1) * size), len(self.train))
+        return np.concatenate([self._order(epoch)[places[epochs == epoch]] for epoch in np.unique(epochs).tolist()])
 
     def block(self, block: int) -> list[Rows]:
         """The batches of the steps BLOCK * block, ..., BLOCK * (block + 1) - 1."""
         config, rows, real = self.config, self.rows_of_block(block), np.dtype(self.config.dtype)
         if isinstance(self.train, InfiniteDocuments):
-            seen = self.train.take(rows).batches(
-                config.topic_model, config.masking, real, size=config.batch_size, **self.layout
-            )
-            return list(seen)
+            taken, size = self.train.take(rows), config.batch_size
+            return list(taken.batches(config.topic_model, config.masking, real, size=size, **self.layout))
         if config.masking.fresh:
             rng = generator(config.seed, Stream.TRAIN_MASKS, block)
             masks = config.masking.draw(self.train.take(rows), config.topic_model.words, rng)
@@ -78,6 +67,5 @@ class RunData:
 
     def dev_rows(self) -> list[Rows]:
         """The development set with its masks, which are drawn once."""
-        config = self.config
-        real = np.dtype(config.dtype)
+        config, real = self.config, np.dtype(self.config.dtype)
         return list(self.dev_masked.batches(config.topic_model, config.masking, real, **self.layout))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from jaxtyping import Float
 from topicscope.ground import METRICS, Folder, Progress, files, metric_lines, read_metrics, truncate_metrics
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.training import checkpoint
-from topicscope.training.ensemble import Ensemble, Member
+from topicscope.training.ensemble import Ensemble
 from topicscope.training.floors import floors
 from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights, course_of
+from topicscope.training.track import RELATIONS
 
 
 class Recorder:
@@ -27,34 +28,39 @@ class Recorder:
     ) -> None:
         """`homes` in the order of the members. `before` model-steps of `total` were done by other packs."""
         self.ensemble, self.homes, self.progress, self.before, self.total = ensemble, homes, progress, before, total
+        paths = [home.path for home in homes if home is not None]
+        # the members of a pack share one checkpoint, in the folder of the first of them by name
+        self.checkpoint = min(paths) / CHECKPOINT if paths else None
+        if self.checkpoint is not None and self.checkpoint.exists():
+            checkpoint.load(self.checkpoint, ensemble)
         self.began = time.perf_counter(), time.process_time()
         self.first = self.saved = ensemble.step
         self.tables: list[list[Float[np.ndarray, "S M"]]] = [[] for _ in homes]
         self.snapshots: list[dict[int, Weights]] = [{} for _ in homes]
         ensemble.keep = self.keep
         for member, home in zip(ensemble.members, homes, strict=True):
-            if home is not None:
-                start_metrics(home.path / METRICS, member, ensemble.step)
+            if home is not None and ensemble.step > 0:
+                truncate_metrics(home.path / METRICS, ensemble.step, member.rows)
+            elif home is not None:
+                (home.path / METRICS).unlink(missing_ok=True)
         self.report_progress("")
 
-    @property
-    def checkpoint(self) -> Path | None:
-        return checkpoint_path([home for home in self.homes if home is not None])
-
-    def block(self, start: int, table: Float[np.ndarray, "S M E"], _running: int) -> None:
-        """The figures of a block of steps."""
-        names = self.ensemble.tracker.names
-        for e, (member, home) in enumerate(zip(self.ensemble.members, self.homes, strict=True)):
-            count = len(table) if member.end is None else min(len(table), lines_until(member) - start)
-            if count > 0:
-                here = table[:count, :, e]
-                self.tables[e].append(here)
-                if home is not None:
-                    lines = metric_lines(names, here, start, member.dev, DIGITS[member.config.dtype])
-                    files.append_lines(home.path / METRICS, lines)
+    def block(self, start: int, table: Float[np.ndarray, "S M E"]) -> None:
+        """The figures of a block of steps; then a checkpoint, where it is time for one."""
+        ensemble, config = self.ensemble, self.ensemble.config
+        for e, (member, home) in enumerate(zip(ensemble.members, self.homes, strict=True)):
+            here = table[: None if member.rows is None else max(0, member.rows - start), :, e]
+            self.tables[e].append(here)
+            if home is not None and len(here):
+                lines = metric_lines(ensemble.tracker.names, here, start, member.dev, DIGITS[config.dtype])
+                files.append_lines(home.path / METRICS, lines)
         losses = table[-1, 0][np.isfinite(table[-1, 0])]
         if len(table) > 1 and len(losses):
             self.report_progress(f"loss {losses.mean():.4f}")
+        due = ensemble.step - self.saved >= (config.checkpoint_every or math.inf)
+        if self.checkpoint is not None and due and ensemble.step < config.total_steps and ensemble.running():
+            checkpoint.save(self.checkpoint, ensemble)
+            self.saved = ensemble.step
 
     def report_progress(self, note: str) -> None:
         made = (self.ensemble.step - self.first) * len(self.homes)
@@ -62,12 +68,6 @@ class Recorder:
         speed = f"{rate:,.0f} steps/s" if made else ""
         done = self.before + self.ensemble.step * len(self.homes)
         self.progress("training", done, self.total, ", ".join(text for text in (note, speed) if text))
-
-    def after_block(self) -> None:
-        every = self.ensemble.config.checkpoint_every
-        if self.checkpoint is not None and every is not None and self.ensemble.step - self.saved >= every:
-            checkpoint.save(self.checkpoint, self.ensemble)
-            self.saved = self.ensemble.step
 
     def keep(self, e: int, step: int, weights: Weights) -> None:
         """A snapshot of member e."""
@@ -91,13 +91,12 @@ class Recorder:
         for e, (member, home) in enumerate(zip(self.ensemble.members, self.homes, strict=True)):
             if with_floors and member.config.floors:
                 self.progress("floors", e, len(self.homes))
-            metrics = self.metrics(e)
-            results, weights = results_of(self.ensemble, e, metrics, with_floors), member.final_weights
+            metrics, folder = self.metrics(e), None if home is None else home.path
+            results = results_of(self.ensemble, e, metrics, with_floors)
             if home is not None:
-                files.write_tensors(home.path / WEIGHTS, weights)
+                files.write_tensors(home.path / WEIGHTS, member.weights)
                 home.finish(results, member.status, **measured)
-            folder = None if home is None else home.path
-            runs.append(Run(member.config, member.status, results, metrics, weights, folder, self.snapshots[e]))
+            runs.append(Run(member.config, member.status, results, metrics, member.weights, folder, self.snapshots[e]))
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
         return runs
@@ -106,36 +105,15 @@ class Recorder:
         home, member, names = self.homes[e], self.ensemble.members[e], self.ensemble.tracker.names
         if home is not None and self.first > 0:  # the steps before the resumption are in the file
             return read_metrics(home.path)
-        table = np.concatenate(self.tables[e]) if self.tables[e] else np.empty((0, len(names)))
-        steps = np.arange(len(table), dtype=float)
-        metrics = {"step": steps} | {name: table[:, i] for i, name in enumerate(names)}
-        metrics["dev_loss"] = np.array([member.dev.get(int(step), np.nan) for step in steps])
-        return metrics
-
-
-def checkpoint_path(homes: Sequence[Folder]) -> Path | None:
-    """The members of a pack share one checkpoint, in the folder of the first of them by name."""
-    return min(home.path for home in homes) / CHECKPOINT if homes else None
-
-
-def lines_until(member: Member) -> int:
-    """Lines of a retired member: none for a step that diverged, one for the last weights of the others."""
-    if member.end is None:
-        raise RuntimeError(f"member with seed {member.config.seed} is still running")
-    return member.end if member.status == "diverged" else member.end + 1
-
-
-def start_metrics(path: Path, member: Member, step: int) -> None:
-    if step == 0:
-        path.unlink(missing_ok=True)
-    else:
-        truncate_metrics(path, step, None if member.end is None else lines_until(member))
+        table = np.concatenate([np.empty((0, len(names))), *self.tables[e]])
+        dev = np.array([member.dev.get(step, np.nan) for step in range(len(table))])
+        return {"step": np.arange(len(table), dtype=float), **dict(zip(names, table.T, strict=True)), "dev_loss": dev}
 
 
 def results_of(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_floors: bool) -> dict[str, Any]:
     """results.json: where the run ended, against the floors. Nothing in it depends on the machine's speed."""
-    member, config = ensemble.members[e], ensemble.members[e].config
-    weights = member.final_weights
+    member = ensemble.members[e]
+    config, weights, topics = member.config, member.weights, member.config.topic_model.topic_of_word
     results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
     losses = [float(f"{loss:.{DIGITS[config.dtype]}g}") for loss in metrics["loss"][-101:] if np.isfinite(loss)]
     results["loss"] = float(np.mean(losses[-100:])) if losses else None
@@ -143,7 +121,6 @@ def results_of(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_
         results["dev_loss"], results["dev_step"] = member.dev[max(member.dev)], max(member.dev)
         results["best_dev_loss"], results["best_step"] = member.best
     results["norms"] = {name: float(np.linalg.norm(weights[name])) for name in ensemble.weights.trained}
-    topics = config.topic_model.topic_of_word
     if ensemble.tracker.value_over_words:
         results["value"] = block_means(topics, weights["value"])
     if ensemble.tracker.gram:
@@ -162,5 +139,4 @@ def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | Non
     """Means over pairs of one topic, of different topics, and over the diagonal; None where there is no such pair."""
     flat = torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1)
     means = matrix_block_means(relation_masks(topics, torch.float64), flat)[0].tolist()
-    names = ("same", "different", "diagonal")
-    return {name: None if np.isnan(mean) else mean for name, mean in zip(names, means, strict=True)}
+    return {name: None if np.isnan(mean) else mean for name, mean in zip(RELATIONS, means, strict=True)}

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import overload
 
 from topicscope.ground import Folder, Progress, folders, repeatable, watched
-from topicscope.training import checkpoint
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
 from topicscope.training.ensemble import Ensemble, check_alike, resolve_device
-from topicscope.training.recorder import Recorder, checkpoint_path
-from topicscope.training.result import TRAIN, Run, Runs, read_run
+from topicscope.training.recorder import Recorder
+from topicscope.training.result import TRAIN, Run, Runs, read_one
 
 TOGETHER = 8
 """Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache.
@@ -74,7 +73,8 @@ def train(
             stored = configs[0].as_dict() if single else {"runs": [c.as_dict() for c in configs]}
             runs = None if single else len(configs)
             root = held.enter_context(folders.open_folder(out, TRAIN, stored, resume=resume, force=force, runs=runs))
-            homes = [root] if single else list(_members(root, configs))
+            members = zip(folders.member_paths(root.path, runs or 0), configs, strict=True)
+            homes = [root] if single else [folders.join_folder(p, TRAIN, c.as_dict(), resume=True) for p, c in members]
         done: list[Run] = []
         for start in range(0, len(configs), size):
             part = slice(start, start + size)
@@ -87,11 +87,6 @@ def train(
         return Runs(done, None if root is None else root.path)
 
 
-def _members(root: Folder, configs: Sequence[RunConfig]) -> list[Folder]:
-    paths = folders.member_paths(root.path, len(configs))
-    return [folders.join_folder(path, TRAIN, c.as_dict(), resume=True) for path, c in zip(paths, configs, strict=True)]
-
-
 def _train_together(
     configs: Sequence[RunConfig],
     homes: Sequence[Folder | None],
@@ -102,12 +97,9 @@ def _train_together(
 ) -> list[Run]:
     there = [home for home in homes if home is not None]
     if there and all(home.finished for home in there):
-        return [run for home in there if isinstance(run := read_run(home.path), Run)]
+        return [read_one(home.path) for home in there]
     ensemble = Ensemble(configs)
-    saved = checkpoint_path(there)
-    if saved is not None and saved.exists():
-        checkpoint.load(saved, ensemble)
     recorder = Recorder(ensemble, [homes[i] for i in ensemble.order], progress, before, total)
-    ensemble.run(recorder.block, recorder.after_block)
+    ensemble.run(recorder.block)
     runs = dict(zip(ensemble.order, recorder.finish(with_floors), strict=True))
     return [runs[i] for i in range(len(configs))]

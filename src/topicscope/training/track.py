@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from topicscope.measure import ROTATION_SPAN, gram_block_means, matrix_block_means, relation_masks
-from topicscope.model import ModelConfig, Weights
+from topicscope.model import Weights
+from topicscope.training.config import RunConfig
 from topicscope.training.data import BLOCK
-from topicscope.world import TopicModel
 
 RELATIONS = ("same", "different", "diagonal")
 
@@ -20,16 +20,15 @@ RELATIONS = ("same", "different", "diagonal")
 class Tracker:
     """Row s describes the weights before step s: loss on batch s, norms, gradient norms, rotation, block means."""
 
-    def __init__(
-        self, weights: Weights, model: ModelConfig, topic_model: TopicModel, penalties: dict[str, float]
-    ) -> None:
-        self.weights, self.penalties, self.topics = weights, penalties, topic_model.topics
-        block = weights.blocks[0]
+    def __init__(self, weights: Weights, config: RunConfig) -> None:
+        model, topic_model, block = config.model, config.topic_model, weights.blocks[0]
+        self.weights, self.topics = weights, topic_model.topics
+        self.penalties = config.objective.penalties(weights.trained)
         self.follow_value = "value" in weights.trained
         # W_V is a matrix over words only where its inputs and its outputs are words
         self.value_over_words = self.follow_value and model.embedding == "one-hot" and model.head != "untied"
         self.gram = "embedding" in weights.trained
-        names = ["loss", *(["objective"] if penalties else [])]
+        names = ["loss", *(["objective"] if self.penalties else [])]
         names += [f"{what}_{part}" for part in weights.trained for what in ("norm", "grad")]
         names += ["rotation"] if self.follow_value else []
         names += [f"value_{relation}" for relation in RELATIONS] if self.value_over_words else []
@@ -65,9 +64,8 @@ class Tracker:
             torch.linalg.vector_norm(pair, dim=2, out=slot)
         if self.follow_value:
             now, before = weights.pairs["value"][0], self.history[step % ROTATION_SPAN]
-            torch.sum(
-                before.mul_(now), 1, out=row[self.index["rotation"]]
-            )  # |before| |now| cos; made a rotation in `rows`
+            # |before| |now| cos; made a rotation in `rows`
+            torch.sum(before.mul_(now), 1, out=row[self.index["rotation"]])
             before.copy_(now)
         if self.masks is not None:
             slots["value_same"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
@@ -78,8 +76,7 @@ class Tracker:
 
     def rows(self) -> Float[np.ndarray, "S M E"]:
         """The figures of all steps since the last call."""
-        table = self.table[: self.row].double().cpu().numpy().copy()
-        index = self.index
+        table, index = self.table[: self.row].double().cpu().numpy().copy(), self.index
         if self.follow_value:
             norms = np.concatenate([self.past_norms, table[:, index["norm_value"]]])
             with np.errstate(invalid="ignore", divide="ignore"):
