@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from topicscope import InputError, RunConfig, read, train
-from topicscope.training import checkpoint
 from topicscope.training.ensemble import Ensemble
+from topicscope.training.recorder import load_checkpoint, save_checkpoint
 
 SETTINGS: dict[str, Any] = {
     "steps": 330,
@@ -130,10 +130,10 @@ def test_a_damaged_checkpoint_or_another_config_is_refused(tmp_path: Path) -> No
     ensemble = Ensemble([config])
     ensemble.block(50, None)
     path = tmp_path / "checkpoint.safetensors"
-    checkpoint.save(path, ensemble)
+    save_checkpoint(path, ensemble)
     other = Ensemble([dataclasses.replace(config, seed=1)])
     with pytest.raises(InputError, match="another config"):
-        checkpoint.load(path, other)
+        load_checkpoint(path, other)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(InputError, match="damaged or cut off"):
-        checkpoint.load(path, Ensemble([config]))
+        load_checkpoint(path, Ensemble([config]))

@@ -1,18 +1,37 @@
-"""The documents and batches of one run. Steps are prepared in blocks; each block has a random stream of its own."""
+"""The documents and batches of one run, and how good a run can get on them.
+
+Steps are prepared in blocks; each block has a random stream of its own.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property, lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
+from topicscope.theory import bayes_loss, uniform_optimum
 from topicscope.training.config import RunConfig
-from topicscope.world import Documents, InfiniteDocuments, Masked, Rows, masked_rows, read_documents, word_counts
+from topicscope.world import (
+    Documents,
+    InfiniteDocuments,
+    Masked,
+    Rows,
+    masked_rows,
+    read_documents,
+    word_counts,
+)
 
 BLOCK = 50
 """Steps whose batches are prepared together; checkpoints fall on multiples of it."""
+
+LONGEST = 20_000
+"""Words of the longest document for which the Bayes floor is computed."""
+
+UNEQUAL_DOCUMENTS = 500
+"""Dev documents of the Bayes floor with unequal word probabilities, where the posterior takes longer."""
 
 
 class RunData:
@@ -69,3 +88,42 @@ class RunData:
         """The development set with its masks, which are drawn once."""
         config, real = self.config, np.dtype(self.config.dtype)
         return list(self.dev_masked.batches(config.topic_model, config.masking, real, **self.layout))
+
+    def floors(self) -> dict[str, dict[str, float]]:
+        """The floors of the dev loss.
+
+        `bayes`: the predictor is exact under the configured prior; its loss is a mean over the dev set, with a standard
+        error. `bayes_topics`: a predictor that knows the posterior of the document's topics and uses nothing else.
+        Attention that is the same for every query comes near to it; it is no bound (the words of a very short document
+        say more than its topics). `least_squares`: the exact optimum, over this very dev set, of all models with
+        uniform attention; squared losses only. On a small dev set it is far below what a model trained elsewhere can
+        reach. Documents from a file have no floors: their prior is not known.
+        """
+        config, dev = self.config, self.dev_masked
+        words = 0 if isinstance(dev, InfiniteDocuments) else dev.documents.lengths.max(initial=0)
+        if config.data.dev_file is not None or words > LONGEST:
+            return {}
+        if words and not config.topic_model.uniform:
+            dev = dev.first(UNEQUAL_DOCUMENTS)
+        of = (config.objective.loss, config.topic_model, config.documents, config.masking, dev)
+        hide_masked = config.model.hide_masked
+        result = {
+            name: dataclasses.asdict(bayes_loss(*of, hide_masked=hide_masked, own_word=own_word))
+            for name, own_word in (("bayes", True), ("bayes_topics", False))
+        }
+        return result if config.objective.loss == "cross-entropy" else result | {"least_squares": self._least_squares()}
+
+    def _least_squares(self) -> dict[str, float]:
+        config, model = self.config, self.config.model
+        rows = self.dev_masked.batches(
+            config.topic_model, config.masking, np.dtype("float64"), uniform=True, hide_masked=model.hide_masked
+        )
+        scale = 1 / config.topic_model.vocabulary if config.objective.loss == "squared-mean" else 1.0
+        # where least squares fits W_V itself its lambda counts; elsewhere the floor is that without a penalty
+        fits_value = model.embedding == "one-hot" and model.head != "untied" and model.value == "trained"
+        ridge = config.objective.penalties(("value",)).get("value", 0.0) if fits_value else 0.0
+        fixed = model.frozen(config.topic_model, config.masking).get("prediction_bias")
+        free = model.prediction_bias == "trained"
+        optimum = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias=free)
+        loss, objective = optimum.loss * scale, optimum.objective * scale
+        return {"loss": loss, "objective": objective, "ridge": ridge, "documents": len(self.dev)}

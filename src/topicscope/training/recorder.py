@@ -1,23 +1,30 @@
-"""What a pack of runs leaves behind as it trains: metrics block by block, snapshots, checkpoints, and the results."""
+"""What a pack of runs leaves behind as it trains: metrics block by block, snapshots, checkpoints, and the results.
+
+A checkpoint holds everything that the rest of a run depends on. Random streams are named: their state is the step.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
 
-from topicscope.ground import METRICS, Folder, Progress, files, metric_lines, read_metrics, truncate_metrics
+from topicscope.ground import METRICS, Folder, InputError, Progress, files, metric_lines, read_metrics, truncate_metrics
 from topicscope.measure import matrix_block_means, relation_masks
-from topicscope.training import checkpoint
 from topicscope.training.ensemble import Ensemble
-from topicscope.training.floors import floors
 from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights, course_of
 from topicscope.training.track import RELATIONS
+
+ANEW = "start the run anew with --force"
 
 
 class Recorder:
@@ -32,7 +39,7 @@ class Recorder:
         # the members of a pack share one checkpoint, in the folder of the first of them by name
         self.checkpoint = min(paths) / CHECKPOINT if paths else None
         if self.checkpoint is not None and self.checkpoint.exists():
-            checkpoint.load(self.checkpoint, ensemble)
+            load_checkpoint(self.checkpoint, ensemble)
         self.began = time.perf_counter(), time.process_time()
         self.first = self.saved = ensemble.step
         self.tables: list[list[Float[np.ndarray, "S M"]]] = [[] for _ in homes]
@@ -59,7 +66,7 @@ class Recorder:
             self.report_progress(f"loss {losses.mean():.4f}")
         due = ensemble.step - self.saved >= (config.checkpoint_every or math.inf)
         if self.checkpoint is not None and due and ensemble.step < config.total_steps and ensemble.running():
-            checkpoint.save(self.checkpoint, ensemble)
+            save_checkpoint(self.checkpoint, ensemble)
             self.saved = ensemble.step
 
     def report_progress(self, note: str) -> None:
@@ -128,7 +135,7 @@ def results_of(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_
     if (course := course_of(config, member.status, metrics, results["loss"])) is not None:
         results["course"] = course.as_dict() | {"sentence": course.sentence}
     if with_floors and config.floors and member.status != "diverged":
-        results["floors"] = floors(config, ensemble.data[e])
+        results["floors"] = ensemble.data[e].floors()
         results["above_floor"] = {
             name: results["dev_loss"] - floor["loss"] for name, floor in results["floors"].items()
         }
@@ -140,3 +147,59 @@ def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | Non
     flat = torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1)
     means = matrix_block_means(relation_masks(topics, torch.float64), flat)[0].tolist()
     return {name: None if np.isnan(mean) else mean for name, mean in zip(RELATIONS, means, strict=True)}
+
+
+def fingerprint(ensemble: Ensemble) -> str:
+    """What has to be the same for a checkpoint to be of use: the configs, and which of them run together."""
+    text = json.dumps([member.config.as_dict() for member in ensemble.members], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def save_checkpoint(path: Path, ensemble: Ensemble) -> None:
+    tensors = {f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)}
+    tensors |= {f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()}
+    tensors["history"] = ensemble.tracker.history.cpu().numpy()
+    tensors["past_norms"] = ensemble.tracker.past_norms
+    tensors["first_loss"] = ensemble.first_loss
+    members = []
+    for e, member in enumerate(ensemble.members):
+        members.append({"dev": list(member.dev.items()), "status": member.status, "end": member.end})
+        tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
+    note = {
+        "step": str(ensemble.step),
+        "members": json.dumps(members),
+        "fingerprint": fingerprint(ensemble),
+    }
+    files.write_tensors(path, tensors, note)
+
+
+def below(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The tensors whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
+    """Bring a fresh ensemble to where the checkpoint stands."""
+    tensors = files.read_tensors(path, ANEW)
+    try:
+        with safe_open(path, "np") as stream:
+            note = stream.metadata() or {}
+        if note["fingerprint"] != fingerprint(ensemble):
+            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
+        ensemble.step = int(note["step"])
+        for i, block in enumerate(ensemble.weights.blocks):
+            block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
+        remembered = below("optimiser.", tensors)
+        ensemble.optimiser.load({name: torch.from_numpy(value) for name, value in remembered.items()})
+        ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
+        ensemble.tracker.past_norms = tensors["past_norms"]
+        ensemble.first_loss = tensors["first_loss"]
+        for e, stored in enumerate(json.loads(note["members"])):
+            member = ensemble.members[e]
+            member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
+            member.status, member.end = stored["status"], stored["end"]
+            member.weights = below(f"member.{e}.", tensors)
+    except InputError:
+        raise
+    except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
+        raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ANEW}") from None

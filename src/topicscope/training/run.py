@@ -60,31 +60,27 @@ def train(
     With `out`, a single run fills that folder and many runs fill out/run-000, out/run-001, ...; `resume` goes on with
     what is there, `force` replaces it.
     """
+    single = isinstance(config, RunConfig)
     configs = [config] if isinstance(config, RunConfig) else list(config)
     check_alike(configs)
     size = len(configs) if resolve_device(configs[0].device, len(configs)).type == "cuda" else TOGETHER
-    total = sum(c.total_steps for c in configs)
     with repeatable(), watched(progress) as shown, ExitStack() as held:
         homes: list[Folder | None] = [None] * len(configs)
         root: Folder | None = None
         if out is not None:
             RunData(configs[0])  # data files are read before anything is written
-            single = isinstance(config, RunConfig)
-            stored = configs[0].as_dict() if single else {"runs": [c.as_dict() for c in configs]}
-            runs = None if single else len(configs)
+            settings = [c.as_dict() for c in configs]
+            stored, runs = (settings[0], None) if single else ({"runs": settings}, len(configs))
             root = held.enter_context(folders.open_folder(out, TRAIN, stored, resume=resume, force=force, runs=runs))
-            members = zip(folders.member_paths(root.path, runs or 0), configs, strict=True)
-            homes = [root] if single else [folders.join_folder(p, TRAIN, c.as_dict(), resume=True) for p, c in members]
+            members = zip(folders.member_paths(root.path, len(configs)), settings, strict=True)
+            homes = [root] if single else [folders.join_folder(p, TRAIN, s, resume=True) for p, s in members]
         done: list[Run] = []
         for start in range(0, len(configs), size):
             part = slice(start, start + size)
-            before = sum(c.total_steps for c in configs[:start])
-            done += _train_together(configs[part], homes[part], with_floors, shown, before, total)
-        if isinstance(config, RunConfig):
-            return done[0]
-        if root is not None:
+            done += _train_together(configs[part], homes[part], with_floors, shown, start, len(configs))
+        if root is not None and not single:
             root.finish([run.results for run in done])
-        return Runs(done, None if root is None else root.path)
+        return done[0] if single else Runs(done, None if root is None else root.path)
 
 
 def _train_together(
@@ -93,13 +89,14 @@ def _train_together(
     with_floors: bool,
     progress: Progress,
     before: int,
-    total: int,
+    models: int,
 ) -> list[Run]:
     there = [home for home in homes if home is not None]
     if there and all(home.finished for home in there):
         return [read_one(home.path) for home in there]
     ensemble = Ensemble(configs)
-    recorder = Recorder(ensemble, [homes[i] for i in ensemble.order], progress, before, total)
+    steps = ensemble.config.total_steps
+    recorder = Recorder(ensemble, [homes[i] for i in ensemble.order], progress, before * steps, models * steps)
     ensemble.run(recorder.block)
     runs = dict(zip(ensemble.order, recorder.finish(with_floors), strict=True))
     return [runs[i] for i in range(len(configs))]

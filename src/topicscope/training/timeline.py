@@ -99,10 +99,8 @@ def word_scores(weights: Mapping[str, np.ndarray]) -> Float[np.ndarray, "V V"]:
     key, query = weights["key"].astype(float), weights["query"].astype(float)
     if "embedding" in weights:
         key, query = key @ weights["embedding"], query @ weights["embedding"]
-    absent = np.zeros(1)
-    key, query = (
-        matrix + weights.get(f"{name}_bias", absent)[:, None] for name, matrix in (("key", key), ("query", query))
-    )
+    key = key + weights.get("key_bias", np.zeros(1))[:, None]
+    query = query + weights.get("query_bias", np.zeros(1))[:, None]
     return query.T @ key / np.sqrt(len(key))
 
 
