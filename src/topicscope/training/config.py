@@ -8,6 +8,8 @@ Every setting can be given in a YAML file, by `--set`, or by keyword.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -79,13 +81,9 @@ class Schedule:
         """The parts that train at `step`. Behind the last phase the last phase goes on."""
         if not self.phases:
             return trained
-        lengths = [phase.steps or 0 for phase in self.phases]
-        if self.repeat:
-            step %= sum(lengths)
-        for phase, length in zip(self.phases, lengths, strict=True):
-            if phase.steps is None or step < length:
-                break
-            step -= length
+        ends = list(itertools.accumulate(phase.steps or math.inf for phase in self.phases))
+        place = step % ends[-1] if self.repeat else step
+        phase = next((phase for phase, end in zip(self.phases, ends, strict=True) if place < end), self.phases[-1])
         return tuple(part for part in trained if part in phase.parts)
 
     def groups(self, trained: tuple[str, ...]) -> list[tuple[str, ...]]:

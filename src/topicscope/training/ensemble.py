@@ -6,10 +6,9 @@ retired: its figures and weights are kept as they were, and the others do not no
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,8 +54,6 @@ State = tuple[list[Tensor], dict[str, Tensor]]
 
 Report = Callable[[int, Float[np.ndarray, "S M E"]], None]
 """Called after every block with the first step and the figures of its steps."""
-Keep = Callable[[int, int, dict[str, np.ndarray]], None]
-"""Called with a member's number, the step and its weights."""
 
 
 def shared(data: Sequence[RunData], drawing: Callable[[RunData], list[Rows]]) -> list[list[Rows]]:
@@ -92,7 +89,8 @@ class Ensemble:
         self.step = 0
         self.first_loss = np.full(len(configs), np.inf)  # of each model: what a loss beyond all measure is measured by
         self.last: list[Tensor] | None = None  # the weights before the last step of the last block
-        self.keep: Keep | None = None  # told of the weights at the steps of a snapshot
+        # told of a member's number, the step and its weights at the steps of a snapshot
+        self.keep: Callable[[int, int, dict[str, np.ndarray]], None] | None = None
         self._kept_steps = frozenset(config.snapshot_steps)
 
     @cached_property
@@ -227,13 +225,12 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
     """An ensemble shares its program: everything but seed, learning rate and initial scale has to be the same."""
     if not configs:
         raise InputError("an ensemble needs at least one config")
-    replace = dataclasses.replace
     alike = [
         replace(c, seed=0, optimizer=replace(c.optimizer, lr=1.0), model=replace(c.model, init_scale=1.0))
         for c in configs
     ]
     for one in alike:
-        different = [f.name for f in dataclasses.fields(one) if getattr(one, f.name) != getattr(alike[0], f.name)]
+        different = [f.name for f in fields(one) if getattr(one, f.name) != getattr(alike[0], f.name)]
         if different:
             raise InputError(
                 "members of an ensemble may differ in seed, optimizer.lr and model.init_scale only; "

@@ -54,12 +54,12 @@ class Recorder:
 
     def block(self, start: int, table: Float[np.ndarray, "S M E"]) -> None:
         """The figures of a block of steps; then a checkpoint, where it is time for one."""
-        ensemble, config = self.ensemble, self.ensemble.config
+        ensemble, config, names = self.ensemble, self.ensemble.config, tuple(self.ensemble.tracker.index)
         for e, (member, home) in enumerate(zip(ensemble.members, self.homes, strict=True)):
             here = table[: None if member.rows is None else max(0, member.rows - start), :, e]
             self.tables[e].append(here)
             if home is not None and len(here):
-                lines = metric_lines(ensemble.tracker.names, here, start, member.dev, DIGITS[config.dtype])
+                lines = metric_lines(names, here, start, member.dev, DIGITS[config.dtype])
                 files.append_lines(home.path / METRICS, lines)
         losses = table[-1, 0][np.isfinite(table[-1, 0])]
         if len(table) > 1 and len(losses):
@@ -109,7 +109,7 @@ class Recorder:
         return runs
 
     def metrics(self, e: int) -> dict[str, np.ndarray]:
-        home, member, names = self.homes[e], self.ensemble.members[e], self.ensemble.tracker.names
+        home, member, names = self.homes[e], self.ensemble.members[e], self.ensemble.tracker.index
         if home is not None and self.first > 0:  # the steps before the resumption are in the file
             return read_metrics(home.path)
         table = np.concatenate([np.empty((0, len(names))), *self.tables[e]])
@@ -158,18 +158,12 @@ def fingerprint(ensemble: Ensemble) -> str:
 def save_checkpoint(path: Path, ensemble: Ensemble) -> None:
     tensors = {f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)}
     tensors |= {f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()}
-    tensors["history"] = ensemble.tracker.history.cpu().numpy()
-    tensors["past_norms"] = ensemble.tracker.past_norms
+    tensors |= {"history": ensemble.tracker.history.cpu().numpy(), "past_norms": ensemble.tracker.past_norms}
     tensors["first_loss"] = ensemble.first_loss
-    members = []
     for e, member in enumerate(ensemble.members):
-        members.append({"dev": list(member.dev.items()), "status": member.status, "end": member.end})
         tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
-    note = {
-        "step": str(ensemble.step),
-        "members": json.dumps(members),
-        "fingerprint": fingerprint(ensemble),
-    }
+    members = [{"dev": list(m.dev.items()), "status": m.status, "end": m.end} for m in ensemble.members]
+    note = {"step": str(ensemble.step), "members": json.dumps(members), "fingerprint": fingerprint(ensemble)}
     files.write_tensors(path, tensors, note)
 
 
@@ -192,8 +186,7 @@ def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
         remembered = below("optimiser.", tensors)
         ensemble.optimiser.load({name: torch.from_numpy(value) for name, value in remembered.items()})
         ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
-        ensemble.tracker.past_norms = tensors["past_norms"]
-        ensemble.first_loss = tensors["first_loss"]
+        ensemble.tracker.past_norms, ensemble.first_loss = tensors["past_norms"], tensors["first_loss"]
         for e, stored in enumerate(json.loads(note["members"])):
             member = ensemble.members[e]
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}

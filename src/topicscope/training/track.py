@@ -31,9 +31,8 @@ class Tracker:
         names = ["loss", *(["objective"] if self.penalties else [])]
         names += [f"{what}_{part}" for part in weights.trained for what in ("norm", "grad")]
         names += ["rotation"] if self.follow_value else []
-        names += [f"value_{relation}" for relation in RELATIONS] if self.value_over_words else []
-        names += [f"gram_{relation}" for relation in RELATIONS] if self.gram else []
-        self.names = tuple(names)
+        followed = (["value"] if self.value_over_words else []) + (["gram"] if self.gram else [])
+        names += [f"{matrix}_{relation}" for matrix in followed for relation in RELATIONS]
         self.index = {name: i for i, name in enumerate(names)}
         self.masks = (
             relation_masks(topic_model.topic_of_word, block.dtype, block.device) if self.value_over_words else None
@@ -44,12 +43,8 @@ class Tracker:
             [(pair, row[self.index[f"norm_{part}"] :][:2]) for part, pair in weights.pairs.items()]
             for row in self.table
         ]
-        self.slots = [
-            {name: row[self.index[name] :][:3] for name in ("value_same", "gram_same") if name in self.index}
-            for row in self.table
-        ]
-        self.row = 0
-        self.active: list[tuple[str, ...]] = []
+        self.slots = [{matrix: row[self.index[f"{matrix}_same"] :][:3] for matrix in followed} for row in self.table]
+        self.active: list[tuple[str, ...]] = []  # the parts that trained, of each step since the last call of `rows`
         size = weights.parts["value"][0].numel() if self.follow_value else 0
         self.history = block.new_zeros((ROTATION_SPAN, weights.models, size))  # W_V at the last steps, as a ring
         self.past_norms = np.full((ROTATION_SPAN, weights.models), math.nan)  # their norms, oldest first
@@ -57,10 +52,11 @@ class Tracker:
     @torch.inference_mode()
     def record(self, step: int, loss: Float[Tensor, " E"] | None, active: tuple[str, ...]) -> None:
         """Measure the present weights, and their gradients where there is a loss."""
-        row, slots, weights = self.table[self.row], self.slots[self.row], self.weights
+        number, weights = len(self.active), self.weights
+        row, slots = self.table[number], self.slots[number]
         if loss is not None:
             row[0] = loss
-        for pair, slot in self.norm_slots[self.row]:
+        for pair, slot in self.norm_slots[number]:
             torch.linalg.vector_norm(pair, dim=2, out=slot)
         if self.follow_value:
             now, before = weights.pairs["value"][0], self.history[step % ROTATION_SPAN]
@@ -68,15 +64,14 @@ class Tracker:
             torch.sum(before.mul_(now), 1, out=row[self.index["rotation"]])
             before.copy_(now)
         if self.masks is not None:
-            slots["value_same"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
+            slots["value"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
         if self.gram:
-            slots["gram_same"].copy_(gram_block_means(self.topics, weights.parts["embedding"]).mT)
+            slots["gram"].copy_(gram_block_means(self.topics, weights.parts["embedding"]).mT)
         self.active.append(active)
-        self.row += 1
 
     def rows(self) -> Float[np.ndarray, "S M E"]:
         """The figures of all steps since the last call."""
-        table, index = self.table[: self.row].double().cpu().numpy().copy(), self.index
+        table, index = self.table[: len(self.active)].double().cpu().numpy().copy(), self.index
         if self.follow_value:
             norms = np.concatenate([self.past_norms, table[:, index["norm_value"]]])
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -90,6 +85,6 @@ class Tracker:
             table[:, 1] = table[:, 0] + sum(
                 rate * table[:, index[f"norm_{part}"]] ** 2 for part, rate in self.penalties.items()
             )
-        self.row, self.active = 0, []
+        self.active = []
         self.table.fill_(math.nan)
         return table
