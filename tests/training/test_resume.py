@@ -76,6 +76,24 @@ def test_an_ensemble_resumes_too(tmp_path: Path) -> None:
             ).read_bytes(), (i, name)
 
 
+def test_a_run_that_diverges_right_after_the_checkpoint_keeps_the_same_weights(tmp_path: Path) -> None:
+    """Its last sound weights are those of the block before, which the checkpoint has to hold."""
+    more = {
+        "documents": {"kind": "infinite", "topics_per_document": 2},
+        "model": {"key": "zero", "query": "zero"},
+        "objective": {"loss": "squared"},
+        "optimizer": {"name": "sgd", "lr": 0.96},
+        "dtype": "float64",
+    }
+    config = RunConfig.of(SETTINGS | more)
+    assert train(config, tmp_path / "whole").results["steps"] == 100
+    with pytest.raises(KilledError):
+        train(config, tmp_path / "cut", progress=kill_after(4))
+    train(config, tmp_path / "cut", resume=True)
+    for name in SAME:
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
 def test_the_same_config_gives_the_same_bytes(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         train(RunConfig.of(SETTINGS), tmp_path / folder)

@@ -160,6 +160,7 @@ def save_checkpoint(path: Path, ensemble: Ensemble) -> None:
     tensors |= {f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()}
     tensors |= {"history": ensemble.tracker.history.cpu().numpy(), "past_norms": ensemble.tracker.past_norms}
     tensors["first_loss"] = ensemble.first_loss
+    tensors |= {f"last.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.last or [])}
     for e, member in enumerate(ensemble.members):
         tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
     members = [{"dev": list(m.dev.items()), "status": m.status, "end": m.end} for m in ensemble.members]
@@ -183,6 +184,8 @@ def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
         ensemble.step = int(note["step"])
         for i, block in enumerate(ensemble.weights.blocks):
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
+        last = below("last.", tensors)
+        ensemble.last = [torch.from_numpy(last[str(i)]).to(ensemble.device) for i in range(len(last))] or None
         remembered = below("optimiser.", tensors)
         ensemble.optimiser.load({name: torch.from_numpy(value) for name, value in remembered.items()})
         ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
