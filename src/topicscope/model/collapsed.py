@@ -180,13 +180,12 @@ def back_through_value(
     d_embedding: Tensor | None,
 ) -> None:
     """U = W_pred (W_V Z + b_V) + b_pred, with W_pred = W_E' where it is tied."""
-    if "prediction_bias" in wanted:
-        torch.sum(d_contributions, -1, out=gradients["prediction_bias"])
+    d_mixed = d_contributions if word.head is None else product(word.head.mT, d_contributions)
+    for name, slope in (("prediction_bias", d_contributions), ("value_bias", d_mixed)):
+        if name in wanted:
+            torch.sum(slope, -1, out=gradients[name])
     if "head" in wanted:
         torch.bmm(d_contributions, word.mixed.mT, out=gradients["head"])
-    d_mixed = d_contributions if word.head is None else product(word.head.mT, d_contributions)
-    if "value_bias" in wanted:
-        torch.sum(d_mixed, -1, out=gradients["value_bias"])
     if "value" in wanted and word.embedding is not None:
         torch.bmm(d_mixed, word.embedding.mT, out=gradients["value"])
     elif "value" in wanted and word.head is not None:  # without either it was written there directly

@@ -59,9 +59,7 @@ def visible_positions(
 ) -> Bool[Tensor, "B N"]:
     """All positions of the document; with `hide_masked` the unmasked ones, where there is any."""
     there = words >= 0
-    if not config.hide_masked:
-        return there
-    unmasked = there & ~selected
+    unmasked = there & ~selected if config.hide_masked else there
     return torch.where(unmasked.any(1, keepdim=True), unmasked, there)
 
 

@@ -73,14 +73,15 @@ class ModelConfig:
         """What can only be said once the vocabulary is known; raises InputError."""
         vocabulary = topic_model.vocabulary
         chosen = {f"{self.embedding} embedding", f"{self.head} head", f"value matrix {self.value!r}"}
-        for needs in ("one-hot embedding", "identity head", "value matrix 'blocks'", "value matrix 'diagonal'"):
-            if needs in chosen and self.width(vocabulary) != vocabulary:
-                raise InputError(
-                    f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; "
-                    "set model.dim to that or leave it out"
-                )
+        needing = ("one-hot embedding", "identity head", "value matrix 'blocks'", "value matrix 'diagonal'")
+        needs = next((what for what in needing if what in chosen), None)
         given, matrix = self.value == "given", self.value_matrix is not None
         for wrong, message in (
+            (
+                needs is not None and self.width(vocabulary) != vocabulary,
+                f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; "
+                "set model.dim to that or leave it out",
+            ),
             (
                 not isinstance(self.init_scale, str) and not self.init_scale >= 0,
                 f"init_scale = {self.init_scale}: expected a number >= 0 or 'usual'",

@@ -6,7 +6,7 @@ Steps are prepared in blocks; each block has a random stream of its own.
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -46,14 +46,13 @@ class RunData:
         self._order = lru_cache(2)(self._draw_order)  # a block may need the end of one epoch and the start of the next
 
     def _documents(self, file: str | None, stream: Stream, count: int) -> Documents | InfiniteDocuments:
-        config = self.config
+        topic_model = self.config.topic_model
         if file is not None:
-            return read_documents(file, config.topic_model).take(slice(count))  # a shorter file is used whole
-        return config.documents.sample(config.topic_model, count, generator(config.seed, stream))
+            return read_documents(file, topic_model).take(slice(count))  # a shorter file is used whole
+        return self.config.documents.sample(topic_model, count, generator(self.config.seed, stream))
 
     @cached_property
-    def _counts(self) -> Float[np.ndarray, "D V"]:
-        """Word counts of the training documents."""
+    def _train_counts(self) -> Float[np.ndarray, "D V"]:
         return word_counts(self.train.finite().words, self.config.topic_model.vocabulary)
 
     @cached_property
@@ -82,7 +81,7 @@ class RunData:
             masks = config.masking.draw(self.train.take(rows), config.topic_model.words, rng)
         else:
             masks = self._fixed_masks.take(rows)
-        return masked_rows(self._counts[rows], masks, config.batch_size, real, **self.layout)
+        return masked_rows(self._train_counts[rows], masks, config.batch_size, real, **self.layout)
 
     def dev_rows(self) -> list[Rows]:
         """The development set with its masks, which are drawn once."""
@@ -106,10 +105,10 @@ class RunData:
         if words and not config.topic_model.uniform:
             dev = dev.first(UNEQUAL_DOCUMENTS)
         of = (config.objective.loss, config.topic_model, config.documents, config.masking, dev)
-        hide_masked = config.model.hide_masked
+        bayes = partial(bayes_loss, *of, hide_masked=config.model.hide_masked)
         result = {
-            name: dataclasses.asdict(bayes_loss(*of, hide_masked=hide_masked, own_word=own_word))
-            for name, own_word in (("bayes", True), ("bayes_topics", False))
+            "bayes": dataclasses.asdict(bayes(own_word=True)),
+            "bayes_topics": dataclasses.asdict(bayes(own_word=False)),
         }
         return result if config.objective.loss == "cross-entropy" else result | {"least_squares": self._least_squares()}
 
@@ -123,7 +122,6 @@ class RunData:
         fits_value = model.embedding == "one-hot" and model.head != "untied" and model.value == "trained"
         ridge = config.objective.penalties(("value",)).get("value", 0.0) if fits_value else 0.0
         fixed = model.frozen(config.topic_model, config.masking).get("prediction_bias")
-        free = model.prediction_bias == "trained"
-        optimum = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias=free)
-        loss, objective = optimum.loss * scale, optimum.objective * scale
-        return {"loss": loss, "objective": objective, "ridge": ridge, "documents": len(self.dev)}
+        best = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias=model.prediction_bias == "trained")
+        losses = {"loss": best.loss * scale, "objective": best.objective * scale}
+        return losses | {"ridge": ridge, "documents": len(self.dev)}

@@ -95,11 +95,8 @@ class Ensemble:
 
     @cached_property
     def dev_batches(self) -> list[Batch]:
-        return [self.batch(rows) for rows in zip(*shared(self.data, RunData.dev_rows), strict=True)]
-
-    def batch(self, rows: Sequence[Rows]) -> Batch:
-        """What the members see, side by side."""
-        return stack(rows, self.dtype).to(self.device)
+        batches = zip(*shared(self.data, RunData.dev_rows), strict=True)
+        return [stack(rows, self.dtype).to(self.device) for rows in batches]
 
     def dev_loss(self) -> Float[np.ndarray, " E"]:
         """Loss on the whole development set: mean over documents, so batches weigh by their documents."""
@@ -170,7 +167,7 @@ class Ensemble:
         self.optimiser.load({name: value.clone() for name, value in state[1].items()})
 
     def one_step(self, rows: Sequence[Rows], *, record: bool = True) -> None:
-        config, batch = self.config, self.batch(rows)
+        config, batch = self.config, stack(rows, self.dtype).to(self.device)
         active = config.schedule.active(self.step, self.weights.trained)
         loss = loss_and_gradient(config.model, self.weights, config.objective, batch, active)
         if record:

@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from topicscope.ground import METRICS, Folder, InputError, Progress, files, metric_lines, read_metrics, truncate_metrics
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.training.ensemble import Ensemble
-from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights, course_of
+from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights
 from topicscope.training.track import RELATIONS
 
 ANEW = "start the run anew with --force"
@@ -98,12 +98,10 @@ class Recorder:
         for e, (member, home) in enumerate(zip(self.ensemble.members, self.homes, strict=True)):
             if with_floors and member.config.floors:
                 self.progress("floors", e, len(self.homes))
-            metrics, folder = self.metrics(e), None if home is None else home.path
-            results = results_of(self.ensemble, e, metrics, with_floors)
+            runs.append(self.result(e, with_floors))
             if home is not None:
                 files.write_tensors(home.path / WEIGHTS, member.weights)
-                home.finish(results, member.status, **measured)
-            runs.append(Run(member.config, member.status, results, metrics, member.weights, folder, self.snapshots[e]))
+                home.finish(runs[e].results, member.status, **measured)
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
         return runs
@@ -116,30 +114,28 @@ class Recorder:
         dev = np.array([member.dev.get(step, np.nan) for step in range(len(table))])
         return {"step": np.arange(len(table), dtype=float), **dict(zip(names, table.T, strict=True)), "dev_loss": dev}
 
-
-def results_of(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_floors: bool) -> dict[str, Any]:
-    """results.json: where the run ended, against the floors. Nothing in it depends on the machine's speed."""
-    member = ensemble.members[e]
-    config, weights, topics = member.config, member.weights, member.config.topic_model.topic_of_word
-    results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
-    losses = [float(f"{loss:.{DIGITS[config.dtype]}g}") for loss in metrics["loss"][-101:] if np.isfinite(loss)]
-    results["loss"] = float(np.mean(losses[-100:])) if losses else None
-    if member.dev:
-        results["dev_loss"], results["dev_step"] = member.dev[max(member.dev)], max(member.dev)
-        results["best_dev_loss"], results["best_step"] = member.best
-    results["norms"] = {name: float(np.linalg.norm(weights[name])) for name in ensemble.weights.trained}
-    if ensemble.tracker.value_over_words:
-        results["value"] = block_means(topics, weights["value"])
-    if ensemble.tracker.gram:
-        results["gram"] = block_means(topics, weights["embedding"].T @ weights["embedding"])
-    if (course := course_of(config, member.status, metrics, results["loss"])) is not None:
-        results["course"] = course.as_dict() | {"sentence": course.sentence}
-    if with_floors and config.floors and member.status != "diverged":
-        results["floors"] = ensemble.data[e].floors()
-        results["above_floor"] = {
-            name: results["dev_loss"] - floor["loss"] for name, floor in results["floors"].items()
-        }
-    return results
+    def result(self, e: int, with_floors: bool) -> Run:
+        """Where the run ended, against the floors. Nothing in its results depends on the machine's speed."""
+        member, home, ensemble = self.ensemble.members[e], self.homes[e], self.ensemble
+        config, weights, metrics = member.config, member.weights, self.metrics(e)
+        results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
+        folder = None if home is None else home.path
+        run = Run(config, member.status, results, metrics, weights, folder, self.snapshots[e])
+        losses = [float(f"{loss:.{DIGITS[config.dtype]}g}") for loss in metrics["loss"][-101:] if np.isfinite(loss)]
+        results["loss"] = float(np.mean(losses[-100:])) if losses else None
+        if member.dev:
+            results["dev_loss"], results["dev_step"] = member.dev[max(member.dev)], max(member.dev)
+            results["best_dev_loss"], results["best_step"] = member.best
+        results["norms"] = {name: float(np.linalg.norm(weights[name])) for name in ensemble.weights.trained}
+        for name in ensemble.tracker.matrices:
+            matrix = weights["value"] if name == "value" else weights["embedding"].T @ weights["embedding"]
+            results[name] = block_means(config.topic_model.topic_of_word, matrix)
+        if run.course is not None:
+            results["course"] = run.course.as_dict() | {"sentence": run.course.sentence}
+        if with_floors and config.floors and member.status != "diverged":
+            results["floors"] = floors = ensemble.data[e].floors()
+            results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in floors.items()}
+        return run
 
 
 def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:

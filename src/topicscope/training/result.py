@@ -77,8 +77,15 @@ class Run(Result):
 
     @cached_property
     def course(self) -> Course | None:
-        """Which phase the run took; None where key, query and value are not all trained."""
-        return course_of(self.config, self.status, self.metrics, self.results["loss"])
+        """Which phase the run took; None where key, query and value are not all trained.
+
+        From the figures as metrics.jsonl has them: a resumed run reads them from there, and ends in the same results.
+        """
+        norms, digits = ("norm_key", "norm_query", "norm_value"), DIGITS[self.config.dtype]
+        if not set(norms) <= set(self.metrics):
+            return None
+        written = {name: np.array([float(f"{x:.{digits}g}") for x in self.metrics[name]]) for name in (*norms, "loss")}
+        return course(self.status, written["loss"], self.results["loss"], [written])
 
     def facts(self) -> dict[str, Any]:
         """The main numbers, by what they are."""
@@ -131,16 +138,6 @@ class Runs(list[Run], Result):
         return f"{len(self)} runs, seeds {', '.join(str(run.config.seed) for run in self[:5])}"
 
     __repr__ = Result.__repr__
-
-
-def course_of(config: RunConfig, status: str, metrics: dict[str, np.ndarray], loss: float | None) -> Course | None:
-    """From the figures as metrics.jsonl has them: a resumed run reads them from there, and ends in the same results."""
-    norms = ("norm_key", "norm_query", "norm_value")
-    if not set(norms) <= set(metrics):
-        return None
-    digits = DIGITS[config.dtype]
-    written = {name: np.array([float(f"{x:.{digits}g}") for x in metrics[name]]) for name in (*norms, "loss")}
-    return course(status, written["loss"], loss, [written])
 
 
 def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:

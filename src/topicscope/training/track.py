@@ -26,24 +26,23 @@ class Tracker:
         self.penalties = config.objective.penalties(weights.trained)
         self.follow_value = "value" in weights.trained
         # W_V is a matrix over words only where its inputs and its outputs are words
-        self.value_over_words = self.follow_value and model.embedding == "one-hot" and model.head != "untied"
-        self.gram = "embedding" in weights.trained
+        over_words = self.follow_value and model.embedding == "one-hot" and model.head != "untied"
+        self.matrices = [*(["value"] if over_words else []), *(["gram"] if "embedding" in weights.trained else [])]
         names = ["loss", *(["objective"] if self.penalties else [])]
         names += [f"{what}_{part}" for part in weights.trained for what in ("norm", "grad")]
         names += ["rotation"] if self.follow_value else []
-        followed = (["value"] if self.value_over_words else []) + (["gram"] if self.gram else [])
-        names += [f"{matrix}_{relation}" for matrix in followed for relation in RELATIONS]
+        names += [f"{matrix}_{relation}" for matrix in self.matrices for relation in RELATIONS]
         self.index = {name: i for i, name in enumerate(names)}
-        self.masks = (
-            relation_masks(topic_model.topic_of_word, block.dtype, block.device) if self.value_over_words else None
-        )
+        self.masks = relation_masks(topic_model.topic_of_word, block.dtype, block.device) if over_words else None
         self.table = block.new_full((BLOCK, len(names), weights.models), math.nan)
         # where each step's figures go, sliced once instead of at every step
         self.norm_slots = [
             [(pair, row[self.index[f"norm_{part}"] :][:2]) for part, pair in weights.pairs.items()]
             for row in self.table
         ]
-        self.slots = [{matrix: row[self.index[f"{matrix}_same"] :][:3] for matrix in followed} for row in self.table]
+        self.slots = [
+            {matrix: row[self.index[f"{matrix}_same"] :][:3] for matrix in self.matrices} for row in self.table
+        ]
         self.active: list[tuple[str, ...]] = []  # the parts that trained, of each step since the last call of `rows`
         size = weights.parts["value"][0].numel() if self.follow_value else 0
         self.history = block.new_zeros((ROTATION_SPAN, weights.models, size))  # W_V at the last steps, as a ring
@@ -65,7 +64,7 @@ class Tracker:
             before.copy_(now)
         if self.masks is not None:
             slots["value"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
-        if self.gram:
+        if "gram" in slots:
             slots["gram"].copy_(gram_block_means(self.topics, weights.parts["embedding"]).mT)
         self.active.append(active)
 
