@@ -64,17 +64,22 @@ class Schedule:
 
     @model_validator(mode="after")
     def _check(self) -> Schedule:
-        if self.repeat and not self.phases:
-            raise ValueError("schedule: repeat needs phases to repeat")
-        for phase in self.phases:
-            if not phase.parts:
-                raise ValueError("schedule: a phase without parts trains nothing; name at least one part")
-            for part in phase.parts:
-                if part not in PARTS:
-                    raise ValueError(f"schedule: unknown part {part!r}; {nearest(part, PARTS)}")
+        unknown = next((part for phase in self.phases for part in phase.parts if part not in PARTS), None)
         unbounded = [phase.steps is None for phase in self.phases]
-        if any(unbounded[:-1]) or (self.repeat and any(unbounded)):
-            raise ValueError("schedule: only the last phase of a schedule that does not repeat may leave out its steps")
+        for wrong, message in (
+            (self.repeat and not self.phases, "schedule: repeat needs phases to repeat"),
+            (
+                not all(phase.parts for phase in self.phases),
+                "schedule: a phase without parts trains nothing; name at least one part",
+            ),
+            (unknown is not None, f"schedule: unknown part {unknown!r}; {nearest(unknown or '', PARTS)}"),
+            (
+                any(unbounded[:-1]) or (self.repeat and any(unbounded)),
+                "schedule: only the last phase of a schedule that does not repeat may leave out its steps",
+            ),
+        ):
+            if wrong:
+                raise ValueError(message)
         return self
 
     def active(self, step: int, trained: tuple[str, ...]) -> tuple[str, ...]:
@@ -160,17 +165,16 @@ class RunConfig(Config):
         self.documents.check(self.topic_model.topics)
         self.model.check(self.topic_model, self.masking)
         trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
-        if not trained:
-            raise ValueError("every part of the model is frozen; let at least one be 'trained'")
         penalised = self.objective.l2 if isinstance(self.objective.l2, dict) else ()
-        for part in (*penalised, *(part for phase in self.schedule.phases for part in phase.parts)):
-            if part not in trained:
-                raise ValueError(
-                    f"part {part!r} is not trained in this model, so neither L2 nor a schedule can name it; "
-                    f"trained: {', '.join(trained)}"
-                )
-        last = max(self.snapshot_steps, default=0)
+        named = (*penalised, *(part for phase in self.schedule.phases for part in phase.parts))
+        frozen, last = next((part for part in named if part not in trained), None), max(self.snapshot_steps, default=0)
         for wrong, message in (
+            (not trained, "every part of the model is frozen; let at least one be 'trained'"),
+            (
+                frozen is not None,
+                f"part {frozen!r} is not trained in this model, so neither L2 nor a schedule can name it; "
+                f"trained: {', '.join(trained)}",
+            ),
             (last > self.total_steps, f"snapshots: step {last} is after the last of {self.total_steps} steps"),
             (
                 self.patience is not None and self.evaluate_every is None,

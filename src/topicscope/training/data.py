@@ -27,11 +27,8 @@ from topicscope.world import (
 BLOCK = 50
 """Steps whose batches are prepared together; checkpoints fall on multiples of it."""
 
-LONGEST = 20_000
-"""Words of the longest document for which the Bayes floor is computed."""
-
-UNEQUAL_DOCUMENTS = 500
-"""Dev documents of the Bayes floor with unequal word probabilities, where the posterior takes longer."""
+LONGEST = 20_000  # words of the longest document for which the Bayes floor is computed
+UNEQUAL_DOCUMENTS = 500  # of the Bayes floor with unequal word probabilities, where the posterior takes longer
 
 
 class RunData:

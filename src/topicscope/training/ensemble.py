@@ -46,11 +46,9 @@ class Member:
         return self.end if self.end is None or self.status == "diverged" else self.end + 1
 
 
-BEYOND = 1e6
-"""A loss so many times the first one counts as diverged, though it is still a number."""
+BEYOND = 1e6  # a loss so many times the first one counts as diverged, though it is still a number
 
-State = tuple[list[Tensor], dict[str, Tensor]]
-"""Weights, and what the optimiser remembers."""
+State = tuple[list[Tensor], dict[str, Tensor]]  # weights, and what the optimiser remembers
 
 Report = Callable[[int, Float[np.ndarray, "S M E"]], None]
 """Called after every block with the first step and the figures of its steps."""

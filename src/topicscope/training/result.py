@@ -26,8 +26,7 @@ WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors"
 TRAIN = Kind("train", 2, ("metrics.jsonl", WEIGHTS, CHECKPOINT, SNAPSHOTS))
 ADVICE = "train again (force)"
 
-DIGITS = {"float32": 9, "float64": 17}
-"""Digits of the figures in metrics.jsonl: as many as bring the number back exactly."""
+DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
 
 Weights = dict[str, np.ndarray]
 

@@ -28,8 +28,7 @@ from topicscope.training.data import RunData
 from topicscope.training.result import Weights, stored_snapshots
 from topicscope.world import Documents, word_counts
 
-DOCUMENTS = 1000
-"""Dev documents whose attention is averaged."""
+DOCUMENTS = 1000  # dev documents whose attention is averaged
 
 
 def is_sandbox(folder: str | os.PathLike[str]) -> bool:
