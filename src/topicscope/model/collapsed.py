@@ -144,8 +144,7 @@ def loss_and_gradient(
 def scores_slope(attention: Tensor, slope: Tensor, contributions: Tensor, batch: Batch) -> Float[Tensor, "E V V"]:
     """dL: back through the softmax of each row, then rows with the same query word added up."""
     models, _, vocabulary = attention.shape
-    d_attention = product(slope, contributions)
-    d_logits = torch.ops.aten._softmax_backward_data(d_attention, attention, -1, attention.dtype)
+    d_logits = torch.ops.aten._softmax_backward_data(product(slope, contributions), attention, -1, attention.dtype)
     d_scores = torch.zeros(models * vocabulary, vocabulary, dtype=attention.dtype, device=attention.device)
     d_scores.index_add_(0, batch.row_query, d_logits.view(-1, vocabulary))
     return d_scores.view(models, vocabulary, vocabulary)

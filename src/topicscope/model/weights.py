@@ -55,18 +55,15 @@ class Weights:
         for group in self.groups:
             stacked = [np.concatenate([np.ravel(member[name]) for name in group]) for member in members]
             both = torch.tensor(np.stack([stacked, np.zeros_like(stacked)]), dtype=dtype, device=device)
-            (block, gradient), start = both, 0
-            for name in group:
-                stop = start + math.prod(shapes[name])
-                self.parts[name] = block[:, start:stop].view(self.models, *shapes[name])
-                self.gradients[name] = gradient[:, start:stop].view(self.models, *shapes[name])
-                self.pairs[name] = both[:, :, start:stop]
-                start = stop
+            block, gradient = both
             self.blocks.append(block)
             self.gradient_blocks.append(gradient)
+            sizes = [math.prod(shapes[name]) for name in group]
+            for name, pair in zip(group, both.split(sizes, dim=2), strict=True):
+                self.pairs[name] = pair
+                self.parts[name], self.gradients[name] = pair.view(2, self.models, *shapes[name])
         self.trained = tuple(name for name in PARTS if name in self.parts)
-        for name, value in frozen.items():
-            self.parts[name] = torch.tensor(value, dtype=dtype, device=device)[None]
+        self.parts |= {name: torch.tensor(value, dtype=dtype, device=device)[None] for name, value in frozen.items()}
 
     @classmethod
     def from_config(

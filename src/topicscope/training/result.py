@@ -99,8 +99,8 @@ class Run(Result):
             ]
         loss = f"Seed {self.config.seed}: dev loss {self.results['dev_loss']:.5g} after {self.results['steps']:,} steps"
         above = self.results.get("above_floor", {}).get("bayes")
-        sentences = [loss + (f", {above:.4g} above the best possible (Bayes)." if above is not None else ".")]
-        return [*sentences, self.course.sentence] if self.course is not None else sentences
+        end = "." if above is None else f", {above:.4g} above the best possible (Bayes)."
+        return [loss + end, *([] if self.course is None else [self.course.sentence])]
 
     def table(self) -> pyarrow.Table:
         """One row per step."""
@@ -122,11 +122,11 @@ class Runs(list[Run], Result):
         self.folder = folder
 
     def summary(self) -> list[str]:
-        diverged = [sentence for run in self if run.status == "diverged" for sentence in run.summary()]
         losses = [run.results["dev_loss"] for run in self if run.results.get("dev_loss") is not None]
         if len(losses) < 2:
             return [sentence for run in self for sentence in run.summary()]
         mean, spread = statistics.fmean(losses), statistics.stdev(losses)
+        diverged = (run.summary()[0] for run in self if run.status == "diverged")
         return [f"{len(self)} runs: dev loss {mean:.5g} on average (sd {spread:.2g}).", *diverged]
 
     def table(self) -> pyarrow.Table:

@@ -78,8 +78,7 @@ class Tracker:
             table[:, index["rotation"]] = (1 - np.clip(cosine, -1, 1)) / 2
             self.past_norms = norms[-ROTATION_SPAN:]
         for part in self.weights.trained:
-            still = [part not in active for active in self.active]
-            table[still, index[f"grad_{part}"]] = math.nan
+            table[[part not in active for active in self.active], index[f"grad_{part}"]] = math.nan
         if self.penalties:
             table[:, 1] = table[:, 0] + sum(
                 rate * table[:, index[f"norm_{part}"]] ** 2 for part, rate in self.penalties.items()
