@@ -59,7 +59,7 @@ class Weights:
             self.blocks.append(block)
             self.gradient_blocks.append(gradient)
             sizes = [math.prod(shapes[name]) for name in group]
-            for name, pair in zip(group, both.split(sizes, dim=2), strict=True):
+            for name, pair in zip(group, torch.split(both, sizes, dim=2), strict=True):
                 self.pairs[name] = pair
                 self.parts[name], self.gradients[name] = pair.view(2, self.models, *shapes[name])
         self.trained = tuple(name for name in PARTS if name in self.parts)
