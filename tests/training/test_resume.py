@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from topicscope import InputError, RunConfig, read, train
-from topicscope.training import checkpoint
 from topicscope.training.ensemble import Ensemble
+from topicscope.training.recorder import load_checkpoint, save_checkpoint
 
 SETTINGS: dict[str, Any] = {
     "steps": 330,
@@ -76,6 +76,24 @@ def test_an_ensemble_resumes_too(tmp_path: Path) -> None:
             ).read_bytes(), (i, name)
 
 
+def test_a_run_that_diverges_right_after_the_checkpoint_keeps_the_same_weights(tmp_path: Path) -> None:
+    """Its last sound weights are those of the block before, which the checkpoint has to hold."""
+    more = {
+        "documents": {"kind": "infinite", "topics_per_document": 2},
+        "model": {"key": "zero", "query": "zero"},
+        "objective": {"loss": "squared"},
+        "optimizer": {"name": "sgd", "lr": 0.96},
+        "dtype": "float64",
+    }
+    config = RunConfig.of(SETTINGS | more)
+    assert train(config, tmp_path / "whole").results["steps"] == 100
+    with pytest.raises(KilledError):
+        train(config, tmp_path / "cut", progress=kill_after(4))
+    train(config, tmp_path / "cut", resume=True)
+    for name in SAME:
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
 def test_the_same_config_gives_the_same_bytes(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         train(RunConfig.of(SETTINGS), tmp_path / folder)
@@ -130,10 +148,10 @@ def test_a_damaged_checkpoint_or_another_config_is_refused(tmp_path: Path) -> No
     ensemble = Ensemble([config])
     ensemble.block(50, None)
     path = tmp_path / "checkpoint.safetensors"
-    checkpoint.save(path, ensemble)
+    save_checkpoint(path, ensemble)
     other = Ensemble([dataclasses.replace(config, seed=1)])
     with pytest.raises(InputError, match="another config"):
-        checkpoint.load(path, other)
+        load_checkpoint(path, other)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(InputError, match="damaged or cut off"):
-        checkpoint.load(path, Ensemble([config]))
+        load_checkpoint(path, Ensemble([config]))

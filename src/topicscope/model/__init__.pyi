@@ -1,5 +1,9 @@
 from .collapsed import collapsed_loss as collapsed_loss, loss_and_gradient as loss_and_gradient
 from .dense import attention as attention, dense_forward as dense_forward, dense_loss as dense_loss
-from .objective import Objective as Objective
-from .parts import ATTENTION_PARTS as ATTENTION_PARTS, PARTS as PARTS, ModelConfig as ModelConfig
+from .parts import (
+    ATTENTION_PARTS as ATTENTION_PARTS,
+    PARTS as PARTS,
+    ModelConfig as ModelConfig,
+    Objective as Objective,
+)
 from .weights import Weights as Weights, initial as initial

@@ -9,19 +9,16 @@ back the same way. E models run side by side (leading axis). Exact, and tested a
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.model.objective import Objective, value_and_slope
-from topicscope.model.parts import ATTENTION_PARTS, ModelConfig
-from topicscope.model.weights import Weights
+from topicscope.model.parts import ATTENTION_PARTS, Loss, ModelConfig, Objective
+from topicscope.model.weights import Parts, Weights
 from topicscope.world import Batch
-
-Parts = Mapping[str, Tensor]
 
 
 @dataclass
@@ -30,8 +27,7 @@ class Tables:
 
     embedding: Float[Tensor, "E d V"] | None
     head: Float[Tensor, "E V d"] | None
-    key: Float[Tensor, "E d_a V"] | None  # W_K Z + b_K
-    query: Float[Tensor, "E d_a V"] | None
+    projected: dict[str, Float[Tensor, "E d_a V"]]  # key: W_K Z + b_K, and query; empty: uniform attention
     scores: Float[Tensor, "E V V"] | None  # L; None: uniform attention
     mixed: Float[Tensor, "E d V"]  # W_V Z + b_V, the same bias in every column
     contributions: Float[Tensor, "E V V"]  # U
@@ -43,30 +39,25 @@ def product(left: Tensor | None, right: Tensor | None) -> Tensor:
         result = left if right is None else right
         assert result is not None
         return result
-    if left.shape[0] != right.shape[0]:
-        models = max(left.shape[0], right.shape[0])
-        left, right = left.expand(models, -1, -1), right.expand(models, -1, -1)
-    return torch.bmm(left, right)
+    return left @ right
 
 
 def tables(config: ModelConfig, parts: Parts, vocabulary: int) -> Tables:
-    embedding = parts.get("embedding")
-    head = parts.get("head")
+    embedding, head, value = parts.get("embedding"), parts.get("head"), parts.get("value")
     if config.head == "tied" and embedding is not None:
         head = embedding.mT
-    key = query = scores = None
+    projected, scores = {}, None
     if not config.uniform_attention:
         key = plus_column(product(parts["key"], embedding), parts.get("key_bias"))
         query = product(parts["query"], embedding) if "query" in parts else torch.zeros_like(key)
-        query = plus_column(query, parts.get("query_bias"))
-        scores = torch.bmm(query.mT, key).mul_(1 / math.sqrt(key.shape[1]))
-    value = parts.get("value")
+        projected = {"key": key, "query": plus_column(query, parts.get("query_bias"))}
+        scores = torch.bmm(projected["query"].mT, key).mul_(1 / math.sqrt(key.shape[1]))
     if value is None and embedding is None:  # an identity has to be written out once
         reference = next(iter(parts.values()))
         value = torch.eye(vocabulary, dtype=reference.dtype, device=reference.device)[None]
     mixed = plus_column(product(value, embedding), parts.get("value_bias"))
     contributions = plus_column(product(head, mixed), parts.get("prediction_bias"))
-    return Tables(embedding, head, key, query, scores, mixed, contributions)
+    return Tables(embedding, head, projected, scores, mixed, contributions)
 
 
 def plus_column(matrix: Float[Tensor, "E m n"], column: Float[Tensor, "E m"] | None) -> Float[Tensor, "E m n"]:
@@ -83,13 +74,44 @@ def attend(scores: Float[Tensor, "E V V"] | None, batch: Batch, models: int) -> 
     return context.view(models, -1, vocabulary)
 
 
-@torch.inference_mode()
-def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
-    """Loss of every model, without the L2 penalty."""
+def forward(
+    config: ModelConfig, weights: Weights, objective: Objective, batch: Batch
+) -> tuple[Tables, Float[Tensor, "E R V"], Float[Tensor, " E"], Float[Tensor, "E R V"]]:
+    """Tables, attention, the loss of every model, and its derivative by the outputs."""
     word = tables(config, weights.parts, batch.context.shape[-1])
     attention = attend(word.scores, batch, weights.models)
     output = product(attention, word.contributions.mT)
-    return value_and_slope(objective.loss, output, batch.row_weight, batch.target, batch.target_weight)[0]
+    return word, attention, *value_and_slope(objective.loss, output, batch)
+
+
+def value_and_slope(
+    loss: Loss, output: Float[Tensor, "E R V"], batch: Batch
+) -> tuple[Float[Tensor, " E"], Float[Tensor, "E R V"]]:
+    """Loss of each model, and its derivative by the outputs. The targets are sparse: a row wants a few words out of V.
+
+    Overwrites `output`.
+    """
+    models, _, vocabulary = output.shape
+    if loss == "cross-entropy":
+        output = output.log_softmax(-1)
+        wanted = output.view(-1).index_select(0, batch.target)
+        value = -(wanted * batch.target_weight).view(models, -1).sum(1)
+        slope = output.exp_().mul_(batch.row_weight)
+        slope.view(-1).index_add_(0, batch.target, batch.target_weight, alpha=-1)
+        return value, slope
+    scale = 1 / vocabulary if loss == "squared-mean" else 1.0
+    wanted = output.view(-1).index_select(0, batch.target)
+    slope = output * batch.row_weight
+    # sum_w y_w |f - e_w|^2 = (sum_w y_w) |f|^2 - 2 sum_w y_w f_w + sum_w y_w
+    value = (slope * output).sum((1, 2)) + (batch.target_weight * (1 - 2 * wanted)).view(models, -1).sum(1)
+    slope.view(-1).index_add_(0, batch.target, batch.target_weight, alpha=-1)
+    return value.mul_(scale), slope.mul_(2 * scale)
+
+
+@torch.inference_mode()
+def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
+    """Loss of every model, without the L2 penalty."""
+    return forward(config, weights, objective, batch)[2]
 
 
 @torch.inference_mode()
@@ -103,17 +125,13 @@ def loss_and_gradient(
     """
     wanted = weights.trained if wanted is None else wanted
     parts, gradients = weights.parts, weights.gradients
-    word = tables(config, parts, batch.context.shape[-1])
-    attention = attend(word.scores, batch, weights.models)
-    output = product(attention, word.contributions.mT)
-    loss, slope = value_and_slope(objective.loss, output, batch.row_weight, batch.target, batch.target_weight)
-
+    word, attention, loss, slope = forward(config, weights, objective, batch)
     d_embedding = torch.zeros_like(word.embedding) if word.embedding is not None and "embedding" in wanted else None
     if word.scores is not None and (d_embedding is not None or any(part in wanted for part in ATTENTION_PARTS)):
         d_scores = scores_slope(attention, slope, word.contributions, batch)
         back_through_attention(word, parts, gradients, d_scores, wanted, d_embedding)
     direct = gradients["value"] if "value" in wanted and word.head is None and word.embedding is None else None
-    d_contributions = torch.bmm(slope.mT, attention) if direct is None else torch.bmm(slope.mT, attention, out=direct)
+    d_contributions = torch.bmm(slope.mT, attention, out=direct)
     back_through_value(config, word, parts, gradients, d_contributions, wanted, d_embedding)
     if d_embedding is not None:
         gradients["embedding"].copy_(d_embedding)
@@ -126,8 +144,7 @@ def loss_and_gradient(
 def scores_slope(attention: Tensor, slope: Tensor, contributions: Tensor, batch: Batch) -> Float[Tensor, "E V V"]:
     """dL: back through the softmax of each row, then rows with the same query word added up."""
     models, _, vocabulary = attention.shape
-    d_attention = product(slope, contributions)
-    d_logits = torch.ops.aten._softmax_backward_data(d_attention, attention, -1, attention.dtype)
+    d_logits = torch.ops.aten._softmax_backward_data(product(slope, contributions), attention, -1, attention.dtype)
     d_scores = torch.zeros(models * vocabulary, vocabulary, dtype=attention.dtype, device=attention.device)
     d_scores.index_add_(0, batch.row_query, d_logits.view(-1, vocabulary))
     return d_scores.view(models, vocabulary, vocabulary)
@@ -137,14 +154,13 @@ def back_through_attention(
     word: Tables, parts: Parts, gradients: Parts, d_scores: Tensor, wanted: Collection[str], d_embedding: Tensor | None
 ) -> None:
     """L = (W_Q Z + b_Q)'(W_K Z + b_K) / sqrt(d_a)."""
-    assert word.key is not None
-    assert word.query is not None
-    d_scores.mul_(1 / math.sqrt(word.key.shape[1]))
-    for name, other, slope in (("key", word.query, d_scores), ("query", word.key, d_scores.mT)):
+    key, query = word.projected["key"], word.projected["query"]
+    d_scores.mul_(1 / math.sqrt(key.shape[1]))
+    for name, other, slope in (("key", query, d_scores), ("query", key, d_scores.mT)):
         if name not in parts and f"{name}_bias" not in wanted:
             continue
         direct = gradients[name] if word.embedding is None and name in wanted else None
-        d_projected = torch.bmm(other, slope) if direct is None else torch.bmm(other, slope, out=direct)  # d_a x V
+        d_projected = torch.bmm(other, slope, out=direct)  # d_a x V
         if name in wanted and word.embedding is not None:
             torch.bmm(d_projected, word.embedding.mT, out=gradients[name])
         if f"{name}_bias" in wanted:
@@ -163,19 +179,17 @@ def back_through_value(
     d_embedding: Tensor | None,
 ) -> None:
     """U = W_pred (W_V Z + b_V) + b_pred, with W_pred = W_E' where it is tied."""
-    if "prediction_bias" in wanted:
-        torch.sum(d_contributions, -1, out=gradients["prediction_bias"])
+    d_mixed = d_contributions if word.head is None else product(word.head.mT, d_contributions)
+    for name, slope in (("prediction_bias", d_contributions), ("value_bias", d_mixed)):
+        if name in wanted:
+            torch.sum(slope, -1, out=gradients[name])
     if "head" in wanted:
         torch.bmm(d_contributions, word.mixed.mT, out=gradients["head"])
-    d_mixed = d_contributions if word.head is None else product(word.head.mT, d_contributions)
-    if "value_bias" in wanted:
-        torch.sum(d_mixed, -1, out=gradients["value_bias"])
     if "value" in wanted and word.embedding is not None:
         torch.bmm(d_mixed, word.embedding.mT, out=gradients["value"])
     elif "value" in wanted and word.head is not None:  # without either it was written there directly
         gradients["value"].copy_(d_mixed)
     if d_embedding is not None:
-        value = parts.get("value")
-        d_embedding += product(None if value is None else value.mT, d_mixed)
+        d_embedding += product(parts["value"].mT if "value" in parts else None, d_mixed)
         if config.head == "tied":
             d_embedding += product(word.mixed, d_contributions.mT)

@@ -6,24 +6,24 @@ One model, autograd, no tricks. Columns of the paper are the last axis but one h
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from topicscope.model.objective import Objective
-from topicscope.model.parts import ModelConfig
-
-Parts = Mapping[str, Tensor]
+from topicscope.model.parts import ModelConfig, Objective
+from topicscope.model.weights import Parts
 
 
 def embed(config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], vocabulary: int) -> Float[Tensor, "B d N"]:
     """Z = W_E X; padding (-1) is embedded as [MASK] and hidden from attention by the caller."""
-    reference = next(iter(parts.values()))
-    one_hot = functional.one_hot(shown.clamp(min=0), vocabulary).to(reference.dtype).mT
+    one_hot = functional.one_hot(shown.clamp(min=0), vocabulary).to(next(iter(parts.values())).dtype).mT
     return one_hot if config.embedding == "one-hot" else parts["embedding"] @ one_hot
+
+
+def plus_bias(matrix: Float[Tensor, "B m N"], parts: Parts, name: str) -> Float[Tensor, "B m N"]:
+    return matrix + parts[name][:, None] if name in parts else matrix
 
 
 def attention(
@@ -35,10 +35,7 @@ def attention(
     else:
         key = parts["key"] @ z
         query = parts["query"] @ z if "query" in parts else torch.zeros_like(key)
-        if "key_bias" in parts:
-            key = key + parts["key_bias"][:, None]
-        if "query_bias" in parts:
-            query = query + parts["query_bias"][:, None]
+        key, query = plus_bias(key, parts, "key_bias"), plus_bias(query, parts, "query_bias")
         scores = key.mT @ query / math.sqrt(key.shape[1])
     return torch.softmax(scores.masked_fill(~visible[:, :, None], -math.inf), dim=1)
 
@@ -49,16 +46,12 @@ def dense_forward(
     """f(X) = W_pred (W_V Z A + b_V) + b_pred at every position (eq 6)."""
     z = embed(config, parts, shown, vocabulary)
     attended = z @ attention(config, parts, z, visible)
-    hidden = parts["value"] @ attended if "value" in parts else attended
-    if "value_bias" in parts:
-        hidden = hidden + parts["value_bias"][:, None]
+    output = plus_bias(parts["value"] @ attended if "value" in parts else attended, parts, "value_bias")
     if config.head == "untied":
-        output = parts["head"] @ hidden
+        output = parts["head"] @ output
     elif config.head == "tied" and config.embedding == "trained":
-        output = parts["embedding"].mT @ hidden
-    else:
-        output = hidden
-    return output + parts["prediction_bias"][:, None] if "prediction_bias" in parts else output
+        output = parts["embedding"].mT @ output
+    return plus_bias(output, parts, "prediction_bias")
 
 
 def visible_positions(
@@ -66,9 +59,7 @@ def visible_positions(
 ) -> Bool[Tensor, "B N"]:
     """All positions of the document; with `hide_masked` the unmasked ones, where there is any."""
     there = words >= 0
-    if not config.hide_masked:
-        return there
-    unmasked = there & ~selected
+    unmasked = there & ~selected if config.hide_masked else there
     return torch.where(unmasked.any(1, keepdim=True), unmasked, there)
 
 
@@ -90,5 +81,4 @@ def dense_loss(
         cost = (output - functional.one_hot(truth, vocabulary)).square().sum(-1)
         if objective.loss == "squared-mean":
             cost = cost / vocabulary
-    mean = (cost * selected).sum(1) / selected.sum(1)
-    return mean.mean()
+    return ((cost * selected).sum(1) / selected.sum(1)).mean()

@@ -1,15 +1,15 @@
-"""Which parts the model has, and for each whether it is trained or frozen, and at what.
+"""Which parts the model has, and for each whether it is trained or frozen, and at what; and what it is trained for.
 
 Everything here is data: what is frozen is decided by the configuration alone, and initialisation never touches it.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from topicscope.ground import InputError, section
 from topicscope.theory import Setting, diagonal_value_matrix, prediction_bias, theorem2
@@ -21,6 +21,25 @@ PARTS = ("embedding", "key", "query", "value", "head", "key_bias", "query_bias",
 ATTENTION_PARTS = ("key", "query", "key_bias", "query_bias")
 
 Bias = Literal["none", "trained"] | float
+Rate = Annotated[float, Field(ge=0)]
+Loss = Literal["cross-entropy", "squared", "squared-mean"]
+
+
+@section
+class Objective:
+    """The loss (eqs 1 to 4) and the L2 penalty.
+
+    `loss` is 'cross-entropy' (eq 4), 'squared' summed over the V outputs (eq 3), or 'squared-mean' averaged over them
+    (the authors' code). `l2` is lambda of eq 2: a number for all trained parts, or {part: number} for those named.
+    """
+
+    loss: Loss = "cross-entropy"
+    l2: Rate | dict[str, Rate] = 0.0
+
+    def penalties(self, trained: tuple[str, ...]) -> dict[str, float]:
+        """lambda of each trained part that has one."""
+        named = self.l2 if isinstance(self.l2, dict) else dict.fromkeys(trained, self.l2)
+        return {part: rate for part, rate in named.items() if rate > 0}
 
 
 @section
@@ -53,41 +72,47 @@ class ModelConfig:
     def check(self, topic_model: TopicModel, masking: Masking) -> None:
         """What can only be said once the vocabulary is known; raises InputError."""
         vocabulary = topic_model.vocabulary
-        for needs in ("one-hot embedding", "identity head", "value matrix 'blocks'", "value matrix 'diagonal'"):
-            if self.width(vocabulary) != vocabulary and self._wants(needs):
-                raise InputError(
-                    f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; "
-                    "set model.dim to that or leave it out"
-                )
-        if not isinstance(self.init_scale, str) and not self.init_scale >= 0:
-            raise InputError(f"init_scale = {self.init_scale}: expected a number >= 0 or 'usual'")
-        if self.value == "given" and self.value_matrix is None:
-            raise InputError(
-                "model.value = 'given' needs model.value_matrix: a matrix, or the path of a .npy or .csv file"
-            )
-        if self.value != "given" and self.value_matrix is not None:
-            raise InputError(
+        chosen = {f"{self.embedding} embedding", f"{self.head} head", f"value matrix {self.value!r}"}
+        needing = ("one-hot embedding", "identity head", "value matrix 'blocks'", "value matrix 'diagonal'")
+        needs = next((what for what in needing if what in chosen), None)
+        given, matrix = self.value == "given", self.value_matrix is not None
+        for wrong, message in (
+            (
+                needs is not None and self.width(vocabulary) != vocabulary,
+                f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; "
+                "set model.dim to that or leave it out",
+            ),
+            (
+                not isinstance(self.init_scale, str) and not self.init_scale >= 0,
+                f"init_scale = {self.init_scale}: expected a number >= 0 or 'usual'",
+            ),
+            (
+                given and not matrix,
+                "model.value = 'given' needs model.value_matrix: a matrix, or the path of a .npy or .csv file",
+            ),
+            (
+                matrix and not given,
                 f"model.value_matrix is given, but model.value is {self.value!r}; "
-                "set model.value to 'given' or leave the matrix out"
-            )
+                "set model.value to 'given' or leave the matrix out",
+            ),
+        ):
+            if wrong:
+                raise InputError(message)
         self.frozen(topic_model, masking)
 
-    def _wants(self, needs: str) -> bool:
-        return needs in {f"{self.embedding} embedding", f"{self.head} head", f"value matrix {self.value!r}"}
-
     def width(self, vocabulary: int) -> int:
-        return vocabulary if self.dim is None else self.dim
+        return self.dim or vocabulary
 
     @property
     def uniform_attention(self) -> bool:
         """W_K = 0 gives every key the same score whatever the query: attention is uniform."""
         return self.key == "zero"
 
-    def trained_shapes(self, vocabulary: int) -> dict[str, tuple[int, ...]]:
-        """The trained parts in a fixed order, with their shapes."""
+    def shapes(self, vocabulary: int) -> dict[str, tuple[int, ...]]:
+        """Of all parts, in the order of PARTS."""
         d = self.width(vocabulary)
-        d_a = d if self.attention_dim is None else self.attention_dim
-        shapes: dict[str, tuple[int, ...]] = {
+        d_a = self.attention_dim or d
+        return {
             "embedding": (d, vocabulary),
             "key": (d_a, d),
             "query": (d_a, d),
@@ -98,31 +123,26 @@ class ModelConfig:
             "value_bias": (d,),
             "prediction_bias": (vocabulary,),
         }
-        states = {name: getattr(self, name) for name in PARTS} | {
-            "head": "trained" if self.head == "untied" else "frozen"
-        }
-        return {name: shapes[name] for name in PARTS if states[name] == "trained"}
+
+    def trained_shapes(self, vocabulary: int) -> dict[str, tuple[int, ...]]:
+        """Of the trained parts; a head is trained where it is untied."""
+        shapes = self.shapes(vocabulary).items()
+        return {name: shape for name, shape in shapes if getattr(self, name) in ("trained", "untied")}
 
     def frozen(self, topic_model: TopicModel, masking: Masking) -> dict[str, Float[np.ndarray, ...]]:
         """The parts that are frozen at a matrix or vector; an identity, a zero and an absent bias are left out."""
-        vocabulary = topic_model.vocabulary
-        d = self.width(vocabulary)
-        d_a = d if self.attention_dim is None else self.attention_dim
+        shapes = self.shapes(topic_model.vocabulary)
         parts: dict[str, Float[np.ndarray, ...]] = {}
         if self.value == "blocks":
             parts["value"] = theorem2(Setting(topic_model, 1, masking)).matrix()
         elif self.value == "diagonal":
             parts["value"] = diagonal_value_matrix(topic_model, masking)
         elif self.value == "given":
-            given = matrix_of(self.value_matrix or [], "model.value_matrix")
-            if given.shape != (d, d):
-                raise InputError(f"model.value_matrix has shape {given.shape}; expected ({d}, {d})")
-            parts["value"] = given
+            parts["value"] = given = matrix_of(self.value_matrix or [], "model.value_matrix")
+            if given.shape != shapes["value"]:
+                raise InputError(f"model.value_matrix has shape {given.shape}; expected {shapes['value']}")
         if self.prediction_bias == "theorem1":
             parts["prediction_bias"] = prediction_bias(topic_model, masking)
-        sizes = {"key_bias": d_a, "query_bias": d_a, "value_bias": d, "prediction_bias": vocabulary}
-        for name, size in sizes.items():
-            number = getattr(self, name)
-            if not isinstance(number, str):
-                parts[name] = np.full(size, float(number))
-        return parts
+        biases = {name: getattr(self, name) for name in PARTS if name.endswith("_bias")}
+        numbers = {name: bias for name, bias in biases.items() if not isinstance(bias, str)}
+        return parts | {name: np.full(shapes[name], float(number)) for name, number in numbers.items()}

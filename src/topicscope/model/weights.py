@@ -19,17 +19,17 @@ from topicscope.ground import Stream, generator
 from topicscope.model.parts import PARTS, ModelConfig
 from topicscope.world import Masking, TopicModel
 
+Parts = Mapping[str, Tensor]
+
 
 def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[np.ndarray, ...]]:
     """Initial values of the trained parts. Each part has its own random stream: freezing one changes no other."""
     values = {}
     for name, shape in config.trained_shapes(vocabulary).items():
-        if name.endswith("_bias"):
-            values[name] = np.zeros(shape)
-            continue
-        inputs = shape[0] if name == "embedding" else shape[1]  # a word's embedding gets norm 1 under 'usual'
+        inputs = shape[0] if name == "embedding" else shape[-1]  # a word's embedding gets norm 1 under 'usual'
         scale = 1 / math.sqrt(inputs) if config.init_scale == "usual" else config.init_scale
-        values[name] = scale * generator(seed, Stream.INITIAL_WEIGHTS, PARTS.index(name)).standard_normal(shape)
+        rng = generator(seed, Stream.INITIAL_WEIGHTS, PARTS.index(name))
+        values[name] = np.zeros(shape) if name.endswith("_bias") else scale * rng.standard_normal(shape)
     return values
 
 
@@ -56,18 +56,14 @@ class Weights:
             stacked = [np.concatenate([np.ravel(member[name]) for name in group]) for member in members]
             both = torch.tensor(np.stack([stacked, np.zeros_like(stacked)]), dtype=dtype, device=device)
             block, gradient = both
-            start = 0
-            for name in group:
-                stop = start + math.prod(shapes[name])
-                self.parts[name] = block[:, start:stop].view(self.models, *shapes[name])
-                self.gradients[name] = gradient[:, start:stop].view(self.models, *shapes[name])
-                self.pairs[name] = both[:, :, start:stop]
-                start = stop
             self.blocks.append(block)
             self.gradient_blocks.append(gradient)
+            sizes = [math.prod(shapes[name]) for name in group]
+            for name, pair in zip(group, torch.split(both, sizes, dim=2), strict=True):
+                self.pairs[name] = pair
+                self.parts[name], self.gradients[name] = pair.view(2, self.models, *shapes[name])
         self.trained = tuple(name for name in PARTS if name in self.parts)
-        for name, value in frozen.items():
-            self.parts[name] = torch.tensor(value, dtype=dtype, device=device)[None]
+        self.parts |= {name: torch.tensor(value, dtype=dtype, device=device)[None] for name, value in frozen.items()}
 
     @classmethod
     def from_config(
@@ -82,12 +78,8 @@ class Weights:
     ) -> Weights:
         """One freshly initialised model."""
         config.check(topic_model, masking)
-        return cls(
-            [initial(config, topic_model.vocabulary, seed)],
-            config.frozen(topic_model, masking),
-            dtype=dtype,
-            device=device,
-        )
+        values, frozen = initial(config, topic_model.vocabulary, seed), config.frozen(topic_model, masking)
+        return cls([values], frozen, dtype=dtype, device=device)
 
     def member(self, index: int) -> dict[str, Tensor]:
         """All parts of one model without the leading axis; trained parts are views."""

@@ -8,6 +8,8 @@ Every setting can be given in a YAML file, by `--set`, or by keyword.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -37,7 +39,7 @@ class Optimizer:
 
     name: Literal["adam", "sgd"] = "adam"
     lr: PositiveFloat = 0.01
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    momentum: Decay = 0.0
     betas: tuple[Decay, Decay] = (0.9, 0.999)
     eps: NonNegativeFloat = 1e-8
 
@@ -62,30 +64,31 @@ class Schedule:
 
     @model_validator(mode="after")
     def _check(self) -> Schedule:
-        if self.repeat and not self.phases:
-            raise ValueError("schedule: repeat needs phases to repeat")
-        for phase in self.phases:
-            if not phase.parts:
-                raise ValueError("schedule: a phase without parts trains nothing; name at least one part")
-            for part in phase.parts:
-                if part not in PARTS:
-                    raise ValueError(f"schedule: unknown part {part!r}; {nearest(part, PARTS)}")
+        unknown = next((part for phase in self.phases for part in phase.parts if part not in PARTS), None)
         unbounded = [phase.steps is None for phase in self.phases]
-        if any(unbounded[:-1]) or (self.repeat and any(unbounded)):
-            raise ValueError("schedule: only the last phase of a schedule that does not repeat may leave out its steps")
+        for wrong, message in (
+            (self.repeat and not self.phases, "schedule: repeat needs phases to repeat"),
+            (
+                not all(phase.parts for phase in self.phases),
+                "schedule: a phase without parts trains nothing; name at least one part",
+            ),
+            (unknown is not None, f"schedule: unknown part {unknown!r}; {nearest(unknown or '', PARTS)}"),
+            (
+                any(unbounded[:-1]) or (self.repeat and any(unbounded)),
+                "schedule: only the last phase of a schedule that does not repeat may leave out its steps",
+            ),
+        ):
+            if wrong:
+                raise ValueError(message)
         return self
 
     def active(self, step: int, trained: tuple[str, ...]) -> tuple[str, ...]:
         """The parts that train at `step`. Behind the last phase the last phase goes on."""
         if not self.phases:
             return trained
-        lengths = [phase.steps or 0 for phase in self.phases]
-        if self.repeat:
-            step %= sum(lengths)
-        for phase, length in zip(self.phases, lengths, strict=True):
-            if phase.steps is None or step < length:
-                break
-            step -= length
+        ends = list(itertools.accumulate(phase.steps or math.inf for phase in self.phases))
+        place = step % ends[-1] if self.repeat else step
+        phase = next((phase for phase, end in zip(self.phases, ends, strict=True) if place < end), self.phases[-1])
         return tuple(part for part in trained if part in phase.parts)
 
     def groups(self, trained: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -107,11 +110,11 @@ def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -
     """
     if name not in SCHEDULES:
         raise InputError(f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}")
+    if name == "joint":
+        return Schedule()
     trained = model.trained_shapes(vocabulary)
     attention = [part for part in trained if part in ATTENTION_PARTS]
     others = [part for part in trained if part not in ATTENTION_PARTS]
-    if name == "joint":
-        return Schedule()
     if not attention or not others:
         raise InputError(
             f"schedule {name!r} needs a trained key or query and another trained part; "
@@ -162,24 +165,28 @@ class RunConfig(Config):
         self.documents.check(self.topic_model.topics)
         self.model.check(self.topic_model, self.masking)
         trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
-        if not trained:
-            raise ValueError("every part of the model is frozen; let at least one be 'trained'")
-        named = [
-            *(self.objective.l2 if isinstance(self.objective.l2, dict) else ()),
-            *(part for phase in self.schedule.phases for part in phase.parts),
-        ]
-        for part in named:
-            if part not in trained:
-                raise ValueError(
-                    f"part {part!r} is not trained in this model, so neither L2 nor a schedule can name it; "
-                    f"trained: {', '.join(trained)}"
-                )
-        if isinstance(self.snapshots, list) and max(self.snapshots, default=0) > self.total_steps:
-            raise ValueError(f"snapshots: step {max(self.snapshots)} is after the last of {self.total_steps} steps")
-        if self.patience is not None and self.evaluate_every is None:
-            raise ValueError("patience counts evaluations on dev; set evaluate_every")
-        if (self.data.train_file or self.data.dev_file) and self.documents.length == "infinite":
-            raise ValueError("data files hold finite documents; set documents.length to a number or a range")
+        penalised = self.objective.l2 if isinstance(self.objective.l2, dict) else ()
+        named = (*penalised, *(part for phase in self.schedule.phases for part in phase.parts))
+        frozen, last = next((part for part in named if part not in trained), None), max(self.snapshot_steps, default=0)
+        for wrong, message in (
+            (not trained, "every part of the model is frozen; let at least one be 'trained'"),
+            (
+                frozen is not None,
+                f"part {frozen!r} is not trained in this model, so neither L2 nor a schedule can name it; "
+                f"trained: {', '.join(trained)}",
+            ),
+            (last > self.total_steps, f"snapshots: step {last} is after the last of {self.total_steps} steps"),
+            (
+                self.patience is not None and self.evaluate_every is None,
+                "patience counts evaluations on dev; set evaluate_every",
+            ),
+            (
+                (self.data.train_file or self.data.dev_file) and self.documents.length == "infinite",
+                "data files hold finite documents; set documents.length to a number or a range",
+            ),
+        ):
+            if wrong:
+                raise ValueError(message)
         return self
 
     @property

@@ -1,18 +1,34 @@
-"""The documents and batches of one run. Steps are prepared in blocks; each block has a random stream of its own."""
+"""The documents and batches of one run, and how good a run can get on them.
+
+Steps are prepared in blocks; each block has a random stream of its own.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
+import dataclasses
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
+from topicscope.theory import bayes_loss, uniform_optimum
 from topicscope.training.config import RunConfig
-from topicscope.world import Documents, InfiniteDocuments, Masked, Rows, masked_rows, read_documents, word_counts
+from topicscope.world import (
+    Documents,
+    InfiniteDocuments,
+    Masked,
+    Rows,
+    masked_rows,
+    read_documents,
+    word_counts,
+)
 
 BLOCK = 50
 """Steps whose batches are prepared together; checkpoints fall on multiples of it."""
+
+LONGEST = 20_000  # words of the longest document for which the Bayes floor is computed
+UNEQUAL_DOCUMENTS = 500  # of the Bayes floor with unequal word probabilities, where the posterior takes longer
 
 
 class RunData:
@@ -24,17 +40,16 @@ class RunData:
         self.dev = self._documents(config.data.dev_file, Stream.DEV_DOCUMENTS, config.data.dev_documents)
         self.dev_masked = self.dev.masked(config.masking, config.topic_model, generator(config.seed, Stream.DEV_MASKS))
         self.layout = {"uniform": config.model.uniform_attention, "hide_masked": config.model.hide_masked}
-        self._orders: dict[int, Int[np.ndarray, " D"]] = {}
+        self._order = lru_cache(2)(self._draw_order)  # a block may need the end of one epoch and the start of the next
 
     def _documents(self, file: str | None, stream: Stream, count: int) -> Documents | InfiniteDocuments:
-        config = self.config
+        topic_model = self.config.topic_model
         if file is not None:
-            return read_documents(file, config.topic_model).take(slice(count))  # a shorter file is used whole
-        return config.documents.sample(config.topic_model, count, generator(config.seed, stream))
+            return read_documents(file, topic_model).take(slice(count))  # a shorter file is used whole
+        return self.config.documents.sample(topic_model, count, generator(self.config.seed, stream))
 
     @cached_property
-    def _counts(self) -> Float[np.ndarray, "D V"]:
-        """Word counts of the training documents."""
+    def _train_counts(self) -> Float[np.ndarray, "D V"]:
         return word_counts(self.train.finite().words, self.config.topic_model.vocabulary)
 
     @cached_property
@@ -43,41 +58,67 @@ class RunData:
         rng = generator(self.config.seed, Stream.TRAIN_MASKS)
         return self.config.masking.draw(self.train.finite(), self.config.topic_model.words, rng)
 
-    def _order(self, epoch: int) -> Int[np.ndarray, " D"]:
-        if epoch not in self._orders:
-            self._orders = {e: order for e, order in self._orders.items() if e == epoch - 1}
-            self._orders[epoch] = generator(self.config.seed, Stream.ORDER, epoch).permutation(len(self.train))
-        return self._orders[epoch]
+    def _draw_order(self, epoch: int) -> Int[np.ndarray, " D"]:
+        return generator(self.config.seed, Stream.ORDER, epoch).permutation(len(self.train))
 
     def rows_of_block(self, block: int) -> Int[np.ndarray, " BLOCK*B"]:
         """Documents seen in a block of steps: one epoch's order after another, with no document left out."""
         size = BLOCK * self.config.batch_size
-        position, stop = block * size, (block + 1) * size
-        pieces = []
-        while position < stop:
-            epoch, offset = divmod(position, len(self.train))
-            piece = self._order(epoch)[offset : offset + stop - position]
-            pieces.append(piece)
-            position += len(piece)
-        return np.concatenate(pieces)
+        epochs, places = np.divmod(np.arange(block * size, (block + 1) * size), len(self.train))
+        return np.concatenate([self._order(epoch)[places[epochs == epoch]] for epoch in np.unique(epochs).tolist()])
 
     def block(self, block: int) -> list[Rows]:
         """The batches of the steps BLOCK * block, ..., BLOCK * (block + 1) - 1."""
         config, rows, real = self.config, self.rows_of_block(block), np.dtype(self.config.dtype)
         if isinstance(self.train, InfiniteDocuments):
-            seen = self.train.take(rows).batches(
-                config.topic_model, config.masking, real, size=config.batch_size, **self.layout
-            )
-            return list(seen)
+            taken, size = self.train.take(rows), config.batch_size
+            return list(taken.batches(config.topic_model, config.masking, real, size=size, **self.layout))
         if config.masking.fresh:
             rng = generator(config.seed, Stream.TRAIN_MASKS, block)
             masks = config.masking.draw(self.train.take(rows), config.topic_model.words, rng)
         else:
             masks = self._fixed_masks.take(rows)
-        return masked_rows(self._counts[rows], masks, config.batch_size, real, **self.layout)
+        return masked_rows(self._train_counts[rows], masks, config.batch_size, real, **self.layout)
 
     def dev_rows(self) -> list[Rows]:
         """The development set with its masks, which are drawn once."""
-        config = self.config
-        real = np.dtype(config.dtype)
+        config, real = self.config, np.dtype(self.config.dtype)
         return list(self.dev_masked.batches(config.topic_model, config.masking, real, **self.layout))
+
+    def floors(self) -> dict[str, dict[str, float]]:
+        """The floors of the dev loss.
+
+        `bayes`: the predictor is exact under the configured prior; its loss is a mean over the dev set, with a standard
+        error. `bayes_topics`: a predictor that knows the posterior of the document's topics and uses nothing else.
+        Attention that is the same for every query comes near to it; it is no bound (the words of a very short document
+        say more than its topics). `least_squares`: the exact optimum, over this very dev set, of all models with
+        uniform attention; squared losses only. On a small dev set it is far below what a model trained elsewhere can
+        reach. Documents from a file have no floors: their prior is not known.
+        """
+        config, dev = self.config, self.dev_masked
+        words = 0 if isinstance(dev, InfiniteDocuments) else dev.documents.lengths.max(initial=0)
+        if config.data.dev_file is not None or words > LONGEST:
+            return {}
+        if words and not config.topic_model.uniform:
+            dev = dev.first(UNEQUAL_DOCUMENTS)
+        of = (config.objective.loss, config.topic_model, config.documents, config.masking, dev)
+        bayes = partial(bayes_loss, *of, hide_masked=config.model.hide_masked)
+        result = {
+            "bayes": dataclasses.asdict(bayes(own_word=True)),
+            "bayes_topics": dataclasses.asdict(bayes(own_word=False)),
+        }
+        return result if config.objective.loss == "cross-entropy" else result | {"least_squares": self._least_squares()}
+
+    def _least_squares(self) -> dict[str, float]:
+        config, model = self.config, self.config.model
+        rows = self.dev_masked.batches(
+            config.topic_model, config.masking, np.dtype("float64"), uniform=True, hide_masked=model.hide_masked
+        )
+        scale = 1 / config.topic_model.vocabulary if config.objective.loss == "squared-mean" else 1.0
+        # where least squares fits W_V itself its lambda counts; elsewhere the floor is that without a penalty
+        fits_value = model.embedding == "one-hot" and model.head != "untied" and model.value == "trained"
+        ridge = config.objective.penalties(("value",)).get("value", 0.0) if fits_value else 0.0
+        fixed = model.frozen(config.topic_model, config.masking).get("prediction_bias")
+        best = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias=model.prediction_bias == "trained")
+        losses = {"loss": best.loss * scale, "objective": best.objective * scale}
+        return losses | {"ridge": ridge, "documents": len(self.dev)}

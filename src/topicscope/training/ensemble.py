@@ -6,11 +6,10 @@ retired: its figures and weights are kept as they were, and the others do not no
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -34,31 +33,25 @@ class Member:
     dev: dict[int, float] = field(default_factory=dict)  # dev loss by step
     status: str = "running"  # then 'done', 'stopped' (dev stopped improving) or 'diverged'
     end: int | None = None  # the step at which it ended
-    weights: dict[str, np.ndarray] | None = None  # as they were at the end
-
-    @property
-    def final_weights(self) -> dict[str, np.ndarray]:
-        """Of a member that has ended."""
-        if self.weights is None:
-            raise RuntimeError(f"the run with seed {self.config.seed} has not ended")
-        return self.weights
+    weights: dict[str, np.ndarray] = field(default_factory=dict)  # as they were at the end; none before
 
     @property
     def best(self) -> tuple[float, int]:
         """Lowest dev loss so far, and its step."""
         return min((loss, step) for step, loss in self.dev.items())
 
+    @property
+    def rows(self) -> int | None:
+        """Rows of figures that count, once it has ended: none for a step that diverged, one for the last weights."""
+        return self.end if self.end is None or self.status == "diverged" else self.end + 1
 
-BEYOND = 1e6
-"""A loss so many times the first one counts as diverged, though it is still a number."""
 
-State = tuple[list[Tensor], dict[str, Tensor]]
-"""Weights, and what the optimiser remembers."""
+BEYOND = 1e6  # a loss so many times the first one counts as diverged, though it is still a number
 
-Report = Callable[[int, Float[np.ndarray, "S M E"], int], None]
-"""Called after every block with the first step, the figures of its steps, and the number of models still running."""
-Keep = Callable[[int, int, dict[str, np.ndarray]], None]
-"""Called with a member's number, the step and its weights."""
+State = tuple[list[Tensor], dict[str, Tensor]]  # weights, and what the optimiser remembers
+
+Report = Callable[[int, Float[np.ndarray, "S M E"]], None]
+"""Called after every block with the first step and the figures of its steps."""
 
 
 def shared(data: Sequence[RunData], drawing: Callable[[RunData], list[Rows]]) -> list[list[Rows]]:
@@ -78,61 +71,53 @@ class Ensemble:
         self.config = config = self.members[0].config
         self.device = resolve_device(config.device, len(configs))
         self.dtype = getattr(torch, config.dtype)
-        drawn = {
-            seed: RunData(member.config)
-            for seed, member in {member.config.seed: member for member in self.members}.items()
-        }
-        self.data = [drawn[member.config.seed] for member in self.members]  # lr and initial scale have no part in it
+        by_seed = {member.config.seed: member.config for member in self.members}
+        drawn = {seed: RunData(one) for seed, one in by_seed.items()}  # lr and initial scale have no part in it
+        self.data = [drawn[member.config.seed] for member in self.members]
         vocabulary = config.topic_model.vocabulary
-        trained = tuple(config.model.trained_shapes(vocabulary))
         self.weights = Weights(
             [initial(member.config.model, vocabulary, member.config.seed) for member in self.members],
             config.model.frozen(config.topic_model, config.masking),
-            config.schedule.groups(trained),
+            config.schedule.groups(tuple(config.model.trained_shapes(vocabulary))),
             self.dtype,
             self.device,
         )
         self.optimiser = EnsembleOptimiser(self.weights, [member.config.optimizer for member in self.members])
-        self.penalties = config.objective.penalties(self.weights.trained)
-        self.tracker = Tracker(self.weights, config.model, config.topic_model, self.penalties)
+        self.tracker = Tracker(self.weights, config)
         self.step = 0
         self.first_loss = np.full(len(configs), np.inf)  # of each model: what a loss beyond all measure is measured by
         self.last: list[Tensor] | None = None  # the weights before the last step of the last block
-        self.keep: Keep | None = None  # told of the weights at the steps of a snapshot
+        # told of a member's number, the step and its weights at the steps of a snapshot
+        self.keep: Callable[[int, int, dict[str, np.ndarray]], None] | None = None
         self._kept_steps = frozenset(config.snapshot_steps)
-        self._dev: list[Batch] | None = None
 
-    @property
+    @cached_property
     def dev_batches(self) -> list[Batch]:
-        if self._dev is None:
-            rows = shared(self.data, RunData.dev_rows)
-            self._dev = [stack(batch, self.dtype).to(self.device) for batch in zip(*rows, strict=True)]
-        return self._dev
+        batches = zip(*shared(self.data, RunData.dev_rows), strict=True)
+        return [stack(rows, self.dtype).to(self.device) for rows in batches]
 
     def dev_loss(self) -> Float[np.ndarray, " E"]:
         """Loss on the whole development set: mean over documents, so batches weigh by their documents."""
-        config = self.config
-        total, documents = torch.zeros(len(self.members), dtype=torch.float64), 0
-        for batch in self.dev_batches:
-            size = batch.context.shape[1]
+        config, total = self.config, torch.zeros(len(self.members), dtype=torch.float64)
+        sizes = [batch.context.shape[1] for batch in self.dev_batches]
+        for batch, size in zip(self.dev_batches, sizes, strict=True):
             total += size * collapsed_loss(config.model, self.weights, config.objective, batch).double().cpu()
-            documents += size
-        return (total / documents).numpy()
+        return (total / sum(sizes)).numpy()
 
     def evaluate(self) -> None:
         """Record the dev loss of every running member; retire those that have stopped improving."""
-        for e, loss in enumerate(self.dev_loss()):
-            member = self.members[e]
-            if member.status == "running" and math.isfinite(loss):
-                member.dev[self.step] = float(loss)
-                patience, every = self.config.patience, self.config.evaluate_every
-                if patience is not None and every is not None and self.step - member.best[1] >= patience * every:
+        waits = (self.config.patience or math.inf) * (self.config.evaluate_every or math.inf)
+        losses = self.dev_loss()
+        for e in self.running():
+            if math.isfinite(losses[e]):
+                member = self.members[e]
+                member.dev[self.step] = float(losses[e])
+                if self.step - member.best[1] >= waits:
                     self.retire(e, "stopped", self.step)
 
-    def retire(self, e: int, status: str, step: int, weights: dict[str, np.ndarray] | None = None) -> None:
+    def retire(self, e: int, status: str, step: int) -> None:
         member = self.members[e]
-        member.status, member.end = status, step
-        member.weights = self.snapshot(e) if weights is None else weights
+        member.status, member.end, member.weights = status, step, self.snapshot(e)
 
     def snapshot(self, e: int) -> dict[str, np.ndarray]:
         return {name: part.detach().cpu().numpy().copy() for name, part in self.weights.member(e).items()}
@@ -140,32 +125,29 @@ class Ensemble:
     def running(self) -> list[int]:
         return [e for e, member in enumerate(self.members) if member.status == "running"]
 
-    def run(self, report: Report | None = None, after_block: Callable[[], None] | None = None) -> None:
-        """Go on from the present step to the end, block by block; `after_block` may save a checkpoint."""
-        total = self.config.total_steps
-        while self.step < total and self.running():
-            self.block(min(total - self.step, BLOCK), report)
-            if after_block is not None and self.step < total and self.running():
-                after_block()
+    def run(self, report: Report | None = None) -> None:
+        """Go on from the present step to the end, block by block; `report` may save a checkpoint."""
+        while self.step < self.config.total_steps and self.running():
+            self.block(min(self.config.total_steps - self.step, BLOCK), report)
         if self.running():
             self.finish(report)
 
     def block(self, count: int, report: Report | None) -> None:
         """The next `count` steps; `self.step` is a multiple of BLOCK."""
-        config, start = self.config, self.step
+        every, start = self.config.evaluate_every, self.step
         batches = list(zip(*shared(self.data, lambda data: data.block(start // BLOCK)), strict=True))[:count]
         before, earlier = self.state(), self.last
         for rows in batches:
             if self.step == start + count - 1:
                 self.last = [block.clone() for block in self.weights.blocks]
-            if config.evaluate_every is not None and self.step % config.evaluate_every == 0:
+            if every is not None and self.step % every == 0:
                 self.evaluate()
             self._keep()
-            self.one_step(stack(rows, self.dtype).to(self.device))
+            self.one_step(rows)
         table = self.tracker.rows()
         self.retire_diverged(start, table, before, earlier, batches)
         if report is not None:
-            report(start, table, len(self.running()))
+            report(start, table)
 
     def _keep(self) -> None:
         if self.keep is not None and self.step in self._kept_steps:
@@ -174,17 +156,16 @@ class Ensemble:
 
     def state(self) -> State:
         """Copies of the weights and of what the optimiser remembers."""
-        return [block.clone() for block in self.weights.blocks], {
-            name: value.clone() for name, value in self.optimiser.state().items()
-        }
+        remembered = {name: value.clone() for name, value in self.optimiser.state().items()}
+        return [block.clone() for block in self.weights.blocks], remembered
 
     def restore(self, state: State) -> None:
         for block, old in zip(self.weights.blocks, state[0], strict=True):
             block.copy_(old)
         self.optimiser.load({name: value.clone() for name, value in state[1].items()})
 
-    def one_step(self, batch: Batch, *, record: bool = True) -> None:
-        config = self.config
+    def one_step(self, rows: Sequence[Rows], *, record: bool = True) -> None:
+        config, batch = self.config, stack(rows, self.dtype).to(self.device)
         active = config.schedule.active(self.step, self.weights.trained)
         loss = loss_and_gradient(config.model, self.weights, config.objective, batch, active)
         if record:
@@ -198,7 +179,7 @@ class Ensemble:
         table: Float[np.ndarray, "S M E"],
         before: State,
         earlier: list[Tensor] | None,
-        batches: list[Any],
+        batches: Sequence[Sequence[Rows]],
     ) -> None:
         """End models whose loss or norm is no longer finite, or far too large. They keep their last sound weights.
 
@@ -218,7 +199,7 @@ class Ensemble:
             self.restore(before if failed > start or earlier is None else (earlier, before[1]))
             self.step = start
             while self.step < failed - 1:
-                self.one_step(stack(batches[self.step - start], self.dtype).to(self.device), record=False)
+                self.one_step(batches[self.step - start], record=False)
             self.retire(e, "diverged", failed)
         self.restore(after)
         self.step = end
@@ -229,40 +210,27 @@ class Ensemble:
         self._keep()
         self.evaluate()
         for e in self.running():
-            finite = (
-                all(bool(torch.isfinite(block[e]).all()) for block in self.weights.blocks)
-                and self.step in self.members[e].dev
-            )
-            self.retire(e, "done" if finite else "diverged", self.step)
+            finite = all(bool(torch.isfinite(block[e]).all()) for block in self.weights.blocks)
+            self.retire(e, "done" if finite and self.step in self.members[e].dev else "diverged", self.step)
         if report is not None:
-            report(self.step, self.tracker.rows(), 0)
+            report(self.step, self.tracker.rows())
 
 
 def check_alike(configs: Sequence[RunConfig]) -> None:
     """An ensemble shares its program: everything but seed, learning rate and initial scale has to be the same."""
     if not configs:
         raise InputError("an ensemble needs at least one config")
-    first = _shared(configs[0])
-    for config in configs[1:]:
-        if _shared(config) != first:
-            different = [
-                f.name
-                for f in dataclasses.fields(RunConfig)
-                if getattr(_shared(config), f.name) != getattr(first, f.name)
-            ]
+    alike = [
+        replace(c, seed=0, optimizer=replace(c.optimizer, lr=1.0), model=replace(c.model, init_scale=1.0))
+        for c in configs
+    ]
+    for one in alike:
+        different = [f.name for f in fields(one) if getattr(one, f.name) != getattr(alike[0], f.name)]
+        if different:
             raise InputError(
                 "members of an ensemble may differ in seed, optimizer.lr and model.init_scale only; "
                 f"these differ in {', '.join(different)}"
             )
-
-
-def _shared(config: RunConfig) -> RunConfig:
-    return dataclasses.replace(
-        config,
-        seed=0,
-        optimizer=dataclasses.replace(config.optimizer, lr=1.0),
-        model=dataclasses.replace(config.model, init_scale=1.0),
-    )
 
 
 GPU_FROM = 8

@@ -23,7 +23,7 @@ from topicscope.training.config import Optimizer
 class Slice:
     """The rows of a block of members with the same hyperparameters, and what the optimiser remembers of them."""
 
-    block: int
+    part: str  # one of the parts of the block, which are active together
     settings: Optimizer
     weights: Tensor
     gradients: Tensor
@@ -73,20 +73,18 @@ class EnsembleOptimiser:
     """Members must be ordered so that equal hyperparameters stand together."""
 
     def __init__(self, weights: Weights, members: Sequence[Optimizer]) -> None:
-        self.weights = weights
         self.slices: list[Slice] = []
-        start = 0
-        for settings, equal in itertools.groupby(members):
-            stop = start + len(list(equal))
-            for index, (block, gradient) in enumerate(zip(weights.blocks, weights.gradient_blocks, strict=True)):
-                self.slices.append(Slice(index, settings, block[start:stop], gradient[start:stop]))
-            start = stop
+        for settings, equal in itertools.groupby(range(len(members)), key=lambda e: members[e]):
+            first, *others = equal
+            rows = slice(first, first + 1 + len(others))
+            for parts, block, gradient in zip(weights.groups, weights.blocks, weights.gradient_blocks, strict=True):
+                self.slices.append(Slice(parts[0], settings, block[rows], gradient[rows]))
 
     @torch.inference_mode()
     def step(self, active: tuple[str, ...]) -> None:
         """Move the active parts along their gradients; the others, and what is remembered of them, stay as they are."""
         for piece in self.slices:
-            if self.weights.groups[piece.block][0] in active:  # parts of a block are active together
+            if piece.part in active:
                 piece.step()
 
     def state(self) -> dict[str, Tensor]:
@@ -94,9 +92,6 @@ class EnsembleOptimiser:
         return {f"{i}.{name}": value for i, piece in enumerate(self.slices) for name, value in piece.memory.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        for piece in self.slices:
-            piece.memory = {}
-        for key, value in state.items():
-            index, name = key.split(".", 1)
-            piece = self.slices[int(index)]
-            piece.memory[name] = value.to(piece.weights.device)
+        for i, piece in enumerate(self.slices):
+            own = {name: value for name, value in state.items() if name.startswith(f"{i}.")}
+            piece.memory = {name.split(".", 1)[1]: value.to(piece.weights.device) for name, value in own.items()}

@@ -1,22 +1,30 @@
-"""What a pack of runs leaves behind as it trains: metrics block by block, snapshots, checkpoints, and the results."""
+"""What a pack of runs leaves behind as it trains: metrics block by block, snapshots, checkpoints, and the results.
+
+A checkpoint holds everything that the rest of a run depends on. Random streams are named: their state is the step.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
 
-from topicscope.ground import METRICS, Folder, Progress, files, metric_lines, read_metrics, truncate_metrics
+from topicscope.ground import METRICS, Folder, InputError, Progress, files, metric_lines, read_metrics, truncate_metrics
 from topicscope.measure import matrix_block_means, relation_masks
-from topicscope.training import checkpoint
-from topicscope.training.ensemble import Ensemble, Member
-from topicscope.training.floors import floors
-from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights, course_of
+from topicscope.training.ensemble import Ensemble
+from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights
+from topicscope.training.track import RELATIONS
+
+ANEW = "start the run anew with --force"
 
 
 class Recorder:
@@ -27,34 +35,39 @@ class Recorder:
     ) -> None:
         """`homes` in the order of the members. `before` model-steps of `total` were done by other packs."""
         self.ensemble, self.homes, self.progress, self.before, self.total = ensemble, homes, progress, before, total
+        paths = [home.path for home in homes if home is not None]
+        # the members of a pack share one checkpoint, in the folder of the first of them by name
+        self.checkpoint = min(paths) / CHECKPOINT if paths else None
+        if self.checkpoint is not None and self.checkpoint.exists():
+            load_checkpoint(self.checkpoint, ensemble)
         self.began = time.perf_counter(), time.process_time()
         self.first = self.saved = ensemble.step
         self.tables: list[list[Float[np.ndarray, "S M"]]] = [[] for _ in homes]
         self.snapshots: list[dict[int, Weights]] = [{} for _ in homes]
         ensemble.keep = self.keep
         for member, home in zip(ensemble.members, homes, strict=True):
-            if home is not None:
-                start_metrics(home.path / METRICS, member, ensemble.step)
+            if home is not None and ensemble.step > 0:
+                truncate_metrics(home.path / METRICS, ensemble.step, member.rows)
+            elif home is not None:
+                (home.path / METRICS).unlink(missing_ok=True)
         self.report_progress("")
 
-    @property
-    def checkpoint(self) -> Path | None:
-        return checkpoint_path([home for home in self.homes if home is not None])
-
-    def block(self, start: int, table: Float[np.ndarray, "S M E"], _running: int) -> None:
-        """The figures of a block of steps."""
-        names = self.ensemble.tracker.names
-        for e, (member, home) in enumerate(zip(self.ensemble.members, self.homes, strict=True)):
-            count = len(table) if member.end is None else min(len(table), lines_until(member) - start)
-            if count > 0:
-                here = table[:count, :, e]
-                self.tables[e].append(here)
-                if home is not None:
-                    lines = metric_lines(names, here, start, member.dev, DIGITS[member.config.dtype])
-                    files.append_lines(home.path / METRICS, lines)
+    def block(self, start: int, table: Float[np.ndarray, "S M E"]) -> None:
+        """The figures of a block of steps; then a checkpoint, where it is time for one."""
+        ensemble, config, names = self.ensemble, self.ensemble.config, tuple(self.ensemble.tracker.index)
+        for e, (member, home) in enumerate(zip(ensemble.members, self.homes, strict=True)):
+            here = table[: None if member.rows is None else max(0, member.rows - start), :, e]
+            self.tables[e].append(here)
+            if home is not None and len(here):
+                lines = metric_lines(names, here, start, member.dev, DIGITS[config.dtype])
+                files.append_lines(home.path / METRICS, lines)
         losses = table[-1, 0][np.isfinite(table[-1, 0])]
         if len(table) > 1 and len(losses):
             self.report_progress(f"loss {losses.mean():.4f}")
+        due = ensemble.step - self.saved >= (config.checkpoint_every or math.inf)
+        if self.checkpoint is not None and due and ensemble.step < config.total_steps and ensemble.running():
+            save_checkpoint(self.checkpoint, ensemble)
+            self.saved = ensemble.step
 
     def report_progress(self, note: str) -> None:
         made = (self.ensemble.step - self.first) * len(self.homes)
@@ -62,12 +75,6 @@ class Recorder:
         speed = f"{rate:,.0f} steps/s" if made else ""
         done = self.before + self.ensemble.step * len(self.homes)
         self.progress("training", done, self.total, ", ".join(text for text in (note, speed) if text))
-
-    def after_block(self) -> None:
-        every = self.ensemble.config.checkpoint_every
-        if self.checkpoint is not None and every is not None and self.ensemble.step - self.saved >= every:
-            checkpoint.save(self.checkpoint, self.ensemble)
-            self.saved = self.ensemble.step
 
     def keep(self, e: int, step: int, weights: Weights) -> None:
         """A snapshot of member e."""
@@ -91,76 +98,100 @@ class Recorder:
         for e, (member, home) in enumerate(zip(self.ensemble.members, self.homes, strict=True)):
             if with_floors and member.config.floors:
                 self.progress("floors", e, len(self.homes))
-            metrics = self.metrics(e)
-            results, weights = results_of(self.ensemble, e, metrics, with_floors), member.final_weights
+            runs.append(self.result(e, with_floors))
             if home is not None:
-                files.write_tensors(home.path / WEIGHTS, weights)
-                home.finish(results, member.status, **measured)
-            folder = None if home is None else home.path
-            runs.append(Run(member.config, member.status, results, metrics, weights, folder, self.snapshots[e]))
+                files.write_tensors(home.path / WEIGHTS, member.weights)
+                home.finish(runs[e].results, member.status, **measured)
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
         return runs
 
     def metrics(self, e: int) -> dict[str, np.ndarray]:
-        home, member, names = self.homes[e], self.ensemble.members[e], self.ensemble.tracker.names
+        home, member, names = self.homes[e], self.ensemble.members[e], self.ensemble.tracker.index
         if home is not None and self.first > 0:  # the steps before the resumption are in the file
             return read_metrics(home.path)
-        table = np.concatenate(self.tables[e]) if self.tables[e] else np.empty((0, len(names)))
-        steps = np.arange(len(table), dtype=float)
-        metrics = {"step": steps} | {name: table[:, i] for i, name in enumerate(names)}
-        metrics["dev_loss"] = np.array([member.dev.get(int(step), np.nan) for step in steps])
-        return metrics
+        table = np.concatenate([np.empty((0, len(names))), *self.tables[e]])
+        dev = np.array([member.dev.get(step, np.nan) for step in range(len(table))])
+        return {"step": np.arange(len(table), dtype=float), **dict(zip(names, table.T, strict=True)), "dev_loss": dev}
 
-
-def checkpoint_path(homes: Sequence[Folder]) -> Path | None:
-    """The members of a pack share one checkpoint, in the folder of the first of them by name."""
-    return min(home.path for home in homes) / CHECKPOINT if homes else None
-
-
-def lines_until(member: Member) -> int:
-    """Lines of a retired member: none for a step that diverged, one for the last weights of the others."""
-    if member.end is None:
-        raise RuntimeError(f"member with seed {member.config.seed} is still running")
-    return member.end if member.status == "diverged" else member.end + 1
-
-
-def start_metrics(path: Path, member: Member, step: int) -> None:
-    if step == 0:
-        path.unlink(missing_ok=True)
-    else:
-        truncate_metrics(path, step, None if member.end is None else lines_until(member))
-
-
-def results_of(ensemble: Ensemble, e: int, metrics: dict[str, np.ndarray], with_floors: bool) -> dict[str, Any]:
-    """results.json: where the run ended, against the floors. Nothing in it depends on the machine's speed."""
-    member, config = ensemble.members[e], ensemble.members[e].config
-    weights = member.final_weights
-    results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
-    losses = [float(f"{loss:.{DIGITS[config.dtype]}g}") for loss in metrics["loss"][-101:] if np.isfinite(loss)]
-    results["loss"] = float(np.mean(losses[-100:])) if losses else None
-    if member.dev:
-        results["dev_loss"], results["dev_step"] = member.dev[max(member.dev)], max(member.dev)
-        results["best_dev_loss"], results["best_step"] = member.best
-    results["norms"] = {name: float(np.linalg.norm(weights[name])) for name in ensemble.weights.trained}
-    topics = config.topic_model.topic_of_word
-    if ensemble.tracker.value_over_words:
-        results["value"] = block_means(topics, weights["value"])
-    if ensemble.tracker.gram:
-        results["gram"] = block_means(topics, weights["embedding"].T @ weights["embedding"])
-    if (course := course_of(config, member.status, metrics, results["loss"])) is not None:
-        results["course"] = course.as_dict() | {"sentence": course.sentence}
-    if with_floors and config.floors and member.status != "diverged":
-        results["floors"] = floors(config, ensemble.data[e])
-        results["above_floor"] = {
-            name: results["dev_loss"] - floor["loss"] for name, floor in results["floors"].items()
-        }
-    return results
+    def result(self, e: int, with_floors: bool) -> Run:
+        """Where the run ended, against the floors. Nothing in its results depends on the machine's speed."""
+        member, home, ensemble = self.ensemble.members[e], self.homes[e], self.ensemble
+        config, weights, metrics = member.config, member.weights, self.metrics(e)
+        results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
+        folder = None if home is None else home.path
+        run = Run(config, member.status, results, metrics, weights, folder, self.snapshots[e])
+        losses = [float(f"{loss:.{DIGITS[config.dtype]}g}") for loss in metrics["loss"][-101:] if np.isfinite(loss)]
+        results["loss"] = float(np.mean(losses[-100:])) if losses else None
+        if member.dev:
+            results["dev_loss"], results["dev_step"] = member.dev[max(member.dev)], max(member.dev)
+            results["best_dev_loss"], results["best_step"] = member.best
+        results["norms"] = {name: float(np.linalg.norm(weights[name])) for name in ensemble.weights.trained}
+        for name in ensemble.tracker.matrices:
+            matrix = weights["value"] if name == "value" else weights["embedding"].T @ weights["embedding"]
+            results[name] = block_means(config.topic_model.topic_of_word, matrix)
+        if run.course is not None:
+            results["course"] = run.course.as_dict() | {"sentence": run.course.sentence}
+        if with_floors and config.floors and member.status != "diverged":
+            results["floors"] = floors = ensemble.data[e].floors()
+            results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in floors.items()}
+        return run
 
 
 def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:
     """Means over pairs of one topic, of different topics, and over the diagonal; None where there is no such pair."""
     flat = torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1)
     means = matrix_block_means(relation_masks(topics, torch.float64), flat)[0].tolist()
-    names = ("same", "different", "diagonal")
-    return {name: None if np.isnan(mean) else mean for name, mean in zip(names, means, strict=True)}
+    return {name: None if np.isnan(mean) else mean for name, mean in zip(RELATIONS, means, strict=True)}
+
+
+def fingerprint(ensemble: Ensemble) -> str:
+    """What has to be the same for a checkpoint to be of use: the configs, and which of them run together."""
+    text = json.dumps([member.config.as_dict() for member in ensemble.members], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def save_checkpoint(path: Path, ensemble: Ensemble) -> None:
+    tensors = {f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)}
+    tensors |= {f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()}
+    tensors |= {"history": ensemble.tracker.history.cpu().numpy(), "past_norms": ensemble.tracker.past_norms}
+    tensors["first_loss"] = ensemble.first_loss
+    tensors |= {f"last.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.last or [])}
+    for e, member in enumerate(ensemble.members):
+        tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
+    members = [{"dev": list(m.dev.items()), "status": m.status, "end": m.end} for m in ensemble.members]
+    note = {"step": str(ensemble.step), "members": json.dumps(members), "fingerprint": fingerprint(ensemble)}
+    files.write_tensors(path, tensors, note)
+
+
+def below(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The tensors whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
+    """Bring a fresh ensemble to where the checkpoint stands."""
+    tensors = files.read_tensors(path, ANEW)
+    try:
+        with safe_open(path, "np") as stream:
+            note = stream.metadata() or {}
+        if note["fingerprint"] != fingerprint(ensemble):
+            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
+        ensemble.step = int(note["step"])
+        for i, block in enumerate(ensemble.weights.blocks):
+            block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
+        last = below("last.", tensors)
+        ensemble.last = [torch.from_numpy(last[str(i)]).to(ensemble.device) for i in range(len(last))] or None
+        remembered = below("optimiser.", tensors)
+        ensemble.optimiser.load({name: torch.from_numpy(value) for name, value in remembered.items()})
+        ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
+        ensemble.tracker.past_norms, ensemble.first_loss = tensors["past_norms"], tensors["first_loss"]
+        for e, stored in enumerate(json.loads(note["members"])):
+            member = ensemble.members[e]
+            member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
+            member.status, member.end = stored["status"], stored["end"]
+            member.weights = below(f"member.{e}.", tensors)
+    except InputError:
+        raise
+    except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
+        raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ANEW}") from None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from topicscope.ground import (
-    InputError,
-    Kind,
-    Result,
-    files,
-    folders,
-    load_settings,
-    read_metrics,
-)
+from topicscope.ground import InputError, Kind, Result, arrow_table, files, flat, folders, load_settings, read_metrics
 from topicscope.measure import Course, course
 from topicscope.training.config import RunConfig
 
@@ -34,35 +26,34 @@ WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors"
 TRAIN = Kind("train", 2, ("metrics.jsonl", WEIGHTS, CHECKPOINT, SNAPSHOTS))
 ADVICE = "train again (force)"
 
-DIGITS = {"float32": 9, "float64": 17}
-"""Digits of the figures in metrics.jsonl: as many as bring the number back exactly."""
+DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
 
 Weights = dict[str, np.ndarray]
 
-FACTS: dict[str, tuple[str, ...]] = {
-    "status": ("status",),
-    "steps": ("steps",),
-    "training loss (last 100 steps)": ("loss",),
-    "dev loss": ("dev_loss",),
-    "Bayes-optimal loss": ("floors", "bayes", "loss"),
-    "dev loss above it": ("above_floor", "bayes"),
-    "Bayes-optimal loss from topics alone": ("floors", "bayes_topics", "loss"),
-    "dev loss above that": ("above_floor", "bayes_topics"),
-    "best uniform-attention fit of dev": ("floors", "least_squares", "loss"),
-    "dev loss above that fit": ("above_floor", "least_squares"),
-    "W_V, same topic": ("value", "same"),
-    "W_V, different topic": ("value", "different"),
-    "W_V, diagonal": ("value", "diagonal"),
-    "W_E'W_E, same topic": ("gram", "same"),
-    "W_E'W_E, different topic": ("gram", "different"),
-    "W_E'W_E, diagonal": ("gram", "diagonal"),
-    "phase": ("course", "phase"),
-    "half of value's rise at step": ("course", "t50_value"),
-    "half of key's rise at step": ("course", "t50_key"),
-    "half of query's rise at step": ("course", "t50_query"),
-    "separation (key and query over value)": ("course", "separation"),
+FACTS = {
+    "status": "status",
+    "steps": "steps",
+    "training loss (last 100 steps)": "loss",
+    "dev loss": "dev_loss",
+    "Bayes-optimal loss": "floors.bayes.loss",
+    "dev loss above it": "above_floor.bayes",
+    "Bayes-optimal loss from topics alone": "floors.bayes_topics.loss",
+    "dev loss above that": "above_floor.bayes_topics",
+    "best uniform-attention fit of dev": "floors.least_squares.loss",
+    "dev loss above that fit": "above_floor.least_squares",
+    "W_V, same topic": "value.same",
+    "W_V, different topic": "value.different",
+    "W_V, diagonal": "value.diagonal",
+    "W_E'W_E, same topic": "gram.same",
+    "W_E'W_E, different topic": "gram.different",
+    "W_E'W_E, diagonal": "gram.diagonal",
+    "phase": "course.phase",
+    "half of value's rise at step": "course.t50_value",
+    "half of key's rise at step": "course.t50_key",
+    "half of query's rise at step": "course.t50_query",
+    "separation (key and query over value)": "course.separation",
 }
-"""What a table of runs shows, and where results.json has it."""
+"""What a table of runs shows, and where results.json has it (its dotted name)."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,20 +72,24 @@ class Run(Result):
     @cached_property
     def snapshots(self) -> dict[int, Weights]:
         """Weights by step, as `snapshots` of the config asks."""
-        if self.folder is None:
-            return self.in_memory
-        paths = sorted((self.folder / SNAPSHOTS).glob("step-[0-9]*.safetensors"))
-        return {int(path.stem.removeprefix("step-")): files.read_tensors(path, ADVICE) for path in paths}
+        return self.in_memory if self.folder is None else stored_snapshots(self.folder, ADVICE)
 
     @cached_property
     def course(self) -> Course | None:
-        """Which phase the run took; None where key, query and value are not all trained."""
-        return course_of(self.config, self.status, self.metrics, self.results["loss"])
+        """Which phase the run took; None where key, query and value are not all trained.
+
+        From the figures as metrics.jsonl has them: a resumed run reads them from there, and ends in the same results.
+        """
+        norms, digits = ("norm_key", "norm_query", "norm_value"), DIGITS[self.config.dtype]
+        if not set(norms) <= set(self.metrics):
+            return None
+        written = {name: np.array([float(f"{x:.{digits}g}") for x in self.metrics[name]]) for name in (*norms, "loss")}
+        return course(self.status, written["loss"], self.results["loss"], [written])
 
     def facts(self) -> dict[str, Any]:
         """The main numbers, by what they are."""
-        values = {label: lookup(self.results, path) for label, path in FACTS.items()}
-        return {label: value for label, value in values.items() if value is not None}
+        values = flat(self.results)
+        return {label: values[name] for label, name in FACTS.items() if values.get(name) is not None}
 
     def summary(self) -> list[str]:
         if self.status == "diverged":
@@ -104,8 +99,8 @@ class Run(Result):
             ]
         loss = f"Seed {self.config.seed}: dev loss {self.results['dev_loss']:.5g} after {self.results['steps']:,} steps"
         above = self.results.get("above_floor", {}).get("bayes")
-        sentences = [loss + (f", {above:.4g} above the best possible (Bayes)." if above is not None else ".")]
-        return [*sentences, self.course.sentence] if self.course is not None else sentences
+        end = "." if above is None else f", {above:.4g} above the best possible (Bayes)."
+        return [loss + end, *([] if self.course is None else [self.course.sentence])]
 
     def table(self) -> pyarrow.Table:
         """One row per step."""
@@ -127,20 +122,16 @@ class Runs(list[Run], Result):
         self.folder = folder
 
     def summary(self) -> list[str]:
-        diverged = [sentence for run in self if run.status == "diverged" for sentence in run.summary()]
         losses = [run.results["dev_loss"] for run in self if run.results.get("dev_loss") is not None]
         if len(losses) < 2:
             return [sentence for run in self for sentence in run.summary()]
         mean, spread = statistics.fmean(losses), statistics.stdev(losses)
+        diverged = (run.summary()[0] for run in self if run.status == "diverged")
         return [f"{len(self)} runs: dev loss {mean:.5g} on average (sd {spread:.2g}).", *diverged]
 
     def table(self) -> pyarrow.Table:
         """One row per run: seed and main numbers."""
-        import pyarrow
-
-        rows = [{"seed": run.config.seed, **run.facts()} for run in self]
-        names = dict.fromkeys(name for row in rows for name in row)
-        return pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+        return arrow_table([{"seed": run.config.seed, **run.facts()} for run in self])
 
     def _about(self) -> str:
         return f"{len(self)} runs, seeds {', '.join(str(run.config.seed) for run in self[:5])}"
@@ -148,42 +139,26 @@ class Runs(list[Run], Result):
     __repr__ = Result.__repr__
 
 
-def lookup(results: Any, path: Iterable[str]) -> Any:
-    """A number of nested results; None where there is none."""
-    for key in path:
-        results = results.get(key) if isinstance(results, dict) else None
-    return results
-
-
-def course_of(config: RunConfig, status: str, metrics: dict[str, np.ndarray], loss: float | None) -> Course | None:
-    """From the figures as metrics.jsonl has them: a resumed run reads them from there, and ends in the same results."""
-    norms = ("norm_key", "norm_query", "norm_value")
-    if not set(norms) <= set(metrics):
-        return None
-    digits = DIGITS[config.dtype]
-    written = {name: np.array([float(f"{x:.{digits}g}") for x in metrics[name]]) for name in (*norms, "loss")}
-    return course(status, written["loss"], loss, [written])
+def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
+    """Weights by step, as a run left them in its folder; none where it kept none."""
+    paths = sorted((folder / SNAPSHOTS).glob("step-[0-9]*.safetensors"))
+    return {int(path.stem.removeprefix("step-")): files.read_tensors(path, advice) for path in paths}
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run | Runs:
     """The run, or the runs, of a folder that `train` wrote; InputError says in one line what is missing or damaged."""
     path = Path(folder)
-    about = folders.finished_about(path, TRAIN)
-    if about.runs is not None:
-        return Runs(_members(path, about.runs), path)
-    config = RunConfig.of(load_settings(path / folders.CONFIG))
-    results = folders.read_results(path)
+    runs = folders.finished_about(path, TRAIN).runs
+    return read_one(path) if runs is None else Runs(map(read_one, folders.member_paths(path, runs)), path)
+
+
+def read_one(path: Path) -> Run:
+    folders.finished_about(path, TRAIN)
+    config, results = RunConfig.of(load_settings(path / folders.CONFIG)), folders.read_results(path)
     if not isinstance(results, dict) or not {"status", "steps", "loss"} <= set(results):
         raise InputError(f"{path / folders.RESULTS} is damaged: it holds no results of a run; {ADVICE}")
     weights = files.read_tensors(path / WEIGHTS, ADVICE)
     return Run(config, results["status"], results, read_metrics(path), weights, path)
-
-
-def _members(path: Path, runs: int) -> Iterator[Run]:
-    for member in folders.member_paths(path, runs):
-        run = read_run(member)
-        if isinstance(run, Run):
-            yield run
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> RunConfig | list[RunConfig]:
@@ -193,6 +168,4 @@ def stored_configs(folder: str | os.PathLike[str]) -> RunConfig | list[RunConfig
     if about is None or about.kind != TRAIN.name or about.status == "starting":
         raise InputError(f"{folder} holds no run to resume; leave resume out to start one there")
     settings = load_settings(path / folders.CONFIG)
-    if about.runs is None:
-        return RunConfig.of(settings)
-    return [RunConfig.of(one) for one in settings["runs"]]
+    return RunConfig.of(settings) if about.runs is None else [RunConfig.of(one) for one in settings["runs"]]

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import overload
 
 from topicscope.ground import Folder, Progress, folders, repeatable, watched
-from topicscope.training import checkpoint
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
 from topicscope.training.ensemble import Ensemble, check_alike, resolve_device
-from topicscope.training.recorder import Recorder, checkpoint_path
-from topicscope.training.result import TRAIN, Run, Runs, read_run
+from topicscope.training.recorder import Recorder
+from topicscope.training.result import TRAIN, Run, Runs, read_one
 
 TOGETHER = 8
 """Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache.
@@ -61,35 +60,27 @@ def train(
     With `out`, a single run fills that folder and many runs fill out/run-000, out/run-001, ...; `resume` goes on with
     what is there, `force` replaces it.
     """
+    single = isinstance(config, RunConfig)
     configs = [config] if isinstance(config, RunConfig) else list(config)
     check_alike(configs)
     size = len(configs) if resolve_device(configs[0].device, len(configs)).type == "cuda" else TOGETHER
-    total = sum(c.total_steps for c in configs)
     with repeatable(), watched(progress) as shown, ExitStack() as held:
         homes: list[Folder | None] = [None] * len(configs)
         root: Folder | None = None
         if out is not None:
             RunData(configs[0])  # data files are read before anything is written
-            single = isinstance(config, RunConfig)
-            stored = configs[0].as_dict() if single else {"runs": [c.as_dict() for c in configs]}
-            runs = None if single else len(configs)
+            settings = [c.as_dict() for c in configs]
+            stored, runs = (settings[0], None) if single else ({"runs": settings}, len(configs))
             root = held.enter_context(folders.open_folder(out, TRAIN, stored, resume=resume, force=force, runs=runs))
-            homes = [root] if single else list(_members(root, configs))
+            members = zip(folders.member_paths(root.path, len(configs)), settings, strict=True)
+            homes = [root] if single else [folders.join_folder(p, TRAIN, s, resume=True) for p, s in members]
         done: list[Run] = []
         for start in range(0, len(configs), size):
             part = slice(start, start + size)
-            before = sum(c.total_steps for c in configs[:start])
-            done += _train_together(configs[part], homes[part], with_floors, shown, before, total)
-        if isinstance(config, RunConfig):
-            return done[0]
-        if root is not None:
+            done += _train_together(configs[part], homes[part], with_floors, shown, start, len(configs))
+        if root is not None and not single:
             root.finish([run.results for run in done])
-        return Runs(done, None if root is None else root.path)
-
-
-def _members(root: Folder, configs: Sequence[RunConfig]) -> list[Folder]:
-    paths = folders.member_paths(root.path, len(configs))
-    return [folders.join_folder(path, TRAIN, c.as_dict(), resume=True) for path, c in zip(paths, configs, strict=True)]
+        return done[0] if single else Runs(done, None if root is None else root.path)
 
 
 def _train_together(
@@ -98,16 +89,14 @@ def _train_together(
     with_floors: bool,
     progress: Progress,
     before: int,
-    total: int,
+    models: int,
 ) -> list[Run]:
     there = [home for home in homes if home is not None]
     if there and all(home.finished for home in there):
-        return [run for home in there if isinstance(run := read_run(home.path), Run)]
+        return [read_one(home.path) for home in there]
     ensemble = Ensemble(configs)
-    saved = checkpoint_path(there)
-    if saved is not None and saved.exists():
-        checkpoint.load(saved, ensemble)
-    recorder = Recorder(ensemble, [homes[i] for i in ensemble.order], progress, before, total)
-    ensemble.run(recorder.block, recorder.after_block)
+    steps = ensemble.config.total_steps
+    recorder = Recorder(ensemble, [homes[i] for i in ensemble.order], progress, before * steps, models * steps)
+    ensemble.run(recorder.block)
     runs = dict(zip(ensemble.order, recorder.finish(with_floors), strict=True))
     return [runs[i] for i in range(len(configs))]

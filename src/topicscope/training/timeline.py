@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, files, folders, load_settings, open_folder
+from topicscope.ground import InputError, folders, load_settings, open_folder
 from topicscope.measure import (
     TIMELINE,
     Effect,
@@ -25,11 +25,10 @@ from topicscope.measure import (
 )
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
-from topicscope.training.result import SNAPSHOTS
+from topicscope.training.result import Weights, stored_snapshots
 from topicscope.world import Documents, word_counts
 
-DOCUMENTS = 1000
-"""Dev documents whose attention is averaged."""
+DOCUMENTS = 1000  # dev documents whose attention is averaged
 
 
 def is_sandbox(folder: str | os.PathLike[str]) -> bool:
@@ -64,13 +63,10 @@ def sandbox_effects(
     'embedding' is the cosine of two words' embeddings; 'value' the entry of W_V, where words are one-hot; 'attention'
     the weight of a pair of positions.
     """
-    topic = config.topic_model.topic_of_word
-    counts = None
-    first = next(iter(snapshots.values()))
-    if "key" in first and "query" in first:
-        dev = RunData(config).dev
-        if isinstance(dev, Documents):
-            counts = word_counts(dev.words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
+    topic, counts = config.topic_model.topic_of_word, None
+    dev = RunData(config).dev if {"key", "query"} <= set(next(iter(snapshots.values()))) else None
+    if isinstance(dev, Documents):
+        counts = word_counts(dev.words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
     effects: dict[str, dict[int, Effect | None]] = {}
     for step, weights in sorted(snapshots.items()):
         for name, sums in snapshot_sums(weights, topic, counts).items():
@@ -102,19 +98,14 @@ def word_scores(weights: Mapping[str, np.ndarray]) -> Float[np.ndarray, "V V"]:
     key, query = weights["key"].astype(float), weights["query"].astype(float)
     if "embedding" in weights:
         key, query = key @ weights["embedding"], query @ weights["embedding"]
-    if "key_bias" in weights:
-        key = key + weights["key_bias"][:, None]
-    if "query_bias" in weights:
-        query = query + weights["query_bias"][:, None]
+    key = key + weights.get("key_bias", np.zeros(1))[:, None]
+    query = query + weights.get("query_bias", np.zeros(1))[:, None]
     return query.T @ key / np.sqrt(len(key))
 
 
-def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, dict[str, np.ndarray]]]:
+def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     """The weights that `train --snapshots` kept."""
-    paths = sorted((folder / SNAPSHOTS).glob("step-[0-9]*.safetensors"))
-    if not (folder / folders.CONFIG).is_file() or not paths:
+    snapshots = stored_snapshots(folder, "train again with --force")
+    if not (folder / folders.CONFIG).is_file() or not snapshots:
         raise InputError(f"{folder} has no snapshots; train with --snapshots log")
-    config = RunConfig.of(load_settings(folder / folders.CONFIG))
-    return config, {
-        int(path.stem.removeprefix("step-")): files.read_tensors(path, "train again with --force") for path in paths
-    }
+    return RunConfig.of(load_settings(folder / folders.CONFIG)), snapshots

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from topicscope.measure import ROTATION_SPAN, gram_block_means, matrix_block_means, relation_masks
-from topicscope.model import ModelConfig, Weights
+from topicscope.model import Weights
+from topicscope.training.config import RunConfig
 from topicscope.training.data import BLOCK
-from topicscope.world import TopicModel
 
 RELATIONS = ("same", "different", "diagonal")
 
@@ -20,25 +20,20 @@ RELATIONS = ("same", "different", "diagonal")
 class Tracker:
     """Row s describes the weights before step s: loss on batch s, norms, gradient norms, rotation, block means."""
 
-    def __init__(
-        self, weights: Weights, model: ModelConfig, topic_model: TopicModel, penalties: dict[str, float]
-    ) -> None:
-        self.weights, self.penalties, self.topics = weights, penalties, topic_model.topics
-        block = weights.blocks[0]
+    def __init__(self, weights: Weights, config: RunConfig) -> None:
+        model, topic_model, block = config.model, config.topic_model, weights.blocks[0]
+        self.weights, self.topics = weights, topic_model.topics
+        self.penalties = config.objective.penalties(weights.trained)
         self.follow_value = "value" in weights.trained
         # W_V is a matrix over words only where its inputs and its outputs are words
-        self.value_over_words = self.follow_value and model.embedding == "one-hot" and model.head != "untied"
-        self.gram = "embedding" in weights.trained
-        names = ["loss", *(["objective"] if penalties else [])]
+        over_words = self.follow_value and model.embedding == "one-hot" and model.head != "untied"
+        self.matrices = [*(["value"] if over_words else []), *(["gram"] if "embedding" in weights.trained else [])]
+        names = ["loss", *(["objective"] if self.penalties else [])]
         names += [f"{what}_{part}" for part in weights.trained for what in ("norm", "grad")]
         names += ["rotation"] if self.follow_value else []
-        names += [f"value_{relation}" for relation in RELATIONS] if self.value_over_words else []
-        names += [f"gram_{relation}" for relation in RELATIONS] if self.gram else []
-        self.names = tuple(names)
+        names += [f"{matrix}_{relation}" for matrix in self.matrices for relation in RELATIONS]
         self.index = {name: i for i, name in enumerate(names)}
-        self.masks = (
-            relation_masks(topic_model.topic_of_word, block.dtype, block.device) if self.value_over_words else None
-        )
+        self.masks = relation_masks(topic_model.topic_of_word, block.dtype, block.device) if over_words else None
         self.table = block.new_full((BLOCK, len(names), weights.models), math.nan)
         # where each step's figures go, sliced once instead of at every step
         self.norm_slots = [
@@ -46,11 +41,9 @@ class Tracker:
             for row in self.table
         ]
         self.slots = [
-            {name: row[self.index[name] :][:3] for name in ("value_same", "gram_same") if name in self.index}
-            for row in self.table
+            {matrix: row[self.index[f"{matrix}_same"] :][:3] for matrix in self.matrices} for row in self.table
         ]
-        self.row = 0
-        self.active: list[tuple[str, ...]] = []
+        self.active: list[tuple[str, ...]] = []  # the parts that trained, of each step since the last call of `rows`
         size = weights.parts["value"][0].numel() if self.follow_value else 0
         self.history = block.new_zeros((ROTATION_SPAN, weights.models, size))  # W_V at the last steps, as a ring
         self.past_norms = np.full((ROTATION_SPAN, weights.models), math.nan)  # their norms, oldest first
@@ -58,28 +51,26 @@ class Tracker:
     @torch.inference_mode()
     def record(self, step: int, loss: Float[Tensor, " E"] | None, active: tuple[str, ...]) -> None:
         """Measure the present weights, and their gradients where there is a loss."""
-        row, slots, weights = self.table[self.row], self.slots[self.row], self.weights
+        number, weights = len(self.active), self.weights
+        row, slots = self.table[number], self.slots[number]
         if loss is not None:
             row[0] = loss
-        for pair, slot in self.norm_slots[self.row]:
+        for pair, slot in self.norm_slots[number]:
             torch.linalg.vector_norm(pair, dim=2, out=slot)
         if self.follow_value:
             now, before = weights.pairs["value"][0], self.history[step % ROTATION_SPAN]
-            torch.sum(
-                before.mul_(now), 1, out=row[self.index["rotation"]]
-            )  # |before| |now| cos; made a rotation in `rows`
+            # |before| |now| cos; made a rotation in `rows`
+            torch.sum(before.mul_(now), 1, out=row[self.index["rotation"]])
             before.copy_(now)
         if self.masks is not None:
-            slots["value_same"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
-        if self.gram:
-            slots["gram_same"].copy_(gram_block_means(self.topics, weights.parts["embedding"]).mT)
+            slots["value"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
+        if "gram" in slots:
+            slots["gram"].copy_(gram_block_means(self.topics, weights.parts["embedding"]).mT)
         self.active.append(active)
-        self.row += 1
 
     def rows(self) -> Float[np.ndarray, "S M E"]:
         """The figures of all steps since the last call."""
-        table = self.table[: self.row].double().cpu().numpy().copy()
-        index = self.index
+        table, index = self.table[: len(self.active)].double().cpu().numpy().copy(), self.index
         if self.follow_value:
             norms = np.concatenate([self.past_norms, table[:, index["norm_value"]]])
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -87,12 +78,11 @@ class Tracker:
             table[:, index["rotation"]] = (1 - np.clip(cosine, -1, 1)) / 2
             self.past_norms = norms[-ROTATION_SPAN:]
         for part in self.weights.trained:
-            still = [part not in active for active in self.active]
-            table[still, index[f"grad_{part}"]] = math.nan
+            table[[part not in active for active in self.active], index[f"grad_{part}"]] = math.nan
         if self.penalties:
             table[:, 1] = table[:, 0] + sum(
                 rate * table[:, index[f"norm_{part}"]] ** 2 for part, rate in self.penalties.items()
             )
-        self.row, self.active = 0, []
+        self.active = []
         self.table.fill_(math.nan)
         return table
