@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
-from topicscope.ground import write
 from topicscope.report.layout import PALETTE
-from topicscope.report.page import environment
+from topicscope.report.page import write_html
 
 CURVE_POINTS = 100
-MOST_CURVES = 20_000_000
-"""Bytes of curves in a page; points beyond have theirs in their folders only."""
+MOST_CURVES = 20_000_000  # bytes of curves in a page; points beyond have theirs in their folders only
 
 Curves = Mapping[str, np.ndarray]
 NO_COLOURS: Mapping[str, Mapping[str, str]] = {}
@@ -81,18 +76,7 @@ def write_sweep_page(
         for row in rows
         if row["state"] == "failed"
     ]
-    page = (
-        environment()
-        .get_template("sweep.html.jinja")
-        .render(
-            title=title,
-            paragraphs=[paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()],
-            data=data,
-            failures=failures,
-            plotly=Markup(get_plotlyjs()),
-        )
-    )
-    write(path, page.encode())
+    write_html(path, "sweep.html.jinja", title, intro, data=data, failures=failures)
 
 
 def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dict[str, str]]:
@@ -112,9 +96,8 @@ def packed(curves: Iterable[Curves], starts: tuple[str, ...]) -> dict[str, dict[
         for name, values in of_point.items():
             if name != "step" and not name.startswith(starts):
                 continue
-            spread = np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS))
-            pick = np.unique(spread.round().astype(int))
-            text = base64.b64encode(np.asarray(values)[pick].astype("<f4").tobytes()).decode()
+            spread = np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS)).round()
+            text = base64.b64encode(np.asarray(values)[np.unique(spread.astype(int))].astype("<f4").tobytes()).decode()
             texts.setdefault(str(number), {})[name] = text
             size += len(text)
     return texts
