@@ -105,10 +105,9 @@ def canvas(figure: Figure) -> Picture:
         picture.suptitle(title, fontsize=13)
         grid = picture.subplots(rows, columns, squeeze=False, height_ratios=heights)
         for axes, panel, entries in zip(grid.flat, figure.panels, legends, strict=False):
-            axes.set_title(wrapped(panel.title, TITLE_LETTERS * scale))
-            axes.set_ylabel(wrapped(panel.y_label, LABEL_LETTERS * scale))
-            if not isinstance(panel, Points):
-                axes.set_xlabel(wrapped(panel.x_label, LABEL_LETTERS * scale))
+            labels = ("" if isinstance(panel, Points) else panel.x_label, panel.y_label)
+            x_label, y_label = (wrapped(label, LABEL_LETTERS * scale) for label in labels)
+            axes.set(title=wrapped(panel.title, TITLE_LETTERS * scale), xlabel=x_label, ylabel=y_label)
             DRAW[panel.kind](axes, panel, pens_of)
             draw_legend(axes, entries)
         if common:

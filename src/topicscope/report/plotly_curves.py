@@ -7,22 +7,21 @@ import math
 from topicscope.figures import Lines, Points, Series
 from topicscope.report import plotly_parts as plotly
 from topicscope.report.layout import BAND_ALPHAS, GREY, Pen, dodge, groups, pen_key, placed_bands
-from topicscope.report.plotly_parts import Spec
 
 DASHES = ("solid", "dash", "dot", "dashdot")
 LEVEL_DASHES = ("dash", "dot", "dashdot", "longdash")
 PLOT_HEIGHT, LEGEND_ROW, NAME_LETTERS = 300, 20, 44
 
 
-def lines_spec(lines: Lines, pens_of: dict[str, Pen], *, legend: bool) -> Spec:
-    data: list[Spec] = []
+def lines_spec(lines: Lines, pens_of: dict[str, Pen], *, legend: bool) -> plotly.Spec:
+    data: list[plotly.Spec] = []
     where = f"{plotly.text(lines.x_label or 'x')}: %{{x:.6~g}}"
     for series in lines.series:
         pen = pens_of[pen_key(series)]
-        common: Spec = {"type": "scatter", "x": plotly.numbers(series.x), "legendgroup": pen_key(series)}
+        common: plotly.Spec = {"type": "scatter", "x": plotly.numbers(series.x), "legendgroup": pen_key(series)}
         if series.low is not None and series.high is not None:
             line = {"width": 0, "color": pen.colour}
-            edge: Spec = common | {"mode": "lines", "line": line, "hoverinfo": "skip", "showlegend": False}
+            edge: plotly.Spec = common | {"mode": "lines", "line": line, "hoverinfo": "skip", "showlegend": False}
             filled = {"fill": "tonexty", "fillcolor": plotly.see_through(pen.colour)}
             data += [edge | {"y": plotly.rounded(series.low)}, edge | {"y": plotly.rounded(series.high)} | filled]
         curve = {
@@ -35,10 +34,10 @@ def lines_spec(lines: Lines, pens_of: dict[str, Pen], *, legend: bool) -> Spec:
     return finished_spec(lines, data, layout, legend=legend)
 
 
-def points_spec(points: Points, pens_of: dict[str, Pen], *, legend: bool) -> Spec:
-    data: list[Spec] = []
+def points_spec(points: Points, pens_of: dict[str, Pen], *, legend: bool) -> plotly.Spec:
+    data: list[plotly.Spec] = []
     for i, series in enumerate(points.series):
-        trace: Spec = {
+        trace: plotly.Spec = {
             "type": "scatter",
             "mode": "markers",
             "x": [x + dodge(i, len(points.series)) for x in series.x],
@@ -67,7 +66,7 @@ def points_spec(points: Points, pens_of: dict[str, Pen], *, legend: bool) -> Spe
     return finished_spec(points, data, plotly.layout(x_axis, plotly.axis(points.y_label)), legend=legend)
 
 
-def named(panel: Lines | Points, series: Series) -> Spec:
+def named(panel: Lines | Points, series: Series) -> plotly.Spec:
     """A curve's numbers, and its name: only the first of a group is in the legend."""
     key = pen_key(series)
     return {
@@ -77,7 +76,7 @@ def named(panel: Lines | Points, series: Series) -> Spec:
     }
 
 
-def hover(series: Series, where: str) -> Spec:
+def hover(series: Series, where: str) -> plotly.Spec:
     template = f"<b>{plotly.text(series.name)}</b><br>{where}<br>%{{y:.4~g}}"
     if series.low is None or series.high is None:
         return {"hovertemplate": template + "<extra></extra>"}
@@ -86,9 +85,9 @@ def hover(series: Series, where: str) -> Spec:
     return {"customdata": list(map(list, ends)), "hovertemplate": template + interval}
 
 
-def finished_spec(panel: Lines | Points, data: list[Spec], layout: Spec, *, legend: bool) -> Spec:
+def finished_spec(panel: Lines | Points, data: list[plotly.Spec], layout: plotly.Spec, *, legend: bool) -> plotly.Spec:
     """With levels and bands (named in the legend: a narrow band has no room for its name), and the height it needs."""
-    bands: list[Spec] = [
+    bands: list[plotly.Spec] = [
         {
             "type": "rect",
             "xref": "x",
@@ -105,7 +104,7 @@ def finished_spec(panel: Lines | Points, data: list[Spec], layout: Spec, *, lege
         }
         for i, (low, high, label) in enumerate(placed_bands(panel))
     ]
-    levels: list[Spec] = [
+    levels: list[plotly.Spec] = [
         {
             "type": "line",
             "xref": "paper",

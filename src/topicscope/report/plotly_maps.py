@@ -7,7 +7,6 @@ import math
 from topicscope.figures import Heat, Map
 from topicscope.report import plotly_parts as plotly
 from topicscope.report.layout import MARK_COLOUR, MOST_TICKS, NOTHING, placed_marks, positions, topic_ticks
-from topicscope.report.plotly_parts import Spec
 
 SYMBOLS = {
     "star": "star",
@@ -18,15 +17,15 @@ SYMBOLS = {
     "up": "triangle-up",
 }
 LABEL_PLACES = {"left": "middle left", "right": "middle right", "below": "bottom center"}
-BAR: Spec = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0}
+BAR: plotly.Spec = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0}
 
 
-def heat_spec(heat: Heat) -> Spec:
+def heat_spec(heat: Heat) -> plotly.Spec:
     """For words, `words` has the numbers from which the page makes the hover text: per cell it would be megabytes."""
     rows, columns = len(heat.z), len(heat.z[0])
     finite = [value for row in heat.z for value in row if math.isfinite(value)] or [0.0]
     title = {"title": {"text": plotly.text(heat.z_label), "side": "right"}} if heat.z_label else {}
-    trace: Spec = {
+    trace: plotly.Spec = {
         "type": "heatmap",
         "z": [plotly.rounded(row) for row in heat.z],
         "x": plotly.numbers(positions(heat.x, columns)),
@@ -53,7 +52,7 @@ def heat_spec(heat: Heat) -> Spec:
         y_axis["autorange"] = "reversed"
     layout = plotly.layout(x_axis, y_axis) | {"showlegend": False}
     layout["margin"]["r"] = 8
-    panel: Spec = {"data": [trace, *mark_traces(heat)], "layout": layout}
+    panel: plotly.Spec = {"data": [trace, *mark_traces(heat)], "layout": layout}
     if heat.contours:
         panel["contours"] = heat.contours  # the page draws them from the same numbers
     words = [name for name, ticks in ticks_of.items() if ticks is not None]
@@ -73,10 +72,10 @@ def edges(places: list[float], *, log: bool) -> list[float]:
     return [at[0] - (at[1] - at[0]) / 2, at[-1] + (at[-1] - at[-2]) / 2]
 
 
-def mark_traces(heat: Heat) -> list[Spec]:
+def mark_traces(heat: Heat) -> list[plotly.Spec]:
     marks = placed_marks(heat)
     rings = [mark.shape == "ring" for mark in marks]
-    trace: Spec = {
+    trace: plotly.Spec = {
         "type": "scatter",
         "mode": "markers+text",
         "x": [mark.x for mark in marks],
@@ -95,7 +94,7 @@ def mark_traces(heat: Heat) -> list[Spec]:
     return [trace] if marks else []
 
 
-def map_spec(chart: Map) -> Spec:
+def map_spec(chart: Map) -> plotly.Spec:
     names = list(chart.names or {})
     known = [value for row in chart.z for value in row if value is not None]
     log = chart.log and min(known, default=0) > 0
@@ -106,7 +105,7 @@ def map_spec(chart: Map) -> Spec:
     def cell(value: float | None) -> list[str]:
         return ["-" if value is None else plotly.text(names[int(value)]) if names else f"{value:.4g}"]
 
-    colour: Spec = {
+    colour: plotly.Spec = {
         "colorscale": "Cividis",
         "zmin": shown(chart.low),
         "zmax": shown(chart.high),
@@ -116,7 +115,7 @@ def map_spec(chart: Map) -> Spec:
     if chart.names:
         steps = [[edge / len(names), c] for i, c in enumerate(chart.names.values()) for edge in (i, i + 1)]
         colour = {"colorscale": steps, "zmin": -0.5, "zmax": len(names) - 0.5, "showscale": False}
-    trace: Spec = {
+    trace: plotly.Spec = {
         "type": "heatmap",
         "x": list(map(plotly.text, chart.x)),
         "y": list(map(plotly.text, chart.y)),

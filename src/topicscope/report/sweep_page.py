@@ -20,7 +20,6 @@ CURVE_POINTS = 100
 MOST_CURVES = 20_000_000  # bytes of curves in a page; points beyond have theirs in their folders only
 
 Curves = Mapping[str, np.ndarray]
-NO_COLOURS: Mapping[str, Mapping[str, str]] = {}
 
 
 def write_sweep_page(
@@ -33,7 +32,7 @@ def write_sweep_page(
     *,
     curve_panels: Mapping[str, str],
     first: str | None = None,
-    colours: Mapping[str, Mapping[str, str]] = NO_COLOURS,
+    colours: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
     """Write the page, whole or not at all.
 
@@ -47,7 +46,7 @@ def write_sweep_page(
     )
     values = {name: [row[name] for row in rows if row.get(name) is not None] for name in [*measures, "state"]}
     words = {
-        name: word_colours(found, colours.get(name))
+        name: word_colours(found, (colours or {}).get(name))
         for name, found in values.items()
         if any(isinstance(value, str | bool) for value in found)
     }
@@ -93,9 +92,8 @@ def packed(curves: Iterable[Curves], starts: tuple[str, ...]) -> dict[str, dict[
     for number, of_point in enumerate(curves):
         if size > MOST_CURVES:
             break
-        for name, values in of_point.items():
-            if name != "step" and not name.startswith(starts):
-                continue
+        wanted = {name: values for name, values in of_point.items() if name == "step" or name.startswith(starts)}
+        for name, values in wanted.items():
             spread = np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS)).round()
             text = base64.b64encode(np.asarray(values)[np.unique(spread.astype(int))].astype("<f4").tobytes()).decode()
             texts.setdefault(str(number), {})[name] = text
