@@ -151,7 +151,7 @@ def attention_figures(run: Run) -> list[Figure]:
     table = word_scores(run.weights)
     scores = word_heat("", table, run, "topic of the key's word", "topic of the query's word")
     of_words = "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns."
-    maps = []
+    maps: list[Heat] = []
     infinite = run.config.documents.length == "infinite"
     for document in () if infinite else RunData(run.config).dev.finite().words[:DOCUMENTS]:
         present = np.sort(document[document > 0])
