@@ -19,8 +19,10 @@ def test_json_is_all_of_stdout_and_the_folder_holds_the_same(tmp_path: Path) -> 
     assert printed == json.loads((out / "results.json").read_text())
     again = json.loads(topicscope("train", "--resume", "--out", str(out), "--json").stdout)
     assert again == printed
-    assert "figure.png" in topicscope("report", str(out)).stdout
-    assert (out / "figure.png").stat().st_size > 10_000
+    picture = out / "figures" / "figure.png"
+    assert str(picture) in topicscope("report", str(out)).stdout
+    assert picture.stat().st_size > 10_000
+    assert not (out / "figure.png").exists()  # drawn once
     shown = json.loads(topicscope("show", str(out), str(out), "--json").stdout)
     assert shown[1]["results"] == printed
 

@@ -19,7 +19,7 @@ from topicscope.measure import PHASES
 from topicscope.paper import stage_findings as findings, two_stage as module
 from topicscope.paper.experiment import Context
 from topicscope.paper.stage_findings import LR, SCALE
-from topicscope.report.panel_kinds import panel_spec
+from topicscope.report.page import panel_spec
 from topicscope.report.pictures import draw_figure, write_csv
 
 AXES: dict[str, list[Any]] = {

@@ -13,8 +13,8 @@ from matplotlib.colors import to_hex
 
 from tests.report import samples
 from topicscope.figures.panels import Figure, Heat, Lines, Map, Points, Series
+from topicscope.report.drawing import LEVEL_DASHES, wrapped
 from topicscope.report.pictures import canvas
-from topicscope.report.style import LEVEL_DASHES, wrapped
 
 
 def drawn(figure: Figure) -> list[Any]:

@@ -17,8 +17,7 @@ from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.report import samples
 from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
 from topicscope.report.layout import pens
-from topicscope.report.page import anchors, write_page, write_report
-from topicscope.report.panel_kinds import panel_spec, shared_keys
+from topicscope.report.page import anchors, panel_spec, shared_keys, write_page, write_report
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())

@@ -17,7 +17,7 @@ from tests.report import samples
 from topicscope.figures import Section, TableData, sections
 from topicscope.figures.builders import BUILDERS
 from topicscope.ground import InputError, Result
-from topicscope.report.notebook import MOST_ROWS
+from topicscope.report.page import MOST_ROWS
 
 PNG = b"\x89PNG\r\n"
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import resource
-import statistics
-import sys
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
-from topicscope.bench.rows import Row, Say, matrix_rate, seconds
-from topicscope.ground import one_thread, silent
+from topicscope.bench.rows import Row, Say, matrix_rate, measured, medians, peak_gigabytes, seconds
+from topicscope.ground import silent
 from topicscope.language import (
     CHUNK,
     PAIRS,
@@ -38,30 +37,34 @@ TOPICS, LENGTH, WHOLE_WORDS = 100, 256, 65
 
 
 def bench_language(device: str = "cpu", *, quick: bool = False, say: Say = lambda _: None) -> list[Row]:
-    with one_thread():
-        say("attention pass")
-        rows = attention_rows(device, 24 if quick else 96, 1 if quick else 5)
-        say("embedding statistics")
-        rows.append(embedding_row(50 if quick else 1000))
-        say("topic fitting")
-        rows.append(topics_row(100 if quick else 2500, 10 if quick else 120))
-    return rows
+    return measured(
+        {
+            "attention pass": lambda: attention_rows(device, 24 if quick else 96, 1 if quick else 5),
+            "embedding statistics": lambda: [embedding_row(50 if quick else 1000)],
+            "topic fitting": lambda: [topics_row(100 if quick else 2500, 10 if quick else 120)],
+        },
+        say,
+    )
 
 
-def assignment(vocabulary: int, threshold: float, rng: np.random.Generator) -> Assignment:
-    """The `threshold * V` words of each topic, no word in two."""
-    count = int(threshold * vocabulary)
-    token = rng.permutation(vocabulary)[: TOPICS * count]
-    membership = Membership(np.arange(len(token)), np.repeat(np.arange(TOPICS), count), len(token), TOPICS)
+def assignment(token: np.ndarray, frequency: np.ndarray, threshold: float | None) -> Assignment:
+    """The words in topics of equal size, no word in two."""
+    count, topic = len(token), np.repeat(np.arange(TOPICS), len(token) // TOPICS)
     return Assignment(
         token=token,
-        words=("",) * len(token),
-        frequency=rng.pareto(1, len(token)),
-        membership=membership,
+        words=("",) * count,
+        frequency=frequency,
+        membership=Membership(np.arange(count), topic, count, TOPICS),
         threshold=threshold,
         topics_per_word="one",
         names=("",) * TOPICS,
     )
+
+
+def drawn_assignment(vocabulary: int, threshold: float, rng: np.random.Generator) -> Assignment:
+    """`threshold * V` words for each topic."""
+    token = rng.permutation(vocabulary)[: TOPICS * int(threshold * vocabulary)]
+    return assignment(token, rng.pareto(1, len(token)), threshold)
 
 
 def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
@@ -78,13 +81,12 @@ def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
     build: Any = transformers.AutoModel.from_config
     model = build(config, attn_implementation="eager").to(device).eval()
     loaded = LoadedModel("bench", model, SimpleNamespace(pad_token_id=0), LENGTH)
-    nested = assignment(
-        vocabulary, THRESHOLDS[-1], rng
-    )  # the words of a smaller threshold are among those of a larger one
-    relations = [
-        TopicRelation(first_words(nested, int(t * vocabulary)), vocabulary, 100, device=torch.device(device))
-        for t in THRESHOLDS
-    ]
+    nested = drawn_assignment(vocabulary, THRESHOLDS[-1], rng)
+    relations = []
+    for t in THRESHOLDS:  # the words of a smaller threshold are among those of a larger one
+        first = np.arange(len(nested.token)).reshape(TOPICS, -1)[:, : int(t * vocabulary)].ravel()
+        words = assignment(nested.token[first], nested.frequency[first], None)
+        relations.append(TopicRelation(words, vocabulary, 100, device=torch.device(device)))
 
     def window(document: int) -> Window:
         tokens, places = rng.integers(0, vocabulary, LENGTH), np.sort(rng.choice(LENGTH, WHOLE_WORDS, replace=False))
@@ -98,51 +100,25 @@ def attention_rows(device: str, count: int, rounds: int) -> list[Row]:
             for batch in batches(chunk):
                 attention_of(loaded.model, *padded(batch, loaded))
 
-    def ours() -> None:
-        tally_attention(loaded, pieces, relations)
-
+    ours = partial(tally_attention, loaded, pieces, relations)
     ours()
-    times = [(seconds(bare, device), seconds(ours, device)) for _ in range(rounds)]
-    plain, mine = (statistics.median(side) / count for side in zip(*times, strict=True))
+    plain, mine = (time / count for time in medians({"plain": bare, "ours": ours}, rounds, device).values())
     row = Row(
         "attention pass, a window of 256 tokens",
         "s a window",
         mine,
         {"bare forward pass": plain},
+        floor=plain,
+        floor_is="the forward pass",
         aim="at most 1.15 of the forward pass",
+        met=mine <= 1.15 * plain,
     )
-    row.floor, row.floor_is = plain, "the forward pass"
-    row.over_floor = mine / plain
-    row.met = mine <= 1.15 * plain
-    tally_attention(loaded, (window(i // 2) for i in range(64)), relations)  # two full batches
-    before = peak_memory()
-    tally_attention(loaded, (window(i // 2) for i in range(256)), relations)
-    grown = peak_memory() - before
-    memory = Row(
-        "more memory for four times the documents", "GB", max(grown, 0.0), aim="none (under .05)", met=grown < 0.05
-    )
-    return [row, memory]
-
-
-def first_words(nested: Assignment, count: int) -> Assignment:
-    """The first `count` words of each topic."""
-    each = len(nested.token) // TOPICS
-    kept = np.concatenate([np.arange(k * each, k * each + count) for k in range(TOPICS)])
-    membership = Membership(np.arange(len(kept)), np.repeat(np.arange(TOPICS), count), len(kept), TOPICS)
-    return Assignment(
-        token=nested.token[kept],
-        words=("",) * len(kept),
-        frequency=nested.frequency[kept],
-        membership=membership,
-        threshold=None,
-        topics_per_word="one",
-        names=nested.names,
-    )
-
-
-def peak_memory() -> float:
-    """GB, of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+    peaks = []
+    for windows in (64, 256):  # two full batches, and four times as many
+        tally_attention(loaded, (window(i // 2) for i in range(windows)), relations)
+        peaks.append(peak_gigabytes(resource.getrusage(resource.RUSAGE_SELF)))
+    name, grown = "more memory for four times the documents", peaks[1] - peaks[0]
+    return [row, Row(name, "GB", max(grown, 0.0), aim="none (under .05)", met=grown < 0.05)]
 
 
 def embedding_row(shuffles: int) -> Row:
@@ -152,7 +128,7 @@ def embedding_row(shuffles: int) -> Row:
     """
     rng = np.random.default_rng(1)
     table = rng.normal(size=(30_522, 768)).astype(np.float32)
-    assignments = [assignment(len(table), threshold, rng) for threshold in THRESHOLDS]
+    assignments = [drawn_assignment(len(table), threshold, rng) for threshold in THRESHOLDS]
 
     def ours() -> None:
         for a in assignments:
@@ -173,16 +149,16 @@ def embedding_row(shuffles: int) -> Row:
     each = sum(len(a.token) ** 2 for a in assignments) / len(assignments[-1].token) ** 2
     mine, matrix = seconds(ours), seconds(plain) * each * 2 * (1 + shuffles)
     flops = 2 * 2 * shuffles * sum(len(a.token) for a in assignments) * table.shape[1] / 2
-    row = Row(
+    return Row(
         f"embedding statistics, 30,522 x 768, three thresholds, {shuffles:,} shuffles",
         "CPU s",
         mine,
         {"word-by-word matrices (one measured)": matrix},
+        floor=flops / matrix_rate("cpu"),
+        floor_is=f"{flops / 1e9:.0f} G additions at the matrix rate",
+        aim="under 10 CPU s",
+        met=mine < 10,
     )
-    row.floor, row.floor_is = flops / matrix_rate("cpu"), f"{flops / 1e9:.0f} G additions at the matrix rate"
-    row.over_floor = mine / row.floor
-    row.aim, row.met = "under 10 CPU s", mine < 10
-    return row
 
 
 def topics_row(documents: int, iterations: int) -> Row:
@@ -198,11 +174,5 @@ def topics_row(documents: int, iterations: int) -> Row:
         coherence(texts, [best(row, 10) for row in probability])
         top_pairs(texts, words, PAIRS)
 
-    mine = seconds(ours)
-    return Row(
-        f"fitting 100 topics to {documents:,} articles, {iterations} sweeps",
-        "CPU s",
-        mine,
-        aim="under 90 CPU s",
-        met=mine < 90,
-    )
+    mine, name = seconds(ours), f"fitting 100 topics to {documents:,} articles, {iterations} sweeps"
+    return Row(name, "CPU s", mine, aim="under 90 CPU s", met=mine < 90)

@@ -5,15 +5,12 @@ Our loop reads, masks, tracks and can be resumed; a bare PyTorch loop runs over 
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
-from topicscope.bench.rows import Row, Say, seconds
-from topicscope.ground import one_thread
+from topicscope.bench.rows import Row, Say, Work, measured, medians
 from topicscope.pretraining import (
     BLOCK,
     Loop,
@@ -28,14 +25,13 @@ from topicscope.pretraining import (
     train_tokenizer,
 )
 
-STEPS = 10
-"""Steps timed together."""
+STEPS = 10  # timed together
 
 
 def bench_pretraining(device: str = "cpu", *, quick: bool = False, say: Say = lambda _: None) -> list[Row]:
-    with one_thread(), torch.random.fork_rng():
-        say("pretraining")
-        return step_rows(device, 1 if quick else 7, Shape(layers=2, dim=32) if quick else Shape())
+    rounds, shape = (1, Shape(layers=2, dim=32)) if quick else (7, Shape())
+    with torch.random.fork_rng():
+        return measured({"pretraining": lambda: step_rows(device, rounds, shape)}, say)
 
 
 def made_up_texts(words: int, documents: int) -> list[str]:
@@ -52,7 +48,6 @@ def step_rows(device: str, rounds: int, shape: Shape) -> list[Row]:
     texts = made_up_texts(20_000, 800)
     tokenizer = train_tokenizer(texts, "wordpiece", 8000, config.length)
     loop = Loop(config, texts, tokenizer, None, accelerated(config))
-    tokens = config.batch_size * config.length
 
     def ours() -> None:
         for _ in range(STEPS):
@@ -60,28 +55,33 @@ def step_rows(device: str, rounds: int, shape: Shape) -> list[Row]:
             if loop.tracker.row == BLOCK:
                 loop.tracker.rows()
 
-    others = {
+    works = {
+        "ours": ours,
         "bare loop": bare_loop(config, tokenizer, loop, library=False),
         "library's loss, all logits": bare_loop(config, tokenizer, loop, library=True),
     }
-    for run in (ours, *others.values()):
+    for run in works.values():
         run()
-    times = [[seconds(run, device) / STEPS for run in (ours, *others.values())] for _ in range(rounds)]
-    mine, *plain = (statistics.median(column) for column in zip(*times, strict=True))
+    plain = {name: time / STEPS for name, time in medians(works, rounds, device).items()}
+    mine = plain.pop("ours")
     loop.tracker.rows()
-    track = statistics.median(seconds(lambda: tracked(loop), device) / 50 for _ in range(max(3, rounds)))
-    row = Row(
+
+    def tracked() -> None:
+        for step in range(50):
+            loop.tracker.record(step, 0.0)
+        loop.tracker.rows()
+
+    track = medians({"": tracked}, max(3, rounds), device)[""] / 50
+    step = Row(
         "pretraining step, 4 layers, 4 heads, 128, 32 rows of 64 tokens",
         "s per step",
         mine,
-        dict(zip(others, plain, strict=True)),
+        plain,
+        floor=plain["bare loop"],
+        floor_is=f"the bare loop; ours makes {config.batch_size * config.length / mine:,.0f} tokens per second",
+        aim="within 10% of the bare loop",
+        met=mine <= 1.1 * plain["bare loop"],
     )
-    row.floor, row.floor_is, row.over_floor = (
-        plain[0],
-        f"the bare loop; ours makes {tokens / mine:,.0f} tokens per second",
-        mine / plain[0],
-    )
-    row.aim, row.met = "within 10% of the bare loop", mine <= 1.1 * plain[0]
     tracking = Row(
         "  of which tracking norms and rotation",
         "s per step",
@@ -91,16 +91,10 @@ def step_rows(device: str, rounds: int, shape: Shape) -> list[Row]:
         aim="at most 5% of the step",
         met=track <= 0.05 * mine,
     )
-    return [row, tracking]
+    return [step, tracking]
 
 
-def tracked(loop: Loop) -> None:
-    for step in range(50):
-        loop.tracker.record(step, 0.0)
-    loop.tracker.rows()
-
-
-def bare_loop(config: PretrainConfig, tokenizer: Any, loop: Loop, *, library: bool) -> Callable[[], None]:
+def bare_loop(config: PretrainConfig, tokenizer: Any, loop: Loop, *, library: bool) -> Work:
     """What a script would do: batches masked beforehand, forward, backward, clip, step.
 
     It reads, tracks and writes nothing.

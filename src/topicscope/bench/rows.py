@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import resource
+import statistics
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import torch
 
+from topicscope.ground import one_thread
+
 Say = Callable[[str], None]
+Work = Callable[[], object]
 
 
 @dataclass
@@ -19,10 +26,10 @@ class Row:
     unit: str
     ours: float
     plain: dict[str, float] = field(default_factory=dict)
-    times_faster: dict[str, float] = field(default_factory=dict)
+    times_faster: dict[str, float] = field(init=False)
     floor: float | None = None
     floor_is: str = ""
-    over_floor: float | None = None
+    over_floor: float | None = field(init=False)
     aim: str = ""
     met: bool | None = None
 
@@ -31,21 +38,43 @@ class Row:
         self.over_floor = None if self.floor is None else self.ours / self.floor
 
 
-def seconds(work: Callable[[], object], device: str = "cpu") -> float:
-    """CPU time of one call; on a GPU, wall time until its work is done."""
-    if device == "cuda":
-        torch.cuda.synchronize()
-        began = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        return time.perf_counter() - began
-    began = time.process_time()
+def measured(parts: Mapping[str, Callable[[], list[Row]]], say: Say) -> list[Row]:
+    """The rows of all parts, measured on one thread; what comes next is said before."""
+    rows = []
+    with one_thread():
+        for what, measure in parts.items():
+            say(what)
+            rows += measure()
+    return rows
+
+
+def now(device: str) -> float:
+    """CPU time; on a GPU, wall time when its work is done."""
+    if device != "cuda":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def seconds(work: Work, device: str = "cpu") -> float:
+    began = now(device)
     work()
-    return time.process_time() - began
+    return now(device) - began
 
 
+def medians(works: Mapping[str, Work], rounds: int, device: str = "cpu") -> dict[str, float]:
+    """Median seconds of each. They take turns, so that a machine that slows down slows all."""
+    times = [[seconds(work, device) for work in works.values()] for _ in range(rounds)]
+    return dict(zip(works, map(statistics.median, zip(*times, strict=True)), strict=True))
+
+
+def peak_gigabytes(usage: resource.struct_rusage) -> float:
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+
+
+@cache
 def matrix_rate(device: str) -> float:
-    """Multiply-adds and adds per second of a 512 x 512 float32 product: the machine's own rate."""
+    """Multiply-adds and adds per second of a 512 x 512 float32 product: the machine's own rate in this run."""
     size = 512 if device == "cpu" else 4096
     a = torch.randn(size, size, device=device)
     out = torch.empty_like(a)

@@ -52,16 +52,27 @@ def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda 
         return (marks[-1][1] - marks[first][1]) / (marks[-1][0] - marks[first][0])
 
     seconds = {name: a_point(name) for name in NAMES if name != "ray" or (find_spec("ray") is not None and not quick)}
-    rows = [Row(f"a point of a sweep, local ({cores} cores)", "s", seconds["local"], {"serial": seconds["serial"]})]
-    rows[0].aim, rows[0].met = f"{0.9 * cores:.1f} times serial", seconds["serial"] / seconds["local"] >= 0.9 * cores
+    serial, local = seconds["serial"], seconds["local"]
+    rows = [
+        Row(
+            f"a point of a sweep, local ({cores} cores)",
+            "s",
+            local,
+            {"serial": serial},
+            aim=f"{0.9 * cores:.1f} times serial",
+            met=serial / local >= 0.9 * cores,
+        )
+    ]
     if "ray" in seconds:
-        rows.append(Row("a point of a sweep, Ray here", "s", seconds["ray"], {"local": seconds["local"]}))
-        rows[1].aim, rows[1].met = "at most 1.25 of local", seconds["ray"] <= 1.25 * seconds["local"]
+        aim, met = "at most 1.25 of local", seconds["ray"] <= 1.25 * local
+        rows.append(Row("a point of a sweep, Ray here", "s", seconds["ray"], {"local": local}, aim=aim, met=met))
     say("sweep, packed against one by one")
     task, place = pack(grid)[0], Place(str(Path.cwd()), str(Path.cwd()))
-    began = time.perf_counter()
-    compute(place, task)
-    together = (time.perf_counter() - began) / len(task.points)
-    began = time.perf_counter()
-    compute(place, Task(task.points[:1]))
-    return [*rows, Row("a point, eight packed together", "s", together, {"alone": time.perf_counter() - began})]
+
+    def wall(points: Task) -> float:
+        began = time.perf_counter()
+        compute(place, points)
+        return (time.perf_counter() - began) / len(points.points)
+
+    together, alone = wall(task), wall(Task(task.points[:1]))
+    return [*rows, Row("a point, eight packed together", "s", together, {"alone": alone})]

@@ -33,14 +33,13 @@ def command(
 
 
 def draw_result(result: Result, folder: Path) -> list[Path]:
-    """The page of a result in its folder, with the command that made it; and its figures."""
+    """The page of a result in its folder, with the command that made it; and its figures. Returns the main ones."""
     from topicscope.ground import read_about
-    from topicscope.report import draw_figure, write_report
+    from topicscope.report import write_report
 
     about = read_about(folder)
     command = "" if about is None else about.command
     sections = [replace(section, command=section.command or command) for section in result.sections()]
-    main = next((figure for section in sections for figure in section.figures if figure.name == "figure"), None)
-    written = [] if main is None else list(draw_figure(main, folder))
     write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
-    return [*written, folder / "report.html"]
+    main = [folder / "figures" / f"figure.{kind}" for kind in ("png", "svg")]
+    return [*(path for path in main if path.exists()), folder / "report.html"]

@@ -3,11 +3,9 @@ from .dynamics import (
     dynamics_figure as dynamics_figure,
     layer_title as layer_title,
     loss_figure as loss_figure,
-    pretrain_sections as pretrain_sections,
     stage_table as stage_table,
     starts as starts,
 )
-from .landscapes import landscape_figure as landscape_figure
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
     Axes as Axes,
@@ -29,19 +27,18 @@ from .panels import (
     TableData as TableData,
     Verdict as Verdict,
 )
-from .probe_tables import (
+from .probing import (
     MAIN_MEASURES as MAIN_MEASURES,
     cooccurrence_table as cooccurrence_table,
     difference_table as difference_table,
     family as family,
+    head_figures as head_figures,
     head_table as head_table,
+    ratio_figure as ratio_figure,
     ratio_table as ratio_table,
-    ratio_text as ratio_text,
-    short as short,
-    topic_table as topic_table,
+    topic_figures as topic_figures,
 )
-from .probing import head_figures as head_figures, ratio_figure as ratio_figure, topic_figures as topic_figures
+from .theory import landscape_figure as landscape_figure
 from .timelines import moment_table as moment_table, timeline_figures as timeline_figures
-from .topics import topic_model_table as topic_model_table
-from .train_run import run_figure as run_figure, run_sections as run_sections
-from .words import word_figure as word_figure, word_table as word_table
+from .train_run import run_figure as run_figure
+from .words import topic_model_table as topic_model_table, word_figure as word_figure, word_table as word_table

@@ -11,17 +11,16 @@ from topicscope.figures.panels import Section
 from topicscope.ground import InputError, Result
 
 BUILDERS = {
-    "landscape": "landscapes.landscape_sections",
+    "landscape": "theory.landscape_sections",
     "pretrain": "dynamics.pretrain_sections",
     "sweep": "maps.sweep_sections",
-    "theorem": "theorems.theorem_sections",
+    "theorem": "theory.theorem_sections",
     "train": "train_run.run_sections",
     "probe": "probing.probe_sections",
     "timeline": "timelines.timeline_sections",
-    "topics": "topics.topic_model_sections",
+    "topics": "words.topic_model_sections",
     "words": "words.word_sections",
-}
-"""By kind: module and function of this room. The function takes the result and returns its sections."""
+}  # by kind: module and function of this room; the function takes the result and returns its sections
 
 
 def sections(result: Result) -> list[Section]:
@@ -29,5 +28,4 @@ def sections(result: Result) -> list[Section]:
     if result.kind not in BUILDERS:
         raise InputError(f"no figures for results of kind {result.kind!r}; expected one of: {', '.join(BUILDERS)}")
     module, function = BUILDERS[result.kind].split(".")
-    built: list[Section] = getattr(importlib.import_module(f"topicscope.figures.{module}"), function)(result)
-    return built
+    return getattr(importlib.import_module(f"topicscope.figures.{module}"), function)(result)

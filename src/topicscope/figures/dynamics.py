@@ -11,8 +11,7 @@ from topicscope.figures.panels import Figure, Lines, Section, Series, TableData
 from topicscope.measure import risen
 from topicscope.pretraining import PretrainRun, PretrainRuns, layer_metrics, layer_names, stages_by_layer
 
-POINTS = 500
-"""Points of a curve, at most."""
+POINTS = 500  # of a curve, at most
 
 Metrics = dict[str, Float[np.ndarray, " S"]]
 
@@ -20,8 +19,8 @@ Metrics = dict[str, Float[np.ndarray, " S"]]
 def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
     """One section for all runs."""
     runs = [result] if isinstance(result, PretrainRun) else list(result)
-    first, several = runs[0], f" --runs {len(runs)}" if len(runs) > 1 else ""
-    config = first.config.as_dict()
+    folder, config = runs[0].folder, runs[0].config.as_dict()
+    several = f" --runs {len(runs)}" if len(runs) > 1 else ""
     return [
         Section(
             "Do key and query start later than value?",
@@ -29,7 +28,7 @@ def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
             "started when it has made a tenth of its rise from start to plateau (the mean of the run's last tenth). "
             "t50 is the step at half of the rise. Separation: the earlier t50 of key and query over that of value. "
             "Rotation: (1 - cos) / 2 between W_V now and ten steps before.",
-            "" if first.folder is None else f"topicscope pretrain --config {first.folder / 'config.yaml'}{several}",
+            "" if folder is None else f"topicscope pretrain --config {folder / 'config.yaml'}{several}",
             [dynamics_figure(runs), loss_figure(runs)],
             [stage_table(runs)],
             config=config,
@@ -37,7 +36,7 @@ def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
     ]
 
 
-def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = (), name: str = "figure5") -> Figure:
+def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
     """Rows: norms of key, query and value, rotation of value. One column per layer, one curve per run.
 
     Runs with the same label share a colour; without labels every run has its own.
@@ -46,18 +45,18 @@ def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = (), nam
     panels = []
     rows = [(f"||W_{part[0].upper()}||_F", f"norm_{part}", "Frobenius norm") for part in ("key", "query", "value")]
     for title, column, y_label in [*rows, ("rotation of W_V over 10 steps", "rotation", "(1 - cos) / 2")]:
-        if not any(np.isfinite(run.metrics[f"{column}_{layer}"]).any() for run in runs for layer in layers):
-            continue  # a run of fewer than ten steps has no rotation
-        for layer in layers:
-            series = curves(runs, labels, f"{column}_{layer}")
-            panels.append(Lines(f"{title} ({layer_title(layer)})", series, "step", y_label))
+        of_layers = {layer: curves(runs, labels, f"{column}_{layer}") for layer in layers}
+        if any(one.x for series in of_layers.values() for one in series):  # fewer than ten steps: no rotation
+            panels += [
+                Lines(f"{title} ({layer_title(layer)})", series, "step", y_label) for layer, series in of_layers.items()
+            ]
     alt = "Norms of key, query and value and the rotation of value against steps, one column per layer."
-    return Figure(name, "Norms and rotation, layer by layer", alt, list(panels), columns=len(layers))
+    return Figure("figure5", "Norms and rotation, layer by layer", alt, panels, columns=len(layers))
 
 
-def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = (), name: str = "figure5-loss") -> Figure:
+def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
     panel = Lines("masked language modelling", curves(runs, labels, "loss"), "step", "loss")
-    return Figure(name, "Loss", "Masked-word loss against steps.", [panel], columns=1)
+    return Figure("figure5-loss", "Loss", "Masked-word loss against steps.", [panel], columns=1)
 
 
 def curves(runs: Sequence[PretrainRun], labels: Sequence[str], column: str) -> list[Series]:
@@ -93,11 +92,12 @@ def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Tabl
     rows = []
     for run, setting in zip(runs, settings(runs, labels), strict=True):
         for layer, stages in stages_by_layer(run.metrics).items():
-            started, half = starts(run.metrics, layer), {part: getattr(stages, part) for part in parts}
+            started = starts(run.metrics, layer)
+            steps = [started[part] for part in parts] + [getattr(stages, part) for part in parts]
             mark = "" if levelled(run.metrics, layer) else " *"
             rows.append(
                 [setting, str(run.config.seed), layer_title(layer)]
-                + [steps(found[part]) for found in (started, half) for part in parts]
+                + [f"{step:.0f}" if np.isfinite(step) else "never" for step in steps]
                 + [f"{stages.separation:.3g}{mark}" if np.isfinite(stages.separation) else "-"]
             )
     columns = [f"{part} starts" for part in parts] + [f"t50 {part}" for part in parts]
@@ -115,7 +115,3 @@ def levelled(metrics: Metrics, layer: str) -> bool:
         if last - before > 0.05 * abs(last - norm[0]):
             return False
     return True
-
-
-def steps(value: float) -> str:
-    return f"{value:.0f}" if np.isfinite(value) else "never"

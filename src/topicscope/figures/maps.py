@@ -17,16 +17,15 @@ PHASE_COLOURS: dict[str, str] = dict(
     zip(PHASES, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#BDBDBD", "#D55E00"), strict=True)
 )
 MOST_PANELS = 24
-MOST_ROWS = 40
-"""Points that a table shows one by one; of more it shows how many are in which phase."""
+MOST_ROWS = 40  # points that a table shows one by one; of more it shows how many are in which phase
 
 
 def sweep_sections(sweep: Sweep) -> list[Section]:
     """One section: the map of the main measure, and a table of the points or of their phases."""
     axes, measures = sweep.grid.axes, sweep.main_measures
-    figures, tables = [], []
-    if axes and measures:
-        figures = [map_figure(sweep.rows, axes, measures[0], "map", measures[0].replace("_", " "))]
+    main = measures[:1] if axes else []
+    figures = [map_figure(sweep.rows, axes, name, "map", name.replace("_", " ")) for name in main]
+    tables = []
     if len(sweep.rows) <= MOST_ROWS:
         columns = ["point", *axes, "state", *measures]
         cells = [["-" if row.get(name) is None else tick(row[name]) for name in columns] for row in sweep.rows]
@@ -62,8 +61,7 @@ def map_figure(
     occurring = {tuple(str(row[axis]) for axis in rest) for row in rows}  # axes that move together do not cross
     facets = itertools.product(*(axes[axis] for axis in rest))
     for facet in itertools.islice((facet for facet in facets if tuple(map(str, facet)) in occurring), MOST_PANELS):
-        cells = [[values.get((*map(str, facet), str(y), str(x)), []) for x in xs] for y in ys]
-        z = [[middle(cell, words) for cell in line] for line in cells]
+        z = [[middle(values.get((*map(str, facet), str(y), str(x)), []), words) for x in xs] for y in ys]
         title_of_panel = ", ".join(
             f"{tick(value)}" if isinstance(value, str) else f"{last(axis)} {tick(value)}"
             for axis, value in zip(rest, facet, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -46,6 +47,15 @@ class Series:
     group: str | None = None
     markers: bool = False
     thin: bool = False  # a faint curve behind the others
+
+
+def banded(
+    name: str, points: Sequence[tuple[float, float, tuple[float, float] | None]], group: str | None = None
+) -> Series:
+    """A curve of (x, y, interval), with markers. Where there is no interval, both of its ends are y."""
+    ends = [interval or (y, y) for _, y, interval in points]
+    xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
+    return Series(name, xs, ys, [low for low, _ in ends], [high for _, high in ends], group, markers=True)
 
 
 @dataclass
@@ -108,7 +118,7 @@ class Figure:
     name: str  # of the files: letters, digits, '-'
     title: str
     alt: str
-    panels: list[Panel]
+    panels: Sequence[Panel]
     columns: int = 2
     colours: dict[str, str] = field(default_factory=dict)
 

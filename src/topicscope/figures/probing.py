@@ -1,25 +1,45 @@
-"""What a probe found, as sections of a page: ratios, controls, layer x head maps, topics, co-occurrence."""
+"""What a probe found: ratios, controls, layer x head maps, topics, co-occurrence; the paper's Tables 1, 2 and 5."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from topicscope.figures.panels import Figure, Heat, Lines, Panel, Points, Section, Series
-from topicscope.figures.probe_tables import (
-    MAIN_MEASURES,
-    at_first,
-    cooccurrence_table,
-    difference_table,
-    head_table,
-    ratio_table,
-    topic_table,
+from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded
+from topicscope.language import (
+    CooccurrenceRow,
+    HeadRow,
+    Probe,
+    ProbeRow,
+    TopicRow,
+    interval_text,
+    ratio_text,
+    short,
 )
-from topicscope.language import HeadRow, Probe, ProbeRow, TopicRow, short
 
-SHOWN = 8
-"""Topics at each end that a figure shows: the tightest and the loosest."""
+MAIN_MEASURES = ("cosine", "dot", "attention")
+
+PAPER = {
+    "one": {
+        "bert": ((1.21, 1.19, 1.32), (1.13, 1.15, 1.28), (1.11, 1.13, 1.22)),
+        "albert": ((5.64, 6.29, 1.33), (4.18, 3.74, 1.28), (3.24, 2.93, 1.22)),
+        "bart": ((2.80, 2.67, 1.35), (1.95, 1.92, 1.31), (1.63, 1.62, 1.23)),
+        "electra": ((5.98, 5.37, 2.14), (7.70, 7.35, 2.09), (7.46, 8.08, 1.95)),
+        "roberta": ((6.44, 6.81, 1.40), (5.73, 6.31, 1.31), (5.24, 5.30, 1.22)),
+    },
+    "many": {
+        "bert": ((1.14, 1.04, 1.23), (0.97, 1.05, 1.17), (0.99, 0.93, 1.13)),
+        "albert": ((4.15, 3.06, 1.23), (3.09, 3.04, 1.17), (1.54, 1.44, 1.11)),
+        "bart": ((2.51, 1.76, 1.27), (1.63, 1.12, 1.20), (1.06, 0.85, 1.11)),
+        "electra": ((5.28, 3.99, 1.70), (5.56, 5.57, 1.58), (6.39, 5.61, 1.48)),
+        "roberta": ((4.39, 5.01, 1.19), (5.20, 4.25, 1.15), (4.71, 4.15, 1.12)),
+    },
+}  # ratios same / different of cosine, dot and attention at thresholds .0005, .001, .002: Tables 1 and 5
+
+Row = TypeVar("Row", HeadRow, TopicRow, ProbeRow)
+SHOWN = 8  # topics at each end that a figure shows: the tightest and the loosest
 
 
 def probe_sections(probe: Probe) -> list[Section]:
@@ -41,75 +61,63 @@ def probe_sections(probe: Probe) -> list[Section]:
             "five models for embeddings, one model for attention.",
             tables=[difference_table(probe.rows)],
         ),
+        Section(
+            "Which heads carry topics?",
+            "Attention is debiased (weight x positions that can be attended / 100): without any preference every "
+            "head has .01. Counted from 0.",
+            figures=head_figures(probe.heads),
+            tables=[head_table(probe.heads)],
+        ),
+        Section(
+            "Which topics are tight, and which near each other?",
+            "The tightest and the loosest topics, and the topics nearest to and farthest from them.",
+            figures=topic_figures(probe.topics),
+            tables=[topic_table(probe.topics)],
+        ),
+        Section(
+            "Topics against co-occurrence (Table 2).",
+            "As many pairs as a topic has: those that stand in the same fifty words of text most often.",
+            tables=[cooccurrence_table(probe.cooccurrence)],
+        ),
     ]
-    if probe.heads:
-        sections.append(
-            Section(
-                "Which heads carry topics?",
-                "Attention is debiased (weight x positions that can be attended / 100): without any preference every "
-                "head has .01. Counted from 0.",
-                figures=head_figures(probe.heads),
-                tables=[head_table(probe.heads)],
-            )
-        )
-    if probe.topics:
-        sections.append(
-            Section(
-                "Which topics are tight, and which near each other?",
-                "The tightest and the loosest topics, and the topics nearest to and farthest from them.",
-                figures=topic_figures(probe.topics),
-                tables=[topic_table(probe.topics)],
-            )
-        )
-    if probe.cooccurrence:
-        sections.append(
-            Section(
-                "Topics against co-occurrence (Table 2).",
-                "As many pairs as a topic has: those that stand in the same fifty words of text most often.",
-                tables=[cooccurrence_table(probe.cooccurrence)],
-            )
-        )
-    return sections
+    measured = (True, True, probe.heads, probe.topics, probe.cooccurrence)
+    return [section for section, there in zip(sections, measured, strict=True) if there]
 
 
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
     """The three ratios against the threshold, one curve per model."""
     shown = [row for row in rows if row.threshold is not None and row.topics_per_word == rows[0].topics_per_word]
     models = dict.fromkeys((row.model, row.variant) for row in shown)
-    panels: list[Panel] = []
+    panels = []
     for measure in MAIN_MEASURES:
         # embeddings of random weights have no ratio worth a curve: their different-topic mean may be zero
         wanted = [key for key in models if key[1] == "trained" or measure == "attention"]
         curves = [ratio_curve([row for row in shown if (row.model, row.variant) == key], measure) for key in wanted]
-        series = [curve for curve in curves if curve is not None]
+        series = [curve for curve in curves if curve.x]
         panels.append(Lines(measure, series, "threshold", "same / different", log_x=True, levels=[(1.0, "no effect")]))
     alt = "Ratios of cosine, dot product and attention against the threshold."
     return Figure("probe-ratios", "Same topic over different topic", alt, panels, columns=3)
 
 
-def ratio_curve(rows: Sequence[ProbeRow], measure: str) -> Series | None:
-    """Of one model; None where no ratio is defined."""
-    xs, ys, ends = [], [], []
-    for row in rows:
-        effect = row.effects[measure]
-        if effect is not None and effect.ratio is not None and row.threshold is not None:
-            xs.append(row.threshold)
-            ys.append(effect.ratio)
-            ends.append(effect.ratio_interval or (effect.ratio, effect.ratio))
-    if not xs:
-        return None
-    trained = rows[0].variant == "trained"
-    name = short(rows[0].model) + ("" if trained else ", random weights")
-    group = None if trained else "random weights, all models"
-    return Series(name, xs, ys, [low for low, _ in ends], [high for _, high in ends], group, markers=True)
+def ratio_curve(rows: Sequence[ProbeRow], measure: str) -> Series:
+    """Of one model; without points where no ratio is defined."""
+    effects = [(row.threshold, row.effects[measure]) for row in rows]
+    points = [
+        (threshold, effect.ratio, effect.ratio_interval)
+        for threshold, effect in effects
+        if threshold is not None and effect is not None and effect.ratio is not None
+    ]
+    if rows[0].variant == "trained":
+        return banded(short(rows[0].model), points)
+    return banded(f"{short(rows[0].model)}, random weights", points, "random weights, all models")
 
 
-def head_figures(heads: Sequence[HeadRow], name: str = "probe-heads") -> list[Figure]:
+def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
     """Layer x head maps of the attention ratio, at the first threshold of each model."""
     figures: list[Figure] = []
     for model in dict.fromkeys(head.model for head in heads):
         mine = at_first([head for head in heads if head.model == model])
-        panels: list[Panel] = []
+        panels = []
         for part in dict.fromkeys(head.part for head in mine):
             here = [head for head in mine if head.part == part]
             z = np.full((max(head.layer for head in here) + 1, max(head.head for head in here) + 1), np.nan)
@@ -117,16 +125,15 @@ def head_figures(heads: Sequence[HeadRow], name: str = "probe-heads") -> list[Fi
                 z[head.layer, head.head] = np.nan if head.effect.ratio is None else head.effect.ratio
             panels.append(Heat(f"{part} attention", z.tolist(), "head", "layer"))
         title = f"{short(model)}: attention ratio of every head"
-        figures.append(Figure(f"{name}-{len(figures) + 1}", title, "Heat maps, layers by heads.", panels))
+        figures.append(Figure(f"probe-heads-{len(figures) + 1}", title, "Heat maps, layers by heads.", panels))
     return figures
 
 
-def topic_figures(topics: Sequence[TopicRow], name: str = "probe-topics") -> list[Figure]:
+def topic_figures(topics: Sequence[TopicRow]) -> list[Figure]:
     """Mean cosine inside the tightest and the loosest topics of each model."""
     figures: list[Figure] = []
     for model in dict.fromkeys(topic.model for topic in topics):
-        mine = at_first([topic for topic in topics if topic.model == model])
-        mine.sort(key=lambda topic: -topic.cosine)
+        mine = sorted(at_first([row for row in topics if row.model == model]), key=lambda topic: -topic.cosine)
         shown = mine if len(mine) <= 2 * SHOWN else mine[:SHOWN] + mine[-SHOWN:]
         curves: dict[str, list[float | None]] = {
             "inside the topic": [topic.cosine for topic in shown],
@@ -135,9 +142,126 @@ def topic_figures(topics: Sequence[TopicRow], name: str = "probe-topics") -> lis
         }
         series = []
         for label, values in curves.items():
-            known = [(float(place), value) for place, value in enumerate(values) if value is not None]
-            series.append(Series(label, [place for place, _ in known], [value for _, value in known]))
+            known = {float(place): value for place, value in enumerate(values) if value is not None}
+            series.append(Series(label, list(known), list(known.values())))
         panel = Points("mean cosine by topic", [topic.name for topic in shown], series, "cosine")
         alt = "Mean cosine inside topics and to other topics."
-        figures.append(Figure(f"{name}-{len(figures) + 1}", f"{short(model)}: topics", alt, [panel], columns=1))
+        figures.append(Figure(f"probe-topics-{len(figures) + 1}", f"{short(model)}: topics", alt, [panel], columns=1))
     return figures
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:.{digits}g}"
+
+
+def at_first(rows: Sequence[Row]) -> list[Row]:
+    """The rows at the first threshold and kind of topics."""
+    return [row for row in rows if (row.threshold, row.topics_per_word) == (rows[0].threshold, rows[0].topics_per_word)]
+
+
+def family(model: str, kind: str) -> str:
+    """The paper's row of this kind of model, if it has one."""
+    known = [name for name in ("roberta", "albert", "electra", "bart", "bert") if name in short(model.lower())]
+    return " / ".join(" ".join(f"{x:g}" for x in row) for row in PAPER[kind][known[0]]) if known else "-"
+
+
+def ratio_table(rows: Sequence[ProbeRow]) -> TableData:
+    """Table 1: ratios with intervals."""
+    ratios = [f"{measure} ratio" for measure in MAIN_MEASURES]
+    return TableData(
+        "Same topic over different topic, with 95% intervals",
+        ["model", "weights", "threshold", "topics per word", "words", *ratios],
+        [
+            [*setting(row), str(row.words), *(ratio_text(row.effects[measure]) for measure in MAIN_MEASURES)]
+            for row in rows
+        ],
+    )
+
+
+def setting(row: ProbeRow) -> list[str]:
+    return [short(row.model), row.variant, number(row.threshold), row.topics_per_word]
+
+
+def difference_table(rows: Sequence[ProbeRow]) -> TableData:
+    """Every effect with its interval and its controls."""
+    columns = ["model", "weights", "threshold", "topics per word", "measure", "same", "different", "difference", "95%"]
+    cells = [
+        [
+            *setting(row),
+            measure.replace("_", " "),
+            number(effect.same, 4),
+            number(effect.different, 4),
+            number(effect.difference),
+            interval_text(effect.interval),
+            interval_text(effect.null_interval),
+            number(effect.p_value),
+            "-"
+            if effect.matched is None
+            else f"{number(effect.matched.difference)} {interval_text(effect.matched.interval)}",
+        ]
+        for row in rows
+        for measure, effect in row.effects.items()
+        if effect is not None
+    ]
+    columns += ["shuffled topics", "p", "matched frequencies"]
+    return TableData("Every effect, and the same by chance", columns, cells)
+
+
+def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
+    """The heads with the largest ratio, at the first threshold."""
+    ratios = [(head.effect.ratio, head) for head in at_first(heads) if head.effect.ratio is not None]
+    return TableData(
+        "Heads that attend to their topic most",
+        ["model", "part", "layer", "head", "ratio (95%)", "same", "different"],
+        [
+            [
+                short(head.model),
+                head.part,
+                str(head.layer),
+                str(head.head),
+                ratio_text(head.effect),
+                number(head.effect.same, 4),
+                number(head.effect.different, 4),
+            ]
+            for _, head in sorted(ratios, key=lambda pair: -pair[0])[:count]
+        ],
+    )
+
+
+def topic_table(topics: Sequence[TopicRow]) -> TableData:
+    """All topics at the first threshold."""
+    return TableData(
+        "Topics: inside, nearest, farthest (mean cosine)",
+        ["model", "topic", "words", "inside", "nearest", "farthest"],
+        [
+            [
+                short(topic.model),
+                topic.name,
+                str(topic.words),
+                number(topic.cosine),
+                f"{topic.nearest} ({number(topic.nearest_cosine)})",
+                f"{topic.farthest} ({number(topic.farthest_cosine)})",
+            ]
+            for topic in at_first(topics)
+        ],
+    )
+
+
+def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
+    """Table 2."""
+    pairs = [f"{m}: {which}" for m in ("cosine", "attention") for which in ("same topic", "co-occurring (95%)")]
+    cells = [
+        [
+            short(row.model),
+            number(row.threshold),
+            str(row.pairs),
+            *(
+                cell
+                for pair in (row.cosine, row.attention)
+                for cell in (number(pair.same_topic), f"{number(pair.cooccurring)} {interval_text(pair.interval)}")
+            ),
+        ]
+        for row in rows
+    ]
+    title = "Pairs of one topic against the pairs that stand together most often"
+    return TableData(title, ["model", "threshold", "pairs", *pairs], cells)

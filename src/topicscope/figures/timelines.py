@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topicscope.figures.panels import Figure, Lines, Section, Series, TableData
+from topicscope.figures.panels import Figure, Lines, Section, Series, TableData, banded
 from topicscope.measure import Interval, Timeline, TimelineRow, measure_title
 
 MATCHED = "_matched"
@@ -16,8 +16,8 @@ NOTE = (
 
 
 def timeline_sections(timeline: Timeline) -> list[Section]:
-    figures, tables = timeline_figures(timeline), [moment_table(timeline)]
-    return [Section("When does topic structure appear?", NOTE, figures=figures, tables=tables)]
+    title = "When does topic structure appear?"
+    return [Section(title, NOTE, figures=timeline_figures(timeline), tables=[moment_table(timeline)])]
 
 
 def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]:
@@ -30,19 +30,17 @@ def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]
     for measure, course in courses.items():
         main, _, layer = measure.partition(".")
         plain = main.removesuffix(MATCHED)
-        if layer:
-            shown.setdefault(f"{measure_title(main)}, layer by layer", []).append(band(course, f"layer {layer}"))
-            continue
-        label = "all pairs" if main == plain else "equal frequencies"
-        shown.setdefault(measure_title(plain), []).append(band(course, label))
-        if main == plain and course[-1].effect.difference > 0:
+        title = f"{measure_title(main)}, layer by layer" if layer else measure_title(plain)
+        label = f"layer {layer}" if layer else "all pairs" if main == plain else "equal frequencies"
+        shown.setdefault(title, []).append(band(course, label))
+        if measure == plain and course[-1].effect.difference > 0:
             shares.append(share(band(course, measure_title(measure))))
     panels = [
         Lines(head, series, "step", "same less different", log_x=True, levels=[(0.0, "no effect")])
         for head, series in shown.items()
     ]
     alt = "Same-topic mean less different-topic mean against training step, with 95% bands."
-    figures = [Figure(name, "Topic structure against training step", alt, list(panels))]
+    figures = [Figure(name, "Topic structure against training step", alt, panels)]
     if len(shares) > 1:
         both = Lines("each as a share of its end", shares, "step", "share of the final difference", log_x=True)
         alt = "Measures as shares of their final value against training step."
@@ -52,9 +50,7 @@ def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]
 
 def band(course: Sequence[TimelineRow], name: str) -> Series:
     """A curve with its interval. Step 0 stands at 1/2 on the logarithmic axis."""
-    ends = [row.effect.interval or (row.effect.difference,) * 2 for row in course]
-    xs, ys = [max(0.5, float(row.step)) for row in course], [row.effect.difference for row in course]
-    return Series(name, xs, ys, [low for low, _ in ends], [high for _, high in ends], markers=True)
+    return banded(name, [(max(0.5, float(row.step)), row.effect.difference, row.effect.interval) for row in course])
 
 
 def share(curve: Series) -> Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,8 @@ from topicscope.figures.panels import Figure, Heat, Lines, Panel, Section, Serie
 from topicscope.measure import stage_bands
 from topicscope.training import Run, RunData, word_scores
 
-DOCUMENTS, POSITIONS = 2, 40
-"""Documents whose attention is drawn, and how many of their positions."""
-
-MOST_POINTS, MOST_WORDS = 500, 400
-"""Points of a curve, and words along the side of a matrix."""
+DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
+MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
 
 PARTS = {"key": "W_K", "query": "W_Q", "value": "W_V", "embedding": "W_E", "head": "W_pred"}
 FLOORS = {
@@ -26,6 +23,7 @@ FLOORS = {
 }
 RELATIONS = {"same": "same topic", "different": "different topic", "diagonal": "diagonal"}
 TRAINING, DEV = "training, each batch", "dev"
+# Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLOURS = {
     "W_K (key)": "#0072B2",
     "W_Q (query)": "#56B4E9",
@@ -38,7 +36,6 @@ COLOURS = {
     TRAINING: "#AAAAAA",
     DEV: "#009E73",
 }
-"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
 
 HOW_TO_READ = (
     "A norm is half-way (t50) when it has made half of its rise from start to plateau. Separation: the earlier t50 of "
@@ -48,21 +45,18 @@ HOW_TO_READ = (
 
 def run_sections(result: Run | Sequence[Run]) -> list[Section]:
     """The report of one run, or of several that were trained together."""
-    return [one_run(result)] if isinstance(result, Run) else [many_runs(result)]
+    return [one_run(result) if isinstance(result, Run) else many_runs(result)]
 
 
 def one_run(run: Run) -> Section:
-    figures = [run_figure(run)]
-    if (scores := score_panel(run)) is not None:
-        alt = "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns."
-        figures.append(Figure("scores", "Attention scores at the end", alt, [scores]))
-    if panels := attention_maps(run):
-        alt = "Heat maps of attention between positions: query in rows, key in columns."
-        figures.append(Figure("attention", "Attention of some documents", alt, panels))
-    table = TableData("Results", ["number", "value"], [[name, cell(value)] for name, value in run.facts().items()])
-    note = "" if run.course is None else HOW_TO_READ
-    command = "" if run.folder is None else f"topicscope train --config {run.folder / 'config.yaml'}"
-    return Section("One training run", note, command, figures, [table], config=run.config.as_dict())
+    return Section(
+        "One training run",
+        "" if run.course is None else HOW_TO_READ,
+        "" if run.folder is None else f"topicscope train --config {run.folder / 'config.yaml'}",
+        [run_figure(run), *attention_figures(run)],
+        [TableData("Results", ["number", "value"], [[name, cell(value)] for name, value in run.facts().items()])],
+        config=run.config.as_dict(),
+    )
 
 
 def many_runs(runs: Sequence[Run]) -> Section:
@@ -72,67 +66,51 @@ def many_runs(runs: Sequence[Run]) -> Section:
         for run in runs
     ]
     losses = [Series(f"seed {run.config.seed}", *curve(run, "dev_loss"), group=DEV, markers=True) for run in runs]
-    panels: list[Panel] = [
+    panels = [
         Lines("Dev loss", losses, "step", "loss"),
         Lines("Norms: which part moves first?", norms, "step", "Frobenius norm"),
     ]
     alt = "Dev loss and Frobenius norms of the trained parts against steps, one curve per run."
     figure = Figure("figure", f"{len(runs)} training runs", alt, panels, colours=COLOURS)
-    facts = [run.facts() for run in runs]
-    names = list(dict.fromkeys(name for row in facts for name in row))
-    rows = [
-        [str(run.config.seed), *(cell(row.get(name)) for name in names)] for run, row in zip(runs, facts, strict=True)
-    ]
-    table = TableData("Results", ["seed", *names], rows)
-    return Section(f"{len(runs)} training runs", HOW_TO_READ, "", [figure], [table])
+    facts = [(str(run.config.seed), run.facts()) for run in runs]
+    names = list(dict.fromkeys(name for _, row in facts for name in row))
+    rows = [[seed, *(cell(row.get(name)) for name in names)] for seed, row in facts]
+    return Section(figure.title, HOW_TO_READ, "", [figure], [TableData("Results", ["seed", *names], rows)])
 
 
 def run_figure(run: Run) -> Figure:
     """The picture of a run: loss with floors, norms with stages, means by word relation, the matrix at the end."""
-    panels: Iterable[Panel | None] = (loss_panel(run), norm_panel(run), mean_panel(run), matrix_panel(run))
+    title = f"Training run: seed {run.config.seed}, {run.results['steps']:,} steps, {run.results['status']}"
     alt = (
         "Loss with its floors, Frobenius norms of the trained parts with their stages, means of the matrix by word "
         "relation, all against steps; and the matrix at the end, words ordered by topic."
     )
-    return Figure("figure", about(run), alt, [panel for panel in panels if panel is not None], colours=COLOURS)
-
-
-def about(run: Run) -> str:
-    return f"Training run: seed {run.config.seed}, {run.results['steps']:,} steps, {run.results['status']}"
+    panels: list[Panel] = [loss_panel(run), norm_panel(run), *mean_panels(run), *matrix_panels(run)]
+    return Figure("figure", title, alt, panels, colours=COLOURS)
 
 
 def loss_panel(run: Run) -> Lines:
-    series = [
-        Series(TRAINING, *curve(run, "loss"), thin=True),
-        Series(DEV, *curve(run, "dev_loss"), markers=True),
-    ]
-    shown = [one for one in series if one.x]
-    return Lines("Loss and its floors", shown, "step", "loss", levels=floor_levels(run))
-
-
-def floor_levels(run: Run) -> list[tuple[float, str]]:
-    return [(floor["loss"], FLOORS[name]) for name, floor in run.results.get("floors", {}).items()]
+    training = Series(TRAINING, *curve(run, "loss"), thin=True)
+    dev = Series(DEV, *curve(run, "dev_loss"), markers=True)
+    floors = [(floor["loss"], FLOORS[name]) for name, floor in run.results.get("floors", {}).items()]
+    return Lines("Loss and its floors", [one for one in (training, dev) if one.x], "step", "loss", levels=floors)
 
 
 def norm_panel(run: Run) -> Lines:
-    parts = trained_parts(run)
     staged = run.course is not None and run.course.phase in ("two-stage", "staggered")
     bands = stage_bands(run.metrics) if staged else []
-    series = [Series(name, *curve(run, f"norm_{part}")) for part, name in parts.items()]
+    series = [Series(name, *curve(run, f"norm_{part}")) for part, name in trained_parts(run).items()]
     return Lines("Norms: which part moves first?", series, "step", "Frobenius norm", bands=bands)
 
 
-def mean_panel(run: Run) -> Lines | None:
-    what = "value" if "value_same" in run.metrics else "gram"
-    relations = {key: name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
-    if not relations:
-        return None
-    series = [Series(name, *curve(run, f"{what}_{key}")) for key, name in relations.items()]
-    matrix = "W_V" if what == "value" else "W_E'W_E"
-    return Lines(f"{matrix}: means by word relation", series, "step", "mean entry")
+def mean_panels(run: Run) -> list[Lines]:
+    what, matrix = ("value", "W_V") if "value_same" in run.metrics else ("gram", "W_E'W_E")
+    measured = {f"{what}_{key}": name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
+    series = [Series(name, *curve(run, key)) for key, name in measured.items()]
+    return [Lines(f"{matrix}: means by word relation", series, "step", "mean entry")] if series else []
 
 
-def matrix_panel(run: Run) -> Heat | None:
+def matrix_panels(run: Run) -> list[Heat]:
     """The value matrix (one-hot embedding) or the embedding's Gram matrix, words in the order of their topics."""
     weights = run.weights
     if run.config.model.embedding != "one-hot":
@@ -142,18 +120,15 @@ def matrix_panel(run: Run) -> Heat | None:
     if "head" in weights:  # the outputs of W_V are no words then; those of the head are
         name, matrix = "W_pred W_V", weights["head"] if matrix is None else weights["head"] @ matrix
     if matrix is None:
-        return None
+        return []
     return word_heat(f"{name} at the end", matrix, run, "topic of the input word", "topic of the output word")
 
 
-def score_panel(run: Run) -> Heat | None:
-    if not {"key", "query"} <= set(run.weights):
-        return None
-    return word_heat("", word_scores(run.weights), run, "topic of the key's word", "topic of the query's word")
+def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: str, y_label: str) -> list[Heat]:
+    """A matrix over words, if it has numbers; of many words only the first of each topic.
 
-
-def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: str, y_label: str) -> Heat | None:
-    """A matrix over words, of many words only the first of each topic. Extreme entries do not set the colour scale."""
+    Extreme entries do not set the colour scale.
+    """
     model = run.config.topic_model
     topics = min(model.topics, MOST_WORDS)
     words = min(model.words_per_topic, MOST_WORDS // topics)
@@ -162,37 +137,36 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
     matrix = np.asarray(matrix, dtype=float)
     finite = matrix[np.isfinite(matrix)]
     if not finite.size:
-        return None
+        return []
     if len(pick) < len(matrix):
         title += f", {words} words per topic" + (f", {topics} topics" if topics < model.topics else "")
-    return Heat(
-        title,
-        digits(matrix[np.ix_(pick, pick)]),
-        x_label,
-        y_label,
-        topics=topics,
-        words_per_topic=words,
-        low=float(np.quantile(finite, 0.002)),
-        high=float(np.quantile(finite, 0.998)),
-    )
+    z, (low, high) = digits(matrix[np.ix_(pick, pick)]), np.quantile(finite, [0.002, 0.998]).tolist()
+    return [Heat(title, z, x_label, y_label, topics=topics, words_per_topic=words, low=low, high=high)]
 
 
-def attention_maps(run: Run) -> list[Panel]:
-    """Unmasked dev documents, positions ordered by word so that topics stand together."""
-    if not {"key", "query"} <= set(run.weights) or run.config.documents.length == "infinite":
+def attention_figures(run: Run) -> list[Figure]:
+    """Scores between words; and unmasked dev documents, positions ordered by word so that topics stand together."""
+    if not {"key", "query"} <= set(run.weights):
         return []
-    words = RunData(run.config).dev.finite().words
     table = word_scores(run.weights)
-    maps: list[Panel] = []
-    for number, document in enumerate(words[:DOCUMENTS], start=1):
+    scores = word_heat("", table, run, "topic of the key's word", "topic of the query's word")
+    of_words = "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns."
+    maps: list[Heat] = []
+    infinite = run.config.documents.length == "infinite"
+    for document in () if infinite else RunData(run.config).dev.finite().words[:DOCUMENTS]:
         present = np.sort(document[document > 0])
         logits = table[np.ix_(present, present)]
         weight = np.exp(logits - logits.max(1, keepdims=True))
         shown = np.unique(np.linspace(0, len(present) - 1, POSITIONS).astype(int))  # spread over the whole document
         z = (weight / weight.sum(1, keepdims=True))[np.ix_(shown, shown)]
-        title = f"dev document {number}, {len(shown)} of {len(present)} positions, ordered by word"
+        title = f"dev document {len(maps) + 1}, {len(shown)} of {len(present)} positions, ordered by word"
         maps.append(Heat(title, digits(z), "key position", "query position"))
-    return maps
+    of_positions = "Heat maps of attention between positions: query in rows, key in columns."
+    figures = [
+        Figure("scores", "Attention scores at the end", of_words, scores),
+        Figure("attention", "Attention of some documents", of_positions, maps),
+    ]
+    return [figure for figure in figures if figure.panels]
 
 
 def trained_parts(run: Run) -> dict[str, str]:

@@ -8,13 +8,13 @@ from typing import Literal
 
 from topicscope.figures import Figure, Heat, Lines, Map, Points, Series
 
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
-"""Okabe and Ito's colours, which colour-blind readers can tell apart."""
-
 GREY, MARK_COLOUR = "#808080", "#D55E00"  # levels and bands: seen on white and on black
 BAND_ALPHAS = (0.13, 0.28)
 MOST_TICKS = 10
 DASH_COUNT = 4
+NOTHING = "nothing to show"
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,6 @@ def groups(panel: Lines | Points) -> dict[str, Series]:
     for series in panel.series:
         first.setdefault(pen_key(series), series)
     return first
-
-
-def map_words(figure: Figure) -> dict[str, str]:
-    """The words of the figure's maps, and their colours."""
-    maps = (panel for panel in figure.panels if isinstance(panel, Map))
-    return {name: colour for chart in maps for name, colour in (chart.names or {}).items()}
 
 
 def topic_ticks(heat: Heat, length: int) -> tuple[list[float], list[str]] | None:
@@ -121,12 +115,6 @@ def placed_bands(panel: Lines | Points) -> list[tuple[float, float, str]]:
         (low if can_show(low) else min(xs), high if can_show(high) else max(xs), label)
         for low, high, label in panel.bands
     ]
-
-
-def legend_names(panel: Lines | Points) -> list[str]:
-    """Groups, levels and bands; none where there is nothing to tell apart."""
-    names = [*groups(panel), *(label for _, label in panel.levels), *(label for _, _, label in placed_bands(panel))]
-    return names if len(names) > 1 else []
 
 
 def positions(given: list[float] | None, length: int) -> list[float]:

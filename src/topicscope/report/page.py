@@ -5,9 +5,11 @@ write_report(Path("runs/demo"), "A run", "What was run, and where.", [Section("L
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,11 +17,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from topicscope.figures import Section, TableData, Verdict
+from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points, Section, TableData, Verdict
 from topicscope.ground import write
-from topicscope.report.layout import pens
-from topicscope.report.panel_kinds import panel_spec, shared_keys
-from topicscope.report.pictures import draw_figure, write_csv
+from topicscope.report.layout import Pen, groups, pens
+from topicscope.report.pictures import canvas, draw_figure, write_csv
+from topicscope.report.plotly_curves import lines_spec, points_spec
+from topicscope.report.plotly_maps import heat_spec, map_spec
+from topicscope.report.plotly_parts import Spec
+
+NARROW = 3  # columns from which on panels of the page are too narrow for legends of their own
+MOST_ROWS = 20  # of the table that a notebook shows
+NUMBER = re.compile(r"[-–—]?|[-+−±]?\s*[\d.,]+([eE][-+]?\d+)?\s*([%s×x]|±.*|\(.*\)|\[.*\])?")
 
 
 def write_report(folder: Path, title: str, intro: str, sections: list[Section]) -> None:
@@ -34,21 +42,33 @@ def write_report(folder: Path, title: str, intro: str, sections: list[Section]) 
 def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> None:
     """Write the page, whole or not at all. Blank lines in `intro` part its paragraphs."""
     placed = list(zip(anchors([section.title for section in sections]), sections, strict=True))
-    judged = [(anchor, section) for anchor, section in placed if section.verdict is not None]
     counts = Counter(section.verdict.verdict for section in sections if section.verdict is not None)
-    page = (
-        environment()
-        .get_template("page.html.jinja")
-        .render(
-            title=title,
-            paragraphs=[paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()],
-            sections=placed,
-            judged=judged,
-            summary=", ".join(f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]),
-            plotly=Markup(get_plotlyjs()),
-        )
+    write_html(
+        path,
+        "page.html.jinja",
+        title,
+        intro,
+        sections=placed,
+        judged=[(anchor, section) for anchor, section in placed if section.verdict is not None],
+        summary=", ".join(f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]),
     )
-    write(path, page.encode())
+
+
+def write_html(path: Path, template: str, title: str, intro: str, **parts: Any) -> None:
+    """A page of any template, with plotly inside."""
+    paragraphs = [paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()]
+    page = environment().get_template(template)
+    write(path, page.render(title=title, paragraphs=paragraphs, plotly=Markup(get_plotlyjs()), **parts).encode())
+
+
+def notebook_html(summary: list[str], sections: list[Section]) -> str:
+    """What a notebook shows: the sentences, the first figure as a PNG inside the HTML, and the first table, escaped."""
+    figure = next((figure for section in sections for figure in section.figures), None)
+    table = next((table for section in sections for table in section.tables), None)
+    png = b"" if figure is None else canvas(figure).as_bytes("png", dpi=100)
+    picture = base64.b64encode(png).decode()
+    template = environment().get_template("notebook.html.jinja")
+    return template.render(summary=summary, figure=figure, picture=picture, table=table, most_rows=MOST_ROWS)
 
 
 def environment() -> Environment:
@@ -60,8 +80,15 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"script_json": _script_json, "config": _config, "numeric": numeric_columns, "duration": _duration}
-    found.filters |= {"spec": panel_spec, "pens": pens, "keys": shared_keys}
+    found.filters |= {
+        "script_json": script_json,
+        "config": partial(json.dumps, indent=2, ensure_ascii=False, default=str),
+        "numeric": numeric_columns,
+        "duration": duration,
+        "spec": panel_spec,
+        "pens": pens,
+        "keys": shared_keys,
+    }
     return found
 
 
@@ -70,43 +97,55 @@ def anchors(names: list[str]) -> list[str]:
     taken: list[str] = []
     for name in names:
         plain = "section-" + (re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "x")
-        anchor, number = plain, 1
-        while anchor in taken:
-            number += 1
-            anchor = f"{plain}-{number}"
-        taken.append(anchor)
+        numbered = [f"{plain}-{number}" for number in range(2, len(names) + 1)]
+        taken.append(next(anchor for anchor in (plain, *numbered) if anchor not in taken))
     return taken
 
 
-def _script_json(value: Any) -> Markup:
+def script_json(value: Any) -> Markup:
     """JSON that can stand in a script element: nothing in it can close the element or open a comment."""
-    return Markup(
-        json.dumps(value, separators=(",", ":"), allow_nan=False)
-        .replace("<", "\\u003c")
-        .replace(">", "\\u003e")
-        .replace("&", "\\u0026")
-    )
-
-
-def _config(config: dict[str, Any]) -> str:
-    return json.dumps(config, indent=2, ensure_ascii=False, default=str)
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def numeric_columns(table: TableData) -> list[bool]:
     """Which columns hold numbers only, and stand to the right."""
-    return (
-        [all(map(_is_number, cells)) for cells in zip(*table.rows, strict=True)]
-        if table.rows
-        else [False] * len(table.columns)
-    )
+    if not table.rows:
+        return [False] * len(table.columns)
+    return [all(NUMBER.fullmatch(cell.strip()) for cell in cells) for cells in zip(*table.rows, strict=True)]
 
 
-def _is_number(cell: str) -> bool:
-    return (
-        cell.strip() in ("", "-", "–", "—")
-        or re.fullmatch(r"[-+−±]?\s*[\d.,]+([eE][-+]?\d+)?\s*([%s×x]|±.*|\(.*\)|\[.*\])?", cell.strip()) is not None
-    )
-
-
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     return f"{seconds:.1f}" if seconds < 10 else f"{seconds:,.0f}"
+
+
+def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) -> Spec:
+    """What plotly draws on the page."""
+    match panel:
+        case Heat():
+            return heat_spec(panel)
+        case Map():
+            return map_spec(panel)
+        case Lines():
+            return lines_spec(panel, pens_of, legend=legend)
+        case Points():
+            return points_spec(panel, pens_of, legend=legend)
+
+
+def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str, str]]:
+    """Name, colour and dashes for one legend of a figure on the page.
+
+    Many narrow panels with the same curves have one legend for all of them, which leaves room for the curves.
+    """
+    maps = [panel.names or {} for panel in figure.panels if isinstance(panel, Map)]
+    words = {name: colour for names in maps for name, colour in names.items()}
+    if words:
+        return [(name, colour, "solid") for name, colour in words.items()]
+    panels = [panel for panel in figure.panels if isinstance(panel, Lines) and not panel.levels and not panel.bands]
+    if figure.columns < NARROW or len(panels) < max(2, len(figure.panels)):
+        return []
+    names = list(groups(panels[0]))
+    if len(names) < 2 or any(list(groups(panel)) != names for panel in panels):
+        return []
+    dashes = ("solid", "dashed", "dotted", "dashed")
+    return [(name, pens_of[name].colour, dashes[pens_of[name].dash]) for name in names]

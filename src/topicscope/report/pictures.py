@@ -15,20 +15,16 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from topicscope.figures import Figure, Heat, Map, Panel, Points
+from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points
 from topicscope.ground import write
+from topicscope.report.drawing import DRAW, STYLE, Entries, legend, wrapped
 from topicscope.report.layout import pens
-from topicscope.report.panel_kinds import KINDS
-from topicscope.report.style import LABEL_LETTERS, STYLE, SUPTITLE_LETTERS, TITLE_LETTERS, wrapped
 
 PANEL_WIDTH, PANEL_HEIGHT, LINE = 3.7, 3.2, 0.2  # inches; LINE: of text
 CATEGORY_WIDTH, ALONE = 0.48, 1.4  # ALONE: how much larger a panel is that has its row to itself
 DPI = 130
-TWO_COLUMN_LETTERS = 20
-"""Letters of a legend's two columns together that fit under a panel."""
-
-Entries = list[tuple[str, Any]]
-"""Names and handles of a legend."""
+SUPTITLE_LETTERS, TITLE_LETTERS, LABEL_LETTERS = 34, 32, 28  # where lines of text end, per panel
+TWO_COLUMN_LETTERS = 20  # of a legend's two columns together, that fit under a panel
 
 
 class Picture(Canvas):
@@ -62,10 +58,29 @@ def write_csv(figure: Figure, folder: Path) -> list[Path]:
     paths = []
     for number, panel in enumerate(figure.panels, start=1):
         stream = io.StringIO()
-        csv.writer(stream, lineterminator="\n").writerows(KINDS[panel.kind].csv_rows(panel))
+        csv.writer(stream, lineterminator="\n").writerows(csv_rows(panel))
         paths.append(folder / f"{figure.name}-{number}.csv")
         write(paths[-1], stream.getvalue().encode())
     return paths
+
+
+def csv_rows(panel: Panel) -> list[list[Any]]:
+    """A panel's numbers, with a heading."""
+    if isinstance(panel, Lines | Points):
+        rows: list[list[Any]] = [["series", "x", "y", "low", "high"]]
+        for series in panel.series:
+            blank = [""] * len(series.x)
+            xs: list[Any] = [panel.categories[round(x)] for x in series.x] if isinstance(panel, Points) else series.x
+            columns = zip(xs, series.y, series.low or blank, series.high or blank, strict=True)
+            rows += [[series.name, *row] for row in columns]
+        return rows
+    z: list[list[Any]] = list(panel.z)
+    words = list(panel.names) if isinstance(panel, Map) and panel.names is not None else None
+    return [["x", "y", "value"]] + [
+        [x, y, words[int(value)] if words and value is not None else value]
+        for y, row in zip(panel.y or range(len(z)), z, strict=True)
+        for x, value in zip(panel.x or range(len(row)), row, strict=True)
+    ]
 
 
 def canvas(figure: Figure) -> Picture:
@@ -74,8 +89,9 @@ def canvas(figure: Figure) -> Picture:
     scale = ALONE if columns == 1 else 1
     rows = max(1, math.ceil(len(figure.panels) / columns))
     pens_of = pens(figure)
-    legends = [KINDS[panel.kind].legend(panel, pens_of) for panel in figure.panels]
+    legends = [legend(panel, pens_of) for panel in figure.panels]
     common = common_legend(figure, legends)
+    across = common_columns(figure, common, columns) if common else 1
     if common:
         legends = [[] for _ in legends]
     sizes = [panel_height(*both, scale) for both in zip(figure.panels, legends, strict=True)]
@@ -83,22 +99,20 @@ def canvas(figure: Figure) -> Picture:
     title = wrapped(figure.title, SUPTITLE_LETTERS * columns * scale)
     wide = max((len(panel.categories) for panel in figure.panels if isinstance(panel, Points)), default=0)
     width = max(PANEL_WIDTH * columns * scale, CATEGORY_WIDTH * wide if columns == 1 else 0)
-    below = math.ceil(len(common) / common_columns(figure, common, columns)) if common else 0
+    lines = title.count("\n") + 2 + math.ceil(len(common) / across)
     with mpl.rc_context(STYLE):
-        picture = Picture(figsize=(width, sum(heights) + LINE * (title.count("\n") + 2 + below)))
+        picture = Picture(figsize=(width, sum(heights) + LINE * lines))
         picture.suptitle(title, fontsize=13)
         grid = picture.subplots(rows, columns, squeeze=False, height_ratios=heights)
         for axes, panel, entries in zip(grid.flat, figure.panels, legends, strict=False):
-            axes.set_title(wrapped(panel.title, TITLE_LETTERS * scale))
-            axes.set_ylabel(wrapped(panel.y_label, LABEL_LETTERS * scale))
-            if not isinstance(panel, Points):
-                axes.set_xlabel(wrapped(panel.x_label, LABEL_LETTERS * scale))
-            KINDS[panel.kind].draw(axes, panel, pens_of)
+            labels = ("" if isinstance(panel, Points) else panel.x_label, panel.y_label)
+            x_label, y_label = (wrapped(label, LABEL_LETTERS * scale) for label in labels)
+            axes.set(title=wrapped(panel.title, TITLE_LETTERS * scale), xlabel=x_label, ylabel=y_label)
+            DRAW[panel.kind](axes, panel, pens_of)
             draw_legend(axes, entries)
         if common:
             names, handles = zip(*common, strict=True)
-            how: Any = {"ncols": common_columns(figure, common, columns), "columnspacing": 1}
-            picture.legend(handles, names, loc="outside lower center", **how)
+            picture.legend(handles, names, loc="outside lower center", ncols=across, columnspacing=1)
         for axes in grid.flat[len(figure.panels) :]:
             axes.set_axis_off()
     return picture

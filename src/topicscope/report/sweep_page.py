@@ -7,25 +7,19 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
-from topicscope.ground import write
 from topicscope.report.layout import PALETTE
-from topicscope.report.page import environment
+from topicscope.report.page import write_html
 
 CURVE_POINTS = 100
-MOST_CURVES = 20_000_000
-"""Bytes of curves in a page; points beyond have theirs in their folders only."""
+MOST_CURVES = 20_000_000  # bytes of curves in a page; points beyond have theirs in their folders only
 
 Curves = Mapping[str, np.ndarray]
-NO_COLOURS: Mapping[str, Mapping[str, str]] = {}
 
 
 def write_sweep_page(
@@ -38,7 +32,7 @@ def write_sweep_page(
     *,
     curve_panels: Mapping[str, str],
     first: str | None = None,
-    colours: Mapping[str, Mapping[str, str]] = NO_COLOURS,
+    colours: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
     """Write the page, whole or not at all.
 
@@ -52,7 +46,7 @@ def write_sweep_page(
     )
     values = {name: [row[name] for row in rows if row.get(name) is not None] for name in [*measures, "state"]}
     words = {
-        name: word_colours(found, colours.get(name))
+        name: word_colours(found, (colours or {}).get(name))
         for name, found in values.items()
         if any(isinstance(value, str | bool) for value in found)
     }
@@ -81,18 +75,7 @@ def write_sweep_page(
         for row in rows
         if row["state"] == "failed"
     ]
-    page = (
-        environment()
-        .get_template("sweep.html.jinja")
-        .render(
-            title=title,
-            paragraphs=[paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()],
-            data=data,
-            failures=failures,
-            plotly=Markup(get_plotlyjs()),
-        )
-    )
-    write(path, page.encode())
+    write_html(path, "sweep.html.jinja", title, intro, data=data, failures=failures)
 
 
 def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dict[str, str]]:
@@ -109,12 +92,10 @@ def packed(curves: Iterable[Curves], starts: tuple[str, ...]) -> dict[str, dict[
     for number, of_point in enumerate(curves):
         if size > MOST_CURVES:
             break
-        for name, values in of_point.items():
-            if name != "step" and not name.startswith(starts):
-                continue
-            spread = np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS))
-            pick = np.unique(spread.round().astype(int))
-            text = base64.b64encode(np.asarray(values)[pick].astype("<f4").tobytes()).decode()
+        wanted = {name: values for name, values in of_point.items() if name == "step" or name.startswith(starts)}
+        for name, values in wanted.items():
+            spread = np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS)).round()
+            text = base64.b64encode(np.asarray(values)[np.unique(spread.astype(int))].astype("<f4").tobytes()).decode()
             texts.setdefault(str(number), {})[name] = text
             size += len(text)
     return texts

@@ -1,0 +1,87 @@
+"""Theorems as their matrix over words and a table, and loss landscapes as in Figures 7 and 8.
+
+In landscapes beta goes to the right, alpha upwards, both logarithmic; dark is low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from topicscope.figures.panels import Figure, Heat, Section, TableData
+from topicscope.theory import AttentionLandscape, Landscape, Theorem
+
+LARGEST = 401  # words of the largest matrix that is drawn
+CONTOURS = 12
+
+
+def theorem_sections(theorem: Theorem) -> list[Section]:
+    s, name = theorem.setting, type(theorem).__name__
+    figures = []
+    if s.topic_model.vocabulary <= LARGEST:
+        heat = Heat("the matrix", np.round(theorem.matrix(), 6).tolist(), topics=s.T, words_per_topic=s.v)
+        alt = "Heat map of the theorem's matrix over words, ordered by topic; [MASK] first."
+        figures.append(Figure(name.lower(), f"The matrix of {name} ({s.letters})", alt, [heat], 1))
+    rows = [[entry.name, f"{entry.value:.7g}", entry.meaning] for entry in theorem.entries()]
+    flags = " ".join(f"--{key.replace('_', '-')} {value:g}" for key, value in theorem.settings().items())
+    tables = [TableData(f"Numbers of {name}", ["entry", "value", "meaning"], rows)]
+    command = f"topicscope theory {name.lower()} {flags}"
+    return [Section(name, theorem.sentence, command, figures, tables, config=theorem.settings())]
+
+
+def landscape_sections(result: AttentionLandscape) -> list[Section]:
+    """The landscape with its minimum, and what uniform attention and the best one cost."""
+    stage, best, settings = result.stage, result.stage.optimum, result.stage.setting.as_dict()
+    title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
+    alpha, beta, loss = result.grid.minimum
+    places = {
+        "uniform attention": (1.0, 1.0, 1.0, stage.uniform_loss),
+        "best attention": (best.alpha, best.beta, best.gamma, best.loss),
+        "lowest point of the grid": (alpha, beta, stage.setting.gamma(alpha, beta), loss),
+    }
+    rows = [[name, *(f"{value:.6g}" for value in values)] for name, values in places.items()]
+    columns = ["", "α (same topic)", "β (same word)", "γ (average)", "loss"]
+    flags = {"value_matrix": stage.value_matrix, "convention": stage.convention, **settings}
+    command = "topicscope theory landscape " + " ".join(f"--{k.replace('_', '-')} {v}" for k, v in flags.items())
+    return [
+        Section(
+            "The best attention for a frozen W_V",
+            "α and β are attention weights; a word of another topic has 1. γ is the average weight inside a topic.",
+            command + (" --cap" if stage.cap else " --no-cap"),
+            [landscape_figure("landscape", title, {"": result.grid}, {"": (best.alpha, best.beta)})],
+            [TableData("Attention and loss", columns, rows)],
+            config={"value_matrix": stage.value_matrix, "convention": stage.convention, "cap": stage.cap, **settings},
+        )
+    ]
+
+
+def landscape_figure(
+    name: str, title: str, grids: Mapping[str, Landscape], best: Mapping[str, tuple[float, float]] | None = None
+) -> Figure:
+    """One panel per landscape, by panel title.
+
+    `best` has (alpha, beta) of the best attention, to be marked in place of the grid's lowest point.
+    """
+    marked = {panel: grid.minimum[:2] for panel, grid in grids.items()} | dict(best or {})
+    panels = [
+        Heat(
+            panel,
+            np.round(grid.loss, 6).tolist(),
+            "β: attention to same word",
+            "α: attention to same topic",
+            x=grid.beta.tolist(),
+            y=grid.alpha.tolist(),
+            log=True,
+            marks=[(*marked[panel][::-1], "lowest")],
+            references=[(1.0, 1.0, "uniform")],
+            contours=CONTOURS,
+            z_label="squared loss",
+        )
+        for panel, grid in grids.items()
+    ]
+    alt = (
+        "The loss over alpha and beta on logarithmic axes; dark is low. "
+        "The coloured mark is the lowest point, the ring uniform attention."
+    )
+    return Figure(name, title, alt, panels)
