@@ -66,6 +66,7 @@ def attention_loss(
     p0, p1, p2, tau, topics, v = s.p0, s.p1, s.p2, s.tau, s.T, s.v
     own, same, other, absent = s.shown_cases
     outside = p0 if convention == "exact" else 0.0
+    inside = beta + alpha * (v - 1)
     expected = s.constants.c1 * p0  # p_m p_r / (k T v): the share of every prediction that random words cause
 
     def predict(y: Numbers, topic_sum: Numbers, all_words: Numbers, mask: Numbers) -> Numbers:
@@ -74,26 +75,20 @@ def attention_loss(
         f = (e.diagonal - e.same_topic) * y + (e.same_topic - e.different_topic) * topic_sum + rest
         return at_most_one(f) if cap else f
 
-    # a word of the document is shown (z1): predictions for itself, its topic, other topics there, absent topics
-    inside = beta + alpha * (v - 1)
-    z = p1 * inside + p1 * v * (tau - 1) + p2 * v * (topics - tau) + outside
-    rest = (1 - outside / z, outside / z)
-    f = [
-        predict(y / z, topic / z, *rest)
-        for y, topic in ((beta * p1, inside * p1), (alpha * p1, inside * p1), (p1, v * p1), (p2, v * p2))
-    ]
-    total = f[0] * f[0] + (v - 1) * f[1] * f[1] + v * (tau - 1) * f[2] * f[2] + v * (topics - tau) * f[3] * f[3]
-    loss = own * (total - 2 * f[0] + 1) + same * (total - 2 * f[1] + 1) + other * (total - 2 * f[2] + 1)
+    def word_shown(p: float, here: int, gone: int) -> tuple[list[Numbers], Numbers]:
+        """Predictions for the word shown, its topic, the document's other topics, other absent topics; and |f|^2.
 
-    # a word of an absent topic is shown (z2): predictions for itself, its topic, the document's topics, other topics
+        The word has the share p; `here` and `gone` other topics are in the document and are not.
+        """
+        z = p * inside + p1 * v * here + p2 * v * gone + outside
+        sums = ((beta * p, inside * p), (alpha * p, inside * p), (p1, v * p1), (p2, v * p2))
+        f = [predict(y / z, topic / z, 1 - outside / z, outside / z) for y, topic in sums]
+        return f, f[0] * f[0] + (v - 1) * f[1] * f[1] + v * here * f[2] * f[2] + v * gone * f[3] * f[3]
+
+    f, total = word_shown(p1, tau - 1, topics - tau)  # z1: a word of the document
+    loss = own * (total - 2 * f[0] + 1) + same * (total - 2 * f[1] + 1) + other * (total - 2 * f[2] + 1)
     if topics > tau:
-        z = p2 * inside + p1 * v * tau + p2 * v * (topics - tau - 1) + outside
-        rest = (1 - outside / z, outside / z)
-        f = [
-            predict(y / z, topic / z, *rest)
-            for y, topic in ((beta * p2, inside * p2), (alpha * p2, inside * p2), (p1, v * p1), (p2, v * p2))
-        ]
-        total = f[0] * f[0] + (v - 1) * f[1] * f[1] + v * tau * f[2] * f[2] + v * (topics - tau - 1) * f[3] * f[3]
+        f, total = word_shown(p2, tau, topics - tau - 1)  # z2: a word of an absent topic
         loss = loss + absent * (total - 2 * f[2] + 1)
     if convention == "paper":
         return loss / (s.masking.p_correct + s.masking.p_random)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import one_thread
-from topicscope.theory.attention_loss import Convention, Entries, attention_loss
+from topicscope.theory.attention_loss import Convention, Entries, Numbers, attention_loss
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import ValueMatrix
 
@@ -61,18 +61,18 @@ class Problem:
     cap: bool
     only_gamma: bool
 
-    def losses(self, alpha: Float[np.ndarray, "*n"], beta: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-        return attention_loss(self.setting, self.entries, alpha, beta, self.convention, cap=self.cap)
-
-    def loss(self, alpha: complex, beta: complex) -> complex:
+    def loss(self, alpha: Numbers, beta: Numbers) -> Numbers:
         beta = alpha if self.only_gamma else beta
-        return complex(attention_loss(self.setting, self.entries, alpha, beta, self.convention, cap=self.cap))
+        return attention_loss(self.setting, self.entries, alpha, beta, self.convention, cap=self.cap)
 
     def value(self, log: Point) -> tuple[float, Point]:
         """Loss and gradient: f(x + ih) = f(x) + ih f'(x) + O(h^2), without the cancellation of differences."""
         a, b, h = math.exp(log[0]), math.exp(log[1]), 1e-30
         by_alpha, by_beta = self.loss(complex(a, a * h), complex(b)), self.loss(complex(a), complex(b, b * h))
         return by_alpha.real, np.array([by_alpha.imag, by_beta.imag]) / h
+
+    def height(self, log: Point) -> float:
+        return self.value(log)[0]
 
     def at(self, log: Point) -> tuple[float, float, float]:
         """alpha, beta and loss; the lower end of the range stands for 0."""
@@ -82,12 +82,11 @@ class Problem:
     def starts(self) -> list[Point]:
         """Local minima of a coarse grid, the lowest first."""
         axis = np.exp(np.linspace(LOW, HIGH, GRID))
-        grid = self.losses(axis[:, None], axis)
-        if self.only_gamma:
-            grid = np.where(np.eye(GRID, dtype=bool), grid, np.inf)
+        searched = np.eye(GRID, dtype=bool) if self.only_gamma else True
+        grid = np.where(searched, self.loss(axis[:, None], axis), np.inf)
         return [np.log([axis[flat // GRID], axis[flat % GRID]]) for flat in local_minima(grid)[:STARTS]]
 
-    def descend(self, start: Point) -> tuple[float, Point]:
+    def descend(self, start: Point) -> Point:
         from scipy.optimize import minimize  # a quarter of a second that training does not need
 
         end = minimize(
@@ -98,7 +97,7 @@ class Problem:
             bounds=[(LOW, HIGH)] * 2,
             options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12},
         )
-        return min(((self.value(point)[0], point) for point in (start, end.x)), key=lambda pair: pair[0])
+        return min((start, end.x), key=self.height)
 
     def look_along(self, point: Point) -> Point:
         """The lowest point on the lines through `point` along the axes: beside a plateau, which has no slope, may be
@@ -106,42 +105,35 @@ class Problem:
         """
         line = np.linspace(LOW, HIGH, 1001)
         candidates = [np.stack([line, np.full_like(line, point[1])]), np.stack([np.full_like(line, point[0]), line])]
-        alphas, betas = np.exp(np.concatenate(candidates, axis=1))
-        losses = self.losses(alphas, alphas if self.only_gamma else betas)
-        return np.log([alphas[np.argmin(losses)], betas[np.argmin(losses)]])
+        points = np.exp(np.concatenate(candidates, axis=1))
+        return np.log(points[:, np.argmin(self.loss(*points))])
 
-    def minimum(self) -> tuple[float, Point]:
-        """The lowest loss and where it is."""
-        best = (math.inf, np.zeros(2))
-        for start in self.starts():
-            end = self.descend(start)
-            best = end if end[0] < best[0] else best
+    def minimum(self) -> Point:
+        best = min(map(self.descend, self.starts()), key=self.height)
         for _ in range(3):
-            again = self.descend(self.look_along(best[1]))
-            if not again[0] < best[0] - 1e-14:
+            again = self.descend(self.look_along(best))
+            if not self.height(again) < self.height(best) - 1e-14:
                 break
             best = again
         return best
 
-    def at_edges(self, lowest: float, point: Point) -> tuple[list[str], Point]:
+    def at_edges(self, point: Point) -> tuple[list[str], Point]:
         """What runs to 0 or infinity at no cost that a float shows, and the minimum moved all the way there."""
-        if self.value(np.zeros(2))[0] <= lowest + NOTHING:  # attention does not matter: any point would do
+        lowest = self.height(point)
+        if self.height(np.zeros(2)) <= lowest + NOTHING:  # attention does not matter: any point would do
             return ["flat: no attention is better than uniform"], np.zeros(2)
-        log, edges = point.copy(), []
-        if self.only_gamma:
-            log[1] = log[0]
-        no_alpha = self.setting.v == 1  # there is no other word in the topic
-        for i, name in enumerate(("alpha", "beta")):
-            if (self.only_gamma and i == 1) or (no_alpha and i == 0):
-                continue
+        log, edges = np.full(2, point[0]) if self.only_gamma else point, []
+        # alpha is not moved where there is no other word in the topic
+        moved = {"alpha": 0} if self.setting.v > 1 else {}
+        moved |= {} if self.only_gamma else {"beta": 1}
+        for name, i in moved.items():
             for end, words in ((LOW, f"{name} -> 0"), (HIGH, f"{name} -> infinity")):
-                there = log.copy()
-                there[i] = end
-                if self.value(there)[0] <= lowest + NOTHING and self.at(there)[2] <= lowest + CLOSE:
+                there = np.where(np.arange(2) == i, end, log)
+                if self.height(there) <= lowest + NOTHING and self.at(there)[2] <= lowest + CLOSE:
                     edges.append(words)
                     log = there
                     break
-        if not edges and all(self.value(log + shift)[0] <= lowest + NOTHING for shift in (-1.0, 1.0)):
+        if not edges and all(self.height(log + shift) <= lowest + NOTHING for shift in (-1.0, 1.0)):
             edges = ["only alpha / beta matters"]
             log = log - log.max() if LOW in log else log  # away from the end that stands for 0
         return edges, log
@@ -154,7 +146,7 @@ def best_attention(
     """Minimise `attention_loss` over alpha and beta."""
     only_gamma = kind == "blocks" and convention == "paper"  # Remark 5
     problem = Problem(setting, Entries.of(kind, setting), convention, cap, only_gamma)
-    edges, log = problem.at_edges(*problem.minimum())
+    edges, log = problem.at_edges(problem.minimum())
     alpha, beta, loss = problem.at(log)
     return Optimum(alpha, beta, setting.gamma(alpha, beta), loss, ", ".join(edges) or None, only_gamma)
 

@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError
-from topicscope.theory.constants import Constants
 from topicscope.theory.lemma1 import Membership, fit_family
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
@@ -52,18 +51,15 @@ class Theorem1(OptimumTheorem):
         )
 
     def matrix(self) -> Matrix:
-        """The simplest member of the family, E = I / k."""
-        return identity_member(self.setting.topic_model, self.setting.masking)
-
-    def membership(self, embedding: Float[np.ndarray, "d V"]) -> Membership:
-        return fit_embedding(embedding, self.setting.topic_model, self.setting.masking)
+        """The simplest member of the family, with u = 0: words only know themselves, E = I / k; [MASK] is nothing."""
+        return np.diag([0.0] + [self.c3] * self.setting.topic_model.words)
 
     def contains(self, embedding: Float[np.ndarray, "d V"], tolerance: float = 1e-6) -> bool:
         """Whether W_E'W_E violates no condition of the family by more than `tolerance`."""
-        return self.membership(embedding).violation <= tolerance
+        return fit_embedding(embedding, self.setting.topic_model, self.setting.masking).violation <= tolerance
 
     def examine(self, given: Float[np.ndarray, "d V"]) -> Examination:
-        member = self.membership(given)
+        member = fit_embedding(given, self.setting.topic_model, self.setting.masking)
         return Examination(
             "membership",
             {"violation": member.violation, "u_mean": float(member.u.mean())},
@@ -105,19 +101,11 @@ def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, 
         raise InputError(
             f"the embedding has shape {embedding.shape}; expected (dim, {topic_model.vocabulary}): one column per word"
         )
-    return fit_family(embedding.T @ embedding, topic_model, masking, column=np.zeros(topic_model.vocabulary))
+    setting = Setting(topic_model, 1, masking)
+    return fit_family(embedding.T @ embedding, setting, column=np.zeros(topic_model.vocabulary))
 
 
-def identity_member(topic_model: TopicModel, masking: Masking) -> Matrix:
-    """The simplest E, with u = 0: words only know themselves, E = I / k; [MASK] is nothing."""
-    gram = np.eye(topic_model.vocabulary) / masking.k
-    gram[0, 0] = 0
-    return gram
-
-
-def member(
-    topic_model: TopicModel, masking: Masking, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None
-) -> Matrix:
+def member(setting: Setting, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None) -> Matrix:
     """A realisable E (symmetric, positive semi-definite), for any u >= 0 and any positive semi-definite `inner`.
 
     E = u z z' + c3 blocks(1/v) + C inner C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums
@@ -125,22 +113,22 @@ def member(
     """
     if u < 0:
         raise InputError(f"u = {u:g}: expected u >= 0, since E_00 = c2^2 u is the square of a length")
-    c, v = Constants.of(topic_model, masking), topic_model.words_per_topic
-    z = np.ones(topic_model.vocabulary)
-    z[0] = -c.c2
+    c, topic_model = setting.constants, setting.topic_model
+    z = np.append(-c.c2, np.ones(topic_model.words))
     gram = u * np.outer(z, z)
-    mean = topic_model.same_topic[1:, 1:] * (1 / v)
-    centring = np.eye(topic_model.words) - mean
+    mean = topic_model.same_topic[1:, 1:] * (1 / setting.v)
     gram[1:, 1:] += c.c3 * mean
     if inner is not None:
+        centring = np.eye(topic_model.words) - mean
         gram[1:, 1:] += centring @ inner @ centring
     return gram
 
 
-def random_member(topic_model: TopicModel, masking: Masking, rng: np.random.Generator) -> Matrix:
+def random_member(setting: Setting, rng: np.random.Generator) -> Matrix:
     """A realisable E with random u and a random inner part."""
-    root = rng.standard_normal((topic_model.words, topic_model.words)) / np.sqrt(topic_model.words)
-    return member(topic_model, masking, u=float(rng.uniform(0, 0.1)), inner=root.T @ root)
+    words = setting.topic_model.words
+    root = rng.standard_normal((words, words)) / np.sqrt(words)
+    return member(setting, u=float(rng.uniform(0, 0.1)), inner=root.T @ root)
 
 
 def embedding_of(gram: Matrix) -> Matrix:

@@ -58,8 +58,7 @@ class Theorem2(OptimumTheorem):
 
     def examine(self, given: Matrix) -> Examination:
         """The largest difference from the theorem, and the largest violation of the conditions of Lemma 1."""
-        violation = fit_family(given, self.setting.topic_model, self.setting.masking).violation
-        difference = self._difference(given)
+        violation, difference = fit_family(given, self.setting).violation, self._difference(given)
         return Examination(
             "comparison",
             {"largest_difference": difference, "family_violation": violation},
@@ -84,13 +83,13 @@ class Theorem2(OptimumTheorem):
 
 def theorem2(setting: Setting) -> Theorem2:
     """The optimal value matrix under uniform attention and vanishing L2: its entries, a picture, and how to read it."""
-    c, topic_model = setting.constants, setting.topic_model
-    norm = c.c2**2 + topic_model.words
+    c, words = setting.constants, setting.topic_model.words
+    norm = c.c2**2 + words
     different = -(c.c1 * c.c2 + c.c3) / norm
     return Theorem2(
         setting,
-        same_topic=different + c.c3 / topic_model.words_per_topic,
+        same_topic=different + c.c3 / setting.v,
         different_topic=different,
-        mask_column=(c.c2 * c.c3 - c.c1 * topic_model.words) / norm,
+        mask_column=(c.c2 * c.c3 - c.c1 * words) / norm,
         mask_row=0.0,
     )
