@@ -73,7 +73,9 @@ def attention_loss(
         """f_i = (W_ii - W_same) y_i + (W_same - W_diff) Y_topic + W_diff Y + W_i0 y_0."""
         rest = e.different_topic * all_words + e.mask_column * mask if convention == "exact" else -expected
         f = (e.diagonal - e.same_topic) * y + (e.same_topic - e.different_topic) * topic_sum + rest
-        return at_most_one(f) if cap else f
+        if isinstance(f, complex):
+            return 1.0 if cap and f.real > 1 else f
+        return np.minimum(f, 1.0) if cap else f
 
     def word_shown(p: float, here: int, gone: int) -> tuple[list[Numbers], Numbers]:
         """Predictions for the word shown, its topic, the document's other topics, other absent topics; and |f|^2.
@@ -98,12 +100,6 @@ def attention_loss(
     f = [predict(p / z, v * p / z, (1 - p0) / z, beta * p0 / z) for p in (p1, p2)]
     total = v * tau * f[0] * f[0] + v * (topics - tau) * f[1] * f[1]
     return loss + s.masking.p_mask_word * (total - 2 * f[0] + 1)
-
-
-def at_most_one(x: Numbers) -> Numbers:
-    if isinstance(x, complex):
-        return 1.0 if x.real > 1 else x
-    return np.minimum(x, 1.0)
 
 
 def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: Numbers) -> Numbers:

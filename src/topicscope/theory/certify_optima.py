@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from topicscope.theory import lemma1
-from topicscope.theory.least_squares import uniform_optimum
+from topicscope.theory.floors import uniform_optimum
 from topicscope.theory.population import enumerated_loss, population_loss
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import Matrix

@@ -8,6 +8,7 @@ reported as such.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +19,8 @@ from topicscope.theory.attention_loss import Convention, Entries, Numbers, atten
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import ValueMatrix
 
-SMALLEST, LARGEST = 1e-9, 1e12
-"""Range of alpha and beta that is searched."""
-
-LOW, HIGH = math.log(SMALLEST), math.log(LARGEST)
+LOW, HIGH = math.log(1e-9), math.log(1e12)
+"""Range of log alpha and log beta that is searched."""
 
 GRID = 97
 """Points of the coarse grid in each direction."""
@@ -30,7 +29,7 @@ STARTS = 8
 """How many of the grid's local minima are followed up, the lowest first; of a plateau only one."""
 
 NOTHING, CLOSE = 1e-13, 1e-9
-"""Differences of the loss up to these are rounding, and what alpha or beta = SMALLEST in place of 0 may cause."""
+"""Differences of the loss up to these are rounding, and what the lower end in place of alpha or beta = 0 may cause."""
 
 Point = Float[np.ndarray, "2"]
 """log alpha, log beta."""
@@ -55,15 +54,9 @@ class Optimum:
 class Problem:
     """The loss to minimise over (log alpha, log beta). Where only gamma matters (Remark 5), beta follows alpha."""
 
-    setting: Setting
-    entries: Entries
-    convention: Convention
-    cap: bool
+    loss: Callable[[Numbers, Numbers], Numbers]
+    one_word: bool  # a topic has no other word that alpha could be given to
     only_gamma: bool
-
-    def loss(self, alpha: Numbers, beta: Numbers) -> Numbers:
-        beta = alpha if self.only_gamma else beta
-        return attention_loss(self.setting, self.entries, alpha, beta, self.convention, cap=self.cap)
 
     def value(self, log: Point) -> tuple[float, Point]:
         """Loss and gradient: f(x + ih) = f(x) + ih f'(x) + O(h^2), without the cancellation of differences."""
@@ -80,11 +73,16 @@ class Problem:
         return alpha, beta, self.loss(complex(alpha), complex(beta)).real
 
     def starts(self) -> list[Point]:
-        """Local minima of a coarse grid, the lowest first."""
+        """Local minima of a coarse grid, the lowest first: cells that no neighbour undercuts."""
         axis = np.exp(np.linspace(LOW, HIGH, GRID))
         searched = np.eye(GRID, dtype=bool) if self.only_gamma else True
         grid = np.where(searched, self.loss(axis[:, None], axis), np.inf)
-        return [np.log([axis[flat // GRID], axis[flat % GRID]]) for flat in local_minima(grid)[:STARTS]]
+        near = np.lib.stride_tricks.sliding_window_view(np.pad(grid, 1, constant_values=np.inf), (3, 3)).min((2, 3))
+        flat = np.flatnonzero(grid <= near)
+        levels: dict[float, int] = {}  # cells of one height are one plateau
+        for i in flat[np.argsort(grid.ravel()[flat], kind="stable")]:
+            levels.setdefault(round(float(grid.ravel()[i]), 8), int(i))
+        return [np.log([axis[i // GRID], axis[i % GRID]]) for i in list(levels.values())[:STARTS]]
 
     def descend(self, start: Point) -> Point:
         from scipy.optimize import minimize  # a quarter of a second that training does not need
@@ -123,11 +121,8 @@ class Problem:
         if self.height(np.zeros(2)) <= lowest + NOTHING:  # attention does not matter: any point would do
             return ["flat: no attention is better than uniform"], np.zeros(2)
         log, edges = np.full(2, point[0]) if self.only_gamma else point, []
-        # alpha is not moved where there is no other word in the topic
-        moved = {"alpha": 0} if self.setting.v > 1 else {}
-        moved |= {} if self.only_gamma else {"beta": 1}
-        for name, i in moved.items():
-            for end, words in ((LOW, f"{name} -> 0"), (HIGH, f"{name} -> infinity")):
+        for i, (name, fixed) in enumerate((("alpha", self.one_word), ("beta", self.only_gamma))):
+            for end, words in () if fixed else ((LOW, f"{name} -> 0"), (HIGH, f"{name} -> infinity")):
                 there = np.where(np.arange(2) == i, end, log)
                 if self.height(there) <= lowest + NOTHING and self.at(there)[2] <= lowest + CLOSE:
                     edges.append(words)
@@ -144,19 +139,13 @@ def best_attention(
     setting: Setting, kind: ValueMatrix, convention: Convention = "exact", *, cap: bool = False
 ) -> Optimum:
     """Minimise `attention_loss` over alpha and beta."""
+    entries = Entries.of(kind, setting)
     only_gamma = kind == "blocks" and convention == "paper"  # Remark 5
-    problem = Problem(setting, Entries.of(kind, setting), convention, cap, only_gamma)
+
+    def loss(alpha: Numbers, beta: Numbers) -> Numbers:
+        return attention_loss(setting, entries, alpha, alpha if only_gamma else beta, convention, cap=cap)
+
+    problem = Problem(loss, setting.v == 1, only_gamma)
     edges, log = problem.at_edges(problem.minimum())
-    alpha, beta, loss = problem.at(log)
-    return Optimum(alpha, beta, setting.gamma(alpha, beta), loss, ", ".join(edges) or None, only_gamma)
-
-
-def local_minima(grid: Float[np.ndarray, "n n"]) -> list[int]:
-    """Flat indices of the cells that no neighbour undercuts, lowest first."""
-    padded = np.pad(grid, 1, constant_values=np.inf)
-    near = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).min((2, 3))
-    flat = np.flatnonzero(grid <= near)
-    levels: dict[float, int] = {}  # cells of one height are one plateau
-    for i in flat[np.argsort(grid.ravel()[flat], kind="stable")]:
-        levels.setdefault(round(float(grid.ravel()[i]), 8), int(i))
-    return list(levels.values())
+    alpha, beta, lowest = problem.at(log)
+    return Optimum(alpha, beta, setting.gamma(alpha, beta), lowest, ", ".join(edges) or None, only_gamma)

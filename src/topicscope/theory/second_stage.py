@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 THEOREMS: dict[ValueMatrix, Callable[[Setting], AttentionTheorem]] = {"blocks": theorem3, "diagonal": theorem5}
 """The theorem on the best attention for each frozen W_V."""
 
-LOW, HIGH, PER_DECADE = -4.0, 6.9, 10
-"""The paper's axes: 10^-4 to 10^6.9 in steps of 0.1 in the exponent."""
-
 LANDSCAPE = Kind("landscape", 1, ("landscape.*",))
 GRID, TABLE = "landscape.npz", "landscape.csv"
 
@@ -144,11 +141,11 @@ def landscape(
     convention: Convention = "exact",
     *,
     cap: bool = False,
-    low: float = LOW,
-    high: float = HIGH,
-    per_decade: int = PER_DECADE,
+    low: float = -4.0,
+    high: float = 6.9,
+    per_decade: int = 10,
 ) -> Landscape:
-    """The loss on the whole grid, which is even in both logarithms."""
+    """The loss on the whole grid; by default the paper's axes, 10^-4 to 10^6.9 in steps of 0.1 in the exponent."""
     axis = 10 ** (low + np.arange(round((high - low) * per_decade) + 1) / per_decade)
     loss = attention_loss(setting, Entries.of(kind, setting), axis[:, None], axis, convention, cap=cap)
     return Landscape(axis, axis, loss)

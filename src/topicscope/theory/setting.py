@@ -71,19 +71,18 @@ class Setting:
         p_random: float = 0.1,
     ) -> Setting:
         """From plain numbers; each probability must be inside (0, 1), as the theorems assume."""
-        probabilities = {"p_mask": p_mask, "p_correct": p_correct, "p_random": p_random}
-        sizes = {"topics": topics, "words_per_topic": words_per_topic}
         refuse(
             *(
                 (not 0 < p < 1, f"{name} = {p:g}: expected a probability strictly between 0 and 1")
-                for name, p in probabilities.items()
+                for name, p in (("p_mask", p_mask), ("p_correct", p_correct), ("p_random", p_random))
             ),
             (
                 p_correct + p_random >= 1,
                 f"p_correct + p_random = {p_correct + p_random:g}: expected less than 1, "
                 "so that [MASK] is shown at all",
             ),
-            *((size < 1, f"{name} = {size}: expected at least 1") for name, size in sizes.items()),
+            (topics < 1, f"topics = {topics}: expected at least 1"),
+            (words_per_topic < 1, f"words_per_topic = {words_per_topic}: expected at least 1"),
         )
         return cls(TopicModel(topics, words_per_topic), topics_per_document, Masking(p_mask, p_correct, p_random))
 

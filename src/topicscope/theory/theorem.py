@@ -96,20 +96,12 @@ class OptimumTheorem(Theorem):
     part: ClassVar[str]
     picture: ClassVar[str]
 
-    @property
-    @abstractmethod
-    def reading(self) -> str:
-        """How to read the theorem."""
-
     @abstractmethod
     def examine(self, given: Float[np.ndarray, "rows columns"]) -> Examination:
         """How far a given matrix is from the theorem's."""
 
     def settings(self) -> dict[str, Any]:
         return {key: value for key, value in super().settings().items() if key != "topics_per_document"}
-
-    def summary(self) -> list[str]:
-        return [self.sentence, f"How to read it: {self.reading}"]
 
 
 class AttentionTheorem(Theorem):
@@ -119,9 +111,11 @@ class AttentionTheorem(Theorem):
 
     value_matrix: ClassVar[ValueMatrix]
 
-    @abstractmethod
     def contains(self, alpha: float, beta: float) -> bool:
         """Whether this attention lies inside the bounds."""
+        ratio = alpha / beta if beta else math.inf
+        found = {"gamma": self.setting.gamma(alpha, beta), "beta": beta, "alpha_over_beta": ratio}
+        return all(low < found[name] < high for name, (low, high) in self.bounds.items())
 
     @abstractmethod
     def says_of(self, alpha: float, beta: float) -> list[str]:

@@ -42,13 +42,13 @@ class Theorem1(OptimumTheorem):
             "with E_i0 = -c2 u_i."
         )
 
-    @property
-    def reading(self) -> str:
-        return (
-            "on average a word's embedding is closer to its own topic than to every other, by "
+    def summary(self) -> list[str]:
+        return [
+            self.sentence,
+            "How to read it: on average a word's embedding is closer to its own topic than to every other, by "
             f"{self.c3 / self.setting.v:.6g} per entry. The simplest member is E = I / k (words know only themselves); "
-            "blocks are another."
-        )
+            "blocks are another.",
+        ]
 
     def matrix(self) -> Matrix:
         """The simplest member of the family, with u = 0: words only know themselves, E = I / k; [MASK] is nothing."""
@@ -71,10 +71,9 @@ class Theorem1(OptimumTheorem):
         return super().numbers() | {"mask_bias": 0.0, "identity_diagonal": self.c3}
 
     def entries(self) -> list[Entry]:
-        more = "how much a word's own topic outweighs any other topic, summed over the topic"
         return [
             Entry("b_i", self.bias, "fixed prediction bias of every word; [MASK]'s is 0"),
-            Entry("c3 = 1/k", self.c3, more),
+            Entry("c3 = 1/k", self.c3, "how much a word's own topic outweighs any other topic, summed over the topic"),
             Entry("c2", self.c2, "weight of the free u_i in the [MASK] column: E_i0 = -c2 u_i"),
         ]
 
@@ -90,9 +89,8 @@ def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
 
     This holds for words of unequal probability too, for which the theorem itself is not defined.
     """
-    bias = np.full(topic_model.vocabulary, -masking.p_mask * masking.p_random / (masking.k * topic_model.words))
-    bias[0] = 0
-    return bias
+    share = masking.p_mask * masking.p_random / (masking.k * topic_model.words)
+    return np.append(0.0, np.full(topic_model.words, -share))
 
 
 def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, masking: Masking) -> Membership:
@@ -101,8 +99,8 @@ def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, 
         raise InputError(
             f"the embedding has shape {embedding.shape}; expected (dim, {topic_model.vocabulary}): one column per word"
         )
-    setting = Setting(topic_model, 1, masking)
-    return fit_family(embedding.T @ embedding, setting, column=np.zeros(topic_model.vocabulary))
+    zeros = np.zeros(topic_model.vocabulary)
+    return fit_family(embedding.T @ embedding, Setting(topic_model, 1, masking), column=zeros)
 
 
 def member(setting: Setting, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None) -> Matrix:

@@ -38,13 +38,13 @@ class Theorem2(OptimumTheorem):
             f"{self.different_topic:.6g} between topics."
         )
 
-    @property
-    def reading(self) -> str:
-        return (
-            "a word seen in the document votes for all words of its topic, "
+    def summary(self) -> list[str]:
+        return [
+            self.sentence,
+            "How to read it: a word seen in the document votes for all words of its topic, "
             f"{self.setting.constants.c3 / self.setting.v:.6g} (= c3 / v) more than for others; "
-            "the small negative rest and the [MASK] column take away what random words and the masking put in."
-        )
+            "the small negative rest and the [MASK] column take away what random words and the masking put in.",
+        ]
 
     def matrix(self) -> Matrix:
         matrix = np.where(self.setting.topic_model.same_topic, self.same_topic, self.different_topic)

@@ -44,10 +44,6 @@ class Theorem5(AttentionTheorem):
     def matrix(self) -> Matrix:
         return diagonal_value_matrix(self.setting.topic_model, self.setting.masking)
 
-    def contains(self, alpha: float, beta: float) -> bool:
-        low, high = self.bounds["beta"]
-        return low < beta < high and alpha < self.lambda5 * beta
-
     def says_of(self, alpha: float, beta: float) -> list[str]:
         where = "inside" if self.contains(alpha, beta) else "OUTSIDE"
         return [
@@ -87,7 +83,6 @@ def theorem5(setting: Setting) -> Theorem5:
 def diagonal_value_matrix(topic_model: TopicModel, masking: Masking) -> Matrix:
     """Definition 2: W_ii = c3 and W_i0 = -c1 for words, row 0 zero (u = 0 in Lemma 1). Defined for every v."""
     c = Setting(topic_model, 1, masking).constants
-    matrix = np.eye(topic_model.vocabulary) * c.c3
-    matrix[:, 0] = -c.c1
-    matrix[0, :] = 0
+    matrix = np.diag([0.0] + [c.c3] * topic_model.words)
+    matrix[1:, 0] = -c.c1
     return matrix
