@@ -4,7 +4,7 @@ claim.
 
 from collections.abc import Callable
 
-from topicscope.theory.attention_loss import Convention, Entries, asymptotic_loss, attention_loss
+from topicscope.theory.attention_loss import Convention, asymptotic_loss, attention_loss
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
 from topicscope.theory.floors import BayesLoss, UniformOptimum, bayes_loss, uniform_optimum
@@ -40,7 +40,6 @@ __all__ = [
     "Certificate",
     "Constants",
     "Convention",
-    "Entries",
     "Landscape",
     "Membership",
     "Optimum",

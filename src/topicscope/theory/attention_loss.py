@@ -12,7 +12,6 @@ differ:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -25,33 +24,25 @@ from topicscope.theory.theorem2 import theorem2
 Numbers = Any
 """A float, a complex number (for derivatives by a complex step) or an array of either: only +, -, * and / are used."""
 
-Convention = Literal["exact", "paper"]
-"""How [MASK] is treated, see above."""
+Convention = Literal["exact", "paper"]  # how [MASK] is treated, see above
 
 
-@dataclass(frozen=True)
-class Entries:
-    """A value matrix with four different entries (row 0 is zero)."""
+def entries(kind: ValueMatrix, setting: Setting) -> tuple[float, float, float, float]:
+    """W_ii, W_il inside a topic, W_il between topics and W_i0; row 0 is zero.
 
-    diagonal: float
-    same_topic: float
-    different_topic: float
-    mask_column: float
-
-    @classmethod
-    def of(cls, kind: ValueMatrix, setting: Setting) -> Entries:
-        """'blocks': Theorem 2. 'diagonal': Definition 2, the diagonal member of Lemma 1's family, with u = 0."""
-        if kind == "blocks":
-            optimum = theorem2(setting)
-            return cls(optimum.same_topic, optimum.same_topic, optimum.different_topic, optimum.mask_column)
-        if kind == "diagonal":
-            return cls(setting.constants.c3, 0.0, 0.0, -setting.constants.c1)
-        raise InputError(f"value matrix {kind!r}: expected blocks or diagonal")
+    'blocks': Theorem 2. 'diagonal': Definition 2, the diagonal member of Lemma 1's family, with u = 0.
+    """
+    if kind == "blocks":
+        optimum = theorem2(setting)
+        return optimum.same_topic, optimum.same_topic, optimum.different_topic, optimum.mask_column
+    if kind == "diagonal":
+        return setting.constants.c3, 0.0, 0.0, -setting.constants.c1
+    raise InputError(f"value matrix {kind!r}: expected blocks or diagonal")
 
 
 def attention_loss(
     setting: Setting,
-    entries: Entries,
+    kind: ValueMatrix,
     alpha: Numbers,
     beta: Numbers,
     convention: Convention = "exact",
@@ -62,7 +53,7 @@ def attention_loss(
 
     `cap` predicts min(prediction, 1), which Figure 7 needs and the text does not say.
     """
-    s, e = setting, entries
+    s, (diagonal, same_topic, different_topic, mask_column) = setting, entries(kind, setting)
     p0, p1, p2, tau, topics, v = s.p0, s.p1, s.p2, s.tau, s.T, s.v
     own, same, other, absent = s.shown_cases
     outside = p0 if convention == "exact" else 0.0
@@ -71,8 +62,8 @@ def attention_loss(
 
     def predict(y: Numbers, topic_sum: Numbers, all_words: Numbers, mask: Numbers) -> Numbers:
         """f_i = (W_ii - W_same) y_i + (W_same - W_diff) Y_topic + W_diff Y + W_i0 y_0."""
-        rest = e.different_topic * all_words + e.mask_column * mask if convention == "exact" else -expected
-        f = (e.diagonal - e.same_topic) * y + (e.same_topic - e.different_topic) * topic_sum + rest
+        rest = different_topic * all_words + mask_column * mask if convention == "exact" else -expected
+        f = (diagonal - same_topic) * y + (same_topic - different_topic) * topic_sum + rest
         if isinstance(f, complex):
             return 1.0 if cap and f.real > 1 else f
         return np.minimum(f, 1.0) if cap else f

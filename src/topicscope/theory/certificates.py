@@ -12,7 +12,7 @@ import numpy as np
 
 from topicscope.ground import Progress, one_thread, watched
 from topicscope.theory import certify_optima as optima
-from topicscope.theory.attention_loss import Convention, Entries, asymptotic_loss, attention_loss
+from topicscope.theory.attention_loss import Convention, asymptotic_loss, attention_loss
 from topicscope.theory.certify_optima import EXACT, Certificate, loss_of
 from topicscope.theory.lemma1 import random_member
 from topicscope.theory.minimise import best_attention
@@ -22,20 +22,14 @@ from topicscope.theory.theorem2 import theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
 
-SMALL = ((10, 10, 3), (5, 4, 2), (6, 3, 1), (6, 3, 4))
-"""T, v, tau at which whole matrices are compared."""
-
-MASKS = ((0.15, 0.1, 0.1), (0.4, 0.2, 0.3))
+SMALL = ((10, 10, 3), (5, 4, 2), (6, 3, 1), (6, 3, 4))  # T, v, tau at which whole matrices are compared
+MASKS = ((0.15, 0.1, 0.1), (0.4, 0.2, 0.3))  # p_m, p_c, p_r
 BOUND_MASKS = ((0.15, 0.1, 0.1), (0.3, 0.2, 0.2))
-"""p_m, p_c, p_r."""
-
-BOUND_GRID = [
+BOUND_GRID = [  # T, tau, v at which the bounds have to hold
     (t, tau, v)
     for t, tau in ((100, 10), (1000, 10), (1000, 100), (100_000, 100), (10**6, 1000))
     for v in (10, 100, 300)
 ]
-"""T, tau, v at which the bounds have to hold."""
-
 STRAINED = [(10, 3, 10), (10, 9, 10), (10, 10, 10), (100, 80, 300), (100, 10, 4), (20, 1, 10)]
 """T, tau, v at which the theorems' assumptions fail."""
 
@@ -53,7 +47,7 @@ def attention_entries_are_exact(
             f"the finite-size loss of topic-wise attention equals the matrix computation ({kind})",
             s.as_dict() | {"alpha": alpha, "beta": beta},
             # of a one-hot target: scale 1
-            abs(attention_loss(s, Entries.of(kind, s), scale * alpha, beta) - loss_of(s, matrix, alpha, beta)),
+            abs(attention_loss(s, kind, scale * alpha, beta) - loss_of(s, matrix, alpha, beta)),
             EXACT,
         )
         for kind, matrix in matrices.items()
@@ -99,11 +93,10 @@ def remark5(s: Setting, gamma: float = 5.0, disturb: float = 1.0) -> list[Certif
     """Blocks: only gamma matters in the paper's convention; in the exact one the attention of [MASK] to itself does
     too.
     """
-    blocks = Entries.of("blocks", s)
     alphas = np.linspace(0, gamma * s.v / (s.v - 1), 9)
     betas = s.v * gamma - (s.v - 1) * alphas
-    paper = attention_loss(s, blocks, alphas, betas * disturb, "paper")
-    exact = attention_loss(s, blocks, alphas, betas, "exact")
+    paper = attention_loss(s, "blocks", alphas, betas * disturb, "paper")
+    exact = attention_loss(s, "blocks", alphas, betas, "exact")
     spread, loss, here = float(np.ptp(exact)), float(exact.mean()), s.as_dict() | {"gamma": gamma}
     return [
         Certificate(
@@ -129,7 +122,7 @@ def asymptotic_approach(kind: ValueMatrix, scale: float = 1.0, base: int = 20) -
     for growth in (10, 100, 1000):
         s = Setting.of(topics=base * growth**2, words_per_topic=50, topics_per_document=growth)
         alpha, beta = (float(s.tau), float(s.tau)) if kind == "blocks" else (0.01 * s.v * s.tau, 3.0 * s.v * s.tau)
-        exact = attention_loss(s, Entries.of(kind, s), alpha, beta, "paper")
+        exact = attention_loss(s, kind, alpha, beta, "paper")
         distances.append(abs(exact - scale * asymptotic_loss(s, kind, alpha, beta)))
     exponent = math.log10(distances[1] / distances[2])
     return Certificate(

@@ -22,8 +22,7 @@ from topicscope.theory.theorem1 import embedding_of, fit_embedding, prediction_b
 from topicscope.theory.theorem2 import Theorem2
 from topicscope.world import Rows, every_document
 
-EXACT = 1e-12
-"""Tolerance of claims that hold up to rounding."""
+EXACT = 1e-12  # tolerance of claims that hold up to rounding
 
 
 @dataclass(frozen=True)

@@ -89,8 +89,7 @@ def _position_costs(
     if loss == "cross-entropy":
         return -np.log(p)
     square = spread**2 * (mean**2 @ (topic_model.word_given_topic**2).sum(1))
-    square += bonus * (bonus + 2 * spread * share * q[shown])
-    cost = square[row] - 2 * p + 1
+    cost = (square + bonus * (bonus + 2 * spread * share * q[shown]))[row] - 2 * p + 1
     return cost / topic_model.vocabulary if loss == "squared-mean" else cost
 
 

@@ -15,24 +15,17 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import one_thread
-from topicscope.theory.attention_loss import Convention, Entries, Numbers, attention_loss
+from topicscope.theory.attention_loss import Convention, Numbers, attention_loss
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import ValueMatrix
 
-LOW, HIGH = math.log(1e-9), math.log(1e12)
-"""Range of log alpha and log beta that is searched."""
-
-GRID = 97
-"""Points of the coarse grid in each direction."""
-
-STARTS = 8
-"""How many of the grid's local minima are followed up, the lowest first; of a plateau only one."""
-
+LOW, HIGH = math.log(1e-9), math.log(1e12)  # range of log alpha and log beta that is searched
+GRID = 97  # points of the coarse grid in each direction
+STARTS = 8  # how many of the grid's local minima are followed up, the lowest first; of a plateau only one
 NOTHING, CLOSE = 1e-13, 1e-9
 """Differences of the loss up to these are rounding, and what the lower end in place of alpha or beta = 0 may cause."""
 
-Point = Float[np.ndarray, "2"]
-"""log alpha, log beta."""
+Point = Float[np.ndarray, "2"]  # log alpha, log beta
 
 
 @dataclass(frozen=True)
@@ -139,11 +132,10 @@ def best_attention(
     setting: Setting, kind: ValueMatrix, convention: Convention = "exact", *, cap: bool = False
 ) -> Optimum:
     """Minimise `attention_loss` over alpha and beta."""
-    entries = Entries.of(kind, setting)
     only_gamma = kind == "blocks" and convention == "paper"  # Remark 5
 
     def loss(alpha: Numbers, beta: Numbers) -> Numbers:
-        return attention_loss(setting, entries, alpha, alpha if only_gamma else beta, convention, cap=cap)
+        return attention_loss(setting, kind, alpha, alpha if only_gamma else beta, convention, cap=cap)
 
     problem = Problem(loss, setting.v == 1, only_gamma)
     edges, log = problem.at_edges(problem.minimum())

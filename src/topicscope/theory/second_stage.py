@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, Kind, Result, files, folders, load_settings, open_folder
-from topicscope.theory.attention_loss import Convention, Entries, attention_loss
+from topicscope.theory.attention_loss import Convention, attention_loss
 from topicscope.theory.minimise import Optimum, best_attention
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import AttentionTheorem, ValueMatrix, assumptions, strain
@@ -111,7 +111,7 @@ def second_stage(
     except InputError:
         if setting.v == 1:  # above that v may be too small for lambda4, but the loss is defined
             raise
-    uniform = attention_loss(setting, Entries.of(value_matrix, setting), 1.0, 1.0, convention, cap=capped)
+    uniform = attention_loss(setting, value_matrix, 1.0, 1.0, convention, cap=capped)
     return SecondStage(setting, value_matrix, convention, capped, optimum, float(uniform), bounds)
 
 
@@ -147,7 +147,7 @@ def landscape(
 ) -> Landscape:
     """The loss on the whole grid; by default the paper's axes, 10^-4 to 10^6.9 in steps of 0.1 in the exponent."""
     axis = 10 ** (low + np.arange(round((high - low) * per_decade) + 1) / per_decade)
-    loss = attention_loss(setting, Entries.of(kind, setting), axis[:, None], axis, convention, cap=cap)
+    loss = attention_loss(setting, kind, axis[:, None], axis, convention, cap=cap)
     return Landscape(axis, axis, loss)
 
 

@@ -92,8 +92,8 @@ class OptimumTheorem(Theorem):
     it is. `picture` is the title of `matrix()`.
     """
 
-    given: ClassVar[str]
-    part: ClassVar[str]
+    given: ClassVar[str] = "matrix"
+    part: ClassVar[str] = "value"
     picture: ClassVar[str]
 
     @abstractmethod

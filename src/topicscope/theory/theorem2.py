@@ -21,8 +21,6 @@ from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 class Theorem2(OptimumTheorem):
     """The entries of W_V; there are only four different ones."""
 
-    given: ClassVar[str] = "matrix"
-    part: ClassVar[str] = "value"
     picture: ClassVar[str] = "W_V (first row and column: [MASK])"
 
     setting: Setting
