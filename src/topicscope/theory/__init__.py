@@ -4,12 +4,11 @@ claim.
 
 from collections.abc import Callable
 
-from topicscope.theory.attention_loss import Convention, asymptotic_loss, attention_loss
+from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_loss, attention_loss, best_attention
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
 from topicscope.theory.floors import BayesLoss, UniformOptimum, bayes_loss, uniform_optimum
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
-from topicscope.theory.minimise import Optimum, best_attention
 from topicscope.theory.population import enumerated_loss, population_loss
 from topicscope.theory.second_stage import (
     AttentionLandscape,

@@ -1,4 +1,5 @@
-"""The exact loss of topic-wise attention at any finite size, when W_V is frozen at one of the first stage's optima.
+"""The exact loss of topic-wise attention at any finite size, when W_V is frozen at one of the first stage's optima; and
+the best attention.
 
 All words that stand in the same relation to the document and to the word shown get the same prediction, so a handful
 of numbers is the whole loss: no matrix, whatever T and v. Two conventions for [MASK], because finite-size numbers
@@ -8,15 +9,22 @@ differ:
 - 'paper': as in Appendix D (F): words share the whole attention among themselves (z1, z2 leave [MASK] out), while the
   prediction q(x) = x / k - p_m p_r / (k T v) counts on the share that [MASK] has under uniform attention. Only
   positions that show a word are counted, and the loss is divided by their share p_c + p_r, as in Figures 7 and 8.
+
+The minimiser: a coarse grid gives the starts, L-BFGS-B on (log alpha, log beta) goes on from there. The gradient is a
+complex step's, exact to rounding. A minimum at the edge (alpha or beta to 0 or to infinity) is reported as such.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, one_thread
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import ValueMatrix
 from topicscope.theory.theorem2 import theorem2
@@ -25,6 +33,14 @@ Numbers = Any
 """A float, a complex number (for derivatives by a complex step) or an array of either: only +, -, * and / are used."""
 
 Convention = Literal["exact", "paper"]  # how [MASK] is treated, see above
+
+LOW, HIGH = math.log(1e-9), math.log(1e12)  # range of log alpha and log beta that is searched
+GRID = 97  # points of the coarse grid in each direction
+STARTS = 8  # how many of the grid's local minima are followed up, the lowest first; of a plateau only one
+NOTHING, CLOSE = 1e-13, 1e-9
+"""Differences of the loss up to these are rounding, and what the lower end in place of alpha or beta = 0 may cause."""
+
+Point = Float[np.ndarray, "2"]  # log alpha, log beta
 
 
 def entries(kind: ValueMatrix, setting: Setting) -> tuple[float, float, float, float]:
@@ -100,9 +116,9 @@ def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: N
     absent topic those inside that topic. The paper's last display for the blocks (eq F.26) has lost the factor v of
     the v words there; it is kept here.
     """
-    s, c4 = setting, 1 / setting.masking.k
+    s, m, c4 = setting, setting.masking, 1 / setting.masking.k
     inside = beta + alpha * (s.v - 1)
-    z1 = inside + s.v * (s.tau - 1) + c4 * s.v * s.masking.p_mask * s.masking.p_random * s.tau  # z1 / p1 where p2 << p1
+    z1 = inside + s.v * (s.tau - 1) + c4 * s.v * m.p_mask * m.p_random * s.tau  # z1 / p1 where p2 << p1
     z2 = s.p2 * inside + s.p1 * s.v * s.tau + s.p2 * s.v * (s.T - s.tau - 1)
     if kind == "blocks":
         here, there = c4 * inside / s.v / z1, c4 * s.p2 * inside / s.v / z2
@@ -110,5 +126,118 @@ def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: N
     else:
         own = (1 - c4 * beta / z1) ** 2 + (s.v - 1) * (c4 * alpha / z1) ** 2
         absent = 1 + (c4 * s.p2 * beta / z2) ** 2 + (s.v - 1) * (c4 * s.p2 * alpha / z2) ** 2
-    correct, random = s.masking.p_correct, s.masking.p_random
-    return (correct * own + random * absent) / (correct + random)
+    return (m.p_correct * own + m.p_random * absent) / (m.p_correct + m.p_random)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The minimiser. `edge` names what runs to 0 or infinity, or in which direction the loss is flat.
+
+    `only_gamma`: alpha and beta are one of many pairs with this gamma.
+    """
+
+    alpha: float
+    beta: float
+    gamma: float
+    loss: float
+    edge: str | None
+    only_gamma: bool
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The loss to minimise over (log alpha, log beta). Where only gamma matters (Remark 5), beta follows alpha."""
+
+    loss: Callable[[Numbers, Numbers], Numbers]
+    one_word: bool  # a topic has no other word that alpha could be given to
+    only_gamma: bool
+
+    def value(self, log: Point) -> tuple[float, Point]:
+        """Loss and gradient: f(x + ih) = f(x) + ih f'(x) + O(h^2), without the cancellation of differences."""
+        a, b, h = math.exp(log[0]), math.exp(log[1]), 1e-30
+        by_alpha, by_beta = self.loss(complex(a, a * h), complex(b)), self.loss(complex(a), complex(b, b * h))
+        return by_alpha.real, np.array([by_alpha.imag, by_beta.imag]) / h
+
+    def height(self, log: Point) -> float:
+        return self.value(log)[0]
+
+    def at(self, log: Point) -> tuple[float, float, float]:
+        """alpha, beta and loss; the lower end of the range stands for 0."""
+        alpha, beta = (0.0 if x == LOW else math.exp(x) for x in log)
+        return alpha, beta, self.loss(complex(alpha), complex(beta)).real
+
+    def starts(self) -> list[Point]:
+        """Local minima of a coarse grid, the lowest first: cells that no neighbour undercuts."""
+        axis = np.exp(np.linspace(LOW, HIGH, GRID))
+        searched = np.eye(GRID, dtype=bool) | (not self.only_gamma)  # where only gamma matters, alpha = beta
+        grid = np.where(searched, self.loss(axis[:, None], axis), np.inf)
+        near = np.lib.stride_tricks.sliding_window_view(np.pad(grid, 1, constant_values=np.inf), (3, 3)).min((2, 3))
+        flat = np.flatnonzero(grid <= near)
+        levels: dict[float, int] = {}  # cells of one height are one plateau
+        for i in flat[np.argsort(grid.ravel()[flat], kind="stable")]:
+            levels.setdefault(round(float(grid.ravel()[i]), 8), int(i))
+        return [np.log([axis[i // GRID], axis[i % GRID]]) for i in list(levels.values())[:STARTS]]
+
+    def descend(self, start: Point) -> Point:
+        from scipy.optimize import minimize  # a quarter of a second that training does not need
+
+        end = minimize(
+            self.value,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(LOW, HIGH)] * 2,
+            options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12},
+        )
+        return min((start, end.x), key=self.height)
+
+    def look_along(self, point: Point) -> Point:
+        """The lowest point on the lines through `point` along the axes: beside a plateau, which has no slope, may be
+        a dip.
+        """
+        line = np.linspace(LOW, HIGH, 1001)
+        points = np.exp(np.hstack([[line, np.full_like(line, point[1])], [np.full_like(line, point[0]), line]]))
+        return np.log(points[:, np.argmin(self.loss(*points))])
+
+    def minimum(self) -> Point:
+        best = min(map(self.descend, self.starts()), key=self.height)
+        for _ in range(3):
+            again = self.descend(self.look_along(best))
+            if not self.height(again) < self.height(best) - 1e-14:
+                break
+            best = again
+        return best
+
+    def at_edges(self, point: Point) -> tuple[list[str], Point]:
+        """What runs to 0 or infinity at no cost that a float shows, and the minimum moved all the way there."""
+        lowest = self.height(point)
+        if self.height(np.zeros(2)) <= lowest + NOTHING:  # attention does not matter: any point would do
+            return ["flat: no attention is better than uniform"], np.zeros(2)
+        log, edges = np.full(2, point[0]) if self.only_gamma else point, []
+        for i, (name, fixed) in enumerate((("alpha", self.one_word), ("beta", self.only_gamma))):
+            for end, words in () if fixed else ((LOW, f"{name} -> 0"), (HIGH, f"{name} -> infinity")):
+                there = np.where(np.arange(2) == i, end, log)
+                if self.height(there) <= lowest + NOTHING and self.at(there)[2] <= lowest + CLOSE:
+                    edges.append(words)
+                    log = there
+                    break
+        if not edges and all(self.height(log + shift) <= lowest + NOTHING for shift in (-1.0, 1.0)):
+            edges = ["only alpha / beta matters"]
+            log = log - log.max() if LOW in log else log  # away from the end that stands for 0
+        return edges, log
+
+
+@one_thread()
+def best_attention(
+    setting: Setting, kind: ValueMatrix, convention: Convention = "exact", *, cap: bool = False
+) -> Optimum:
+    """Minimise `attention_loss` over alpha and beta."""
+    only_gamma = kind == "blocks" and convention == "paper"  # Remark 5
+
+    def loss(alpha: Numbers, beta: Numbers) -> Numbers:
+        return attention_loss(setting, kind, alpha, alpha if only_gamma else beta, convention, cap=cap)
+
+    problem = Problem(loss, setting.v == 1, only_gamma)
+    edges, log = problem.at_edges(problem.minimum())
+    alpha, beta, lowest = problem.at(log)
+    return Optimum(alpha, beta, setting.gamma(alpha, beta), lowest, ", ".join(edges) or None, only_gamma)

@@ -12,10 +12,9 @@ import numpy as np
 
 from topicscope.ground import Progress, one_thread, watched
 from topicscope.theory import certify_optima as optima
-from topicscope.theory.attention_loss import Convention, asymptotic_loss, attention_loss
+from topicscope.theory.attention_loss import Convention, asymptotic_loss, attention_loss, best_attention
 from topicscope.theory.certify_optima import EXACT, Certificate, loss_of
 from topicscope.theory.lemma1 import random_member
-from topicscope.theory.minimise import best_attention
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import Matrix, ValueMatrix, assumptions
 from topicscope.theory.theorem2 import theorem2
@@ -57,35 +56,29 @@ def attention_entries_are_exact(
 def theorem3_bounds(theorem: Theorem3, convention: Convention = "paper") -> Certificate:
     best = best_attention(theorem.setting, "blocks", convention)
     (low, high), broken = theorem.bounds["gamma"], assumptions(theorem.setting)
-    note = (
-        f"gamma = {best.gamma:.4g} in ({low:.4g}, {high:.4g})"
-        + (f"; {best.edge}" if best.edge else "")
-        + (f"; strained: {'; '.join(broken)}" if broken else "")
-    )
     return Certificate(
         f"Theorem 3's interval contains the best gamma ({convention} convention)",
         theorem.setting.as_dict(),
         max(0.0, low - best.gamma, best.gamma - high),
         0.0,
         not broken and convention == "paper",
-        note,
+        f"gamma = {best.gamma:.4g} in ({low:.4g}, {high:.4g})"
+        + (f"; {best.edge}" if best.edge else "")
+        + (f"; strained: {'; '.join(broken)}" if broken else ""),
     )
 
 
 def theorem5_bounds(theorem: Theorem5, convention: Convention = "paper") -> Certificate:
     best = best_attention(theorem.setting, "diagonal", convention, cap=convention == "paper")
-    (low, high), broken = theorem.bounds["beta"], assumptions(theorem.setting)
-    ratio, highest = best.alpha / best.beta, theorem.lambda5
-    note = f"beta = {best.beta:.4g} in ({low:.4g}, {high:.4g}), alpha / beta = {ratio:.3g} < {highest:.3g}" + (
-        f"; strained: {'; '.join(broken)}" if broken else ""
-    )
+    (low, high), ratio, broken = theorem.bounds["beta"], best.alpha / best.beta, assumptions(theorem.setting)
     return Certificate(
         f"Theorem 5's bounds contain the best attention ({convention} convention)",
         theorem.setting.as_dict(),
-        max(0.0, low - best.beta, best.beta - high, ratio - highest),
+        max(0.0, low - best.beta, best.beta - high, ratio - theorem.lambda5),
         0.0,
         not broken and convention == "paper",
-        note,
+        f"beta = {best.beta:.4g} in ({low:.4g}, {high:.4g}), alpha / beta = {ratio:.3g} < {theorem.lambda5:.3g}"
+        + (f"; strained: {'; '.join(broken)}" if broken else ""),
     )
 
 
@@ -122,8 +115,8 @@ def asymptotic_approach(kind: ValueMatrix, scale: float = 1.0, base: int = 20) -
     for growth in (10, 100, 1000):
         s = Setting.of(topics=base * growth**2, words_per_topic=50, topics_per_document=growth)
         alpha, beta = (float(s.tau), float(s.tau)) if kind == "blocks" else (0.01 * s.v * s.tau, 3.0 * s.v * s.tau)
-        exact = attention_loss(s, kind, alpha, beta, "paper")
-        distances.append(abs(exact - scale * asymptotic_loss(s, kind, alpha, beta)))
+        asymptotic = scale * asymptotic_loss(s, kind, alpha, beta)
+        distances.append(abs(attention_loss(s, kind, alpha, beta, "paper") - asymptotic))
     exponent = math.log10(distances[1] / distances[2])
     return Certificate(
         f"the asymptotic loss is approached as T and tau grow, in proportion to 1/tau ({kind})",

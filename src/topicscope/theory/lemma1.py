@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError
-from topicscope.theory.setting import Setting
+from topicscope.theory.setting import Setting, refuse
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,12 @@ def fit_family(
     `column` replaces Lemma 1's constants of the [MASK] column (Theorem 1 has zeros there).
     """
     size, v, c2 = setting.topic_model.vocabulary, setting.v, setting.constants.c2
-    if matrix.shape != (size, size):
-        raise InputError(
-            f"the matrix has shape {matrix.shape}; expected ({size}, {size}): topics * words_per_topic + 1"
+    refuse(
+        (
+            matrix.shape != (size, size),
+            f"the matrix has shape {matrix.shape}; expected ({size}, {size}): topics * words_per_topic + 1",
         )
+    )
     default, sums = targets(setting)
     first = matrix[:, 0] - (default if column is None else column)  # = -c2 u
     rest = setting.topic_model.by_topic(matrix[:, 1:]).sum(2) - sums  # = u v

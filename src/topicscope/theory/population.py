@@ -80,8 +80,12 @@ def population_loss(
 
     own, same, other, absent = s.shown_cases
     y = attended(p1, tau - 1, topics - tau)
-    loss = (own + same + other) * (quadratic(*y) + 1) - 2 * own * linear(*y, "own")
-    loss = loss - (2 * same * linear(*y, "same") if v > 1 else 0) - (2 * other * linear(*y, "other") if tau > 1 else 0)
+    loss = (
+        (own + same + other) * (quadratic(*y) + 1)
+        - 2 * own * linear(*y, "own")
+        - (2 * same * linear(*y, "same") if v > 1 else 0)
+        - (2 * other * linear(*y, "other") if tau > 1 else 0)
+    )
     if topics > tau:
         y = attended(p2, tau, topics - tau - 1)
         loss = loss + absent * (quadratic(*y, own=False) - 2 * linear(*y, "other") + 1)
@@ -108,8 +112,7 @@ def enumerated_loss(
     documents = list(itertools.combinations(range(1, s.T + 1), s.tau))
     loss = matrix.new_zeros(())
     for document in documents:
-        there = torch.tensor([int(t) in document for t in topic])
-        p = there.to(matrix.dtype) / (s.tau * s.v)  # of the true word
+        p = torch.tensor([int(t) in document for t in topic], dtype=matrix.dtype) / (s.tau * s.v)  # of the true word
         shown = p * s.masking.k + s.masking.p_mask * s.masking.p_random / words
         shown[0] = s.p0
         y = attention * shown[:, None]  # key, query

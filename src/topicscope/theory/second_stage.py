@@ -25,8 +25,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, Kind, Result, files, folders, load_settings, open_folder
-from topicscope.theory.attention_loss import Convention, attention_loss
-from topicscope.theory.minimise import Optimum, best_attention
+from topicscope.theory.attention_loss import Convention, Optimum, attention_loss, best_attention
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import AttentionTheorem, ValueMatrix, assumptions, strain
 from topicscope.theory.theorem3 import theorem3
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 THEOREMS: dict[ValueMatrix, Callable[[Setting], AttentionTheorem]] = {"blocks": theorem3, "diagonal": theorem5}
-"""The theorem on the best attention for each frozen W_V."""
-
 LANDSCAPE = Kind("landscape", 1, ("landscape.*",))
 GRID, TABLE = "landscape.npz", "landscape.csv"
 
@@ -147,8 +144,7 @@ def landscape(
 ) -> Landscape:
     """The loss on the whole grid; by default the paper's axes, 10^-4 to 10^6.9 in steps of 0.1 in the exponent."""
     axis = 10 ** (low + np.arange(round((high - low) * per_decade) + 1) / per_decade)
-    loss = attention_loss(setting, kind, axis[:, None], axis, convention, cap=cap)
-    return Landscape(axis, axis, loss)
+    return Landscape(axis, axis, attention_loss(setting, kind, axis[:, None], axis, convention, cap=cap))
 
 
 @dataclass(frozen=True, repr=False)

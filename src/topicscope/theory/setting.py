@@ -88,8 +88,14 @@ class Setting:
 
     def as_dict(self) -> dict[str, Any]:
         """The plain numbers, by the names that `of` takes."""
-        sizes = {"topics": self.T, "words_per_topic": self.v, "topics_per_document": self.tau}
-        return sizes | {name: getattr(self.masking, name) for name in ("p_mask", "p_correct", "p_random")}
+        return {
+            "topics": self.T,
+            "words_per_topic": self.v,
+            "topics_per_document": self.tau,
+            "p_mask": self.masking.p_mask,
+            "p_correct": self.masking.p_correct,
+            "p_random": self.masking.p_random,
+        }
 
     @property
     def letters(self) -> str:

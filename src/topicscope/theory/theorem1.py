@@ -14,9 +14,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError
 from topicscope.theory.lemma1 import Membership, fit_family
-from topicscope.theory.setting import Setting
+from topicscope.theory.setting import Setting, refuse
 from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 from topicscope.world import Masking, TopicModel
 
@@ -95,11 +94,14 @@ def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
 
 def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, masking: Masking) -> Membership:
     """Membership test of a trained embedding: is W_E'W_E in the family, and if not, by how much?"""
-    if embedding.ndim != 2 or embedding.shape[1] != topic_model.vocabulary:
-        raise InputError(
-            f"the embedding has shape {embedding.shape}; expected (dim, {topic_model.vocabulary}): one column per word"
+    shape, columns = embedding.shape, topic_model.vocabulary
+    refuse(
+        (
+            embedding.ndim != 2 or shape[1] != columns,
+            f"the embedding has shape {shape}; expected (dim, {columns}): one column per word",
         )
-    return fit_family(embedding.T @ embedding, Setting(topic_model, 1, masking), np.zeros(topic_model.vocabulary))
+    )
+    return fit_family(embedding.T @ embedding, Setting(topic_model, 1, masking), np.zeros(columns))
 
 
 def member(setting: Setting, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None) -> Matrix:
@@ -108,8 +110,7 @@ def member(setting: Setting, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] |
     E = u z z' + c3 blocks(1/v) + C inner C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums
     over topics vanish.
     """
-    if u < 0:
-        raise InputError(f"u = {u:g}: expected u >= 0, since E_00 = c2^2 u is the square of a length")
+    refuse((u < 0, f"u = {u:g}: expected u >= 0, since E_00 = c2^2 u is the square of a length"))
     c, topic_model = setting.constants, setting.topic_model
     z = np.append(-c.c2, np.ones(topic_model.words))
     gram = u * np.outer(z, z)
