@@ -51,8 +51,7 @@ def bayes_loss(
     """
     if isinstance(documents, InfiniteDocuments):
         return _infinite_loss(loss, topic_model, masking, documents, own_word)
-    masks, count = documents.masks, len(documents)
-    counts = documents.shown_counts(topic_model.vocabulary)
+    masks, count, counts = documents.masks, len(documents), documents.shown_counts(topic_model.vocabulary)
     a, e = masking.k, masking.p_mask * masking.p_random / topic_model.words
     if hide_masked:
         np.subtract.at(counts, (masks.document, masks.shown), 1)
@@ -136,8 +135,7 @@ def uniform_optimum(
     x, y = np.concatenate(shown), np.concatenate(wanted)
     total, vocabulary = x.shape
     scale, fixed = 1 / np.sqrt(total), np.zeros(vocabulary) if bias is None else bias
-    design = np.hstack([x, np.ones((total, 1))]) if free_bias else x
-    left, right = design * scale, (y - fixed) * scale
+    left, right = (np.hstack([x, np.ones((total, 1))]) if free_bias else x) * scale, (y - fixed) * scale
     if ridge > 0:
         left = np.vstack([left, np.sqrt(ridge) * np.eye(vocabulary, left.shape[1])])
         right = np.vstack([right, np.zeros((vocabulary, vocabulary))])

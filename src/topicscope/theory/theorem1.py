@@ -53,12 +53,15 @@ class Theorem1(OptimumTheorem):
         """The simplest member of the family, with u = 0: words only know themselves, E = I / k; [MASK] is nothing."""
         return np.diag([0.0] + [self.c3] * self.setting.topic_model.words)
 
+    def membership(self, embedding: Float[np.ndarray, "d V"]) -> Membership:
+        return fit_embedding(embedding, self.setting.topic_model, self.setting.masking)
+
     def contains(self, embedding: Float[np.ndarray, "d V"], tolerance: float = 1e-6) -> bool:
         """Whether W_E'W_E violates no condition of the family by more than `tolerance`."""
-        return fit_embedding(embedding, self.setting.topic_model, self.setting.masking).violation <= tolerance
+        return self.membership(embedding).violation <= tolerance
 
     def examine(self, given: Float[np.ndarray, "d V"]) -> Examination:
-        member = fit_embedding(given, self.setting.topic_model, self.setting.masking)
+        member = self.membership(given)
         return Examination(
             "membership",
             {"violation": member.violation, "u_mean": float(member.u.mean())},
