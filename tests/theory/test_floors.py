@@ -1,4 +1,4 @@
-"""The Bayes-optimal loss against the plain way: enumerate everything that is hidden. Least squares against the model."""
+"""The Bayes-optimal loss against the plain way: enumerate everything that is hidden. Least squares against a model."""
 
 from __future__ import annotations
 
