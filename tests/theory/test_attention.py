@@ -12,7 +12,6 @@ from hypothesis import given, settings, strategies as st
 from tests.theory.settings import settings_of_the_theory
 from topicscope import InputError
 from topicscope.theory import (
-    Entries,
     Setting,
     ValueMatrix,
     attention_loss,
@@ -34,16 +33,14 @@ def test_a_handful_of_numbers_equals_the_whole_matrix(s: Setting, alpha: float, 
     }
     for kind, matrix in matrices.items():
         exact = enumerated_loss(s, torch.from_numpy(matrix), alpha, beta).item()
-        assert attention_loss(s, Entries.of(kind, s), alpha, beta) == pytest.approx(exact, rel=1e-12, abs=1e-13)
+        assert attention_loss(s, kind, alpha, beta) == pytest.approx(exact, rel=1e-12, abs=1e-13)
 
 
 @given(s=settings_of_the_theory(most_topics=40, most_words=20))
 def test_uniform_attention_costs_what_the_first_stage_left(s: Setting) -> None:
     kinds: tuple[ValueMatrix, ...] = ("blocks", "diagonal")
     for kind in kinds:
-        assert attention_loss(s, Entries.of(kind, s), 1.0, 1.0) == pytest.approx(
-            1 - 1 / (s.tau * s.v), rel=1e-12, abs=1e-14
-        )
+        assert attention_loss(s, kind, 1.0, 1.0) == pytest.approx(1 - 1 / (s.tau * s.v), rel=1e-12, abs=1e-14)
 
 
 @pytest.mark.parametrize(("tau", "alpha", "loss"), [(3, 7.67, 0.961770), (2, 6.29, 0.946103)])
@@ -79,9 +76,7 @@ def test_nothing_on_a_fine_grid_is_lower_than_the_minimiser(s: Setting, kind: An
     found = best_attention(s, kind, convention)
     grid = landscape(s, kind, convention, low=-8, high=11, per_decade=20)
     assert found.loss <= grid.loss.min() + 1e-12
-    assert attention_loss(s, Entries.of(kind, s), found.alpha, found.beta, convention) == pytest.approx(
-        found.loss, rel=1e-12
-    )
+    assert attention_loss(s, kind, found.alpha, found.beta, convention) == pytest.approx(found.loss, rel=1e-12)
 
 
 def test_minima_at_the_edge_are_called_so() -> None:
@@ -99,7 +94,7 @@ def test_where_only_the_ratio_matters_no_edge_is_named() -> None:
     best = best_attention(s, "diagonal", "paper")
     assert best.edge == "only alpha / beta matters"
     assert best.loss <= landscape(s, "diagonal", "paper").loss.min()
-    scaled = attention_loss(s, Entries.of("diagonal", s), 1e6 * best.alpha, 1e6 * best.beta, "paper")
+    scaled = attention_loss(s, "diagonal", 1e6 * best.alpha, 1e6 * best.beta, "paper")
     assert scaled == pytest.approx(best.loss, rel=1e-12)
 
 
@@ -126,8 +121,8 @@ def test_impossible_settings_are_refused(bad: dict[str, Any], message: str) -> N
 
 def test_complex_step_is_the_derivative() -> None:
     s = Setting.of(10, 10, 3)
-    entries, h = Entries.of("blocks", s), 1e-6
-    step = attention_loss(s, entries, complex(3, 1e-30), complex(2)).imag / 1e-30
-    central = (attention_loss(s, entries, 3 + h, 2.0) - attention_loss(s, entries, 3 - h, 2.0)) / (2 * h)
+    h = 1e-6
+    step = attention_loss(s, "blocks", complex(3, 1e-30), complex(2)).imag / 1e-30
+    central = (attention_loss(s, "blocks", 3 + h, 2.0) - attention_loss(s, "blocks", 3 - h, 2.0)) / (2 * h)
     assert step == pytest.approx(central, rel=1e-6)
     assert np.isfinite(step)

@@ -14,7 +14,7 @@ from topicscope.theory import (
     Certificate,
     Setting,
     Theorem2,
-    certify_attention as attention,
+    certificates,
     certify_optima as optima,
     diagonal_value_matrix,
     random_member,
@@ -23,7 +23,7 @@ from topicscope.theory import (
     theorem5,
     verify,
 )
-from topicscope.theory.certificate import EXACT
+from topicscope.theory.certify_optima import EXACT
 
 S = Setting.of(5, 4, 2)
 
@@ -33,12 +33,12 @@ def disturbed(optimum: Theorem2, part: str) -> Theorem2:
 
 
 def test_all_certificates_that_should_hold_do() -> None:
-    certificates = verify()
-    assert not [x for x in certificates if x.should_hold and not x.holds]
-    assert len(certificates) > 150
-    claims = {x.claim for x in certificates}
+    found = verify()
+    assert not [x for x in found if x.should_hold and not x.holds]
+    assert len(found) > 150
+    claims = {x.claim for x in found}
     assert len(claims) >= 20
-    exact = [x.error for x in certificates if x.tolerance == EXACT and x.should_hold]
+    exact = [x.error for x in found if x.tolerance == EXACT and x.should_hold]
     assert max(exact) < 1e-12
 
 
@@ -52,10 +52,10 @@ def test_exact_claims_hold_at_machine_precision_everywhere(s: Setting) -> None:
         optima.gradient_vanishes(s, "the diagonal", diagonal_value_matrix(s.topic_model, s.masking)),
         optima.family_is_flat(s),
         *optima.theorem1_family(s),
-        *attention.attention_entries_are_exact(s),
+        *certificates.attention_entries_are_exact(s),
     ]
     if s.v > 1:
-        found.append(attention.remark5(s)[0])
+        found.append(certificates.remark5(s)[0])
     failures = [x for x in found if not x.holds]
     assert not failures
 
@@ -83,20 +83,18 @@ DISTURBED: dict[str, Callable[[], Certificate]] = {
     "gradient at the diagonal": lambda: optima.gradient_vanishes(
         S, "", 1.001 * diagonal_value_matrix(S.topic_model, S.masking)
     ),
-    "gradient at a member": lambda: optima.gradient_vanishes(
-        S, "", 1.001 * random_member(S.topic_model, S.masking, np.random.default_rng(0))
-    ),
+    "gradient at a member": lambda: optima.gradient_vanishes(S, "", 1.001 * random_member(S, np.random.default_rng(0))),
     "flat family": lambda: optima.family_is_flat(S, disturb=1.001),
     "Theorem 1, flat": lambda: optima.theorem1_family(S, bias_scale=1.001)[0],
     "Theorem 1, gradient": lambda: optima.theorem1_family(S, bias_scale=1.001)[1],
-    "attention, blocks": lambda: attention.attention_entries_are_exact(S, scale=1.001)[0],
-    "attention, diagonal": lambda: attention.attention_entries_are_exact(S, scale=1.001)[1],
+    "attention, blocks": lambda: certificates.attention_entries_are_exact(S, scale=1.001)[0],
+    "attention, diagonal": lambda: certificates.attention_entries_are_exact(S, scale=1.001)[1],
     "symmetry": lambda: optima.symmetry_is_enumeration(S, scale=1.001),
     "outside costs more": lambda: optima.outside_costs_more(S, scale=1.001),
     "Theorem 1, realised": lambda: optima.theorem1_family(S, embedding_scale=1.001)[2],
-    "Remark 5": lambda: attention.remark5(S, disturb=1.001)[0],
-    "asymptotic, blocks": lambda: attention.asymptotic_approach("blocks", scale=1.001),
-    "asymptotic, diagonal": lambda: attention.asymptotic_approach("diagonal", scale=1.001),
+    "Remark 5": lambda: certificates.remark5(S, disturb=1.001)[0],
+    "asymptotic, blocks": lambda: certificates.asymptotic_approach("blocks", scale=1.001),
+    "asymptotic, diagonal": lambda: certificates.asymptotic_approach("diagonal", scale=1.001),
 }
 
 
@@ -108,13 +106,13 @@ def test_a_disturbed_formula_is_found_out(name: str) -> None:
 def test_bounds_that_do_not_hold_are_found_out() -> None:
     s = Setting.of(1000, 10, 10)
     third, fifth = theorem3(s), theorem5(s)
-    assert attention.theorem3_bounds(third).holds
-    assert attention.theorem5_bounds(fifth).holds
+    assert certificates.theorem3_bounds(third).holds
+    assert certificates.theorem5_bounds(fifth).holds
     wrong = [
-        attention.theorem3_bounds(dataclasses.replace(third, lambda1=1000 * third.lambda1)),
-        attention.theorem3_bounds(dataclasses.replace(third, lambda2=third.lambda2 / 1e6)),
-        attention.theorem5_bounds(dataclasses.replace(fifth, lambda3=1e5 * fifth.lambda3)),
-        attention.theorem5_bounds(dataclasses.replace(fifth, lambda4=fifth.lambda4 / 1e5)),
-        attention.theorem5_bounds(dataclasses.replace(fifth, lambda5=fifth.lambda5 * -1)),
+        certificates.theorem3_bounds(dataclasses.replace(third, lambda1=1000 * third.lambda1)),
+        certificates.theorem3_bounds(dataclasses.replace(third, lambda2=third.lambda2 / 1e6)),
+        certificates.theorem5_bounds(dataclasses.replace(fifth, lambda3=1e5 * fifth.lambda3)),
+        certificates.theorem5_bounds(dataclasses.replace(fifth, lambda4=fifth.lambda4 / 1e5)),
+        certificates.theorem5_bounds(dataclasses.replace(fifth, lambda5=fifth.lambda5 * -1)),
     ]
     assert not any(certificate.holds for certificate in wrong)

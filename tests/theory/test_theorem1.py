@@ -5,21 +5,18 @@ import pytest
 
 from topicscope import InputError, RunConfig, train
 from topicscope.theory import Setting, fit_embedding, theorem1
-from topicscope.theory.theorem1 import embedding_of, identity_member, member, random_member
+from topicscope.theory.theorem1 import embedding_of, member, random_member
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_members_are_realised_by_embeddings(seed: int) -> None:
     s = Setting.of(4, 3, 2)
-    for gram in (
-        identity_member(s.topic_model, s.masking),
-        random_member(s.topic_model, s.masking, np.random.default_rng(seed)),
-    ):
+    for gram in (theorem1(s).matrix(), random_member(s, np.random.default_rng(seed))):
         embedding = embedding_of(gram)
         assert embedding.T @ embedding == pytest.approx(gram, abs=1e-12)
         assert fit_embedding(embedding, s.topic_model, s.masking).violation < 1e-11
         assert theorem1(s).contains(embedding, tolerance=1e-11)
-    off = embedding_of(identity_member(s.topic_model, s.masking)) * 1.001
+    off = embedding_of(theorem1(s).matrix()) * 1.001
     assert fit_embedding(off, s.topic_model, s.masking).violation > 1e-3
     assert not theorem1(s).contains(off, tolerance=1e-3)
     assert theorem1(s).contains(off, tolerance=0.1)
@@ -37,8 +34,8 @@ def test_the_numbers_at_the_papers_size() -> None:
 def test_the_inner_part_is_free() -> None:
     """A member may have anything inside its topics that sums to zero there; without it, only blocks and u are left."""
     s = Setting.of(4, 3, 2)
-    model, c, theorem = s.topic_model, s.constants, theorem1(s)
-    plain, full = member(model, s.masking, u=0.05), member(model, s.masking, u=0.05, inner=np.eye(12))
+    c, theorem = s.constants, theorem1(s)
+    plain, full = member(s, u=0.05), member(s, u=0.05, inner=np.eye(12))
     assert theorem.contains(embedding_of(plain), tolerance=1e-10)
     assert theorem.contains(embedding_of(full), tolerance=1e-10)
     assert plain[1, 1] == pytest.approx(0.05 + c.c3 / 3)
@@ -50,7 +47,7 @@ def test_the_inner_part_is_free() -> None:
 def test_u_below_zero_is_no_gram_matrix() -> None:
     s = Setting.of(4, 3, 2)
     with pytest.raises(InputError, match="u >= 0"):
-        member(s.topic_model, s.masking, u=-0.1)
+        member(s, u=-0.1)
 
 
 def test_an_embedding_of_other_words_is_refused() -> None:

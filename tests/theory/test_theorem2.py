@@ -41,7 +41,7 @@ def test_contains_its_own_matrix_and_no_other_optimum() -> None:
     assert not optimum.contains(optimum.matrix() + 1e-5)
     assert optimum.contains(optimum.matrix() + 1e-5, tolerance=2e-5)
     assert not optimum.contains(np.zeros((3, 3)))
-    other = random_member(s.topic_model, s.masking, np.random.default_rng(0))
+    other = random_member(s, np.random.default_rng(0))
     assert not optimum.contains(other)
     examined = optimum.examine(other).numbers
     assert examined["family_violation"] < 1e-12  # as good, but not of least norm

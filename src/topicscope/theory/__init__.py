@@ -4,21 +4,24 @@ claim.
 
 from collections.abc import Callable
 
-from topicscope.theory.attention_loss import Convention, Entries, asymptotic_loss, attention_loss
-from topicscope.theory.bayes import BayesLoss, bayes_loss
-from topicscope.theory.certificate import Certificate
+from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_loss, attention_loss, best_attention
 from topicscope.theory.certificates import verify
-from topicscope.theory.constants import Constants
-from topicscope.theory.landscape import Landscape, landscape
-from topicscope.theory.landscape_folder import AttentionLandscape, attention_landscape, read_landscape
-from topicscope.theory.least_squares import UniformOptimum, uniform_optimum
+from topicscope.theory.certify_optima import Certificate
+from topicscope.theory.floors import BayesLoss, UniformOptimum, bayes_loss, uniform_optimum
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
-from topicscope.theory.minimise import Optimum, best_attention
 from topicscope.theory.population import enumerated_loss, population_loss
-from topicscope.theory.second_stage import SecondStage, second_stage
-from topicscope.theory.setting import Setting
+from topicscope.theory.second_stage import (
+    AttentionLandscape,
+    Landscape,
+    SecondStage,
+    attention_landscape,
+    landscape,
+    read_landscape,
+    second_stage,
+)
+from topicscope.theory.setting import Constants, Setting
 from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
-from topicscope.theory.theorem1 import Theorem1, fit_embedding, identity_member, prediction_bias, theorem1
+from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias, theorem1
 from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
@@ -36,7 +39,6 @@ __all__ = [
     "Certificate",
     "Constants",
     "Convention",
-    "Entries",
     "Landscape",
     "Membership",
     "Optimum",
@@ -61,7 +63,6 @@ __all__ = [
     "family_loss",
     "fit_embedding",
     "fit_family",
-    "identity_member",
     "landscape",
     "population_loss",
     "prediction_bias",

@@ -1,4 +1,5 @@
-"""The exact loss of topic-wise attention at any finite size, when W_V is frozen at one of the first stage's optima.
+"""The exact loss of topic-wise attention at any finite size, when W_V is frozen at one of the first stage's optima; and
+the best attention.
 
 All words that stand in the same relation to the document and to the word shown get the same prediction, so a handful
 of numbers is the whole loss: no matrix, whatever T and v. Two conventions for [MASK], because finite-size numbers
@@ -8,16 +9,22 @@ differ:
 - 'paper': as in Appendix D (F): words share the whole attention among themselves (z1, z2 leave [MASK] out), while the
   prediction q(x) = x / k - p_m p_r / (k T v) counts on the share that [MASK] has under uniform attention. Only
   positions that show a word are counted, and the loss is divided by their share p_c + p_r, as in Figures 7 and 8.
+
+The minimiser: a coarse grid gives the starts, L-BFGS-B on (log alpha, log beta) goes on from there. The gradient is a
+complex step's, exact to rounding. A minimum at the edge (alpha or beta to 0 or to infinity) is reported as such.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, one_thread
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import ValueMatrix
 from topicscope.theory.theorem2 import theorem2
@@ -25,33 +32,33 @@ from topicscope.theory.theorem2 import theorem2
 Numbers = Any
 """A float, a complex number (for derivatives by a complex step) or an array of either: only +, -, * and / are used."""
 
-Convention = Literal["exact", "paper"]
-"""How [MASK] is treated, see above."""
+Convention = Literal["exact", "paper"]  # how [MASK] is treated, see above
+
+LOW, HIGH = math.log(1e-9), math.log(1e12)  # range of log alpha and log beta that is searched
+GRID = 97  # points of the coarse grid in each direction
+STARTS = 8  # how many of the grid's local minima are followed up, the lowest first; of a plateau only one
+NOTHING, CLOSE = 1e-13, 1e-9
+"""Differences of the loss up to these are rounding, and what the lower end in place of alpha or beta = 0 may cause."""
+
+Point = Float[np.ndarray, "2"]  # log alpha, log beta
 
 
-@dataclass(frozen=True)
-class Entries:
-    """A value matrix with four different entries (row 0 is zero)."""
+def entries(kind: ValueMatrix, setting: Setting) -> tuple[float, float, float, float]:
+    """W_ii, W_il inside a topic, W_il between topics and W_i0; row 0 is zero.
 
-    diagonal: float
-    same_topic: float
-    different_topic: float
-    mask_column: float
-
-    @classmethod
-    def of(cls, kind: ValueMatrix, setting: Setting) -> Entries:
-        """'blocks': Theorem 2. 'diagonal': Definition 2, the diagonal member of Lemma 1's family, with u = 0."""
-        if kind == "blocks":
-            optimum = theorem2(setting)
-            return cls(optimum.same_topic, optimum.same_topic, optimum.different_topic, optimum.mask_column)
-        if kind == "diagonal":
-            return cls(setting.constants.c3, 0.0, 0.0, -setting.constants.c1)
-        raise InputError(f"value matrix {kind!r}: expected blocks or diagonal")
+    'blocks': Theorem 2. 'diagonal': Definition 2, the diagonal member of Lemma 1's family, with u = 0.
+    """
+    if kind == "blocks":
+        optimum = theorem2(setting)
+        return optimum.same_topic, optimum.same_topic, optimum.different_topic, optimum.mask_column
+    if kind == "diagonal":
+        return setting.constants.c3, 0.0, 0.0, -setting.constants.c1
+    raise InputError(f"value matrix {kind!r}: expected blocks or diagonal")
 
 
 def attention_loss(
     setting: Setting,
-    entries: Entries,
+    kind: ValueMatrix,
     alpha: Numbers,
     beta: Numbers,
     convention: Convention = "exact",
@@ -62,38 +69,35 @@ def attention_loss(
 
     `cap` predicts min(prediction, 1), which Figure 7 needs and the text does not say.
     """
-    s, e = setting, entries
+    s, (diagonal, same_topic, different_topic, mask_column) = setting, entries(kind, setting)
     p0, p1, p2, tau, topics, v = s.p0, s.p1, s.p2, s.tau, s.T, s.v
     own, same, other, absent = s.shown_cases
     outside = p0 if convention == "exact" else 0.0
+    inside = beta + alpha * (v - 1)
     expected = s.constants.c1 * p0  # p_m p_r / (k T v): the share of every prediction that random words cause
 
     def predict(y: Numbers, topic_sum: Numbers, all_words: Numbers, mask: Numbers) -> Numbers:
         """f_i = (W_ii - W_same) y_i + (W_same - W_diff) Y_topic + W_diff Y + W_i0 y_0."""
-        rest = e.different_topic * all_words + e.mask_column * mask if convention == "exact" else -expected
-        f = (e.diagonal - e.same_topic) * y + (e.same_topic - e.different_topic) * topic_sum + rest
-        return at_most_one(f) if cap else f
+        rest = different_topic * all_words + mask_column * mask if convention == "exact" else -expected
+        f = (diagonal - same_topic) * y + (same_topic - different_topic) * topic_sum + rest
+        if isinstance(f, complex):
+            return 1.0 if cap and f.real > 1 else f
+        return np.minimum(f, 1.0) if cap else f
 
-    # a word of the document is shown (z1): predictions for itself, its topic, other topics there, absent topics
-    inside = beta + alpha * (v - 1)
-    z = p1 * inside + p1 * v * (tau - 1) + p2 * v * (topics - tau) + outside
-    rest = (1 - outside / z, outside / z)
-    f = [
-        predict(y / z, topic / z, *rest)
-        for y, topic in ((beta * p1, inside * p1), (alpha * p1, inside * p1), (p1, v * p1), (p2, v * p2))
-    ]
-    total = f[0] * f[0] + (v - 1) * f[1] * f[1] + v * (tau - 1) * f[2] * f[2] + v * (topics - tau) * f[3] * f[3]
+    def word_shown(p: float, here: int, gone: int) -> tuple[list[Numbers], Numbers]:
+        """Predictions for the word shown, its topic, the document's other topics, other absent topics; and |f|^2.
+
+        The word has the share p; `here` and `gone` other topics are in the document and are not.
+        """
+        z = p * inside + p1 * v * here + p2 * v * gone + outside
+        sums = ((beta * p, inside * p), (alpha * p, inside * p), (p1, v * p1), (p2, v * p2))
+        f = [predict(y / z, topic / z, 1 - outside / z, outside / z) for y, topic in sums]
+        return f, f[0] * f[0] + (v - 1) * f[1] * f[1] + v * here * f[2] * f[2] + v * gone * f[3] * f[3]
+
+    f, total = word_shown(p1, tau - 1, topics - tau)  # z1: a word of the document
     loss = own * (total - 2 * f[0] + 1) + same * (total - 2 * f[1] + 1) + other * (total - 2 * f[2] + 1)
-
-    # a word of an absent topic is shown (z2): predictions for itself, its topic, the document's topics, other topics
     if topics > tau:
-        z = p2 * inside + p1 * v * tau + p2 * v * (topics - tau - 1) + outside
-        rest = (1 - outside / z, outside / z)
-        f = [
-            predict(y / z, topic / z, *rest)
-            for y, topic in ((beta * p2, inside * p2), (alpha * p2, inside * p2), (p1, v * p1), (p2, v * p2))
-        ]
-        total = f[0] * f[0] + (v - 1) * f[1] * f[1] + v * tau * f[2] * f[2] + v * (topics - tau - 1) * f[3] * f[3]
+        f, total = word_shown(p2, tau, topics - tau - 1)  # z2: a word of an absent topic
         loss = loss + absent * (total - 2 * f[2] + 1)
     if convention == "paper":
         return loss / (s.masking.p_correct + s.masking.p_random)
@@ -105,12 +109,6 @@ def attention_loss(
     return loss + s.masking.p_mask_word * (total - 2 * f[0] + 1)
 
 
-def at_most_one(x: Numbers) -> Numbers:
-    if isinstance(x, complex):
-        return 1.0 if x.real > 1 else x
-    return np.minimum(x, 1.0)
-
-
 def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: Numbers) -> Numbers:
     """The terms of the 'paper' loss that stay as T, tau and T/tau grow (Appendix D.3 and D.4), divided by p_c + p_r.
 
@@ -118,9 +116,9 @@ def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: N
     absent topic those inside that topic. The paper's last display for the blocks (eq F.26) has lost the factor v of
     the v words there; it is kept here.
     """
-    s, c4 = setting, 1 / setting.masking.k
+    s, m, c4 = setting, setting.masking, 1 / setting.masking.k
     inside = beta + alpha * (s.v - 1)
-    z1 = inside + s.v * (s.tau - 1) + c4 * s.v * s.masking.p_mask * s.masking.p_random * s.tau  # z1 / p1 where p2 << p1
+    z1 = inside + s.v * (s.tau - 1) + c4 * s.v * m.p_mask * m.p_random * s.tau  # z1 / p1 where p2 << p1
     z2 = s.p2 * inside + s.p1 * s.v * s.tau + s.p2 * s.v * (s.T - s.tau - 1)
     if kind == "blocks":
         here, there = c4 * inside / s.v / z1, c4 * s.p2 * inside / s.v / z2
@@ -128,5 +126,118 @@ def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: N
     else:
         own = (1 - c4 * beta / z1) ** 2 + (s.v - 1) * (c4 * alpha / z1) ** 2
         absent = 1 + (c4 * s.p2 * beta / z2) ** 2 + (s.v - 1) * (c4 * s.p2 * alpha / z2) ** 2
-    correct, random = s.masking.p_correct, s.masking.p_random
-    return (correct * own + random * absent) / (correct + random)
+    return (m.p_correct * own + m.p_random * absent) / (m.p_correct + m.p_random)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The minimiser. `edge` names what runs to 0 or infinity, or in which direction the loss is flat.
+
+    `only_gamma`: alpha and beta are one of many pairs with this gamma.
+    """
+
+    alpha: float
+    beta: float
+    gamma: float
+    loss: float
+    edge: str | None
+    only_gamma: bool
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The loss to minimise over (log alpha, log beta). Where only gamma matters (Remark 5), beta follows alpha."""
+
+    loss: Callable[[Numbers, Numbers], Numbers]
+    one_word: bool  # a topic has no other word that alpha could be given to
+    only_gamma: bool
+
+    def value(self, log: Point) -> tuple[float, Point]:
+        """Loss and gradient: f(x + ih) = f(x) + ih f'(x) + O(h^2), without the cancellation of differences."""
+        a, b, h = math.exp(log[0]), math.exp(log[1]), 1e-30
+        by_alpha, by_beta = self.loss(complex(a, a * h), complex(b)), self.loss(complex(a), complex(b, b * h))
+        return by_alpha.real, np.array([by_alpha.imag, by_beta.imag]) / h
+
+    def height(self, log: Point) -> float:
+        return self.value(log)[0]
+
+    def at(self, log: Point) -> tuple[float, float, float]:
+        """alpha, beta and loss; the lower end of the range stands for 0."""
+        alpha, beta = (0.0 if x == LOW else math.exp(x) for x in log)
+        return alpha, beta, self.loss(complex(alpha), complex(beta)).real
+
+    def starts(self) -> list[Point]:
+        """Local minima of a coarse grid, the lowest first: cells that no neighbour undercuts."""
+        axis = np.exp(np.linspace(LOW, HIGH, GRID))
+        searched = np.eye(GRID, dtype=bool) | (not self.only_gamma)  # where only gamma matters, alpha = beta
+        grid = np.where(searched, self.loss(axis[:, None], axis), np.inf)
+        near = np.lib.stride_tricks.sliding_window_view(np.pad(grid, 1, constant_values=np.inf), (3, 3)).min((2, 3))
+        flat = np.flatnonzero(grid <= near)
+        levels: dict[float, int] = {}  # cells of one height are one plateau
+        for i in flat[np.argsort(grid.ravel()[flat], kind="stable")]:
+            levels.setdefault(round(float(grid.ravel()[i]), 8), int(i))
+        return [np.log([axis[i // GRID], axis[i % GRID]]) for i in list(levels.values())[:STARTS]]
+
+    def descend(self, start: Point) -> Point:
+        from scipy.optimize import minimize  # a quarter of a second that training does not need
+
+        end = minimize(
+            self.value,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(LOW, HIGH)] * 2,
+            options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-12},
+        )
+        return min((start, end.x), key=self.height)
+
+    def look_along(self, point: Point) -> Point:
+        """The lowest point on the lines through `point` along the axes: beside a plateau, which has no slope, may be
+        a dip.
+        """
+        line = np.linspace(LOW, HIGH, 1001)
+        points = np.exp(np.hstack([[line, np.full_like(line, point[1])], [np.full_like(line, point[0]), line]]))
+        return np.log(points[:, np.argmin(self.loss(*points))])
+
+    def minimum(self) -> Point:
+        best = min(map(self.descend, self.starts()), key=self.height)
+        for _ in range(3):
+            again = self.descend(self.look_along(best))
+            if not self.height(again) < self.height(best) - 1e-14:
+                break
+            best = again
+        return best
+
+    def at_edges(self, point: Point) -> tuple[list[str], Point]:
+        """What runs to 0 or infinity at no cost that a float shows, and the minimum moved all the way there."""
+        lowest = self.height(point)
+        if self.height(np.zeros(2)) <= lowest + NOTHING:  # attention does not matter: any point would do
+            return ["flat: no attention is better than uniform"], np.zeros(2)
+        log, edges = np.full(2, point[0]) if self.only_gamma else point, []
+        for i, (name, fixed) in enumerate((("alpha", self.one_word), ("beta", self.only_gamma))):
+            for end, words in () if fixed else ((LOW, f"{name} -> 0"), (HIGH, f"{name} -> infinity")):
+                there = np.where(np.arange(2) == i, end, log)
+                if self.height(there) <= lowest + NOTHING and self.at(there)[2] <= lowest + CLOSE:
+                    edges.append(words)
+                    log = there
+                    break
+        if not edges and all(self.height(log + shift) <= lowest + NOTHING for shift in (-1.0, 1.0)):
+            edges = ["only alpha / beta matters"]
+            log = log - log.max() if LOW in log else log  # away from the end that stands for 0
+        return edges, log
+
+
+@one_thread()
+def best_attention(
+    setting: Setting, kind: ValueMatrix, convention: Convention = "exact", *, cap: bool = False
+) -> Optimum:
+    """Minimise `attention_loss` over alpha and beta."""
+    only_gamma = kind == "blocks" and convention == "paper"  # Remark 5
+
+    def loss(alpha: Numbers, beta: Numbers) -> Numbers:
+        return attention_loss(setting, kind, alpha, alpha if only_gamma else beta, convention, cap=cap)
+
+    problem = Problem(loss, setting.v == 1, only_gamma)
+    edges, log = problem.at_edges(problem.minimum())
+    alpha, beta, lowest = problem.at(log)
+    return Optimum(alpha, beta, setting.gamma(alpha, beta), lowest, ", ".join(edges) or None, only_gamma)

@@ -19,89 +19,79 @@ if TYPE_CHECKING:
 
 
 def population_loss(
-    setting: Setting,
-    matrix: Float[Tensor, "V V"],
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    bias: Float[Tensor, " V"] | None = None,
+    setting: Setting, matrix: Float[Tensor, "V V"], alpha: float = 1.0, beta: float = 1.0
 ) -> Float[Tensor, ""]:
-    """E over documents, masks and words of |W y + b - e_w|^2 under the 'exact' convention.
+    """E over documents, masks and words of |W y - e_w|^2 under the 'exact' convention.
 
     alpha = beta = 1 is uniform attention.
 
-    A bias adds b to every prediction: since attention sums to 1 it is the same as adding b to every column of W.
+    A bias b of every prediction is the same as b added to every column of W, since attention sums to 1.
     """
-    import torch
-
-    s = setting
-    if bias is not None:
-        matrix = matrix + bias[:, None]
-    topics, v, tau = s.T, s.v, s.tau
+    s, topics, v, tau = setting, setting.T, setting.v, setting.tau
+    p0, p1, p2 = s.p0, s.p1, s.p2
     alpha = 1.0 if v == 1 else alpha  # no other word in the topic: a large alpha would only cancel, and cost digits
-    words, columns = topics * v, matrix[:, 1:]
-    w0 = matrix[:, 0]
+    words, w0, columns, inner = topics * v, matrix[:, 0], matrix[:, 1:], matrix[1:, 1:]
     by_topic = columns.reshape(len(matrix), topics, v).sum(2)
     whole = by_topic.sum(1)
     square, topic_square, whole_square = columns.square().sum(), by_topic.square().sum(), whole.square().sum()
-    cross = (
-        (whole_square - topic_square) / (topics - 1) if topics > 1 else torch.zeros_like(whole_square)
-    )  # sum_s W_s . (mean other topic)
+    cross = (whole_square - topic_square) / max(topics - 1, 1)  # sum_s W_s . (mean other topic)
     with_mask, mask_square = w0 @ whole, w0.square().sum()
-    inner = matrix[1:, 1:]
     trace, total = inner.diagonal().sum(), inner.sum()
     block = inner.reshape(topics, v, topics, v).diagonal(dim1=0, dim2=2).sum()
-    off = (total - block) / (topics - 1) if topics > 1 else torch.zeros_like(total)
+    off = (total - block) / max(topics - 1, 1)
     document_sum = (block + (tau - 1) * off) / words  # mean over a word of the document of sum_{l in document} W_wl
     mask_entry, all_sum = matrix[1:, 0].sum() / words, total / words
+    # W_wj and sum_{l in topic of j} W_wl: the true word w is j itself, another word of its topic, or of another topic
+    # of the document
+    entries = {
+        "own": (trace / words, block / words),
+        "same": ((block - trace) / (words * max(v - 1, 1)), block / words),
+        "other": (off / (words * v), off / words),
+    }
 
-    def quadratic(e: float, topic: float, document: float, everywhere: float, mask: float, own: bool) -> Tensor:
-        """E|W (e e_j + topic 1_s + document 1_S + everywhere 1 + mask e_0)|^2.
+    def attended(p: float, here: int, gone: int) -> tuple[float, float, float, float, float]:
+        """y of a word j of topic s with share p; `here` and `gone` other topics are in the document S and are not.
 
-        The word j of topic s is in the document (`own`) or not.
+        y = e e_j + topic 1_s + document 1_S + everywhere 1 + mask e_0.
         """
+        z = p * (beta + alpha * (v - 1)) + p1 * v * here + p2 * v * gone + p0
+        return p * (beta - alpha) / z, p * (alpha - 1) / z, (p1 - p2) / z, p2 / z, p0 / z
+
+    def quadratic(e: float, topic: float, document: float, everywhere: float, mask: float, own: bool = True) -> Tensor:
+        """E|W y|^2; the word j is of a topic of the document (`own`) or not."""
         topic_document = (topic_square / topics if own else 0) + (tau - 1 if own else tau) * cross / topics
         document_square = tau * topic_square / topics + tau * (tau - 1) * cross / topics
-        result = (
+        return (
             e**2 * square / words
             + topic**2 * topic_square / topics
             + document**2 * document_square
             + everywhere**2 * whole_square
-        )
-        result = result + 2 * e * topic * topic_square / words + 2 * (e / v + topic) * document * topic_document
-        result = result + 2 * (e / words + topic / topics + document * tau / topics) * everywhere * whole_square
-        return (
-            result
+            + 2 * e * topic * topic_square / words
+            + 2 * (e / v + topic) * document * topic_document
+            + 2 * (e / words + topic / topics + document * tau / topics) * everywhere * whole_square
             + mask**2 * mask_square
             + 2 * mask * (e / words + topic / topics + document * tau / topics + everywhere) * with_mask
         )
 
     def linear(e: float, topic: float, document: float, everywhere: float, mask: float, relation: str) -> Tensor:
-        """E (W y)_w for the true word w.
-
-        w is j itself ('own'), another word of its topic ('same'), or a word of another topic of the document ('other').
-        """
-        if relation == "own":
-            word, in_topic = trace / words, block / words
-        elif relation == "same":
-            word, in_topic = (block - trace) / (words * (v - 1)), block / words
-        else:
-            word, in_topic = off / (words * v), off / words
+        """E (W y)_w for the true word w."""
+        word, in_topic = entries[relation]
         return e * word + topic * in_topic + document * document_sum + everywhere * all_sum + mask * mask_entry
 
-    p0, p1, p2 = s.p0, s.p1, s.p2
-    inside = beta + alpha * (v - 1)
     own, same, other, absent = s.shown_cases
-    z = p1 * inside + p1 * v * (tau - 1) + p2 * v * (topics - tau) + p0
-    y = (p1 * (beta - alpha) / z, p1 * (alpha - 1) / z, (p1 - p2) / z, p2 / z, p0 / z)
-    loss = (own + same + other) * (quadratic(*y, own=True) + 1) - 2 * own * linear(*y, "own")
-    loss = loss - (2 * same * linear(*y, "same") if v > 1 else 0) - (2 * other * linear(*y, "other") if tau > 1 else 0)
+    y = attended(p1, tau - 1, topics - tau)
+    loss = (
+        (own + same + other) * (quadratic(*y) + 1)
+        - 2 * own * linear(*y, "own")
+        - (2 * same * linear(*y, "same") if v > 1 else 0)
+        - (2 * other * linear(*y, "other") if tau > 1 else 0)
+    )
     if topics > tau:
-        z = p2 * inside + p1 * v * tau + p2 * v * (topics - tau - 1) + p0
-        y = (p2 * (beta - alpha) / z, p2 * (alpha - 1) / z, (p1 - p2) / z, p2 / z, p0 / z)
+        y = attended(p2, tau, topics - tau - 1)
         loss = loss + absent * (quadratic(*y, own=False) - 2 * linear(*y, "other") + 1)
     z = beta * p0 + 1 - p0
     y = (0.0, 0.0, (p1 - p2) / z, p2 / z, beta * p0 / z)
-    return loss + s.masking.p_mask_word * (quadratic(*y, own=True) - 2 * linear(*y, "own") + 1)
+    return loss + s.masking.p_mask_word * (quadratic(*y) - 2 * linear(*y, "own") + 1)
 
 
 def enumerated_loss(
@@ -111,25 +101,22 @@ def enumerated_loss(
     beta: float = 1.0,
     bias: Float[Tensor, " V"] | None = None,
 ) -> Float[Tensor, ""]:
-    """The same by the definition: every document, every word shown, every true word."""
+    """The same by the definition: every document, every word shown, every true word; `bias` is added to W y."""
     import torch
 
-    s = setting
+    s, words, size = setting, setting.topic_model.words, setting.topic_model.vocabulary
     topic = torch.from_numpy(s.topic_model.topic_of_word)
-    words, size = s.T * s.v, s.T * s.v + 1
     attention = matrix.new_ones(size, size)
     attention[topic[:, None] == topic] = alpha
     attention.fill_diagonal_(beta)
     documents = list(itertools.combinations(range(1, s.T + 1), s.tau))
     loss = matrix.new_zeros(())
     for document in documents:
-        there = torch.tensor([int(t) in document for t in topic])
-        p = there.to(matrix.dtype) / (s.tau * s.v)  # of the true word
+        p = torch.tensor([int(t) in document for t in topic], dtype=matrix.dtype) / (s.tau * s.v)  # of the true word
         shown = p * s.masking.k + s.masking.p_mask * s.masking.p_random / words
         shown[0] = s.p0
         y = attention * shown[:, None]  # key, query
-        y = y / y.sum(0)
-        f = matrix @ y + (0 if bias is None else bias[:, None])
+        f = matrix @ (y / y.sum(0)) + (0 if bias is None else bias[:, None])
         cost = f.square().sum(0)[:, None] - 2 * f.T + 1  # word shown, true word
         joint = s.masking.p_random / words * p.expand(size, size).clone() + s.masking.p_correct * torch.diag(p)
         joint[0] = s.masking.p_mask_word * p

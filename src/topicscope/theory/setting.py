@@ -11,8 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from topicscope.ground import InputError
-from topicscope.theory.constants import Constants
 from topicscope.world import Masking, TopicModel
+
+
+def refuse(*checks: tuple[bool, str]) -> None:
+    """Raise the first message whose condition holds."""
+    for wrong, message in checks:
+        if wrong:
+            raise InputError(message)
+
+
+@dataclass(frozen=True)
+class Constants:
+    """c1, c2, c3 of Lemma 1, of which every optimum is made (Section 4)."""
+
+    c1: float
+    c2: float
+    c3: float
 
 
 @dataclass(frozen=True)
@@ -27,10 +42,22 @@ class Setting:
     masking: Masking
 
     def __post_init__(self) -> None:
-        tau, topics = self.topics_per_document, self.topic_model.topics
-        if not 1 <= tau <= topics:
-            raise InputError(f"topics_per_document = {tau}: expected a number from 1 to topics = {topics}")
-        self.constants  # noqa: B018  (refuses settings for which the closed forms are not defined)
+        m = self.masking
+        refuse(
+            (
+                not 1 <= self.tau <= self.T,
+                f"topics_per_document = {self.tau}: expected a number from 1 to topics = {self.T}",
+            ),
+            (
+                not self.topic_model.uniform,
+                "the closed forms assume equally probable words in a topic; leave topic_model.word_probabilities out",
+            ),
+            (
+                m.p_mask_word <= 1e-12,
+                f"p_correct + p_random = {m.p_correct + m.p_random:g} leaves no [MASK]; "
+                "the closed forms need less than 1",
+            ),
+        )
 
     @classmethod
     def of(
@@ -44,23 +71,31 @@ class Setting:
         p_random: float = 0.1,
     ) -> Setting:
         """From plain numbers; each probability must be inside (0, 1), as the theorems assume."""
-        for name, p in (("p_mask", p_mask), ("p_correct", p_correct), ("p_random", p_random)):
-            if not 0 < p < 1:
-                raise InputError(f"{name} = {p:g}: expected a probability strictly between 0 and 1")
-        if p_correct + p_random >= 1:
-            raise InputError(
-                f"p_correct + p_random = {p_correct + p_random:g}: expected less than 1, so that [MASK] is shown at all"
-            )
-        for name, number in (("topics", topics), ("words_per_topic", words_per_topic)):
-            if number < 1:
-                raise InputError(f"{name} = {number}: expected at least 1")
+        refuse(
+            *(
+                (not 0 < p < 1, f"{name} = {p:g}: expected a probability strictly between 0 and 1")
+                for name, p in (("p_mask", p_mask), ("p_correct", p_correct), ("p_random", p_random))
+            ),
+            (
+                p_correct + p_random >= 1,
+                f"p_correct + p_random = {p_correct + p_random:g}: expected less than 1, "
+                "so that [MASK] is shown at all",
+            ),
+            (topics < 1, f"topics = {topics}: expected at least 1"),
+            (words_per_topic < 1, f"words_per_topic = {words_per_topic}: expected at least 1"),
+        )
         return cls(TopicModel(topics, words_per_topic), topics_per_document, Masking(p_mask, p_correct, p_random))
 
     def as_dict(self) -> dict[str, Any]:
         """The plain numbers, by the names that `of` takes."""
-        m = self.masking
-        sizes = {"topics": self.T, "words_per_topic": self.v, "topics_per_document": self.tau}
-        return sizes | {"p_mask": m.p_mask, "p_correct": m.p_correct, "p_random": m.p_random}
+        return {
+            "topics": self.T,
+            "words_per_topic": self.v,
+            "topics_per_document": self.tau,
+            "p_mask": self.masking.p_mask,
+            "p_correct": self.masking.p_correct,
+            "p_random": self.masking.p_random,
+        }
 
     @property
     def letters(self) -> str:
@@ -69,7 +104,9 @@ class Setting:
 
     @property
     def constants(self) -> Constants:
-        return Constants.of(self.topic_model, self.masking)
+        m = self.masking
+        c1 = m.p_random / (m.p_mask_word * m.k * self.topic_model.words)
+        return Constants(c1, 1 / (m.p_mask_word * m.p_mask) - 1, 1 / m.k)
 
     @property
     def T(self) -> int:  # noqa: N802  (the paper's letter)

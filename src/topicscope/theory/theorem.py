@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import Result
+from topicscope.ground import Result, arrow_table
 from topicscope.theory.setting import Setting
 
 if TYPE_CHECKING:
@@ -56,17 +56,13 @@ class Theorem(Result):
         """What the theorem says, with its numbers."""
 
     @property
-    @abstractmethod
     def bounds(self) -> dict[str, tuple[float, float]]:
         """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
+        return {}
 
     @abstractmethod
     def matrix(self) -> Matrix:
         """The value matrix or Gram matrix that the theorem is about."""
-
-    @abstractmethod
-    def contains(self, *given: Any, **options: Any) -> bool:
-        """Whether what is given is as the theorem says."""
 
     @abstractmethod
     def entries(self) -> list[Entry]:
@@ -84,10 +80,7 @@ class Theorem(Result):
         return self.setting.letters
 
     def table(self) -> pyarrow.Table:
-        """The numbers as an Arrow table."""
-        import pyarrow
-
-        return pyarrow.Table.from_pylist(
+        return arrow_table(
             [{"entry": name, "value": value, "meaning": meaning} for name, value, meaning in self.entries()]
         )
 
@@ -99,28 +92,16 @@ class OptimumTheorem(Theorem):
     it is. `picture` is the title of `matrix()`.
     """
 
-    given: ClassVar[str]
-    part: ClassVar[str]
+    given: ClassVar[str] = "matrix"
+    part: ClassVar[str] = "value"
     picture: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def reading(self) -> str:
-        """How to read the theorem."""
 
     @abstractmethod
     def examine(self, given: Float[np.ndarray, "rows columns"]) -> Examination:
         """How far a given matrix is from the theorem's."""
 
-    @property
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        return {}
-
     def settings(self) -> dict[str, Any]:
         return {key: value for key, value in super().settings().items() if key != "topics_per_document"}
-
-    def summary(self) -> list[str]:
-        return [self.sentence, f"How to read it: {self.reading}"]
 
 
 class AttentionTheorem(Theorem):
@@ -130,18 +111,15 @@ class AttentionTheorem(Theorem):
 
     value_matrix: ClassVar[ValueMatrix]
 
-    @abstractmethod
     def contains(self, alpha: float, beta: float) -> bool:
         """Whether this attention lies inside the bounds."""
+        ratio = alpha / beta if beta else math.inf
+        found = {"gamma": self.setting.gamma(alpha, beta), "beta": beta, "alpha_over_beta": ratio}
+        return all(low < found[name] < high for name, (low, high) in self.bounds.items())
 
     @abstractmethod
     def says_of(self, alpha: float, beta: float) -> list[str]:
         """What the theorem says of this attention, the best one: inside the bounds or not, and how to read it."""
-
-    @property
-    def strained(self) -> list[str]:
-        """Assumptions of the theorem that the setting strains or breaks."""
-        return assumptions(self.setting)
 
     def flat_bounds(self) -> dict[str, float]:
         """The bounds by their names in JSON: gamma_low, gamma_high; one name where there is no lower end."""
@@ -151,26 +129,25 @@ class AttentionTheorem(Theorem):
         return flat
 
     def summary(self) -> list[str]:
-        return [self.sentence, *strain(self.strained)]
+        return [self.sentence, *strain(self.setting)]
 
 
 def assumptions(setting: Setting) -> list[str]:
     """Which of Assumptions 3 and 4 a finite setting strains or breaks; the asymptotic ones at a factor of ten."""
-    m, broken = setting.masking, []
-    if not m.p_mask < 0.5:
-        broken.append(f"p_mask = {m.p_mask:g} is not below 1/2")
-    if m.p_correct != m.p_random or not m.p_correct < 0.5:
-        broken.append(f"p_correct = {m.p_correct:g} and p_random = {m.p_random:g} are not equal and below 1/2")
+    m, v, tau = setting.masking, setting.v, setting.tau
+    shares = f"p_correct = {m.p_correct:g} and p_random = {m.p_random:g}"
     least = (1 / m.k + 1) ** 2 + 1
-    if not setting.v > least:
-        broken.append(f"words_per_topic = {setting.v} is not above {least:.3g}")
-    if setting.tau < 10:
-        broken.append(f"topics_per_document = {setting.tau} is not large")
-    if 10 * setting.tau > setting.T:
-        broken.append(f"topics = {setting.T} is not much larger than topics_per_document = {setting.tau}")
-    return broken
+    conditions = (
+        (m.p_mask < 0.5, f"p_mask = {m.p_mask:g} is not below 1/2"),
+        (m.p_correct == m.p_random < 0.5, f"{shares} are not equal and below 1/2"),
+        (v > least, f"words_per_topic = {v} is not above {least:.3g}"),
+        (tau >= 10, f"topics_per_document = {tau} is not large"),
+        (10 * tau <= setting.T, f"topics = {setting.T} is not much larger than topics_per_document = {tau}"),
+    )
+    return [sentence for met, sentence in conditions if not met]
 
 
-def strain(broken: list[str]) -> list[str]:
+def strain(setting: Setting) -> list[str]:
     """The strained assumptions as a sentence, if there are any."""
-    return [f"The theorem is asymptotic; here it is strained: {'; '.join(broken)}."] if broken else []
+    broken = "; ".join(assumptions(setting))
+    return [f"The theorem is asymptotic; here it is strained: {broken}."] if broken else []

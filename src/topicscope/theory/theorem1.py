@@ -14,10 +14,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError
-from topicscope.theory.constants import Constants
 from topicscope.theory.lemma1 import Membership, fit_family
-from topicscope.theory.setting import Setting
+from topicscope.theory.setting import Setting, refuse
 from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 from topicscope.world import Masking, TopicModel
 
@@ -43,17 +41,17 @@ class Theorem1(OptimumTheorem):
             "with E_i0 = -c2 u_i."
         )
 
-    @property
-    def reading(self) -> str:
-        return (
-            "on average a word's embedding is closer to its own topic than to every other, by "
+    def summary(self) -> list[str]:
+        return [
+            self.sentence,
+            "How to read it: on average a word's embedding is closer to its own topic than to every other, by "
             f"{self.c3 / self.setting.v:.6g} per entry. The simplest member is E = I / k (words know only themselves); "
-            "blocks are another."
-        )
+            "blocks are another.",
+        ]
 
     def matrix(self) -> Matrix:
-        """The simplest member of the family, E = I / k."""
-        return identity_member(self.setting.topic_model, self.setting.masking)
+        """The simplest member of the family, with u = 0: words only know themselves, E = I / k; [MASK] is nothing."""
+        return np.diag([0.0] + [self.c3] * self.setting.topic_model.words)
 
     def membership(self, embedding: Float[np.ndarray, "d V"]) -> Membership:
         return fit_embedding(embedding, self.setting.topic_model, self.setting.masking)
@@ -75,10 +73,9 @@ class Theorem1(OptimumTheorem):
         return super().numbers() | {"mask_bias": 0.0, "identity_diagonal": self.c3}
 
     def entries(self) -> list[Entry]:
-        more = "how much a word's own topic outweighs any other topic, summed over the topic"
         return [
             Entry("b_i", self.bias, "fixed prediction bias of every word; [MASK]'s is 0"),
-            Entry("c3 = 1/k", self.c3, more),
+            Entry("c3 = 1/k", self.c3, "how much a word's own topic outweighs any other topic, summed over the topic"),
             Entry("c2", self.c2, "weight of the free u_i in the [MASK] column: E_i0 = -c2 u_i"),
         ]
 
@@ -94,60 +91,48 @@ def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
 
     This holds for words of unequal probability too, for which the theorem itself is not defined.
     """
-    bias = np.full(topic_model.vocabulary, -masking.p_mask * masking.p_random / (masking.k * topic_model.words))
-    bias[0] = 0
-    return bias
+    share = masking.p_mask * masking.p_random / (masking.k * topic_model.words)
+    return np.append(0.0, np.full(topic_model.words, -share))
 
 
 def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, masking: Masking) -> Membership:
     """Membership test of a trained embedding: is W_E'W_E in the family, and if not, by how much?"""
-    if embedding.ndim != 2 or embedding.shape[1] != topic_model.vocabulary:
-        raise InputError(
-            f"the embedding has shape {embedding.shape}; expected (dim, {topic_model.vocabulary}): one column per word"
+    shape, columns = embedding.shape, topic_model.vocabulary
+    refuse(
+        (
+            embedding.ndim != 2 or shape[1] != columns,
+            f"the embedding has shape {shape}; expected (dim, {columns}): one column per word",
         )
-    return fit_family(embedding.T @ embedding, topic_model, masking, column=np.zeros(topic_model.vocabulary))
+    )
+    return fit_family(embedding.T @ embedding, Setting(topic_model, 1, masking), np.zeros(columns))
 
 
-def identity_member(topic_model: TopicModel, masking: Masking) -> Matrix:
-    """The simplest E, with u = 0: words only know themselves, E = I / k; [MASK] is nothing."""
-    gram = np.eye(topic_model.vocabulary) / masking.k
-    gram[0, 0] = 0
-    return gram
-
-
-def member(
-    topic_model: TopicModel, masking: Masking, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None
-) -> Matrix:
+def member(setting: Setting, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None) -> Matrix:
     """A realisable E (symmetric, positive semi-definite), for any u >= 0 and any positive semi-definite `inner`.
 
     E = u z z' + c3 blocks(1/v) + C inner C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums
     over topics vanish.
     """
-    if u < 0:
-        raise InputError(f"u = {u:g}: expected u >= 0, since E_00 = c2^2 u is the square of a length")
-    c, v = Constants.of(topic_model, masking), topic_model.words_per_topic
-    z = np.ones(topic_model.vocabulary)
-    z[0] = -c.c2
+    refuse((u < 0, f"u = {u:g}: expected u >= 0, since E_00 = c2^2 u is the square of a length"))
+    c, topic_model = setting.constants, setting.topic_model
+    z = np.append(-c.c2, np.ones(topic_model.words))
     gram = u * np.outer(z, z)
-    mean = topic_model.same_topic[1:, 1:] * (1 / v)
-    centring = np.eye(topic_model.words) - mean
+    mean = topic_model.same_topic[1:, 1:] * (1 / setting.v)
     gram[1:, 1:] += c.c3 * mean
     if inner is not None:
+        centring = np.eye(topic_model.words) - mean
         gram[1:, 1:] += centring @ inner @ centring
     return gram
 
 
-def random_member(topic_model: TopicModel, masking: Masking, rng: np.random.Generator) -> Matrix:
+def random_member(setting: Setting, rng: np.random.Generator) -> Matrix:
     """A realisable E with random u and a random inner part."""
-    root = rng.standard_normal((topic_model.words, topic_model.words)) / np.sqrt(topic_model.words)
-    return member(topic_model, masking, u=float(rng.uniform(0, 0.1)), inner=root.T @ root)
+    words = setting.topic_model.words
+    root = rng.standard_normal((words, words)) / np.sqrt(words)
+    return member(setting, u=float(rng.uniform(0, 0.1)), inner=root.T @ root)
 
 
 def embedding_of(gram: Matrix) -> Matrix:
-    """W_E with W_E'W_E = E."""
+    """W_E with W_E'W_E = E, which has no eigenvalue below 0 but for rounding."""
     values, vectors = np.linalg.eigh(gram)
-    if values.min() < -1e-9 * max(1.0, values.max()):
-        raise InputError(
-            f"E has the eigenvalue {values.min():.3g}; expected none below 0, or no embedding has it as its Gram matrix"
-        )
     return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T

@@ -21,8 +21,6 @@ from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 class Theorem2(OptimumTheorem):
     """The entries of W_V; there are only four different ones."""
 
-    given: ClassVar[str] = "matrix"
-    part: ClassVar[str] = "value"
     picture: ClassVar[str] = "W_V (first row and column: [MASK])"
 
     setting: Setting
@@ -38,13 +36,13 @@ class Theorem2(OptimumTheorem):
             f"{self.different_topic:.6g} between topics."
         )
 
-    @property
-    def reading(self) -> str:
-        return (
-            "a word seen in the document votes for all words of its topic, "
+    def summary(self) -> list[str]:
+        return [
+            self.sentence,
+            "How to read it: a word seen in the document votes for all words of its topic, "
             f"{self.setting.constants.c3 / self.setting.v:.6g} (= c3 / v) more than for others; "
-            "the small negative rest and the [MASK] column take away what random words and the masking put in."
-        )
+            "the small negative rest and the [MASK] column take away what random words and the masking put in.",
+        ]
 
     def matrix(self) -> Matrix:
         matrix = np.where(self.setting.topic_model.same_topic, self.same_topic, self.different_topic)
@@ -58,8 +56,7 @@ class Theorem2(OptimumTheorem):
 
     def examine(self, given: Matrix) -> Examination:
         """The largest difference from the theorem, and the largest violation of the conditions of Lemma 1."""
-        violation = fit_family(given, self.setting.topic_model, self.setting.masking).violation
-        difference = self._difference(given)
+        violation, difference = fit_family(given, self.setting).violation, self._difference(given)
         return Examination(
             "comparison",
             {"largest_difference": difference, "family_violation": violation},
@@ -84,13 +81,13 @@ class Theorem2(OptimumTheorem):
 
 def theorem2(setting: Setting) -> Theorem2:
     """The optimal value matrix under uniform attention and vanishing L2: its entries, a picture, and how to read it."""
-    c, topic_model = setting.constants, setting.topic_model
-    norm = c.c2**2 + topic_model.words
+    c, words = setting.constants, setting.topic_model.words
+    norm = c.c2**2 + words
     different = -(c.c1 * c.c2 + c.c3) / norm
     return Theorem2(
         setting,
-        same_topic=different + c.c3 / topic_model.words_per_topic,
+        same_topic=different + c.c3 / setting.v,
         different_topic=different,
-        mask_column=(c.c2 * c.c3 - c.c1 * topic_model.words) / norm,
+        mask_column=(c.c2 * c.c3 - c.c1 * words) / norm,
         mask_row=0.0,
     )

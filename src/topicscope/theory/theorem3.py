@@ -41,10 +41,6 @@ class Theorem3(AttentionTheorem):
     def matrix(self) -> Matrix:
         return theorem2(self.setting).matrix()
 
-    def contains(self, alpha: float, beta: float) -> bool:
-        low, high = self.bounds["gamma"]
-        return low < self.setting.gamma(alpha, beta) < high
-
     def says_of(self, alpha: float, beta: float) -> list[str]:
         gamma, where = self.setting.gamma(alpha, beta), "inside" if self.contains(alpha, beta) else "OUTSIDE"
         return [

@@ -15,9 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from topicscope.ground import InputError
-from topicscope.theory.constants import Constants
-from topicscope.theory.setting import Setting
+from topicscope.theory.setting import Setting, refuse
 from topicscope.theory.theorem import AttentionTheorem, Entry, Matrix, ValueMatrix
 from topicscope.world import Masking, TopicModel
 
@@ -46,10 +44,6 @@ class Theorem5(AttentionTheorem):
     def matrix(self) -> Matrix:
         return diagonal_value_matrix(self.setting.topic_model, self.setting.masking)
 
-    def contains(self, alpha: float, beta: float) -> bool:
-        low, high = self.bounds["beta"]
-        return low < beta < high and alpha < self.lambda5 * beta
-
     def says_of(self, alpha: float, beta: float) -> list[str]:
         where = "inside" if self.contains(alpha, beta) else "OUTSIDE"
         return [
@@ -72,23 +66,23 @@ class Theorem5(AttentionTheorem):
 def theorem5(setting: Setting) -> Theorem5:
     """The best attention when W_V is frozen at the diagonal optimum: minimiser, bounds, and whether they contain it."""
     m, v = setting.masking, setting.v
-    if v == 1:
-        raise InputError("words_per_topic = 1: Theorem 5 divides by v - 1; choose at least 2")
-    noise = m.p_mask * m.p_random
     gap = math.sqrt(v - 1) - 2 + (1 - m.p_correct) * m.p_mask
-    if gap <= 0:
-        raise InputError(
+    refuse(
+        (v == 1, "words_per_topic = 1: Theorem 5 divides by v - 1; choose at least 2"),
+        (
+            gap <= 0,
             f"words_per_topic = {v}: Theorem 5's lambda4 needs sqrt(v - 1) > 2 - (1 - p_c) p_m; "
-            "choose a larger v (10 suffices)"
-        )
+            "choose a larger v (10 suffices)",
+        ),
+    )
+    noise = m.p_mask * m.p_random
     lambda4 = v * m.k / gap * (1 - m.p_mask_word * m.p_mask) / noise
     return Theorem5(setting, v * (m.k + noise) / 100, lambda4, 1 / ((v - 1) * m.k))
 
 
 def diagonal_value_matrix(topic_model: TopicModel, masking: Masking) -> Matrix:
     """Definition 2: W_ii = c3 and W_i0 = -c1 for words, row 0 zero (u = 0 in Lemma 1). Defined for every v."""
-    c = Constants.of(topic_model, masking)
-    matrix = np.eye(topic_model.vocabulary) * c.c3
-    matrix[:, 0] = -c.c1
-    matrix[0, :] = 0
+    c = Setting(topic_model, 1, masking).constants
+    matrix = np.diag([0.0] + [c.c3] * topic_model.words)
+    matrix[1:, 0] = -c.c1
     return matrix

@@ -1,20 +1,26 @@
-"""The best that any predictor can do: the Bayes-optimal loss on given masked documents, under the prior that made
-them.
+"""How good a model can get on given documents: the Bayes-optimal loss, and the optimum under uniform attention.
 
-The posterior mean of the topic proportions comes from the prior and is exact. The loss is that on these documents and
-masks, a sample mean whose standard error is returned beside it.
+Bayes: the best that any predictor can do on these masked documents, under the prior that made them. The posterior mean
+of the topic proportions comes from the prior and is exact. The loss is that on these documents and masks, a sample mean
+whose standard error is returned beside it.
+
+Uniform attention and squared loss: a (ridge) least-squares problem. The prediction for a document is U x, x the word
+distribution that it shows, wanted is the mean y of the one-hot true words:
+    loss = mean_b |U x_b + c - y_b|^2 + mean_b (1 - |y_b|^2)  (up to the factor 1 / V of 'squared-mean').
+Without ridge the solution of least norm is taken: Theorem 2's limit.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.world import MASK, DocumentPrior, InfiniteDocuments, MaskedDocuments, Masking, TopicModel
+from topicscope.world import MASK, DocumentPrior, InfiniteDocuments, MaskedDocuments, Masking, Rows, TopicModel
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,7 @@ def bayes_loss(
     """
     if isinstance(documents, InfiniteDocuments):
         return _infinite_loss(loss, topic_model, masking, documents, own_word)
-    masks, count = documents.masks, len(documents)
-    counts = documents.shown_counts(topic_model.vocabulary)
+    masks, count, counts = documents.masks, len(documents), documents.shown_counts(topic_model.vocabulary)
     a, e = masking.k, masking.p_mask * masking.p_random / topic_model.words
     if hide_masked:
         np.subtract.at(counts, (masks.document, masks.shown), 1)
@@ -60,8 +65,7 @@ def bayes_loss(
         evidence[words, shown[words] - 1] -= 1
     mean = prior.posterior_mean(topic_model, evidence, a, e)
     cost = _position_costs(loss, topic_model, masking, mean, shown, row, masks.true)
-    masked_positions = np.bincount(masks.document, minlength=count)
-    per_document = np.bincount(masks.document, weights=cost, minlength=count) / masked_positions
+    per_document = np.bincount(masks.document, cost, count) / np.bincount(masks.document, minlength=count)
     return BayesLoss(float(per_document.mean()), float(per_document.std() / math.sqrt(count)), count)
 
 
@@ -84,8 +88,7 @@ def _position_costs(
     if loss == "cross-entropy":
         return -np.log(p)
     square = spread**2 * (mean**2 @ (topic_model.word_given_topic**2).sum(1))
-    square += bonus * (bonus + 2 * spread * share * q[shown])
-    cost = square[row] - 2 * p + 1
+    cost = (square + bonus * (bonus + 2 * spread * share * q[shown]))[row] - 2 * p + 1
     return cost / topic_model.vocabulary if loss == "squared-mean" else cost
 
 
@@ -101,3 +104,43 @@ def _infinite_loss(
         total += cost * len(rows.context)
     mean = float(total) / len(documents)
     return BayesLoss(mean / topic_model.vocabulary if loss == "squared-mean" else mean, 0.0, len(documents))
+
+
+@dataclass(frozen=True)
+class UniformOptimum:
+    """U and c of the best prediction U x + c, and what it costs."""
+
+    matrix: Float[np.ndarray, "V V"]
+    bias: Float[np.ndarray, " V"]
+    loss: float  # without the penalty
+    objective: float  # with it
+
+
+def uniform_optimum(
+    batches: Iterable[Rows], *, ridge: float = 0.0, bias: Float[np.ndarray, " V"] | None = None, free_bias: bool = False
+) -> UniformOptimum:
+    """Least squares over batches made with `uniform=True`.
+
+    `bias` fixes c (default 0); `free_bias` fits it, without penalty.
+
+    The loss is the sum over outputs. For 'squared-mean' give V * ridge and divide both results by V.
+    """
+    shown, wanted, spread = [], [], 0.0
+    for rows in batches:
+        size = rows.context.shape
+        y = np.bincount(rows.target, rows.target_weight, math.prod(size)).reshape(size) * size[0]
+        shown.append(rows.context.astype(float))
+        wanted.append(y)
+        spread += float((1 - (y**2).sum(1)).sum())
+    x, y = np.concatenate(shown), np.concatenate(wanted)
+    total, vocabulary = x.shape
+    scale, fixed = 1 / np.sqrt(total), np.zeros(vocabulary) if bias is None else bias
+    left, right = (np.hstack([x, np.ones((total, 1))]) if free_bias else x) * scale, (y - fixed) * scale
+    if ridge > 0:
+        left = np.vstack([left, np.sqrt(ridge) * np.eye(vocabulary, left.shape[1])])
+        right = np.vstack([right, np.zeros((vocabulary, vocabulary))])
+    solution = np.linalg.lstsq(left, right, rcond=1e-11)[0].T
+    matrix = solution[:, :vocabulary]
+    c = fixed + solution[:, -1] if free_bias else fixed
+    loss = float(((x @ matrix.T + c - y) ** 2).sum() + spread) / total
+    return UniformOptimum(matrix, c, loss, loss + ridge * float((matrix**2).sum()))
