@@ -5,10 +5,9 @@ To add a kind, write its `SweepKind` below and list it in KINDS; nothing else in
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -17,14 +16,9 @@ from jaxtyping import Float
 
 from topicscope import language, pretraining, training
 from topicscope.ground import InputError, flat
-from topicscope.language import ProbeConfig
-from topicscope.measure import stages
-from topicscope.pretraining import PretrainConfig, PretrainRun, layer_metrics, layer_names
-from topicscope.training import Run, RunConfig
 
 CURVE_POINTS = 200  # of a stored curve, at most
 
-Curves = Mapping[str, Float[np.ndarray, " S"]]
 Measure = float | int | str | bool | None
 Settings = TypeVar("Settings")
 
@@ -72,7 +66,7 @@ def kind_of(name: str) -> SweepKind[Any]:
     return KINDS[name]
 
 
-def train_result(run: Run) -> PointResult:
+def train_result(run: training.Run) -> PointResult:
     """Loss, same-topic contrast, phase and half-way steps."""
     means = next((run.results[name] for name in ("value", "gram") if name in run.results), None)
     measures = {
@@ -87,12 +81,16 @@ def train_result(run: Run) -> PointResult:
     return PointResult(finite(measures), thinned({name: run.metrics[name] for name in curves if name in run.metrics}))
 
 
-def pretrain_result(run: PretrainRun) -> PointResult:
+def pretrain_result(run: pretraining.PretrainRun) -> PointResult:
     """Loss, phase and half-way steps of the least two-stage layer, and the separation of every layer."""
-    measures = {"status": run.status, "steps_done": run.results.steps, "loss": run.results.loss}
-    layers = layer_names(run.metrics) if run.status != "diverged" else []
-    separations = {f"separation_{name}": stages(layer_metrics(run.metrics, name)).separation for name in layers}
-    return PointResult(finite({**measures, **run.course.as_dict(), **separations}), thinned(run.metrics))
+    measures = {
+        "status": run.status,
+        "steps_done": run.results.steps,
+        "loss": run.results.loss,
+        **run.course.as_dict(),
+        **{f"separation_{name}": stages.separation for name, stages in run.results.layers.items()},
+    }
+    return PointResult(finite(measures), thinned(run.metrics))
 
 
 def probe_result(probe: language.Probe) -> PointResult:
@@ -117,7 +115,7 @@ def probe_result(probe: language.Probe) -> PointResult:
     return PointResult(finite(measures))
 
 
-def thinned(metrics: Curves) -> dict[str, np.ndarray]:
+def thinned(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> dict[str, np.ndarray]:
     """At most CURVE_POINTS of each curve, the first and the last among them."""
     length = len(next(iter(metrics.values())))
     pick = np.unique(np.linspace(0, max(0, length - 1), min(length, CURVE_POINTS)).round().astype(int))
@@ -134,10 +132,10 @@ def finite(measures: Mapping[str, Any]) -> dict[str, Measure]:
 
 NORMS = {"loss": "loss", "norms": "norm_"}
 
-TRAIN = SweepKind[RunConfig](
-    build=lambda settings: dataclasses.replace(RunConfig.of(settings), device="cpu"),
+TRAIN = SweepKind[training.RunConfig](
+    build=lambda settings: replace(training.RunConfig.of(settings), device="cpu"),
     run=lambda configs, _homes: [train_result(run) for run in training.train(configs, with_floors=False)],
-    reads=RunConfig.FILES,
+    reads=training.RunConfig.FILES,
     measures=("phase", "separation", "dev_loss", "contrast"),
     knobs={"steps": (20, 120)},
     sizes=lambda config: {"steps": config.total_steps},
@@ -148,13 +146,13 @@ TRAIN = SweepKind[RunConfig](
     curve_panels=NORMS,
 )
 
-PRETRAIN = SweepKind[PretrainConfig](
-    build=PretrainConfig.of,
+PRETRAIN = SweepKind[pretraining.PretrainConfig](
+    build=pretraining.PretrainConfig.of,
     run=lambda configs, homes: [
         pretrain_result(pretraining.pretrain(config, home, resume=True))
         for config, home in zip(configs, homes, strict=True)
     ],
-    reads=PretrainConfig.FILES,
+    reads=pretraining.PretrainConfig.FILES,
     measures=("phase", "separation", "loss"),
     knobs={"steps": (2, 6)},
     sizes=lambda config: {"steps": config.steps},
@@ -166,10 +164,10 @@ PRETRAIN = SweepKind[PretrainConfig](
     curve_panels=NORMS,
 )
 
-PROBE = SweepKind[ProbeConfig](
+PROBE = SweepKind[language.ProbeConfig](
     build=language.probe_point,
     run=lambda configs, _homes: [probe_result(language.probe(config)) for config in configs],
-    reads=ProbeConfig.FILES,
+    reads=language.ProbeConfig.FILES,
     measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
     knobs={"documents": (8, 24), "iterations": (10, 20)},
     sizes=lambda config: (
