@@ -14,8 +14,7 @@ from topicscope.measure import rotation
 from topicscope.pretraining.config import Masking
 from topicscope.pretraining.data import Masker, Rows
 from topicscope.pretraining.loop import build_optimizer
-from topicscope.pretraining.model import MaskedLoss, attention_layers, build_model
-from topicscope.pretraining.track import Tracker
+from topicscope.pretraining.model import MaskedLoss, Tracker, attention_layers, build_model
 
 ARCHITECTURES = ("bert", "roberta", "albert", "electra", "bart")
 

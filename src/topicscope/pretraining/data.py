@@ -8,7 +8,6 @@ generator.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -21,11 +20,8 @@ from topicscope.ground import InputError, Stream, generator, torch_seed
 from topicscope.language import Corpus, encode, special_tokens
 from topicscope.pretraining.config import Masking
 
-DOCUMENTS, ROWS = 1000, 4096
-"""How many documents and rows are held in memory to draw from."""
-
-TOGETHER = 32
-"""Documents tokenised at once."""
+DOCUMENTS, ROWS = 1000, 4096  # held in memory to draw from
+TOGETHER = 32  # documents tokenised at once
 
 
 class Rows:
@@ -37,22 +33,29 @@ class Rows:
     def __init__(self, corpus: Iterable[str], tokenizer: Any, length: int, seed: int) -> None:
         self.corpus, self.tokenizer, self.length, self.seed = corpus, tokenizer, length, seed
         self.fingerprint = corpus.fingerprint() if isinstance(corpus, Corpus) else "given"
-        self.before, self.after = special_tokens(tokenizer)
+        self.before, self.after = (np.array(tokens, dtype=np.int32) for tokens in special_tokens(tokenizer))
         self.room = length - len(self.before) - len(self.after)
         self.epoch = self.drawn = 0  # passes over the corpus, and documents of this one that were read
         self.rest: Int[np.ndarray, " n"] = np.empty(0, dtype=np.int32)  # tokens that no row has yet
         self.store: Int[np.ndarray, "R N"] = np.empty((0, length), dtype=np.int32)
-        self._documents: Iterator[str] | None = None
-        self._ahead = ThreadPoolExecutor(1)  # reads and tokenises what comes next while a step runs
-        self._coming: Future[list[Int[np.ndarray, " n"]]] | None = None
+        self._documents = self._shuffled()
 
     def take(self, step: int, count: int) -> Int[np.ndarray, "B N"]:
         """The rows of a step. Their places in the store are filled with the next ones."""
-        if not len(self.store):
-            self._fill(count)
+        if not len(self.store):  # ROWS rows, or the whole corpus where it has fewer
+            while len(self.rest) < ROWS * self.room and self.epoch == 0:
+                self._read()
+            self.store = self._cut(ROWS)
+        if len(self.store) < count:
+            raise InputError(
+                f"the corpus has {len(self.store)} rows of {self.length} tokens, fewer than a batch of {count}; "
+                "give more text, or choose a smaller batch"
+            )
         places = generator(self.seed, Stream.DRAWN_ROWS, step).choice(len(self.store), count, replace=False)
-        rows = self.store[places].copy()
-        self.store[places] = self._next(count)
+        rows = self.store[places]
+        while len(self.rest) < count * self.room:
+            self._read()
+        self.store[places] = self._cut(count)
         return rows
 
     def state(self) -> dict[str, np.ndarray]:
@@ -61,63 +64,25 @@ class Rows:
     def load(self, state: dict[str, np.ndarray]) -> None:
         self.epoch, self.drawn = (int(x) for x in state["place"])
         self.rest, self.store = state["rest"].copy(), state["store"].copy()
-        self._documents, self._coming = islice(self._shuffled(), self.drawn, None), None
-
-    def _fill(self, least: int) -> None:
-        """Fill the store with ROWS rows, or with the whole corpus where it has fewer."""
-        parts: list[np.ndarray] = []
-        count = 0
-        while count < ROWS and self.epoch == 0:
-            rows = self._cut(ROWS - count)
-            parts.append(rows)
-            count += len(rows)
-            if count < ROWS:
-                self._read()
-        if count < least:
-            raise InputError(
-                f"the corpus has {count} rows of {self.length} tokens, fewer than a batch of {least}; "
-                "give more text, or choose a smaller batch"
-            )
-        self.store = np.concatenate(parts)
-
-    def _next(self, count: int) -> Int[np.ndarray, "B N"]:
-        while len(self.rest) < count * self.room:
-            self._read()
-        return self._cut(count)
+        self._documents = islice(self._shuffled(), self.drawn, None)
 
     def _cut(self, most: int) -> Int[np.ndarray, "n N"]:
         """Up to `most` rows of what is left over."""
         count = min(most, len(self.rest) // self.room)
-        inner = self.rest[: count * self.room].reshape(count, self.room)
-        self.rest = self.rest[count * self.room :]
-        return np.concatenate(
-            [
-                np.tile(np.array(self.before, dtype=np.int32), (count, 1)),
-                inner,
-                np.tile(np.array(self.after, dtype=np.int32), (count, 1)),
-            ],
-            1,
-        )
+        inner, self.rest = np.split(self.rest, [count * self.room])
+        around = [np.tile(tokens, (count, 1)) for tokens in (self.before, self.after)]
+        return np.concatenate([around[0], inner.reshape(count, self.room), around[1]], 1)
 
     def _read(self) -> None:
         """Read some more documents; at the end of the corpus start again, in another order."""
-        documents = (self._coming or self._ahead.submit(self._encoded)).result()
-        if not documents:
-            if self.drawn == 0:
-                raise InputError("the corpus has no text")
-            self.epoch, self.drawn, self._documents, self._coming = self.epoch + 1, 0, None, None
-            return
-        self.drawn += len(documents)
-        self._coming = self._ahead.submit(self._encoded)
-        border = np.array(self.after, dtype=np.int32)
-        self.rest = np.concatenate([self.rest, *(part for tokens in documents for part in (tokens, border))])
-
-    def _encoded(self) -> list[Int[np.ndarray, " n"]]:
-        """The next documents; none at the end of a pass."""
-        if self._documents is None:
-            self._documents = self._shuffled()
-        texts = list(islice(self._documents, TOGETHER))
-        return [tokens.astype(np.int32) for tokens in encode(self.tokenizer, texts)] if texts else []
+        if texts := list(islice(self._documents, TOGETHER)):
+            self.drawn += len(texts)
+            parts = [part for tokens in encode(self.tokenizer, texts) for part in (tokens, self.after)]
+            self.rest = np.concatenate([self.rest, *parts], dtype=np.int32, casting="unsafe")
+        elif self.drawn:
+            self.epoch, self.drawn, self._documents = self.epoch + 1, 0, self._shuffled()
+        else:
+            raise InputError("the corpus has no text")
 
     def _shuffled(self) -> Iterator[str]:
         """The documents of this pass: each leaves a store of DOCUMENTS at a random time."""
@@ -126,12 +91,11 @@ class Rows:
         for text in self.corpus:
             if len(held) < DOCUMENTS:
                 held.append(text)
-                continue
-            place = int(rng.integers(DOCUMENTS))
-            yield held[place]
-            held[place] = text
-        for place in rng.permutation(len(held)):
-            yield held[place]
+            else:
+                place = int(rng.integers(DOCUMENTS))
+                yield held[place]
+                held[place] = text
+        yield from (held[place] for place in rng.permutation(len(held)))
 
 
 class Masker:

@@ -84,11 +84,16 @@ def pretrain(
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
     root = None if out is None else Path(out)
-    check_input(config, root, resume=resume, force=force, read=texts is None)
-    import torch  # after the check: a refusal need not wait for it
+    if not configs:
+        raise InputError("there is no config to train; give one or more")
+    named = [one.text for one in configs]
+    corpora = [Corpus(text.corpus, text.text_field, text.split) if texts is None else texts for text in named]
+    if root is not None and is_main():
+        check_folder(root, PRETRAIN, resume=resume, force=force)
+    import torch  # after the checks: a refusal need not wait for it
 
     homes = [None] * len(configs) if root is None else [root] if single else folders.member_paths(root, len(configs))
-    accelerator = accelerated(configs[0], device)
+    first, accelerator = configs[0], accelerated(configs[0], device)
     runs: list[PretrainRun] = []
     with watched(progress) as shown, one_thread(), torch.random.fork_rng(), ExitStack() as held:
         whole: Folder | None = None
@@ -102,41 +107,20 @@ def pretrain(
                 [whole] if single else [folders.join_folder(p, PRETRAIN, one, resume=True) for p, one in parts if p]
             )
         accelerator.wait_for_everyone()
-        for number, (one, home, folder) in enumerate(zip(configs, homes, opened, strict=True)):
-            known = runs[0].tokenizer if runs and tokenizer is None and _same_tokenizer(one, configs[0]) else tokenizer
+        for number, (one, corpus, home, folder) in enumerate(zip(configs, corpora, homes, opened, strict=True)):
+            same = (one.tokenizer, one.text, one.length) == (first.tokenizer, first.text, first.length)
+            known = runs[0].tokenizer if runs and tokenizer is None and same else tokenizer
             part = _part_of(shown, configs, number)
-            runs.append(_pretrain_one(one, home, folder, accelerator, texts, known, part))
+            runs.append(_pretrain_one(one, corpus, home, folder, accelerator, known, part))
         several = PretrainRuns(runs, root)
         if whole is not None and not single:
             whole.finish([run.results.as_dict() for run in runs], several.status)
     return runs[0] if single else several
 
 
-def check_input(
-    config: PretrainConfig | Sequence[PretrainConfig],
-    out: Path | None,
-    *,
-    resume: bool,
-    force: bool,
-    read: bool = True,
-) -> None:
-    """What can be refused at once: text that is missing (`read`: the config's text is used), a folder in use."""
-    configs = [config] if isinstance(config, PretrainConfig) else config
-    if not configs:
-        raise InputError("there is no config to train; give one or more")
-    for text in [config.text for config in configs if read]:
-        Corpus(text.corpus, text.text_field, text.split)
-    if out is not None and is_main():
-        check_folder(out, PRETRAIN, resume=resume, force=force)
-
-
 def is_main() -> bool:
     """Of several processes, as accelerate and torchrun start them, one writes and prints."""
     return os.environ.get("RANK", "0") == "0"
-
-
-def _same_tokenizer(one: PretrainConfig, other: PretrainConfig) -> bool:
-    return (one.tokenizer, one.text, one.length) == (other.tokenizer, other.text, other.length)
 
 
 def _part_of(progress: Progress, configs: Sequence[PretrainConfig], number: int) -> Progress:
@@ -153,10 +137,10 @@ def _part_of(progress: Progress, configs: Sequence[PretrainConfig], number: int)
 
 def _pretrain_one(
     config: PretrainConfig,
+    corpus: Iterable[str],
     home: Path | None,
     folder: Folder | None,
     accelerator: Any,
-    texts: Iterable[str] | None,
     tokenizer: Any,
     progress: Progress,
 ) -> PretrainRun:
@@ -166,8 +150,6 @@ def _pretrain_one(
     about = None if home is None else read_about(home)
     if home is not None and about is not None and about.status not in ("starting", "running"):
         return read_one(home)
-    text = config.text
-    corpus: Iterable[str] = Corpus(text.corpus, text.text_field, text.split) if texts is None else texts
     began = time.perf_counter()
 
     def make() -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from topicscope.ground import InputError, Progress, silent
 from topicscope.language import Corpus, load_tokenizer, needed
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.results import TOKENIZER
+from topicscope.pretraining.results import TOKENIZER, write_pretrained
 
 SPECIAL = {
     "pad_token": "[PAD]",
@@ -23,18 +22,14 @@ SPECIAL = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
-ALPHABET = 1000
-"""Letters of a WordPiece vocabulary, at most; rarer ones are unknown."""
+ALPHABET = 1000  # letters of a WordPiece vocabulary, at most; rarer ones are unknown
 
 
 def stored_tokenizer(folder: Path, make: Callable[[], Any], accelerator: Any) -> Any:
     """The main process makes the tokenizer and stores it in the folder; all read it from there, on resuming too."""
     home = folder / TOKENIZER
     if accelerator.is_main_process and not home.is_dir():
-        temporary = folder / f".{TOKENIZER}.tmp"
-        shutil.rmtree(temporary, ignore_errors=True)
-        make().save_pretrained(temporary)
-        temporary.rename(home)
+        write_pretrained(home, make())
     accelerator.wait_for_everyone()
     return load_tokenizer(home)
 
@@ -158,7 +153,8 @@ def unigram(texts: list[str], size: int) -> Any:
     trainer = trainers.UnigramTrainer(
         vocab_size=size, special_tokens=list(SPECIAL.values()), unk_token=SPECIAL["unk_token"], show_progress=False
     )
-    built.train_from_iterator(lines(texts), trainer)
+    # the trainer takes short texts
+    built.train_from_iterator((line for text in texts for line in text.splitlines()), trainer)
     pieces = [
         (piece, round(score, 6))
         for piece, score in json.loads(built.to_str())["model"]["vocab"]
@@ -169,9 +165,3 @@ def unigram(texts: list[str], size: int) -> Any:
     final.normalizer, final.pre_tokenizer, final.decoder = built.normalizer, built.pre_tokenizer, built.decoder
     final.add_special_tokens(list(SPECIAL.values()))
     return final
-
-
-def lines(texts: list[str]) -> Iterator[str]:
-    """Unigram's trainer takes short texts."""
-    for text in texts:
-        yield from text.splitlines()

@@ -65,17 +65,17 @@ class Sweep(Result):
 
     def curves(self) -> Iterator[Mapping[str, np.ndarray]]:
         """The curves of each row, read one after another; empty where a point is missing."""
-        for point in self.grid.points:
-            yield points.read(self.folder, point)[1].curves
+        return (points.read(self.folder, point)[1].curves for point in self.grid.points)
 
     def summary(self) -> list[str]:
         failed = [row for row in self.rows if row["state"] == "failed"]
         missing = f", {self.counts['missing']} missing" if self.counts["missing"] else ""
         again = "; --retry-failed tries them again" if failed else ""
         sentences = [f"{self.counts['done']} points done, {len(failed)} failed{missing}{again}."]
-        for row in failed[:MOST_FAILURES]:
-            place = place_text({name: row[name] for name in self.grid.axes})
-            sentences.append(f"failed: {row['point']} ({place}): {row['error']}")
+        sentences += [
+            f"failed: {row['point']} ({place_text({name: row[name] for name in self.grid.axes})}): {row['error']}"
+            for row in failed[:MOST_FAILURES]
+        ]
         home, ours = self.folder / points.POINTS, {point.name for point in self.grid.points}
         stored = {path.name for path in home.iterdir()} if home.is_dir() else set()
         if others := sum(not name.startswith(".") for name in stored - ours):
