@@ -59,10 +59,9 @@ class Shape:
     @model_validator(mode="after")
     def _check(self) -> Shape:
         if self.dim % self.heads:
-            near = self.heads * max(1, round(self.dim / self.heads))
             raise ValueError(
                 f"model.dim {self.dim} is not divisible by {self.heads} heads; "
-                f"choose {near}, or another number of heads"
+                f"choose {self.heads * max(1, round(self.dim / self.heads))}, or another number of heads"
             )
         scales = self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]
         for scale in scales:

@@ -17,7 +17,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from topicscope.ground import InputError, Stream, generator, torch_seed
-from topicscope.language import Corpus, encode, special_tokens
+from topicscope.language import Corpus, encode, needed, special_tokens
 from topicscope.pretraining.config import Masking
 
 DOCUMENTS, ROWS = 1000, 4096  # held in memory to draw from
@@ -102,12 +102,9 @@ class Masker:
     """The library's masking, with a stream of its own for every micro-batch: each process can draw the masks of all."""
 
     def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
-        import transformers
-
-        self.seed = seed
-        self.special = torch.tensor(tokenizer.all_special_ids)
-        build: Any = transformers.DataCollatorForLanguageModeling
-        self.collator = build(
+        transformers = needed("transformers", "transformers", "to pretrain")
+        self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
+        self.collator = transformers.DataCollatorForLanguageModeling(
             tokenizer,
             mlm=True,
             mlm_probability=masking.p_mask,

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from topicscope.ground import Stream, torch_seed
-from topicscope.language import shifted_right
+from topicscope.language import needed, shifted_right
 from topicscope.measure import ROTATION_SPAN
 from topicscope.pretraining.config import PretrainConfig, Shape
 from topicscope.pretraining.results import PARTS
@@ -44,20 +44,17 @@ HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_pred
 
 def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
     """A masked language model with fresh weights."""
-    import transformers
-
-    build: Any = transformers.AutoModelForMaskedLM.from_config
+    transformers = needed("transformers", "transformers", "to pretrain")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
-        model = build(library_config(config.model, tokenizer, config.length))
+        settings = library_config(config.model, tokenizer, config.length)
+        model = transformers.AutoModelForMaskedLM.from_config(settings)
     start_near_zero(model, config.model, config.seed)
     return model
 
 
 def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
     """The library's defaults, except for the sizes that the config names."""
-    import transformers
-
     sizes: dict[str, Any] = {name: getattr(shape, name) for name in ENCODER}
     sizes["feedforward"] = shape.feedforward or 4 * shape.dim
     names = BART if shape.architecture == "bart" else ENCODER
@@ -70,7 +67,7 @@ def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
         length += settings.get("pad_token_id", 1) + 1
     if shape.architecture in ("albert", "electra"):
         settings["embedding_size"] = min(128, shape.dim)
-    build: Any = transformers.AutoConfig.for_model
+    build = needed("transformers", "transformers", "to pretrain").AutoConfig.for_model
     return build(shape.architecture, vocab_size=len(tokenizer), max_position_embeddings=length, **settings)
 
 

@@ -115,11 +115,9 @@ class PretrainRun(Result):
             return self.trained[0]
         if self.folder is None or self.status != "done":
             raise InputError(f"{self!r} has no model")
-        import transformers
-
-        load: Any = transformers.AutoModelForMaskedLM.from_pretrained
+        library = language.needed("transformers", "transformers", "to load the model").AutoModelForMaskedLM
         with language.quiet():
-            return load(self.folder / MODEL, local_files_only=True, use_safetensors=True)
+            return library.from_pretrained(self.folder / MODEL, local_files_only=True, use_safetensors=True)
 
     @cached_property
     def tokenizer(self) -> Any:

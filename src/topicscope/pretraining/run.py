@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, overload
 
@@ -94,18 +94,17 @@ def pretrain(
 
     homes = [None] * len(configs) if root is None else [root] if single else folders.member_paths(root, len(configs))
     first, accelerator = configs[0], accelerated(configs[0], device)
+    settings = [one.as_dict() for one in configs]
+    stored, count = (settings[0], None) if single else ({"runs": settings}, len(configs))
+    place: AbstractContextManager[Folder | None] = nullcontext()
+    if root is not None and accelerator.is_main_process:
+        place = open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count)
     runs: list[PretrainRun] = []
-    with watched(progress) as shown, one_thread(), torch.random.fork_rng(), ExitStack() as held:
-        whole: Folder | None = None
-        opened: list[Folder | None] = [None] * len(configs)
-        if root is not None and accelerator.is_main_process:
-            settings = [one.as_dict() for one in configs]
-            stored, count = (settings[0], None) if single else ({"runs": settings}, len(configs))
-            whole = held.enter_context(open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count))
+    with watched(progress) as shown, one_thread(), torch.random.fork_rng(), place as whole:
+        opened: list[Folder | None] = [whole] * len(configs)
+        if whole is not None and not single:
             parts = zip(homes, settings, strict=True)
-            opened = (
-                [whole] if single else [folders.join_folder(p, PRETRAIN, one, resume=True) for p, one in parts if p]
-            )
+            opened = [folders.join_folder(home, PRETRAIN, one, resume=True) for home, one in parts if home]
         accelerator.wait_for_everyone()
         for number, (one, corpus, home, folder) in enumerate(zip(configs, corpora, homes, opened, strict=True)):
             same = (one.tokenizer, one.text, one.length) == (first.tokenizer, first.text, first.length)

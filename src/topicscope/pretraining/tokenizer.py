@@ -6,7 +6,7 @@ import json
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +60,12 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
     The library does not train unigram the same way twice: keep the tokenizer. With `exact`, a corpus that cannot fill
     the vocabulary is refused.
     """
-    needed("tokenizers", "tokenizers", "to train a tokenizer")
-    import transformers
-    from tokenizers import processors
-
-    built = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](texts, vocab_size)
+    library = needed("tokenizers", "tokenizers", "to train a tokenizer")
+    trained, model = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](library, texts, vocab_size)
+    # made anew: what the trainer was told to keep, such as continuing letters, are no special tokens
+    built = library.Tokenizer(model)
+    built.normalizer, built.pre_tokenizer, built.decoder = trained.normalizer, trained.pre_tokenizer, trained.decoder
+    built.add_special_tokens(list(SPECIAL.values()))
     size = built.get_vocab_size()
     if exact and size < vocab_size:
         raise InputError(
@@ -76,33 +77,26 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
             f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {size}; "
             "choose a larger one"
         )
-    around = [(token, built.token_to_id(token)) for token in (SPECIAL["cls_token"], SPECIAL["sep_token"])]
-    built.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=around
+    first, last = SPECIAL["cls_token"], SPECIAL["sep_token"]
+    built.post_processor = library.processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B {last}",
+        special_tokens=[(token, built.token_to_id(token)) for token in (first, last)],
     )
-    build: Any = transformers.PreTrainedTokenizerFast
+    build = needed("transformers", "transformers", "to train a tokenizer").PreTrainedTokenizerFast
     # an encoder-decoder asks for a first and a last token
-    return build(
-        tokenizer_object=built,
-        model_max_length=length,
-        bos_token=SPECIAL["cls_token"],
-        eos_token=SPECIAL["sep_token"],
-        **SPECIAL,
-    )
+    return build(tokenizer_object=built, model_max_length=length, bos_token=first, eos_token=last, **SPECIAL)
 
 
-def wordpiece(texts: list[str], size: int) -> Any:
+def wordpiece(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
     """Continuing letters ('##a') get their numbers beforehand.
 
     The library would number them in no fixed order, and it breaks ties by number.
     """
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
-    built = Tokenizer(models.WordPiece(unk_token=SPECIAL["unk_token"]))
-    built.normalizer, built.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(built.normalizer.normalize_str(text))
+    built = library.Tokenizer(library.models.WordPiece(unk_token=SPECIAL["unk_token"]))
+    built.normalizer, built.decoder = library.normalizers.BertNormalizer(), library.decoders.WordPiece(cleanup=False)
+    built.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    counts = Counter(chain.from_iterable(map(built.normalizer.normalize_str, texts)))
     letters = sorted(counts, key=lambda letter: (-counts[letter], letter))
     alphabet = sorted([letter for letter in letters if not letter.isspace()][:ALPHABET])
     continuing = [
@@ -110,7 +104,7 @@ def wordpiece(texts: list[str], size: int) -> Any:
         for letter in alphabet
         if not (unicodedata.category(letter)[0] == "P" or (letter.isascii() and not letter.isalnum()))
     ]
-    trainer = trainers.WordPieceTrainer(
+    trainer = library.trainers.WordPieceTrainer(
         vocab_size=size,
         special_tokens=[*SPECIAL.values(), *continuing],
         initial_alphabet=alphabet,
@@ -118,50 +112,32 @@ def wordpiece(texts: list[str], size: int) -> Any:
         show_progress=False,
     )
     built.train_from_iterator(texts, trainer)
-    numbers = built.get_vocab()
-    # in the final tokenizer continuing letters are not special tokens
-    final = Tokenizer(models.WordPiece(numbers, unk_token=SPECIAL["unk_token"]))
-    final.normalizer, final.pre_tokenizer, final.decoder = (
-        built.normalizer,
-        built.pre_tokenizer,
-        decoders.WordPiece(cleanup=False),
-    )
-    final.add_special_tokens(list(SPECIAL.values()))
-    return final
+    return built, library.models.WordPiece(built.get_vocab(), unk_token=SPECIAL["unk_token"])
 
 
-def bpe(texts: list[str], size: int) -> Any:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    built = Tokenizer(models.BPE())
-    built.pre_tokenizer, built.decoder = pre_tokenizers.ByteLevel(add_prefix_space=True), decoders.ByteLevel()
-    letters = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
+def bpe(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+    """Bytes are its letters."""
+    built, letters = library.Tokenizer(library.models.BPE()), library.pre_tokenizers.ByteLevel.alphabet()
+    built.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    built.decoder = library.decoders.ByteLevel()
+    trainer = library.trainers.BpeTrainer(
         vocab_size=size, special_tokens=list(SPECIAL.values()), initial_alphabet=sorted(letters), show_progress=False
     )
     built.train_from_iterator(texts, trainer)
-    return built
+    return built, built.model
 
 
-def unigram(texts: list[str], size: int) -> Any:
+def unigram(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
     """Pieces are sorted by probability: the library returns them in no fixed order."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
-    built = Tokenizer(models.Unigram())
+    built, normalizers = library.Tokenizer(library.models.Unigram()), library.normalizers
     built.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
-    built.pre_tokenizer, built.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(
+    built.pre_tokenizer, built.decoder = library.pre_tokenizers.Metaspace(), library.decoders.Metaspace()
+    trainer = library.trainers.UnigramTrainer(
         vocab_size=size, special_tokens=list(SPECIAL.values()), unk_token=SPECIAL["unk_token"], show_progress=False
     )
     # the trainer takes short texts
     built.train_from_iterator((line for text in texts for line in text.splitlines()), trainer)
-    pieces = [
-        (piece, round(score, 6))
-        for piece, score in json.loads(built.to_str())["model"]["vocab"]
-        if piece not in SPECIAL.values()
-    ]
+    scores = json.loads(built.to_str())["model"]["vocab"]
+    pieces = [(piece, round(score, 6)) for piece, score in scores if piece not in SPECIAL.values()]
     ordered = sorted(pieces, key=lambda item: (-item[1], item[0]))
-    final = Tokenizer(models.Unigram([(name, 0.0) for name in SPECIAL.values()] + ordered, 1, False))
-    final.normalizer, final.pre_tokenizer, final.decoder = built.normalizer, built.pre_tokenizer, built.decoder
-    final.add_special_tokens(list(SPECIAL.values()))
-    return final
+    return built, library.models.Unigram([(name, 0.0) for name in SPECIAL.values()] + ordered, 1, False)
