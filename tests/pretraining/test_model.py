@@ -12,9 +12,9 @@ from tests.pretraining import small
 from topicscope import InputError
 from topicscope.measure import rotation
 from topicscope.pretraining.config import Masking
-from topicscope.pretraining.data import Masker, Rows
+from topicscope.pretraining.data import Rows
 from topicscope.pretraining.loop import build_optimizer
-from topicscope.pretraining.model import MaskedLoss, Tracker, attention_layers, build_model
+from topicscope.pretraining.model import MaskedLoss, Masker, Tracker, attention_layers, build_model
 
 ARCHITECTURES = ("bert", "roberta", "albert", "electra", "bart")
 

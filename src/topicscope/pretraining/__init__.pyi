@@ -1,7 +1,7 @@
 from .config import PretrainConfig as PretrainConfig, Shape as Shape, Text as Text
-from .data import Masker as Masker
+from .data import train_tokenizer as train_tokenizer
 from .loop import Loop as Loop, build_optimizer as build_optimizer
-from .model import BLOCK as BLOCK, MaskedLoss as MaskedLoss, build_model as build_model
+from .model import BLOCK as BLOCK, MaskedLoss as MaskedLoss, Masker as Masker, build_model as build_model
 from .results import (
     PretrainResults as PretrainResults,
     PretrainRun as PretrainRun,
@@ -13,4 +13,3 @@ from .results import (
     stored_configs as stored_configs,
 )
 from .run import accelerated as accelerated, is_main as is_main, pretrain as pretrain
-from .tokenizer import train_tokenizer as train_tokenizer

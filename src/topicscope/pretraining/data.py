@@ -1,25 +1,36 @@
-"""Rows of tokens from a corpus that is read as training goes on.
+"""Text for a model: tokenizers of three kinds, trained on the corpus, and rows of tokens, read as training goes on.
 
-Documents come in a shuffled order and are cut into rows; a step draws its rows from a shuffled store. Memory does not
-grow with the corpus. What a step draws depends on the seed and the step alone: the state is what was read, and no
-generator.
+A tokenizer is the same one every time, as far as the library allows. Documents come in a shuffled order and are cut
+into rows; a step draws its rows from a shuffled store. Memory does not grow with the corpus. What a step draws depends
+on the seed and the step alone: the state is what was read, and no generator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Int
-from torch import Tensor
 
-from topicscope.ground import InputError, Stream, generator, torch_seed
-from topicscope.language import Corpus, encode, needed, special_tokens
-from topicscope.pretraining.config import Masking
+from topicscope.ground import InputError, Progress, Stream, generator, silent
+from topicscope.language import Corpus, encode, load_tokenizer, needed, special_tokens
+from topicscope.pretraining.config import PretrainConfig
+from topicscope.pretraining.results import TOKENIZER, write_pretrained
 
+SPECIAL = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+ALPHABET = 1000  # letters of a WordPiece vocabulary, at most; rarer ones are unknown
 DOCUMENTS, ROWS = 1000, 4096  # held in memory to draw from
 TOGETHER = 32  # documents tokenised at once
 
@@ -98,28 +109,119 @@ class Rows:
         yield from (held[place] for place in rng.permutation(len(held)))
 
 
-class Masker:
-    """The library's masking, with a stream of its own for every micro-batch: each process can draw the masks of all."""
+def stored_tokenizer(folder: Path, make: Callable[[], Any], accelerator: Any) -> Any:
+    """The main process makes the tokenizer and stores it in the folder; all read it from there, on resuming too."""
+    home = folder / TOKENIZER
+    if accelerator.is_main_process and not home.is_dir():
+        write_pretrained(home, make())
+    accelerator.wait_for_everyone()
+    return load_tokenizer(home)
 
-    def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
-        transformers = needed("transformers", "transformers", "to pretrain")
-        self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
-        self.collator = transformers.DataCollatorForLanguageModeling(
-            tokenizer,
-            mlm=True,
-            mlm_probability=masking.p_mask,
-            mask_replace_prob=1 - masking.p_correct - masking.p_random,
-            random_replace_prob=masking.p_random,
-        )
 
-    def __call__(
-        self, rows: Int[np.ndarray, "B N"], step: int, number: int
-    ) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
-        """What the model sees, the places (in the flattened rows) whose token it predicts, and these tokens."""
-        tokens = torch.from_numpy(rows.astype(np.int64))
-        self.collator.generator = torch.Generator().manual_seed(
-            torch_seed(self.seed, Stream.MASKED_TOKENS, step, number)
+def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Progress = silent) -> Any:
+    """The tokenizer that the config names, or one trained on the corpus."""
+    settings = config.tokenizer
+    if settings.existing is None:
+        progress("training a tokenizer")
+        texts = list(islice(corpus, settings.documents))
+        if not texts:
+            read = f" ({', '.join(config.text.corpus)}: {corpus.summary()})" if isinstance(corpus, Corpus) else ""
+            raise InputError(f"the corpus has no text{read}; give files with text in them")
+        return train_tokenizer(texts, settings.train, settings.vocab_size, config.length)
+    tokenizer = load_tokenizer(settings.existing)
+    if tokenizer.mask_token_id is None:
+        raise InputError(
+            f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; "
+            "choose another, or train one"
         )
-        shown, labels = self.collator.torch_mask_tokens(tokens, special_tokens_mask=torch.isin(tokens, self.special))
-        places = torch.nonzero(labels.flatten() != -100)[:, 0]
-        return shown, places, labels.flatten()[places]
+    tokenizer.model_max_length = config.length
+    return tokenizer
+
+
+def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *, exact: bool = True) -> Any:
+    """Train a tokenizer: `wordpiece` and `unigram` in lower case, `bpe` on bytes.
+
+    The library does not train unigram the same way twice: keep the tokenizer. With `exact`, a corpus that cannot fill
+    the vocabulary is refused.
+    """
+    library = needed("tokenizers", "tokenizers", "to train a tokenizer")
+    trained, model = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](library, texts, vocab_size)
+    # made anew: what the trainer was told to keep, such as continuing letters, are no special tokens
+    built = library.Tokenizer(model)
+    built.normalizer, built.pre_tokenizer, built.decoder = trained.normalizer, trained.pre_tokenizer, trained.decoder
+    built.add_special_tokens(list(SPECIAL.values()))
+    size = built.get_vocab_size()
+    if exact and size < vocab_size:
+        raise InputError(
+            f"the corpus supports {size} tokens of kind {kind}, fewer than the vocabulary of {vocab_size}; "
+            f"choose a vocabulary of at most {size}"
+        )
+    if size > vocab_size:
+        raise InputError(
+            f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {size}; "
+            "choose a larger one"
+        )
+    first, last = SPECIAL["cls_token"], SPECIAL["sep_token"]
+    built.post_processor = library.processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B {last}",
+        special_tokens=[(token, built.token_to_id(token)) for token in (first, last)],
+    )
+    build = needed("transformers", "transformers", "to train a tokenizer").PreTrainedTokenizerFast
+    # an encoder-decoder asks for a first and a last token
+    return build(tokenizer_object=built, model_max_length=length, bos_token=first, eos_token=last, **SPECIAL)
+
+
+def wordpiece(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+    """Continuing letters ('##a') get their numbers beforehand.
+
+    The library would number them in no fixed order, and it breaks ties by number.
+    """
+    built = library.Tokenizer(library.models.WordPiece(unk_token=SPECIAL["unk_token"]))
+    built.normalizer, built.decoder = library.normalizers.BertNormalizer(), library.decoders.WordPiece(cleanup=False)
+    built.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    counts = Counter(chain.from_iterable(map(built.normalizer.normalize_str, texts)))
+    letters = sorted(counts, key=lambda letter: (-counts[letter], letter))
+    alphabet = sorted([letter for letter in letters if not letter.isspace()][:ALPHABET])
+    continuing = [
+        f"##{letter}"
+        for letter in alphabet
+        if not (unicodedata.category(letter)[0] == "P" or (letter.isascii() and not letter.isalnum()))
+    ]
+    trainer = library.trainers.WordPieceTrainer(
+        vocab_size=size,
+        special_tokens=[*SPECIAL.values(), *continuing],
+        initial_alphabet=alphabet,
+        limit_alphabet=max(1, len(alphabet)),
+        show_progress=False,
+    )
+    built.train_from_iterator(texts, trainer)
+    return built, library.models.WordPiece(built.get_vocab(), unk_token=SPECIAL["unk_token"])
+
+
+def bpe(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+    """Bytes are its letters."""
+    built, letters = library.Tokenizer(library.models.BPE()), library.pre_tokenizers.ByteLevel.alphabet()
+    built.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    built.decoder = library.decoders.ByteLevel()
+    trainer = library.trainers.BpeTrainer(
+        vocab_size=size, special_tokens=list(SPECIAL.values()), initial_alphabet=sorted(letters), show_progress=False
+    )
+    built.train_from_iterator(texts, trainer)
+    return built, built.model
+
+
+def unigram(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+    """Pieces are sorted by probability: the library returns them in no fixed order."""
+    built, normalizers = library.Tokenizer(library.models.Unigram()), library.normalizers
+    built.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    built.pre_tokenizer, built.decoder = library.pre_tokenizers.Metaspace(), library.decoders.Metaspace()
+    trainer = library.trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=list(SPECIAL.values()), unk_token=SPECIAL["unk_token"], show_progress=False
+    )
+    # the trainer takes short texts
+    built.train_from_iterator((line for text in texts for line in text.splitlines()), trainer)
+    scores = json.loads(built.to_str())["model"]["vocab"]
+    pieces = [(piece, round(score, 6)) for piece, score in scores if piece not in SPECIAL.values()]
+    ordered = sorted(pieces, key=lambda item: (-item[1], item[0]))
+    return built, library.models.Unigram([(name, 0.0) for name in SPECIAL.values()] + ordered, 1, False)

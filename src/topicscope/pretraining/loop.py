@@ -34,8 +34,8 @@ from topicscope.ground import (
     write_tensors,
 )
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.data import Masker, Rows
-from topicscope.pretraining.model import BLOCK, MaskedLoss, Tracker, attention_layers, build_model
+from topicscope.pretraining.data import Rows
+from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
 from topicscope.pretraining.results import (
     CHECKPOINT,
     MODEL,
@@ -130,8 +130,7 @@ class Loop:
         for number, prepared in zip(self.mine, batches, strict=True):
             torch.manual_seed(torch_seed(config.seed, Stream.DROPOUT, step, number))
             batch = [tensor.to(self.accelerator.device, non_blocking=True) for tensor in prepared]
-            last = number == self.mine[-1]
-            with nullcontext() if last else self.accelerator.no_sync(self.loss_of):
+            with nullcontext() if number == self.mine[-1] else self.accelerator.no_sync(self.loss_of):
                 with torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=config.bf16):
                     part = self.loss_of(*batch)
                 # processes are averaged: times their number this is the mean over all masked places of the step

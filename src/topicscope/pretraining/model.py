@@ -1,4 +1,4 @@
-"""The transformer: the library's classes, and its loss at masked places only.
+"""The transformer: the library's classes, its masking, and its loss at masked places only.
 
 W_K, W_Q and W_V start near zero. Their norms, and the rotation of W_V, are measured at every step, layer by layer.
 """
@@ -18,10 +18,11 @@ from torch import Tensor, nn
 from topicscope.ground import Stream, torch_seed
 from topicscope.language import needed, shifted_right
 from topicscope.measure import ROTATION_SPAN
-from topicscope.pretraining.config import PretrainConfig, Shape
+from topicscope.pretraining.config import Masking, PretrainConfig, Shape
 from topicscope.pretraining.results import PARTS
 
 BLOCK = 50  # steps whose figures are read out together, so that a GPU does not wait at every step
+# what the library calls our sizes
 ENCODER = {
     "dim": ["hidden_size"],
     "layers": ["num_hidden_layers"],
@@ -36,10 +37,8 @@ BART = {
     "feedforward": ["encoder_ffn_dim", "decoder_ffn_dim"],
     "dropout": ["dropout", "attention_dropout", "activation_dropout"],
 }
-"""What the library calls our sizes."""
-
+# what the library's models do to the last hidden states; the others have `lm_head`
 HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_predictions", "generator_lm_head"]}
-"""What the library's models do to the last hidden states; the others have `lm_head`."""
 
 
 def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
@@ -111,6 +110,33 @@ def start_near_zero(model: Any, shape: Shape, seed: int) -> None:
             if scale != "usual":
                 draws = torch.Generator().manual_seed(torch_seed(seed, Stream.PRETRAINED_WEIGHTS, 1 + number, which))
                 matrix.copy_(scale * torch.randn(matrix.shape, generator=draws))
+
+
+class Masker:
+    """The library's masking, with a stream of its own for every micro-batch: each process can draw the masks of all."""
+
+    def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
+        transformers = needed("transformers", "transformers", "to pretrain")
+        self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
+        self.collator = transformers.DataCollatorForLanguageModeling(
+            tokenizer,
+            mlm=True,
+            mlm_probability=masking.p_mask,
+            mask_replace_prob=1 - masking.p_correct - masking.p_random,
+            random_replace_prob=masking.p_random,
+        )
+
+    def __call__(
+        self, rows: Int[np.ndarray, "B N"], step: int, number: int
+    ) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
+        """What the model sees, the places (in the flattened rows) whose token it predicts, and these tokens."""
+        tokens = torch.from_numpy(rows.astype(np.int64))
+        self.collator.generator = torch.Generator().manual_seed(
+            torch_seed(self.seed, Stream.MASKED_TOKENS, step, number)
+        )
+        shown, labels = self.collator.torch_mask_tokens(tokens, special_tokens_mask=torch.isin(tokens, self.special))
+        places = torch.nonzero(labels.flatten() != -100)[:, 0]
+        return shown, places, labels.flatten()[places]
 
 
 class MaskedLoss(nn.Module):

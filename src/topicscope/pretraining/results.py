@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
 PRETRAIN = Kind("pretrain", 1, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp", "*.tmp"))
 PARTS: tuple[Part, ...] = ("key", "query", "value")
-Metrics = dict[str, Float[np.ndarray, " S"]]
-"""One column per figure, one row per step; NaN where a step has no such figure."""
+Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN where a step has no such figure
 
 
 def stages_by_layer(metrics: Metrics) -> dict[str, Stages]:

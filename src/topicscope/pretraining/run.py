@@ -143,8 +143,8 @@ def _pretrain_one(
     tokenizer: Any,
     progress: Progress,
 ) -> PretrainRun:
+    from topicscope.pretraining.data import make_tokenizer, stored_tokenizer
     from topicscope.pretraining.loop import Loop
-    from topicscope.pretraining.tokenizer import make_tokenizer, stored_tokenizer
 
     about = None if home is None else read_about(home)
     if home is not None and about is not None and about.status not in ("starting", "running"):

@@ -31,8 +31,7 @@ from topicscope.sweeps.kinds import kind_of
 MOST_POINTS = 1_000_000
 SPACES: dict[str, Callable[..., np.ndarray]] = {"range": np.linspace, "log": np.geomspace}
 
-Axes = dict[str, list[Any]]
-"""The values along each axis, by its dotted name."""
+Axes = dict[str, list[Any]]  # the values along each axis, by its dotted name
 
 
 @section

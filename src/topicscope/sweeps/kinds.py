@@ -1,6 +1,6 @@
 """The kinds of sweep: for every command that can be swept, all that a sweep needs to know about it.
 
-To add a kind, write its `SweepKind` below and list it in KINDS; nothing else in this room knows the kinds by name.
+To add a kind, write its `SweepKind` in KINDS; nothing else in this room knows the kinds by name.
 """
 
 from __future__ import annotations
@@ -132,48 +132,45 @@ def finite(measures: Mapping[str, Any]) -> dict[str, Measure]:
 
 NORMS = {"loss": "loss", "norms": "norm_"}
 
-TRAIN = SweepKind[training.RunConfig](
-    build=lambda settings: replace(training.RunConfig.of(settings), device="cpu"),
-    run=lambda configs, _homes: [train_result(run) for run in training.train(configs, with_floors=False)],
-    reads=training.RunConfig.FILES,
-    measures=("phase", "separation", "dev_loss", "contrast"),
-    knobs={"steps": (20, 120)},
-    sizes=lambda config: {"steps": config.total_steps},
-    for_trial=lambda _config, _sizes: {"epochs": None, "snapshots": "none"},
-    stored=lambda config: min(CURVE_POINTS, config.total_steps),
-    pack_size=lambda: training.TOGETHER,
-    may_differ=("seed", "optimizer.lr", "model.init_scale"),
-    curve_panels=NORMS,
-)
-
-PRETRAIN = SweepKind[pretraining.PretrainConfig](
-    build=pretraining.PretrainConfig.of,
-    run=lambda configs, homes: [
-        pretrain_result(pretraining.pretrain(config, home, resume=True))
-        for config, home in zip(configs, homes, strict=True)
-    ],
-    reads=pretraining.PretrainConfig.FILES,
-    measures=("phase", "separation", "loss"),
-    knobs={"steps": (2, 6)},
-    sizes=lambda config: {"steps": config.steps},
-    for_trial=lambda config, sizes: {
-        "snapshots": "none" if config.snapshots == "none" else "log",
-        "optimizer.warmup": min(config.optimizer.warmup, sizes["steps"]),
-    },
-    stored=lambda config: max(1, len(config.snapshot_steps)),
-    curve_panels=NORMS,
-)
-
-PROBE = SweepKind[language.ProbeConfig](
-    build=language.probe_point,
-    run=lambda configs, _homes: [probe_result(language.probe(config)) for config in configs],
-    reads=language.ProbeConfig.FILES,
-    measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
-    knobs={"documents": (8, 24), "iterations": (10, 20)},
-    sizes=lambda config: (
-        {"documents": config.documents} | ({} if config.topics_from is not None else {"iterations": config.iterations})
+KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
+    "train": SweepKind[training.RunConfig](
+        build=lambda settings: replace(training.RunConfig.of(settings), device="cpu"),
+        run=lambda configs, _homes: [train_result(run) for run in training.train(configs, with_floors=False)],
+        reads=training.RunConfig.FILES,
+        measures=("phase", "separation", "dev_loss", "contrast"),
+        knobs={"steps": (20, 120)},
+        sizes=lambda config: {"steps": config.total_steps},
+        for_trial=lambda _config, _sizes: {"epochs": None, "snapshots": "none"},
+        stored=lambda config: min(CURVE_POINTS, config.total_steps),
+        pack_size=lambda: training.TOGETHER,
+        may_differ=("seed", "optimizer.lr", "model.init_scale"),
+        curve_panels=NORMS,
     ),
-)
-
-KINDS: dict[str, SweepKind[Any]] = {"train": TRAIN, "pretrain": PRETRAIN, "probe": PROBE}
-"""By the name of the command."""
+    "pretrain": SweepKind[pretraining.PretrainConfig](
+        build=pretraining.PretrainConfig.of,
+        run=lambda configs, homes: [
+            pretrain_result(pretraining.pretrain(config, home, resume=True))
+            for config, home in zip(configs, homes, strict=True)
+        ],
+        reads=pretraining.PretrainConfig.FILES,
+        measures=("phase", "separation", "loss"),
+        knobs={"steps": (2, 6)},
+        sizes=lambda config: {"steps": config.steps},
+        for_trial=lambda config, sizes: {
+            "snapshots": "none" if config.snapshots == "none" else "log",
+            "optimizer.warmup": min(config.optimizer.warmup, sizes["steps"]),
+        },
+        stored=lambda config: max(1, len(config.snapshot_steps)),
+        curve_panels=NORMS,
+    ),
+    "probe": SweepKind[language.ProbeConfig](
+        build=language.probe_point,
+        run=lambda configs, _homes: [probe_result(language.probe(config)) for config in configs],
+        reads=language.ProbeConfig.FILES,
+        measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
+        knobs={"documents": (8, 24), "iterations": (10, 20)},
+        sizes=lambda config: (
+            {"documents": config.documents} | ({"iterations": config.iterations} if config.topics_from is None else {})
+        ),
+    ),
+}

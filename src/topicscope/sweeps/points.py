@@ -24,8 +24,8 @@ from topicscope.sweeps.kinds import PointResult, kind_of
 
 RESULT, CURVES, POINTS = "result.json", "curves.npz", "points"
 WHOLE = 64 * 2**20  # bytes up to which a file is read whole; of a larger one its size and both ends count
+# 'failed': the point's run raised an error; 'changed': the files that the point reads have changed since
 State = Literal["done", "failed", "missing", "damaged", "changed"]
-"""'failed': the point's run raised an error. 'changed': the files that the point reads have changed since."""
 
 
 def home(root: Path, point: Point) -> Path:

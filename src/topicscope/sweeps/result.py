@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 
 GRID, CSV, PARQUET, RUNS = "sweep.json", "points.csv", "points.parquet", "runs"
 SWEEP = Kind("sweep", 1, (GRID, CSV, PARQUET, RUNS, points.POINTS, "map.png", "map.svg"))
-
-Row = dict[str, Any]
-"""A point as a row of a table: name, values on the axes, state, measures, error. The columns depend on the sweep."""
-
 MOST_FAILURES = 5  # that the summary names
+
+# a point as a row of a table: name, values on the axes, state, measures, error; the columns depend on the sweep
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, repr=False)

@@ -68,16 +68,11 @@ def compute(place: Place, task: Task) -> list[PointResult]:
     except Exception as error:
         if len(task.points) > 1:  # one by one, so that the error of one point is not that of the others
             return [result for point in task.points for result in compute(place, Task((point,)))]
-        return [PointResult(error=error_text(error))]
-
-
-def error_text(error: Exception) -> str:
-    """In one line; errors that are not about the input say where they were raised."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    if isinstance(error, InputError):
-        return text
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {text} ({Path(frame.filename).name}, line {frame.lineno})"
+        text = " ".join(str(error).split()) or type(error).__name__
+        if not isinstance(error, InputError):  # which are about the input; others say where they were raised
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            text = f"{type(error).__name__}: {text} ({Path(frame.filename).name}, line {frame.lineno})"
+        return [PointResult(error=text)]
 
 
 def sweep(
