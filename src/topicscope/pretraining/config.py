@@ -63,8 +63,7 @@ class Shape:
                 f"model.dim {self.dim} is not divisible by {self.heads} heads; "
                 f"choose {self.heads * max(1, round(self.dim / self.heads))}, or another number of heads"
             )
-        scales = self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]
-        for scale in scales:
+        for scale in self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]:
             if isinstance(scale, list) and len(scale) != self.layers:
                 raise ValueError(
                     f"model.init_scale has {len(scale)} scales for {self.layers} layers; "

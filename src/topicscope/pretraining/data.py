@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from jaxtyping import Int
 from topicscope.ground import InputError, Progress, Stream, generator, silent
 from topicscope.language import Corpus, encode, load_tokenizer, needed, special_tokens
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.results import TOKENIZER, write_pretrained
 
 SPECIAL = {
     "pad_token": "[PAD]",
@@ -109,15 +107,6 @@ class Rows:
         yield from (held[place] for place in rng.permutation(len(held)))
 
 
-def stored_tokenizer(folder: Path, make: Callable[[], Any], accelerator: Any) -> Any:
-    """The main process makes the tokenizer and stores it in the folder; all read it from there, on resuming too."""
-    home = folder / TOKENIZER
-    if accelerator.is_main_process and not home.is_dir():
-        write_pretrained(home, make())
-    accelerator.wait_for_everyone()
-    return load_tokenizer(home)
-
-
 def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Progress = silent) -> Any:
     """The tokenizer that the config names, or one trained on the corpus."""
     settings = config.tokenizer
@@ -200,7 +189,6 @@ def wordpiece(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
 
 
 def bpe(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
-    """Bytes are its letters."""
     built, letters = library.Tokenizer(library.models.BPE()), library.pre_tokenizers.ByteLevel.alphabet()
     built.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=True)
     built.decoder = library.decoders.ByteLevel()

@@ -85,8 +85,8 @@ class Loop:
             (self.writes / METRICS).unlink(missing_ok=True)
         self.loss_of = self.accelerator.prepare(self.loss_of)
         self.accelerator.wait_for_everyone()
-        snapshots, status = set(config.snapshot_steps), "done"
-        while True:
+        snapshots, finite = set(config.snapshot_steps), True
+        while finite:
             if self.writes is not None and self.step in snapshots:
                 write_pretrained(self.writes / SNAPSHOTS / f"step-{self.step:06d}", self.model, self.tokenizer)
             if self.step == config.steps:
@@ -95,18 +95,16 @@ class Loop:
                 break
             loss = self.advance()
             if self.tracker.row == BLOCK or self._at_checkpoint(self.step) or self.step == config.steps:
-                if not self._flush():
-                    status = "diverged"
-                    break
-                if self.writes is not None and self._at_checkpoint(self.step):
+                finite = self._flush()
+                if finite and self.writes is not None and self._at_checkpoint(self.step):
                     self.save(self.writes / CHECKPOINT)
-            if self.step % 5 == 0 or self.step == config.steps:
+            if finite and (self.step % 5 == 0 or self.step == config.steps):
                 rate = f"{self.tokens_per_second(time.perf_counter() - began):,.0f} tokens/s"
                 note = f"loss {float(loss):.3f}, {rate}" if torch.isfinite(loss) else rate
                 progress("pretraining", self.step, config.steps, note)
         self.accelerator.wait_for_everyone()
         progress("writing the model")
-        return self._end(status)
+        return self._end("done" if finite else "diverged")
 
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / max(seconds, 1e-9)
@@ -196,18 +194,23 @@ class Loop:
 
     def save(self, path: Path) -> None:
         """A checkpoint, whole or not there."""
-        tensors = {f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in self.model.named_parameters()}
-        tensors |= {
-            f"optimizer.{number}.{name}": torch.as_tensor(value).cpu().numpy()
-            for number, state in self.optimizer.state_dict()["state"].items()
-            for name, value in state.items()
-            if value is not None
+        states = self.optimizer.state_dict()["state"].items()
+        tensors = {
+            **{f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in self.model.named_parameters()},
+            **{
+                f"optimizer.{number}.{name}": torch.as_tensor(value).cpu().numpy()
+                for number, state in states
+                for name, value in state.items()
+                if value is not None
+            },
+            **{f"rows.{name}": array for name, array in self.rows.state().items()},
+            "history": self.tracker.history.cpu().numpy(),
+            "past_norms": self.tracker.past_norms,
         }
-        tensors |= {"history": self.tracker.history.cpu().numpy(), "past_norms": self.tracker.past_norms}
-        tensors |= {f"rows.{name}": array for name, array in self.rows.state().items()}
         note = {"step": str(self.step), "fingerprint": self.fingerprint(), "text": self.rows.fingerprint}
         write_tensors(path, tensors, note)
 
+    @torch.no_grad()
     def load(self, path: Path) -> None:
         """Put everything back, the step too."""
         tensors = read_tensors(path, ADVICE)
@@ -221,9 +224,8 @@ class Loop:
                 f"or {ADVICE}"
             )
         try:
-            with torch.no_grad():
-                for name, parameter in self.model.named_parameters():
-                    parameter.copy_(torch.from_numpy(tensors[f"model.{name}"]))
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(torch.from_numpy(tensors[f"model.{name}"]))
             state: dict[int, dict[str, Tensor]] = {}
             for name, array in tensors.items():
                 if name.startswith("optimizer."):

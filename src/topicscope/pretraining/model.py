@@ -46,8 +46,7 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
     transformers = needed("transformers", "transformers", "to pretrain")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
-        settings = library_config(config.model, tokenizer, config.length)
-        model = transformers.AutoModelForMaskedLM.from_config(settings)
+        model = transformers.AutoModelForMaskedLM.from_config(library_config(config.model, tokenizer, config.length))
     start_near_zero(model, config.model, config.seed)
     return model
 
@@ -60,12 +59,11 @@ def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
     settings = {name: sizes[part] for part in names for name in names[part] if sizes[part] != "usual"}
     ids = {"pad": tokenizer.pad_token_id, "bos": tokenizer.cls_token_id, "eos": tokenizer.sep_token_id}
     settings |= {f"{name}_token_id": number for name, number in ids.items() if number is not None}
-    if shape.architecture == "bart":
-        settings |= {"decoder_start_token_id": ids["eos"] or 0, "forced_eos_token_id": ids["eos"]}
+    ends = {"decoder_start_token_id": ids["eos"] or 0, "forced_eos_token_id": ids["eos"]}
+    narrow = {"embedding_size": min(128, shape.dim)}
+    settings |= {"bart": ends, "albert": narrow, "electra": narrow}.get(shape.architecture, {})
     if shape.architecture == "roberta":  # its positions start after its padding token's number
         length += settings.get("pad_token_id", 1) + 1
-    if shape.architecture in ("albert", "electra"):
-        settings["embedding_size"] = min(128, shape.dim)
     build = needed("transformers", "transformers", "to pretrain").AutoConfig.for_model
     return build(shape.architecture, vocab_size=len(tokenizer), max_position_embeddings=length, **settings)
 

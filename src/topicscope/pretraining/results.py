@@ -202,9 +202,8 @@ def stored_configs(folder: str | os.PathLike[str]) -> PretrainConfig | list[Pret
 def stored_metrics(folder: Path) -> Metrics:
     """The metrics in a folder, with NaN for what no step had: the rotation of a run of fewer than ten steps."""
     metrics = read_metrics(folder) if (folder / METRICS).exists() else {}
-    length = len(metrics.get("step", ()))
-    missing = ["loss", *(f"rotation_{name}" for name in layer_names(metrics))]
-    return metrics | {name: np.full(length, np.nan) for name in missing if name not in metrics}
+    missing = [name for name in ("loss", *(f"rotation_{name}" for name in layer_names(metrics))) if name not in metrics]
+    return metrics | {name: np.full(len(metrics.get("step", ())), np.nan) for name in missing}
 
 
 def write_pretrained(folder: Path, *parts: Any) -> None:

@@ -28,7 +28,7 @@ from topicscope.ground import (
     usable_device,
     watched,
 )
-from topicscope.language import Corpus, needed
+from topicscope.language import Corpus, load_tokenizer, needed
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.results import (
     CHECKPOINT,
@@ -38,6 +38,7 @@ from topicscope.pretraining.results import (
     PretrainRun,
     PretrainRuns,
     read_one,
+    write_pretrained,
 )
 
 
@@ -86,8 +87,9 @@ def pretrain(
     root = None if out is None else Path(out)
     if not configs:
         raise InputError("there is no config to train; give one or more")
-    named = [one.text for one in configs]
-    corpora = [Corpus(text.corpus, text.text_field, text.split) if texts is None else texts for text in named]
+    corpora = [
+        Corpus(one.text.corpus, one.text.text_field, one.text.split) if texts is None else texts for one in configs
+    ]
     if root is not None and is_main():
         check_folder(root, PRETRAIN, resume=resume, force=force)
     import torch  # after the checks: a refusal need not wait for it
@@ -99,7 +101,7 @@ def pretrain(
     place: AbstractContextManager[Folder | None] = nullcontext()
     if root is not None and accelerator.is_main_process:
         place = open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count)
-    runs: list[PretrainRun] = []
+    runs = PretrainRuns([], root)
     with watched(progress) as shown, one_thread(), torch.random.fork_rng(), place as whole:
         opened: list[Folder | None] = [whole] * len(configs)
         if whole is not None and not single:
@@ -111,10 +113,9 @@ def pretrain(
             known = runs[0].tokenizer if runs and tokenizer is None and same else tokenizer
             part = _part_of(shown, configs, number)
             runs.append(_pretrain_one(one, corpus, home, folder, accelerator, known, part))
-        several = PretrainRuns(runs, root)
         if whole is not None and not single:
-            whole.finish([run.results.as_dict() for run in runs], several.status)
-    return runs[0] if single else several
+            whole.finish([run.results.as_dict() for run in runs], runs.status)
+    return runs[0] if single else runs
 
 
 def is_main() -> bool:
@@ -143,20 +144,21 @@ def _pretrain_one(
     tokenizer: Any,
     progress: Progress,
 ) -> PretrainRun:
-    from topicscope.pretraining.data import make_tokenizer, stored_tokenizer
+    from topicscope.pretraining.data import make_tokenizer
     from topicscope.pretraining.loop import Loop
 
     about = None if home is None else read_about(home)
     if home is not None and about is not None and about.status not in ("starting", "running"):
         return read_one(home)
-    began = time.perf_counter()
-
-    def make() -> Any:
-        return make_tokenizer(config, corpus, progress) if tokenizer is None else tokenizer
-
+    began, stored = time.perf_counter(), None if home is None else home / TOKENIZER
     try:
-        chosen = make() if home is None else stored_tokenizer(home, make, accelerator)
-        loop = Loop(config, corpus, chosen, home, accelerator)
+        # the main process makes the tokenizer and stores it in the folder; all read it from there, on resuming too
+        if stored is None or (accelerator.is_main_process and not stored.is_dir()):
+            tokenizer = make_tokenizer(config, corpus, progress) if tokenizer is None else tokenizer
+            if stored is not None:
+                write_pretrained(stored, tokenizer)
+        accelerator.wait_for_everyone()
+        loop = Loop(config, corpus, tokenizer if stored is None else load_tokenizer(stored), home, accelerator)
         run = loop.run(progress)
     except InputError:
         if folder is not None and folder.fresh and not folder.file(METRICS).exists():

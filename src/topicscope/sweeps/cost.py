@@ -23,7 +23,6 @@ BLOCK = 4096  # bytes that a file takes at least
 class Cost:
     """Of what is still to do: seconds of one core, and bytes on disk."""
 
-    points: int
     packs: int
     core_seconds: float
     bytes: int
@@ -33,14 +32,14 @@ def estimate(grid: Grid, missing: set[str], progress: Progress = silent) -> Cost
     """The cost of the points with these names. A point that cannot be run is reported here, before the sweep."""
     tasks = [task for task in pack(grid) if any(point.name in missing for point in task.points)]
     if not tasks:
-        return Cost(0, 0, 0.0, 0)
+        return Cost(0, 0.0, 0)
     chosen = [tasks[i] for i in np.unique(np.linspace(0, len(tasks) - 1, TRIALS).round().astype(int))]
     costs = []
     for number, task in enumerate(chosen):
         progress("short trials of a few points", number, len(chosen))
         costs.append(trial(task))
     seconds, size = (len(tasks) / len(chosen) * sum(column) for column in zip(*costs, strict=True))
-    return Cost(sum(len(task.points) for task in tasks), len(tasks), seconds, round(size))
+    return Cost(len(tasks), seconds, round(size))
 
 
 def trial(task: Task) -> tuple[float, float]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
 from topicscope import language, pretraining, training
 from topicscope.ground import InputError, flat
@@ -115,7 +114,7 @@ def probe_result(probe: language.Probe) -> PointResult:
     return PointResult(finite(measures))
 
 
-def thinned(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> dict[str, np.ndarray]:
+def thinned(metrics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """At most CURVE_POINTS of each curve, the first and the last among them."""
     length = len(next(iter(metrics.values())))
     pick = np.unique(np.linspace(0, max(0, length - 1), min(length, CURVE_POINTS)).round().astype(int))

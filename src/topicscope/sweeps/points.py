@@ -91,8 +91,8 @@ def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
         for name, array in arrays.items():
             inner = io.BytesIO()
             np.lib.format.write_array(inner, np.ascontiguousarray(array), allow_pickle=False)
-            entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
-            archive.writestr(entry, inner.getvalue(), zipfile.ZIP_DEFLATED)
+            # an entry without a date is of 1980
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), inner.getvalue(), zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 
