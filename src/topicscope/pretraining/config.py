@@ -161,7 +161,6 @@ class PretrainConfig(Config):
 
     @property
     def snapshot_steps(self) -> list[int]:
-        """The steps at which the model is kept."""
         if isinstance(self.snapshots, list):
             return sorted(set(self.snapshots))
         return log_steps(self.steps) if self.snapshots == "log" else []

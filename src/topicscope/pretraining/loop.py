@@ -59,6 +59,7 @@ class Loop:
     ) -> None:
         self.config, self.tokenizer, self.folder, self.accelerator = config, tokenizer, folder, accelerator
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
+        self.fingerprint = hashlib.sha256(json.dumps(config.as_dict(), sort_keys=True).encode()).hexdigest()
         self.rows = Rows(corpus, tokenizer, config.length, config.seed)
         self.masker = Masker(tokenizer, config.masking, config.seed)
         self.model = build_model(config, tokenizer).to(accelerator.device).train()
@@ -189,9 +190,6 @@ class Loop:
         )
         return PretrainRun(config, results, metrics, self.folder, (model, self.tokenizer))
 
-    def fingerprint(self) -> str:
-        return hashlib.sha256(json.dumps(self.config.as_dict(), sort_keys=True).encode()).hexdigest()
-
     def save(self, path: Path) -> None:
         """A checkpoint, whole or not there."""
         states = self.optimizer.state_dict()["state"].items()
@@ -207,7 +205,7 @@ class Loop:
             "history": self.tracker.history.cpu().numpy(),
             "past_norms": self.tracker.past_norms,
         }
-        note = {"step": str(self.step), "fingerprint": self.fingerprint(), "text": self.rows.fingerprint}
+        note = {"step": str(self.step), "fingerprint": self.fingerprint, "text": self.rows.fingerprint}
         write_tensors(path, tensors, note)
 
     @torch.no_grad()
@@ -216,7 +214,7 @@ class Loop:
         tensors = read_tensors(path, ADVICE)
         with safe_open(path, framework="numpy") as opened:
             note = opened.metadata() or {}
-        if note.get("fingerprint") != self.fingerprint():
+        if note.get("fingerprint") != self.fingerprint:
             raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
         if note.get("text") != self.rows.fingerprint:
             raise InputError(

@@ -106,8 +106,8 @@ def probe_result(probe: language.Probe) -> PointResult:
     }
     for dotted, value in flat(effects).items():
         name = dotted.replace(".", "_")
-        ends = isinstance(value, tuple)  # an interval
-        measures |= {f"{name}_low": value[0], f"{name}_high": value[1]} if ends else {name: value}
+        # an interval as its two ends
+        measures |= {f"{name}_low": value[0], f"{name}_high": value[1]} if isinstance(value, tuple) else {name: value}
     for pairs in probe.cooccurrence[:1]:
         measures["cooccurring_cosine"] = pairs.cosine.cooccurring
         measures["cooccurring_attention"] = pairs.attention.cooccurring

@@ -112,7 +112,7 @@ def sweep(
         tasks = [task for task in pack(grid) if any(point.name in to_run for point in task.points)]
         failed = sum(state == "failed" for name, state in states.items() if name not in to_run)
         finished = count - len(to_run)
-        shown(PHASE, finished, count, note(failed))
+        shown(PHASE, finished, count, f"{failed} failed" if failed else "")
         if tasks:
             folder.mark("running")
         for number, results in run(compute, Place(str(root / RUNS), str(Path.cwd())), tasks):
@@ -120,12 +120,8 @@ def sweep(
                 if point.name in to_run:
                     points.write(root, point, result)
                     finished, failed = finished + 1, failed + (result.error is not None)
-            shown(PHASE, finished, count, note(failed))
+            shown(PHASE, finished, count, f"{failed} failed" if failed else "")
         shown("reading results")
         whole = Sweep.of(grid, out)
         folder.finish({"counts": whole.counts, "rows": whole.rows})
     return whole
-
-
-def note(failed: int) -> str:
-    return f"{failed} failed" if failed else ""
