@@ -13,8 +13,8 @@ from tests.pretraining import small
 from topicscope import InputError
 from topicscope.ground import Stream, generator, log_steps, torch_seed
 from topicscope.pretraining import PretrainConfig, Text
-from topicscope.pretraining.data import Masker, Rows
-from topicscope.pretraining.model import attention_layers, build_model
+from topicscope.pretraining.data import Rows
+from topicscope.pretraining.model import Masker, attention_layers, build_model
 
 
 def test_snapshots_are_at_log_steps_at_none_or_at_given_ones() -> None:

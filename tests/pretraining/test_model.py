@@ -11,10 +11,9 @@ import torch
 from tests.pretraining import small
 from topicscope import InputError
 from topicscope.pretraining.config import Masking
-from topicscope.pretraining.data import Masker, Rows
+from topicscope.pretraining.data import Rows
 from topicscope.pretraining.loop import build_optimizer
-from topicscope.pretraining.model import MaskedLoss, attention_layers, build_model
-from topicscope.pretraining.track import Tracker
+from topicscope.pretraining.model import MaskedLoss, Masker, Tracker, attention_layers, build_model
 
 ARCHITECTURES = ("bert", "roberta", "albert", "electra", "bart")
 

@@ -13,7 +13,7 @@ from tests.sweeps.samples import BASE
 from topicscope import InputError
 from topicscope.cli.sweep import write
 from topicscope.ground import flat
-from topicscope.sweeps import KINDS, Point, PointResult, SweepKind, build_grid, cost, inputs, kinds, pack, sweep
+from topicscope.sweeps import KINDS, Point, PointResult, SweepKind, build_grid, cost, kinds, pack, points, sweep
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "train": {**BASE, "documents": {"kind": "given", "proportions": [[0.25] * 4]}},
@@ -60,7 +60,7 @@ def test_a_changed_file_changes_what_a_point_reads(name: str, tmp_path: Path, mo
     digests = []
     for text in ("one", "other", "one"):
         Path("a.txt").write_text(text)
-        digests.append(inputs.inputs(point))
+        digests.append(points.inputs(point))
     assert digests[0] == digests[2] != digests[1]
 
 

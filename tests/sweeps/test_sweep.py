@@ -31,7 +31,6 @@ def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
     )
     assert (row["optimizer.lr"], row["model.init_scale"], row["seed"]) == (0.001, 0.1, 1)
     _, result = points.read(tmp_path / "sweep", grid.points[3])
-    assert result is not None
     np.testing.assert_allclose(result.curves["norm_value"], alone.metrics["norm_value"], rtol=1e-4)
 
 

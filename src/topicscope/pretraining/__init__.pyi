@@ -1,19 +1,15 @@
 from .config import PretrainConfig as PretrainConfig, Shape as Shape, Text as Text
-from .data import Masker as Masker
-from .layers import (
-    layer_metrics as layer_metrics,
-    layer_names as layer_names,
-    stages_by_layer as stages_by_layer,
-)
+from .data import train_tokenizer as train_tokenizer
 from .loop import Loop as Loop, build_optimizer as build_optimizer
-from .model import MaskedLoss as MaskedLoss, build_model as build_model
+from .model import BLOCK as BLOCK, MaskedLoss as MaskedLoss, Masker as Masker, build_model as build_model
 from .results import (
     PretrainResults as PretrainResults,
     PretrainRun as PretrainRun,
     PretrainRuns as PretrainRuns,
+    layer_metrics as layer_metrics,
+    layer_names as layer_names,
     read_pretrain as read_pretrain,
+    stages_by_layer as stages_by_layer,
     stored_configs as stored_configs,
 )
-from .run import accelerated as accelerated, check_input as check_input, is_main as is_main, pretrain as pretrain
-from .tokenizer import train_tokenizer as train_tokenizer
-from .track import BLOCK as BLOCK
+from .run import accelerated as accelerated, is_main as is_main, pretrain as pretrain

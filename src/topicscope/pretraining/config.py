@@ -18,8 +18,7 @@ from topicscope.ground import Config, Device, InputError, log_steps, section
 Probability = Annotated[float, Field(ge=0, le=1)]
 Decay = Annotated[float, Field(ge=0, lt=1)]
 Part = Literal["key", "query", "value"]
-Scale = Literal["usual"] | NonNegativeFloat
-"""Standard deviation of the initial weights; 'usual': the library's own."""
+Scale = Literal["usual"] | NonNegativeFloat  # standard deviation of the initial weights; 'usual': the library's own
 
 
 @section
@@ -60,13 +59,11 @@ class Shape:
     @model_validator(mode="after")
     def _check(self) -> Shape:
         if self.dim % self.heads:
-            near = self.heads * max(1, round(self.dim / self.heads))
             raise ValueError(
                 f"model.dim {self.dim} is not divisible by {self.heads} heads; "
-                f"choose {near}, or another number of heads"
+                f"choose {self.heads * max(1, round(self.dim / self.heads))}, or another number of heads"
             )
-        scales = self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]
-        for scale in scales:
+        for scale in self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]:
             if isinstance(scale, list) and len(scale) != self.layers:
                 raise ValueError(
                     f"model.init_scale has {len(scale)} scales for {self.layers} layers; "
@@ -150,21 +147,20 @@ class PretrainConfig(Config):
 
     @model_validator(mode="after")
     def _check(self) -> PretrainConfig:
-        if self.micro_batch is not None and self.batch_size % self.micro_batch:
-            raise ValueError(
-                f"batch_size {self.batch_size} is not a multiple of micro_batch {self.micro_batch}; choose one that is"
-            )
-        if isinstance(self.snapshots, list) and max(self.snapshots, default=0) > self.steps:
-            raise ValueError(f"snapshots: step {max(self.snapshots)} is after the last of {self.steps} steps")
-        if self.optimizer.warmup > self.steps:
-            raise ValueError(f"optimizer.warmup {self.optimizer.warmup} is longer than the run of {self.steps} steps")
-        if self.bf16 and self.device == "cpu":
-            raise ValueError("bf16 is for GPUs only; leave it out, or choose device cuda")
+        batch, micro, warmup = self.batch_size, self.micro_batch, self.optimizer.warmup
+        last = max(self.snapshots, default=0) if isinstance(self.snapshots, list) else 0
+        for wrong, message in (
+            (batch % (micro or 1), f"batch_size {batch} is not a multiple of micro_batch {micro}; choose one that is"),
+            (last > self.steps, f"snapshots: step {last} is after the last of {self.steps} steps"),
+            (warmup > self.steps, f"optimizer.warmup {warmup} is longer than the run of {self.steps} steps"),
+            (self.bf16 and self.device == "cpu", "bf16 is for GPUs only; leave it out, or choose device cuda"),
+        ):
+            if wrong:
+                raise ValueError(message)
         return self
 
     @property
     def snapshot_steps(self) -> list[int]:
-        """The steps at which the model is kept."""
-        if self.snapshots == "none":
-            return []
-        return log_steps(self.steps) if self.snapshots == "log" else sorted(set(self.snapshots))
+        if isinstance(self.snapshots, list):
+            return sorted(set(self.snapshots))
+        return log_steps(self.steps) if self.snapshots == "log" else []

@@ -1,31 +1,36 @@
-"""Rows of tokens from a corpus that is read as training goes on.
+"""Text for a model: tokenizers of three kinds, trained on the corpus, and rows of tokens, read as training goes on.
 
-Documents come in a shuffled order and are cut into rows; a step draws its rows from a shuffled store. Memory does not
-grow with the corpus. What a step draws depends on the seed and the step alone: the state is what was read, and no
-generator.
+A tokenizer is the same one every time, as far as the library allows. Documents come in a shuffled order and are cut
+into rows; a step draws its rows from a shuffled store. Memory does not grow with the corpus. What a step draws depends
+on the seed and the step alone: the state is what was read, and no generator.
 """
 
 from __future__ import annotations
 
+import json
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Int
-from torch import Tensor
 
-from topicscope.ground import InputError, Stream, generator, torch_seed
-from topicscope.language import Corpus, encode, special_tokens
-from topicscope.pretraining.config import Masking
+from topicscope.ground import InputError, Progress, Stream, generator, silent
+from topicscope.language import Corpus, encode, load_tokenizer, needed, special_tokens
+from topicscope.pretraining.config import PretrainConfig
 
-DOCUMENTS, ROWS = 1000, 4096
-"""How many documents and rows are held in memory to draw from."""
-
-TOGETHER = 32
-"""Documents tokenised at once."""
+SPECIAL = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+ALPHABET = 1000  # letters of a WordPiece vocabulary, at most; rarer ones are unknown
+DOCUMENTS, ROWS = 1000, 4096  # held in memory to draw from
+TOGETHER = 32  # documents tokenised at once
 
 
 class Rows:
@@ -37,22 +42,29 @@ class Rows:
     def __init__(self, corpus: Iterable[str], tokenizer: Any, length: int, seed: int) -> None:
         self.corpus, self.tokenizer, self.length, self.seed = corpus, tokenizer, length, seed
         self.fingerprint = corpus.fingerprint() if isinstance(corpus, Corpus) else "given"
-        self.before, self.after = special_tokens(tokenizer)
+        self.before, self.after = (np.array(tokens, dtype=np.int32) for tokens in special_tokens(tokenizer))
         self.room = length - len(self.before) - len(self.after)
         self.epoch = self.drawn = 0  # passes over the corpus, and documents of this one that were read
         self.rest: Int[np.ndarray, " n"] = np.empty(0, dtype=np.int32)  # tokens that no row has yet
         self.store: Int[np.ndarray, "R N"] = np.empty((0, length), dtype=np.int32)
-        self._documents: Iterator[str] | None = None
-        self._ahead = ThreadPoolExecutor(1)  # reads and tokenises what comes next while a step runs
-        self._coming: Future[list[Int[np.ndarray, " n"]]] | None = None
+        self._documents = self._shuffled()
 
     def take(self, step: int, count: int) -> Int[np.ndarray, "B N"]:
         """The rows of a step. Their places in the store are filled with the next ones."""
-        if not len(self.store):
-            self._fill(count)
+        if not len(self.store):  # ROWS rows, or the whole corpus where it has fewer
+            while len(self.rest) < ROWS * self.room and self.epoch == 0:
+                self._read()
+            self.store = self._cut(ROWS)
+        if len(self.store) < count:
+            raise InputError(
+                f"the corpus has {len(self.store)} rows of {self.length} tokens, fewer than a batch of {count}; "
+                "give more text, or choose a smaller batch"
+            )
         places = generator(self.seed, Stream.DRAWN_ROWS, step).choice(len(self.store), count, replace=False)
-        rows = self.store[places].copy()
-        self.store[places] = self._next(count)
+        rows = self.store[places]
+        while len(self.rest) < count * self.room:
+            self._read()
+        self.store[places] = self._cut(count)
         return rows
 
     def state(self) -> dict[str, np.ndarray]:
@@ -61,63 +73,25 @@ class Rows:
     def load(self, state: dict[str, np.ndarray]) -> None:
         self.epoch, self.drawn = (int(x) for x in state["place"])
         self.rest, self.store = state["rest"].copy(), state["store"].copy()
-        self._documents, self._coming = islice(self._shuffled(), self.drawn, None), None
-
-    def _fill(self, least: int) -> None:
-        """Fill the store with ROWS rows, or with the whole corpus where it has fewer."""
-        parts: list[np.ndarray] = []
-        count = 0
-        while count < ROWS and self.epoch == 0:
-            rows = self._cut(ROWS - count)
-            parts.append(rows)
-            count += len(rows)
-            if count < ROWS:
-                self._read()
-        if count < least:
-            raise InputError(
-                f"the corpus has {count} rows of {self.length} tokens, fewer than a batch of {least}; "
-                "give more text, or choose a smaller batch"
-            )
-        self.store = np.concatenate(parts)
-
-    def _next(self, count: int) -> Int[np.ndarray, "B N"]:
-        while len(self.rest) < count * self.room:
-            self._read()
-        return self._cut(count)
+        self._documents = islice(self._shuffled(), self.drawn, None)
 
     def _cut(self, most: int) -> Int[np.ndarray, "n N"]:
         """Up to `most` rows of what is left over."""
         count = min(most, len(self.rest) // self.room)
-        inner = self.rest[: count * self.room].reshape(count, self.room)
-        self.rest = self.rest[count * self.room :]
-        return np.concatenate(
-            [
-                np.tile(np.array(self.before, dtype=np.int32), (count, 1)),
-                inner,
-                np.tile(np.array(self.after, dtype=np.int32), (count, 1)),
-            ],
-            1,
-        )
+        inner, self.rest = np.split(self.rest, [count * self.room])
+        around = [np.tile(tokens, (count, 1)) for tokens in (self.before, self.after)]
+        return np.concatenate([around[0], inner.reshape(count, self.room), around[1]], 1)
 
     def _read(self) -> None:
         """Read some more documents; at the end of the corpus start again, in another order."""
-        documents = (self._coming or self._ahead.submit(self._encoded)).result()
-        if not documents:
-            if self.drawn == 0:
-                raise InputError("the corpus has no text")
-            self.epoch, self.drawn, self._documents, self._coming = self.epoch + 1, 0, None, None
-            return
-        self.drawn += len(documents)
-        self._coming = self._ahead.submit(self._encoded)
-        border = np.array(self.after, dtype=np.int32)
-        self.rest = np.concatenate([self.rest, *(part for tokens in documents for part in (tokens, border))])
-
-    def _encoded(self) -> list[Int[np.ndarray, " n"]]:
-        """The next documents; none at the end of a pass."""
-        if self._documents is None:
-            self._documents = self._shuffled()
-        texts = list(islice(self._documents, TOGETHER))
-        return [tokens.astype(np.int32) for tokens in encode(self.tokenizer, texts)] if texts else []
+        if texts := list(islice(self._documents, TOGETHER)):
+            self.drawn += len(texts)
+            parts = [part for tokens in encode(self.tokenizer, texts) for part in (tokens, self.after)]
+            self.rest = np.concatenate([self.rest, *parts], dtype=np.int32, casting="unsafe")
+        elif self.drawn:
+            self.epoch, self.drawn, self._documents = self.epoch + 1, 0, self._shuffled()
+        else:
+            raise InputError("the corpus has no text")
 
     def _shuffled(self) -> Iterator[str]:
         """The documents of this pass: each leaves a store of DOCUMENTS at a random time."""
@@ -126,39 +100,116 @@ class Rows:
         for text in self.corpus:
             if len(held) < DOCUMENTS:
                 held.append(text)
-                continue
-            place = int(rng.integers(DOCUMENTS))
-            yield held[place]
-            held[place] = text
-        for place in rng.permutation(len(held)):
-            yield held[place]
+            else:
+                place = int(rng.integers(DOCUMENTS))
+                yield held[place]
+                held[place] = text
+        yield from (held[place] for place in rng.permutation(len(held)))
 
 
-class Masker:
-    """The library's masking, with a stream of its own for every micro-batch: each process can draw the masks of all."""
-
-    def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
-        import transformers
-
-        self.seed = seed
-        self.special = torch.tensor(tokenizer.all_special_ids)
-        build: Any = transformers.DataCollatorForLanguageModeling
-        self.collator = build(
-            tokenizer,
-            mlm=True,
-            mlm_probability=masking.p_mask,
-            mask_replace_prob=1 - masking.p_correct - masking.p_random,
-            random_replace_prob=masking.p_random,
+def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Progress = silent) -> Any:
+    """The tokenizer that the config names, or one trained on the corpus."""
+    settings = config.tokenizer
+    if settings.existing is None:
+        progress("training a tokenizer")
+        texts = list(islice(corpus, settings.documents))
+        if not texts:
+            read = f" ({', '.join(config.text.corpus)}: {corpus.summary()})" if isinstance(corpus, Corpus) else ""
+            raise InputError(f"the corpus has no text{read}; give files with text in them")
+        return train_tokenizer(texts, settings.train, settings.vocab_size, config.length)
+    tokenizer = load_tokenizer(settings.existing)
+    if tokenizer.mask_token_id is None:
+        raise InputError(
+            f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; "
+            "choose another, or train one"
         )
+    tokenizer.model_max_length = config.length
+    return tokenizer
 
-    def __call__(
-        self, rows: Int[np.ndarray, "B N"], step: int, number: int
-    ) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
-        """What the model sees, the places (in the flattened rows) whose token it predicts, and these tokens."""
-        tokens = torch.from_numpy(rows.astype(np.int64))
-        self.collator.generator = torch.Generator().manual_seed(
-            torch_seed(self.seed, Stream.MASKED_TOKENS, step, number)
+
+def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *, exact: bool = True) -> Any:
+    """Train a tokenizer: `wordpiece` and `unigram` in lower case, `bpe` on bytes.
+
+    The library does not train unigram the same way twice: keep the tokenizer. With `exact`, a corpus that cannot fill
+    the vocabulary is refused.
+    """
+    library = needed("tokenizers", "tokenizers", "to train a tokenizer")
+    trained, model = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](library, texts, vocab_size)
+    # made anew: what the trainer was told to keep, such as continuing letters, are no special tokens
+    built = library.Tokenizer(model)
+    built.normalizer, built.pre_tokenizer, built.decoder = trained.normalizer, trained.pre_tokenizer, trained.decoder
+    built.add_special_tokens(list(SPECIAL.values()))
+    size = built.get_vocab_size()
+    if exact and size < vocab_size:
+        raise InputError(
+            f"the corpus supports {size} tokens of kind {kind}, fewer than the vocabulary of {vocab_size}; "
+            f"choose a vocabulary of at most {size}"
         )
-        shown, labels = self.collator.torch_mask_tokens(tokens, special_tokens_mask=torch.isin(tokens, self.special))
-        places = torch.nonzero(labels.flatten() != -100)[:, 0]
-        return shown, places, labels.flatten()[places]
+    if size > vocab_size:
+        raise InputError(
+            f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {size}; "
+            "choose a larger one"
+        )
+    first, last = SPECIAL["cls_token"], SPECIAL["sep_token"]
+    built.post_processor = library.processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B {last}",
+        special_tokens=[(token, built.token_to_id(token)) for token in (first, last)],
+    )
+    build = needed("transformers", "transformers", "to train a tokenizer").PreTrainedTokenizerFast
+    # an encoder-decoder asks for a first and a last token
+    return build(tokenizer_object=built, model_max_length=length, bos_token=first, eos_token=last, **SPECIAL)
+
+
+def wordpiece(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+    """Continuing letters ('##a') get their numbers beforehand.
+
+    The library would number them in no fixed order, and it breaks ties by number.
+    """
+    built = library.Tokenizer(library.models.WordPiece(unk_token=SPECIAL["unk_token"]))
+    built.normalizer, built.decoder = library.normalizers.BertNormalizer(), library.decoders.WordPiece(cleanup=False)
+    built.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    counts = Counter(chain.from_iterable(map(built.normalizer.normalize_str, texts)))
+    letters = sorted(counts, key=lambda letter: (-counts[letter], letter))
+    alphabet = sorted([letter for letter in letters if not letter.isspace()][:ALPHABET])
+    continuing = [
+        f"##{letter}"
+        for letter in alphabet
+        if not (unicodedata.category(letter)[0] == "P" or (letter.isascii() and not letter.isalnum()))
+    ]
+    trainer = library.trainers.WordPieceTrainer(
+        vocab_size=size,
+        special_tokens=[*SPECIAL.values(), *continuing],
+        initial_alphabet=alphabet,
+        limit_alphabet=max(1, len(alphabet)),
+        show_progress=False,
+    )
+    built.train_from_iterator(texts, trainer)
+    return built, library.models.WordPiece(built.get_vocab(), unk_token=SPECIAL["unk_token"])
+
+
+def bpe(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+    built, letters = library.Tokenizer(library.models.BPE()), library.pre_tokenizers.ByteLevel.alphabet()
+    built.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    built.decoder = library.decoders.ByteLevel()
+    trainer = library.trainers.BpeTrainer(
+        vocab_size=size, special_tokens=list(SPECIAL.values()), initial_alphabet=sorted(letters), show_progress=False
+    )
+    built.train_from_iterator(texts, trainer)
+    return built, built.model
+
+
+def unigram(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+    """Pieces are sorted by probability: the library returns them in no fixed order."""
+    built, normalizers = library.Tokenizer(library.models.Unigram()), library.normalizers
+    built.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    built.pre_tokenizer, built.decoder = library.pre_tokenizers.Metaspace(), library.decoders.Metaspace()
+    trainer = library.trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=list(SPECIAL.values()), unk_token=SPECIAL["unk_token"], show_progress=False
+    )
+    # the trainer takes short texts
+    built.train_from_iterator((line for text in texts for line in text.splitlines()), trainer)
+    scores = json.loads(built.to_str())["model"]["vocab"]
+    pieces = [(piece, round(score, 6)) for piece, score in scores if piece not in SPECIAL.values()]
+    ordered = sorted(pieces, key=lambda item: (-item[1], item[0]))
+    return built, library.models.Unigram([(name, 0.0) for name in SPECIAL.values()] + ordered, 1, False)

@@ -1,7 +1,12 @@
-"""The steps of a run. Every process draws the rows and masks of the whole step, and computes its share of them."""
+"""The steps of a run, and the checkpoint to resume them from.
+
+Every process draws the rows and masks of the whole step, and computes its share of them.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
+from safetensors import safe_open
 from torch import Tensor
 
 from topicscope.ground import (
@@ -21,22 +27,28 @@ from topicscope.ground import (
     Stream,
     append_lines,
     metric_lines,
+    read_tensors,
     silent,
     torch_seed,
     truncate_metrics,
+    write_tensors,
 )
-from topicscope.pretraining import checkpoint
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.data import Masker, Rows
-from topicscope.pretraining.layers import Metrics, stages_by_layer
-from topicscope.pretraining.model import MaskedLoss, attention_layers, build_model
-from topicscope.pretraining.results import CHECKPOINT, MODEL, SNAPSHOTS, PretrainResults, PretrainRun, stored_metrics
-from topicscope.pretraining.track import BLOCK, Tracker
+from topicscope.pretraining.data import Rows
+from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
+from topicscope.pretraining.results import (
+    CHECKPOINT,
+    MODEL,
+    SNAPSHOTS,
+    PretrainResults,
+    PretrainRun,
+    stages_by_layer,
+    stored_metrics,
+    write_pretrained,
+)
 
-DIGITS = 9
-"""Digits of the figures in metrics.jsonl: as many as bring a float32 back exactly."""
-
-PHASE = "pretraining"
+DIGITS = 9  # of the figures in metrics.jsonl: as many as bring a float32 back exactly
+ADVICE = "start the run anew (force)"
 
 
 class Loop:
@@ -46,6 +58,8 @@ class Loop:
         self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Any, folder: Path | None, accelerator: Any
     ) -> None:
         self.config, self.tokenizer, self.folder, self.accelerator = config, tokenizer, folder, accelerator
+        self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
+        self.fingerprint = hashlib.sha256(json.dumps(config.as_dict(), sort_keys=True).encode()).hexdigest()
         self.rows = Rows(corpus, tokenizer, config.length, config.seed)
         self.masker = Masker(tokenizer, config.masking, config.seed)
         self.model = build_model(config, tokenizer).to(accelerator.device).train()
@@ -54,8 +68,7 @@ class Loop:
         self.step = self.first_step = 0
         self.tables: list[Float[np.ndarray, "S M"]] = []
         self.micro = micro_batch(config, accelerator.device.type, accelerator.num_processes)
-        self.numbers = range(config.batch_size // self.micro)
-        share = len(self.numbers) // accelerator.num_processes
+        share = config.batch_size // self.micro // accelerator.num_processes
         self.mine = range(accelerator.process_index * share, (accelerator.process_index + 1) * share)
         self.loss_of: Any = MaskedLoss(self.model)
         self._ahead = ThreadPoolExecutor(1)
@@ -65,43 +78,37 @@ class Loop:
         """From the step of the last checkpoint to the end. Of several processes the main one writes."""
         config, began = self.config, time.perf_counter()
         progress("reading text")
-        if self.folder is not None:
-            self._resume(self.folder)
+        if self.folder is not None and (self.folder / CHECKPOINT).exists():
+            self.load(self.folder / CHECKPOINT)
+        if self.writes is not None and self.step:
+            truncate_metrics(self.writes / METRICS, self.step)
+        elif self.writes is not None:
+            (self.writes / METRICS).unlink(missing_ok=True)
         self.loss_of = self.accelerator.prepare(self.loss_of)
         self.accelerator.wait_for_everyone()
-        snapshots, status = set(config.snapshot_steps), "done"
-        while True:
+        snapshots, finite = set(config.snapshot_steps), True
+        while finite:
             if self.writes is not None and self.step in snapshots:
-                (self.writes / SNAPSHOTS).mkdir(exist_ok=True)
-                checkpoint.write_model(self.writes / SNAPSHOTS / f"step-{self.step:06d}", self.model, self.tokenizer)
+                write_pretrained(self.writes / SNAPSHOTS / f"step-{self.step:06d}", self.model, self.tokenizer)
             if self.step == config.steps:
                 self.tracker.record(self.step, config.optimizer.lr_at(config.steps - 1, config.steps))
                 self._flush()
                 break
             loss = self.advance()
             if self.tracker.row == BLOCK or self._at_checkpoint(self.step) or self.step == config.steps:
-                if not self._flush():
-                    status = "diverged"
-                    break
-                if self.writes is not None and self._at_checkpoint(self.step):
-                    checkpoint.save(self.writes / CHECKPOINT, self)
-            if self.step % 5 == 0 or self.step == config.steps:
-                progress(PHASE, self.step, config.steps, self._note(float(loss), time.perf_counter() - began))
+                finite = self._flush()
+                if finite and self.writes is not None and self._at_checkpoint(self.step):
+                    self.save(self.writes / CHECKPOINT)
+            if finite and (self.step % 5 == 0 or self.step == config.steps):
+                rate = f"{self.tokens_per_second(time.perf_counter() - began):,.0f} tokens/s"
+                note = f"loss {float(loss):.3f}, {rate}" if torch.isfinite(loss) else rate
+                progress("pretraining", self.step, config.steps, note)
         self.accelerator.wait_for_everyone()
         progress("writing the model")
-        return self._end(status)
-
-    @property
-    def writes(self) -> Path | None:
-        """The folder that this process writes to."""
-        return self.folder if self.accelerator.is_main_process else None
+        return self._end("done" if finite else "diverged")
 
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / max(seconds, 1e-9)
-
-    def _note(self, loss: float, seconds: float) -> str:
-        rate = f"{self.tokens_per_second(seconds):,.0f} tokens/s"
-        return f"loss {loss:.3f}, {rate}" if np.isfinite(loss) else rate
 
     def _at_checkpoint(self, step: int) -> bool:
         return self.config.checkpoint_every is not None and step % self.config.checkpoint_every == 0
@@ -122,8 +129,7 @@ class Loop:
         for number, prepared in zip(self.mine, batches, strict=True):
             torch.manual_seed(torch_seed(config.seed, Stream.DROPOUT, step, number))
             batch = [tensor.to(self.accelerator.device, non_blocking=True) for tensor in prepared]
-            last = number == self.mine[-1]
-            with nullcontext() if last else self.accelerator.no_sync(self.loss_of):
+            with nullcontext() if number == self.mine[-1] else self.accelerator.no_sync(self.loss_of):
                 with torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=config.bf16):
                     part = self.loss_of(*batch)
                 # processes are averaged: times their number this is the mean over all masked places of the step
@@ -138,20 +144,11 @@ class Loop:
 
     def _prepare(self, step: int) -> tuple[list[list[Tensor]], int]:
         """Masked rows of this process's micro-batches, and the number of masked places of the whole step."""
-        rows = self.rows.take(step, self.config.batch_size).reshape(len(self.numbers), self.micro, -1)
-        masked = [self.masker(rows[number], step, number) for number in self.numbers]
+        rows = self.rows.take(step, self.config.batch_size).reshape(-1, self.micro, self.config.length)
+        masked = [self.masker(part, step, number) for number, part in enumerate(rows)]
         pinned = self.accelerator.device.type == "cuda"  # so that a copy to the device does not wait for it
         batches = [[tensor.pin_memory() if pinned else tensor for tensor in masked[number]] for number in self.mine]
         return batches, max(1, sum(len(targets) for _, _, targets in masked))
-
-    def _resume(self, folder: Path) -> None:
-        if (folder / CHECKPOINT).exists():
-            self.step = self.first_step = checkpoint.load(folder / CHECKPOINT, self)
-        if self.accelerator.is_main_process:
-            if self.step:
-                truncate_metrics(folder / METRICS, self.step)
-            else:
-                (folder / METRICS).unlink(missing_ok=True)
 
     def _flush(self) -> bool:
         """Write the figures of the last steps. False once the loss is not a number; nothing after it is written."""
@@ -159,29 +156,87 @@ class Loop:
         if self.accelerator.num_processes > 1:
             self.tracker.table[:, 0] = self.accelerator.reduce(self.tracker.table[:, 0].contiguous(), "sum")
         table = self.tracker.rows()
-        bad = np.flatnonzero(~np.isfinite(table[:, 0])) if not final else np.empty(0, dtype=int)
-        table = table[: bad[0]] if len(bad) else table
-        self.tables.append(table)
+        bad = np.flatnonzero(~np.isfinite(table[:, 0]) & (not final))
+        self.tables.append(table[: bad[0]] if len(bad) else table)
         if self.writes is not None:
-            append_lines(self.writes / METRICS, metric_lines(self.tracker.names, table, first, {}, DIGITS))
+            append_lines(self.writes / METRICS, metric_lines(self.tracker.names, self.tables[-1], first, {}, DIGITS))
         return not len(bad)
 
     def _end(self, status: str) -> PretrainRun:
         if self._coming is not None:  # of a run that diverged: what it has read is then the same every time
             self._coming.result()
-        metrics = stored_metrics(self.folder) if self.folder is not None else self._metrics()
-        model = self.model.eval()
+        if self.folder is not None:
+            metrics = stored_metrics(self.folder)
+        else:  # as metrics.jsonl would have them
+            table = np.concatenate(self.tables)
+            written = np.array([float(f"{x:.{DIGITS}g}") for x in table.ravel()]).reshape(table.shape)
+            metrics = {"step": np.arange(len(table), dtype=float)}
+            metrics |= dict(zip(self.tracker.names, written.T, strict=True))
+        config, model = self.config, self.model.eval()
         if self.writes is not None and status == "done":
-            checkpoint.write_model(self.writes / MODEL, model, self.tokenizer)
-        results = results_of(self.config, status, metrics, model, self.tokenizer, self.rows)
-        return PretrainRun(self.config, results, metrics, self.folder, (model, self.tokenizer))
+            write_pretrained(self.writes / MODEL, model, self.tokenizer)
+        losses = metrics["loss"][np.isfinite(metrics["loss"])]
+        results = PretrainResults(
+            status=status,
+            seed=config.seed,
+            steps=len(losses),
+            first_loss=float(losses[0]) if len(losses) else None,
+            loss=float(losses[-50:].mean()) if len(losses) else None,
+            tokens=len(losses) * config.batch_size * config.length,
+            epochs=self.rows.epoch,
+            parameters=sum(p.numel() for p in model.parameters()),
+            vocabulary=len(self.tokenizer),
+            layers=stages_by_layer(metrics) if status == "done" else {},
+        )
+        return PretrainRun(config, results, metrics, self.folder, (model, self.tokenizer))
 
-    def _metrics(self) -> Metrics:
-        """As metrics.jsonl would have them."""
-        table = np.concatenate(self.tables)
-        written = np.array([float(f"{x:.{DIGITS}g}") for x in table.ravel()]).reshape(table.shape)
-        columns = {name: written[:, i] for i, name in enumerate(self.tracker.names)}
-        return {"step": np.arange(len(table), dtype=float)} | columns
+    def save(self, path: Path) -> None:
+        """A checkpoint, whole or not there."""
+        states = self.optimizer.state_dict()["state"].items()
+        tensors = {
+            **{f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in self.model.named_parameters()},
+            **{
+                f"optimizer.{number}.{name}": torch.as_tensor(value).cpu().numpy()
+                for number, state in states
+                for name, value in state.items()
+                if value is not None
+            },
+            **{f"rows.{name}": array for name, array in self.rows.state().items()},
+            "history": self.tracker.history.cpu().numpy(),
+            "past_norms": self.tracker.past_norms,
+        }
+        note = {"step": str(self.step), "fingerprint": self.fingerprint, "text": self.rows.fingerprint}
+        write_tensors(path, tensors, note)
+
+    @torch.no_grad()
+    def load(self, path: Path) -> None:
+        """Put everything back, the step too."""
+        tensors = read_tensors(path, ADVICE)
+        with safe_open(path, framework="numpy") as opened:
+            note = opened.metadata() or {}
+        if note.get("fingerprint") != self.fingerprint:
+            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
+        if note.get("text") != self.rows.fingerprint:
+            raise InputError(
+                f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
+                f"or {ADVICE}"
+            )
+        try:
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(torch.from_numpy(tensors[f"model.{name}"]))
+            state: dict[int, dict[str, Tensor]] = {}
+            for name, array in tensors.items():
+                if name.startswith("optimizer."):
+                    _, number, key = name.split(".")
+                    state.setdefault(int(number), {})[key] = torch.from_numpy(np.array(array))
+            self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": state})
+            self.tracker.history.copy_(torch.from_numpy(tensors["history"]))
+            self.tracker.past_norms = tensors["past_norms"]
+            self.rows.load({name: tensors[f"rows.{name}"] for name in ("place", "rest", "store")})
+            self.step = self.first_step = int(note["step"])
+        except (KeyError, ValueError, RuntimeError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{path} is damaged or of another version ({reason}); {ADVICE}") from None
 
 
 def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
@@ -213,22 +268,3 @@ def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer
     if settings.name == "sgd":
         return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
     return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True)
-
-
-def results_of(
-    config: PretrainConfig, status: str, metrics: Metrics, model: Any, tokenizer: Any, rows: Rows
-) -> PretrainResults:
-    losses = metrics["loss"][np.isfinite(metrics["loss"])]
-    steps = len(losses)
-    return PretrainResults(
-        status=status,
-        seed=config.seed,
-        steps=steps,
-        first_loss=float(losses[0]) if steps else None,
-        loss=float(losses[-min(50, steps) :].mean()) if steps else None,
-        tokens=steps * config.batch_size * config.length,
-        epochs=rows.epoch,
-        parameters=sum(p.numel() for p in model.parameters()),
-        vocabulary=len(tokenizer),
-        layers=stages_by_layer(metrics) if status == "done" else {},
-    )

@@ -1,87 +1,71 @@
-"""The transformer: the library's classes, with W_K, W_Q, W_V started near zero; and its loss at masked places only."""
+"""The transformer: the library's classes, its masking, and its loss at masked places only.
+
+W_K, W_Q and W_V start near zero. Their norms, and the rotation of W_V, are measured at every step, layer by layer.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from topicscope.ground import Stream, torch_seed
-from topicscope.language import shifted_right
-from topicscope.pretraining.config import PretrainConfig, Shape
+from topicscope.language import needed, shifted_right
+from topicscope.measure import ROTATION_SPAN
+from topicscope.pretraining.config import Masking, PretrainConfig, Shape
+from topicscope.pretraining.results import PARTS
+
+BLOCK = 50  # steps whose figures are read out together, so that a GPU does not wait at every step
+# what the library calls our sizes
+ENCODER = {
+    "dim": ["hidden_size"],
+    "layers": ["num_hidden_layers"],
+    "heads": ["num_attention_heads"],
+    "feedforward": ["intermediate_size"],
+    "dropout": ["hidden_dropout_prob", "attention_probs_dropout_prob"],
+}
+BART = {
+    "dim": ["d_model"],
+    "layers": ["encoder_layers", "decoder_layers"],
+    "heads": ["encoder_attention_heads", "decoder_attention_heads"],
+    "feedforward": ["encoder_ffn_dim", "decoder_ffn_dim"],
+    "dropout": ["dropout", "attention_dropout", "activation_dropout"],
+}
+# what the library's models do to the last hidden states; the others have `lm_head`
+HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_predictions", "generator_lm_head"]}
 
 
 def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
     """A masked language model with fresh weights."""
-    import transformers
-
-    shape = config.model
-    state = torch.get_rng_state()
-    torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
-    try:
-        build: Any = transformers.AutoModelForMaskedLM.from_config
-        model = build(library_config(shape, tokenizer, config.length))
-        start_near_zero(model, shape, config.seed)
-    finally:
-        torch.set_rng_state(state)
+    transformers = needed("transformers", "transformers", "to pretrain")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
+        model = transformers.AutoModelForMaskedLM.from_config(library_config(config.model, tokenizer, config.length))
+    start_near_zero(model, config.model, config.seed)
     return model
 
 
 def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
     """The library's defaults, except for the sizes that the config names."""
-    import transformers
-
-    inner = shape.feedforward or 4 * shape.dim
-    ids = {
-        "pad_token_id": tokenizer.pad_token_id,
-        "bos_token_id": tokenizer.cls_token_id,
-        "eos_token_id": tokenizer.sep_token_id,
-    }
-    common: dict[str, Any] = {
-        "vocab_size": len(tokenizer),
-        **{key: value for key, value in ids.items() if value is not None},
-    }
-    if shape.architecture == "bart":
-        sizes = {
-            f"{side}_{what}": n
-            for side in ("encoder", "decoder")
-            for what, n in (("layers", shape.layers), ("attention_heads", shape.heads), ("ffn_dim", inner))
-        }
-        drop = (
-            {}
-            if shape.dropout == "usual"
-            else dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), shape.dropout)
-        )
-        start = {
-            "decoder_start_token_id": common.get("eos_token_id", 0),
-            "forced_eos_token_id": common.get("eos_token_id"),
-        }
-        build_bart: Any = transformers.BartConfig
-        return build_bart(d_model=shape.dim, max_position_embeddings=length, **sizes, **drop, **start, **common)
-    drop = (
-        {}
-        if shape.dropout == "usual"
-        else {"hidden_dropout_prob": shape.dropout, "attention_probs_dropout_prob": shape.dropout}
-    )
-    # positions of a RoBERTa start after its padding token's number
-    positions = length + (common.get("pad_token_id", 1) + 1 if shape.architecture == "roberta" else 0)
-    narrow = {"embedding_size": min(128, shape.dim)} if shape.architecture in ("albert", "electra") else {}
-    classes = {"bert": "BertConfig", "roberta": "RobertaConfig", "albert": "AlbertConfig", "electra": "ElectraConfig"}
-    build: Any = getattr(transformers, classes[shape.architecture])
-    return build(
-        hidden_size=shape.dim,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        intermediate_size=inner,
-        max_position_embeddings=positions,
-        **narrow,
-        **drop,
-        **common,
-    )
+    sizes: dict[str, Any] = {name: getattr(shape, name) for name in ENCODER}
+    sizes["feedforward"] = shape.feedforward or 4 * shape.dim
+    names = BART if shape.architecture == "bart" else ENCODER
+    settings = {name: sizes[part] for part in names for name in names[part] if sizes[part] != "usual"}
+    ids = {"pad": tokenizer.pad_token_id, "bos": tokenizer.cls_token_id, "eos": tokenizer.sep_token_id}
+    settings |= {f"{name}_token_id": number for name, number in ids.items() if number is not None}
+    ends = {"decoder_start_token_id": ids["eos"] or 0, "forced_eos_token_id": ids["eos"]}
+    narrow = {"embedding_size": min(128, shape.dim)}
+    settings |= {"bart": ends, "albert": narrow, "electra": narrow}.get(shape.architecture, {})
+    if shape.architecture == "roberta":  # its positions start after its padding token's number
+        length += settings.get("pad_token_id", 1) + 1
+    build = needed("transformers", "transformers", "to pretrain").AutoConfig.for_model
+    return build(shape.architecture, vocab_size=len(tokenizer), max_position_embeddings=length, **settings)
 
 
 @dataclass(frozen=True)
@@ -98,25 +82,20 @@ class AttentionLayer:
     value: Float[Tensor, "d d"]
 
 
-NAMES = (("key", "query", "value"), ("k_proj", "q_proj", "v_proj"))
-
-
 def attention_layers(model: Any) -> list[AttentionLayer]:
     """In the order of the layers; a model that uses one layer again and again (ALBERT) has one."""
     layers = []
     for path, module in model.named_modules():
-        for names in NAMES:
+        for names in (PARTS, ("k_proj", "q_proj", "v_proj")):
             if all(isinstance(getattr(module, name, None), nn.Linear) for name in names):
                 numbers = re.findall(r"\.(\d+)\.", f"{path}.")
                 part = "cross" if "encoder_attn" in path else "decoder" if ".decoder." in path else "encoder"
-                layers.append(
-                    (part, int(numbers[-1]) if numbers else 0, [getattr(module, name).weight for name in names])
-                )
+                layers.append((part, int([0, *numbers][-1]), [getattr(module, name).weight for name in names]))
     several = len({part for part, _, _ in layers}) > 1
-    order = {"encoder": 0, "decoder": 1, "cross": 2}
+    order = ("encoder", "decoder", "cross")
     return [
         AttentionLayer(f"{part}_{layer}" if several else str(layer), layer, *weights)
-        for part, layer, weights in sorted(layers, key=lambda entry: (order[entry[0]], entry[1]))
+        for part, layer, weights in sorted(layers, key=lambda entry: (order.index(entry[0]), entry[1]))
     ]
 
 
@@ -124,12 +103,38 @@ def attention_layers(model: Any) -> list[AttentionLayer]:
 def start_near_zero(model: Any, shape: Shape, seed: int) -> None:
     """Draw W_K, W_Q and W_V from a normal distribution around 0; everything else stays as the library made it."""
     for number, layer in enumerate(attention_layers(model)):
-        for which, part in enumerate(("key", "query", "value")):
-            scale = shape.init_scale_of(part, layer.layer)  # type: ignore[arg-type]
+        for which, part in enumerate(PARTS):
+            scale, matrix = shape.init_scale_of(part, layer.layer), getattr(layer, part)
             if scale != "usual":
                 draws = torch.Generator().manual_seed(torch_seed(seed, Stream.PRETRAINED_WEIGHTS, 1 + number, which))
-                matrix = getattr(layer, part)
                 matrix.copy_(scale * torch.randn(matrix.shape, generator=draws))
+
+
+class Masker:
+    """The library's masking, with a stream of its own for every micro-batch: each process can draw the masks of all."""
+
+    def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
+        transformers = needed("transformers", "transformers", "to pretrain")
+        self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
+        self.collator = transformers.DataCollatorForLanguageModeling(
+            tokenizer,
+            mlm=True,
+            mlm_probability=masking.p_mask,
+            mask_replace_prob=1 - masking.p_correct - masking.p_random,
+            random_replace_prob=masking.p_random,
+        )
+
+    def __call__(
+        self, rows: Int[np.ndarray, "B N"], step: int, number: int
+    ) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
+        """What the model sees, the places (in the flattened rows) whose token it predicts, and these tokens."""
+        tokens = torch.from_numpy(rows.astype(np.int64))
+        self.collator.generator = torch.Generator().manual_seed(
+            torch_seed(self.seed, Stream.MASKED_TOKENS, step, number)
+        )
+        shown, labels = self.collator.torch_mask_tokens(tokens, special_tokens_mask=torch.isin(tokens, self.special))
+        places = torch.nonzero(labels.flatten() != -100)[:, 0]
+        return shown, places, labels.flatten()[places]
 
 
 class MaskedLoss(nn.Module):
@@ -145,30 +150,63 @@ class MaskedLoss(nn.Module):
     def forward(
         self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]
     ) -> Float[Tensor, ""]:
-        logits = head(self.model, self.hidden(shown, places, targets).flatten(0, 1)[places])
+        """A decoder reads the whole text, one place later, and predicts the masked tokens: denoising."""
+        config, inputs = self.model.config, {"input_ids": shown}
+        if config.is_encoder_decoder:
+            text = shown.flatten().index_copy(0, places, targets).view_as(shown)
+            inputs["decoder_input_ids"], _ = shifted_right(text, torch.ones_like(text), config)
+            inputs["use_cache"] = False  # type: ignore[assignment]
+        rows = self.model.base_model(**inputs).last_hidden_state.flatten(0, 1)[places]
+        for name in HEADS.get(config.model_type, ["lm_head"]):
+            rows = getattr(self.model, name)(rows)
+        logits = rows + self.model.final_logits_bias if config.model_type == "bart" else rows
         return nn.functional.cross_entropy(
             logits.float() if logits.dtype == torch.bfloat16 else logits, targets, reduction="sum"
         )
 
-    def hidden(
-        self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]
-    ) -> Float[Tensor, "B N d"]:
-        """A decoder reads the whole text, one place later, and predicts the masked tokens: denoising."""
-        inputs = {"input_ids": shown}
-        if self.model.config.is_encoder_decoder:
-            text = shown.flatten().index_copy(0, places, targets).view_as(shown)
-            inputs["decoder_input_ids"], _ = shifted_right(text, torch.ones_like(text), self.model.config)
-            inputs["use_cache"] = False  # type: ignore[assignment]
-        return self.model.base_model(**inputs).last_hidden_state
 
+class Tracker:
+    """Row s describes the weights before step s, and their loss on batch s."""
 
-def head(model: Any, rows: Float[Tensor, "M d"]) -> Float[Tensor, "M V"]:
-    """What the library's model does to the last hidden states."""
-    kind = model.config.model_type
-    if kind == "bert":
-        return model.cls(rows)
-    if kind == "albert":
-        return model.predictions(rows)
-    if kind == "electra":
-        return model.generator_lm_head(model.generator_predictions(rows))
-    return model.lm_head(rows) + (model.final_logits_bias if kind == "bart" else 0)
+    def __init__(self, layers: list[AttentionLayer]) -> None:
+        self.layers = layers
+        self.matrices = [getattr(layer, part) for part in PARTS for layer in layers]
+        count, value = len(layers), layers[0].value
+        self.names = (
+            "loss",
+            "lr",
+            *(f"norm_{part}_{layer.name}" for part in PARTS for layer in layers),
+            *(f"rotation_{layer.name}" for layer in layers),
+        )
+        self.table = torch.full((BLOCK, len(self.names)), math.nan, dtype=torch.float64, device=value.device)
+        # W_V at the last steps, as a ring
+        self.history = torch.zeros((ROTATION_SPAN, count, value.numel()), device=value.device)
+        self.past_norms = np.full((ROTATION_SPAN, count), math.nan)  # oldest first
+        self.start = self.row = 0  # step of the first row held, and rows held
+
+    @torch.no_grad()
+    def record(self, step: int, lr: float) -> None:
+        row, count, ring = self.table[self.row], len(self.layers), self.history[step % ROTATION_SPAN]
+        self.start = step if self.row == 0 else self.start
+        row[1] = lr
+        row[2 : 2 + 3 * count] = torch.stack(torch._foreach_norm(self.matrices))
+        now = torch.stack([layer.value.flatten() for layer in self.layers]).float()
+        row[2 + 3 * count :] = (ring * now).sum(1)  # |before| |now| cos; `rows` turns it into a rotation
+        ring.copy_(now)
+        self.row += 1
+
+    def loss(self, loss: Float[Tensor, ""]) -> None:
+        """Of the step that was just recorded."""
+        self.table[self.row - 1, 0] = loss
+
+    def rows(self) -> Float[np.ndarray, "S M"]:
+        """The figures of all steps since the last call."""
+        table, count = self.table[: self.row].cpu().numpy().copy(), len(self.layers)
+        norms = np.concatenate([self.past_norms, table[:, 2 + 2 * count : 2 + 3 * count]])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            cosine = table[:, 2 + 3 * count :] / (norms[ROTATION_SPAN:] * norms[:-ROTATION_SPAN])
+        table[:, 2 + 3 * count :] = (1 - np.clip(cosine, -1, 1)) / 2
+        self.past_norms = norms[len(norms) - ROTATION_SPAN :]
+        self.row = 0
+        self.table.fill_(math.nan)
+        return table

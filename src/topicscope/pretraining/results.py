@@ -6,9 +6,8 @@ run.results.layers["0"].separation, run.metrics["norm_key_0"], run.model
 
 from __future__ import annotations
 
-import json
-import math
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -16,18 +15,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from jaxtyping import Float
 
 from topicscope import language
-from topicscope.ground import METRICS, InputError, Kind, Result, folders, load_settings, read_metrics
-from topicscope.measure import Course, Stages, course
-from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.layers import Metrics, layer_metrics, layer_names
+from topicscope.ground import METRICS, InputError, Kind, Result, arrow_table, folders, load_settings, read_metrics
+from topicscope.measure import Course, Stages, course, stages
+from topicscope.pretraining.config import Part, PretrainConfig
 
 if TYPE_CHECKING:
     import pyarrow
 
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
 PRETRAIN = Kind("pretrain", 1, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp", "*.tmp"))
+PARTS: tuple[Part, ...] = ("key", "query", "value")
+Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN where a step has no such figure
+
+
+def stages_by_layer(metrics: Metrics) -> dict[str, Stages]:
+    """Half-way steps of each layer's norms."""
+    return {name: stages(layer_metrics(metrics, name)) for name in layer_names(metrics)}
+
+
+def layer_names(metrics: Metrics) -> list[str]:
+    return [name.removeprefix("norm_key_") for name in metrics if name.startswith("norm_key_")]
+
+
+def layer_metrics(metrics: Metrics, name: str) -> Metrics:
+    """The norms of one layer, under the names that a one-layer run has."""
+    return {f"norm_{part}": metrics[f"norm_{part}_{name}"] for part in PARTS}
 
 
 @dataclass(frozen=True)
@@ -52,18 +67,10 @@ class PretrainResults:
     def from_dict(cls, data: Mapping[str, Any]) -> PretrainResults:
         """What `as_dict` wrote; KeyError or TypeError where the data is something else."""
         layers = {
-            name: Stages(*(math.nan if steps[f"t50_{part}"] is None else steps[f"t50_{part}"] for part in PARTS))
+            name: Stages(**{part: np.nan if steps[f"t50_{part}"] is None else steps[f"t50_{part}"] for part in PARTS})
             for name, steps in data["layers"].items()
         }
         return cls(**{**data, "layers": layers})
-
-
-PARTS = ("value", "key", "query")
-"""In the order of `Stages`."""
-
-
-def as_number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -90,14 +97,14 @@ class PretrainRun(Result):
 
     def facts(self) -> dict[str, Any]:
         """The main numbers, by what they are."""
-        results, layers = self.results, self.results.layers.items()
+        results = self.results
         return {
             "status": results.status,
             "steps": results.steps,
             "first loss": results.first_loss,
             "training loss (last 50 steps)": results.loss,
             "phase": self.course.phase,
-            **{f"separation, layer {name}": as_number(stages.separation) for name, stages in layers},
+            **{f"separation, layer {name}": steps.as_dict()["separation"] for name, steps in results.layers.items()},
         }
 
     @cached_property
@@ -107,11 +114,9 @@ class PretrainRun(Result):
             return self.trained[0]
         if self.folder is None or self.status != "done":
             raise InputError(f"{self!r} has no model")
-        import transformers
-
-        load: Any = transformers.AutoModelForMaskedLM.from_pretrained
+        library = language.needed("transformers", "transformers", "to load the model").AutoModelForMaskedLM
         with language.quiet():
-            return load(self.folder / MODEL, local_files_only=True, use_safetensors=True)
+            return library.from_pretrained(self.folder / MODEL, local_files_only=True, use_safetensors=True)
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -131,7 +136,7 @@ class PretrainRun(Result):
         """A sentence on text that could not be read."""
         if self.folder is None or not (self.folder / folders.ENVIRONMENT).is_file():
             return []
-        text = str(json.loads((self.folder / folders.ENVIRONMENT).read_text(encoding="utf-8")).get("text", ""))
+        text = str(folders.read_json(self.folder / folders.ENVIRONMENT).get("text", ""))
         return [f"Not all of the text could be read: {text}"] if "broken" in text or "encoding" in text else []
 
     def table(self) -> pyarrow.Table:
@@ -162,11 +167,7 @@ class PretrainRuns(list[PretrainRun], Result):
 
     def table(self) -> pyarrow.Table:
         """One row per run: seed and main numbers."""
-        import pyarrow
-
-        rows = [{"seed": run.config.seed, **run.facts()} for run in self]
-        names = dict.fromkeys(name for row in rows for name in row)
-        return pyarrow.table({name: [row.get(name) for row in rows] for name in names})
+        return arrow_table([{"seed": run.config.seed, **run.facts()} for run in self])
 
     def _about(self) -> str:
         return f"{len(self)} runs, {self.status}"
@@ -176,11 +177,8 @@ class PretrainRuns(list[PretrainRun], Result):
 
 def read_pretrain(folder: str | os.PathLike[str]) -> PretrainRun | PretrainRuns:
     """Read what `pretrain` wrote: one run, or several. InputError says in one line what is missing or damaged."""
-    path = Path(folder)
-    about = folders.finished_about(path, PRETRAIN)
-    if about.runs is None:
-        return read_one(path)
-    return PretrainRuns([read_one(member) for member in folders.member_paths(path, about.runs)], path)
+    path, runs = Path(folder), folders.finished_about(folder, PRETRAIN).runs
+    return read_one(path) if runs is None else PretrainRuns(map(read_one, folders.member_paths(path, runs)), path)
 
 
 def read_one(path: Path) -> PretrainRun:
@@ -194,19 +192,26 @@ def read_one(path: Path) -> PretrainRun:
 
 def stored_configs(folder: str | os.PathLike[str]) -> PretrainConfig | list[PretrainConfig]:
     """The config, or the configs, of the runs that a folder was opened for: to go on with them."""
-    path = Path(folder)
-    about = folders.read_about(path)
+    about = folders.read_about(folder)
     if about is None or about.kind != PRETRAIN.name or about.status == "starting":
         raise InputError(f"{folder} holds no pretraining run to resume; leave resume out to start one there")
-    settings = load_settings(path / folders.CONFIG)
-    if about.runs is None:
-        return PretrainConfig.of(settings)
-    return [PretrainConfig.of(one) for one in settings["runs"]]
+    settings = load_settings(Path(folder) / folders.CONFIG)
+    return PretrainConfig.of(settings) if about.runs is None else [PretrainConfig.of(one) for one in settings["runs"]]
 
 
 def stored_metrics(folder: Path) -> Metrics:
     """The metrics in a folder, with NaN for what no step had: the rotation of a run of fewer than ten steps."""
     metrics = read_metrics(folder) if (folder / METRICS).exists() else {}
-    length = len(metrics.get("step", ()))
-    missing = ["loss", *(f"rotation_{name}" for name in layer_names(metrics))]
-    return metrics | {name: np.full(length, np.nan) for name in missing if name not in metrics}
+    missing = [name for name in ("loss", *(f"rotation_{name}" for name in layer_names(metrics))) if name not in metrics]
+    return metrics | {name: np.full(len(metrics.get("step", ())), np.nan) for name in missing}
+
+
+def write_pretrained(folder: Path, *parts: Any) -> None:
+    """A model, its tokenizer, or both, as the library's `from_pretrained` reads them: whole or not there."""
+    temporary = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    with language.quiet():
+        for part in parts:
+            part.save_pretrained(temporary)
+    shutil.rmtree(folder, ignore_errors=True)
+    temporary.rename(folder)

@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, overload
 
@@ -28,7 +28,7 @@ from topicscope.ground import (
     usable_device,
     watched,
 )
-from topicscope.language import Corpus, needed
+from topicscope.language import Corpus, load_tokenizer, needed
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.results import (
     CHECKPOINT,
@@ -38,6 +38,7 @@ from topicscope.pretraining.results import (
     PretrainRun,
     PretrainRuns,
     read_one,
+    write_pretrained,
 )
 
 
@@ -84,59 +85,42 @@ def pretrain(
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
     root = None if out is None else Path(out)
-    check_input(config, root, resume=resume, force=force, read=texts is None)
-    import torch  # after the check: a refusal need not wait for it
-
-    homes = [None] * len(configs) if root is None else [root] if single else folders.member_paths(root, len(configs))
-    accelerator = accelerated(configs[0], device)
-    runs: list[PretrainRun] = []
-    with watched(progress) as shown, one_thread(), torch.random.fork_rng(), ExitStack() as held:
-        whole: Folder | None = None
-        opened: list[Folder | None] = [None] * len(configs)
-        if root is not None and accelerator.is_main_process:
-            settings = [one.as_dict() for one in configs]
-            stored, count = (settings[0], None) if single else ({"runs": settings}, len(configs))
-            whole = held.enter_context(open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count))
-            parts = zip(homes, settings, strict=True)
-            opened = (
-                [whole] if single else [folders.join_folder(p, PRETRAIN, one, resume=True) for p, one in parts if p]
-            )
-        accelerator.wait_for_everyone()
-        for number, (one, home, folder) in enumerate(zip(configs, homes, opened, strict=True)):
-            known = runs[0].tokenizer if runs and tokenizer is None and _same_tokenizer(one, configs[0]) else tokenizer
-            part = _part_of(shown, configs, number)
-            runs.append(_pretrain_one(one, home, folder, accelerator, texts, known, part))
-        several = PretrainRuns(runs, root)
-        if whole is not None and not single:
-            whole.finish([run.results.as_dict() for run in runs], several.status)
-    return runs[0] if single else several
-
-
-def check_input(
-    config: PretrainConfig | Sequence[PretrainConfig],
-    out: Path | None,
-    *,
-    resume: bool,
-    force: bool,
-    read: bool = True,
-) -> None:
-    """What can be refused at once: text that is missing (`read`: the config's text is used), a folder in use."""
-    configs = [config] if isinstance(config, PretrainConfig) else config
     if not configs:
         raise InputError("there is no config to train; give one or more")
-    for text in [config.text for config in configs if read]:
-        Corpus(text.corpus, text.text_field, text.split)
-    if out is not None and is_main():
-        check_folder(out, PRETRAIN, resume=resume, force=force)
+    corpora = [
+        Corpus(one.text.corpus, one.text.text_field, one.text.split) if texts is None else texts for one in configs
+    ]
+    if root is not None and is_main():
+        check_folder(root, PRETRAIN, resume=resume, force=force)
+    import torch  # after the checks: a refusal need not wait for it
+
+    homes = [None] * len(configs) if root is None else [root] if single else folders.member_paths(root, len(configs))
+    first, accelerator = configs[0], accelerated(configs[0], device)
+    settings = [one.as_dict() for one in configs]
+    stored, count = (settings[0], None) if single else ({"runs": settings}, len(configs))
+    place: AbstractContextManager[Folder | None] = nullcontext()
+    if root is not None and accelerator.is_main_process:
+        place = open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count)
+    runs = PretrainRuns([], root)
+    with watched(progress) as shown, one_thread(), torch.random.fork_rng(), place as whole:
+        opened: list[Folder | None] = [whole] * len(configs)
+        if whole is not None and not single:
+            parts = zip(homes, settings, strict=True)
+            opened = [folders.join_folder(home, PRETRAIN, one, resume=True) for home, one in parts if home]
+        accelerator.wait_for_everyone()
+        for number, (one, corpus, home, folder) in enumerate(zip(configs, corpora, homes, opened, strict=True)):
+            same = (one.tokenizer, one.text, one.length) == (first.tokenizer, first.text, first.length)
+            known = runs[0].tokenizer if runs and tokenizer is None and same else tokenizer
+            part = _part_of(shown, configs, number)
+            runs.append(_pretrain_one(one, corpus, home, folder, accelerator, known, part))
+        if whole is not None and not single:
+            whole.finish([run.results.as_dict() for run in runs], runs.status)
+    return runs[0] if single else runs
 
 
 def is_main() -> bool:
     """Of several processes, as accelerate and torchrun start them, one writes and prints."""
     return os.environ.get("RANK", "0") == "0"
-
-
-def _same_tokenizer(one: PretrainConfig, other: PretrainConfig) -> bool:
-    return (one.tokenizer, one.text, one.length) == (other.tokenizer, other.text, other.length)
 
 
 def _part_of(progress: Progress, configs: Sequence[PretrainConfig], number: int) -> Progress:
@@ -153,29 +137,28 @@ def _part_of(progress: Progress, configs: Sequence[PretrainConfig], number: int)
 
 def _pretrain_one(
     config: PretrainConfig,
+    corpus: Iterable[str],
     home: Path | None,
     folder: Folder | None,
     accelerator: Any,
-    texts: Iterable[str] | None,
     tokenizer: Any,
     progress: Progress,
 ) -> PretrainRun:
+    from topicscope.pretraining.data import make_tokenizer
     from topicscope.pretraining.loop import Loop
-    from topicscope.pretraining.tokenizer import make_tokenizer, stored_tokenizer
 
     about = None if home is None else read_about(home)
     if home is not None and about is not None and about.status not in ("starting", "running"):
         return read_one(home)
-    text = config.text
-    corpus: Iterable[str] = Corpus(text.corpus, text.text_field, text.split) if texts is None else texts
-    began = time.perf_counter()
-
-    def make() -> Any:
-        return make_tokenizer(config, corpus, progress) if tokenizer is None else tokenizer
-
+    began, stored = time.perf_counter(), None if home is None else home / TOKENIZER
     try:
-        chosen = make() if home is None else stored_tokenizer(home, make, accelerator)
-        loop = Loop(config, corpus, chosen, home, accelerator)
+        # the main process makes the tokenizer and stores it in the folder; all read it from there, on resuming too
+        if stored is None or (accelerator.is_main_process and not stored.is_dir()):
+            tokenizer = make_tokenizer(config, corpus, progress) if tokenizer is None else tokenizer
+            if stored is not None:
+                write_pretrained(stored, tokenizer)
+        accelerator.wait_for_everyone()
+        loop = Loop(config, corpus, tokenizer if stored is None else load_tokenizer(stored), home, accelerator)
         run = loop.run(progress)
     except InputError:
         if folder is not None and folder.fresh and not folder.file(METRICS).exists():

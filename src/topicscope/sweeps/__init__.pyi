@@ -16,5 +16,11 @@ from .result import (
     read_sweep as read_sweep,
     stored_points as stored_points,
 )
-from .run import PHASE as PHASE, sweep as sweep
-from .tasks import Place as Place, Task as Task, compute as compute, pack as pack
+from .run import (
+    PHASE as PHASE,
+    Place as Place,
+    Task as Task,
+    compute as compute,
+    pack as pack,
+    sweep as sweep,
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import tempfile
 import time
 from dataclasses import dataclass
@@ -10,24 +9,20 @@ from pathlib import Path
 
 import numpy as np
 
-from topicscope.ground import InputError, Progress, assign, silent
+from topicscope.ground import InputError, Progress, silent
 from topicscope.sweeps import points
-from topicscope.sweeps.grid import Grid, Point
+from topicscope.sweeps.grid import Grid, Point, placed
 from topicscope.sweeps.kinds import kind_of
-from topicscope.sweeps.tasks import Place, Task, compute, pack
+from topicscope.sweeps.run import Place, Task, compute, pack
 
-TRIALS = 4
-"""Packs that are tried, from the first to the last of the grid."""
-
-BLOCK = 4096
-"""Bytes that a file takes at least."""
+TRIALS = 4  # packs that are tried, from the first to the last of the grid
+BLOCK = 4096  # bytes that a file takes at least
 
 
 @dataclass(frozen=True)
 class Cost:
     """Of what is still to do: seconds of one core, and bytes on disk."""
 
-    points: int
     packs: int
     core_seconds: float
     bytes: int
@@ -37,15 +32,14 @@ def estimate(grid: Grid, missing: set[str], progress: Progress = silent) -> Cost
     """The cost of the points with these names. A point that cannot be run is reported here, before the sweep."""
     tasks = [task for task in pack(grid) if any(point.name in missing for point in task.points)]
     if not tasks:
-        return Cost(0, 0, 0.0, 0)
+        return Cost(0, 0.0, 0)
     chosen = [tasks[i] for i in np.unique(np.linspace(0, len(tasks) - 1, TRIALS).round().astype(int))]
     costs = []
     for number, task in enumerate(chosen):
         progress("short trials of a few points", number, len(chosen))
         costs.append(trial(task))
-    share = len(tasks) / len(chosen)
-    seconds, size = share * sum(seconds for seconds, _ in costs), share * sum(size for _, size in costs)
-    return Cost(sum(len(task.points) for task in tasks), len(tasks), seconds, round(size))
+    seconds, size = (len(tasks) / len(chosen) * sum(column) for column in zip(*costs, strict=True))
+    return Cost(len(tasks), seconds, round(size))
 
 
 def trial(task: Task) -> tuple[float, float]:
@@ -80,7 +74,6 @@ def timed(task: Task, sizes: dict[str, int]) -> tuple[float, float]:
 
 
 def shortened(point: Point, sizes: dict[str, int]) -> Point:
-    kind, settings = kind_of(point.kind), copy.deepcopy(point.config)
-    for name, value in (sizes | kind.for_trial(kind.build(point.config), sizes)).items():
-        assign(settings, name, value)
-    return Point(point.kind, kind.build(settings).as_dict(), point.axes)
+    kind = kind_of(point.kind)
+    changes = sizes | kind.for_trial(kind.build(point.config), sizes)
+    return Point(point.kind, kind.build(placed(point.config, changes)).as_dict(), point.axes)

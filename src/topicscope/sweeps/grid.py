@@ -17,7 +17,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,9 @@ from topicscope.ground import Config, InputError, assign, flat, load_settings, n
 from topicscope.sweeps.kinds import kind_of
 
 MOST_POINTS = 1_000_000
+SPACES: dict[str, Callable[..., np.ndarray]] = {"range": np.linspace, "log": np.geomspace}
 
-Axes = dict[str, list[Any]]
-"""The values along each axis, by its dotted name."""
+Axes = dict[str, list[Any]]  # the values along each axis, by its dotted name
 
 
 @section
@@ -106,8 +106,7 @@ def _expanded(config: GridConfig) -> Grid:
     for moves in itertools.product(*axes):
         place = {key: value for move in moves for key, value in move.items()}
         try:
-            settings = _placed(config.base, place)
-            point = Point(config.kind, build(settings).as_dict(), place)
+            point = Point(config.kind, build(placed(config.base, place)).as_dict(), place)
         except InputError as error:
             raise InputError(f"point {place_text(place)}: {error}" if place else str(error)) from None
         if point.name in points:
@@ -117,9 +116,10 @@ def _expanded(config: GridConfig) -> Grid:
     return Grid(config.kind, steps, list(points.values()))
 
 
-def _placed(base: Mapping[str, Any], place: Mapping[str, Any]) -> dict[str, Any]:
+def placed(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of `base` with some changed, by their dotted names."""
     settings = copy.deepcopy(dict(base))
-    for name, value in place.items():
+    for name, value in values.items():
         assign(settings, name, value)
     return settings
 
@@ -158,25 +158,19 @@ def axis_values(name: str, given: Any) -> list[Any]:
     counts = bool(keys) and all(isinstance(value, int) and value >= 0 for value in given.values())
     if keys in ({"seeds"}, {"seeds", "first"}) and counts and given["seeds"]:
         return [given.get("first", 0) + i for i in range(given["seeds"])]
-    for space, spaced in (("range", np.linspace), ("log", np.geomspace)):
+    for space, spaced in SPACES.items():
         if keys == {space, "points"}:
-            first, last, points = _range(name, space, given)
-            values: Any = spaced(first, last, points)
-            return [float(f"{value:.12g}") for value in values]
+            ends, points = given[space], given["points"]
+            numbers = [number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else []
+            whole = isinstance(points, int) and points > 0
+            if not (whole and numbers and all(isinstance(end, int | float) for end in numbers)):
+                raise InputError(f"axis {name!r}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers")
+            if space == "log" and min(numbers) <= 0:
+                raise InputError(f"axis {name!r}: a logarithmic range needs ends above zero")
+            return [float(f"{value:.12g}") for value in spaced(*numbers, points)]
     raise InputError(
         f"axis {name!r}: expected a list, {{range: [A, B], points: N}}, {{log: [A, B], points: N}} or {{seeds: N}}"
     )
-
-
-def _range(name: str, space: str, given: dict[str, Any]) -> tuple[float, float, int]:
-    ends, points = given[space], given["points"]
-    numbers = [number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else []
-    whole = isinstance(points, int) and points > 0
-    if not (whole and numbers and all(isinstance(end, int | float) for end in numbers)):
-        raise InputError(f"axis {name!r}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers")
-    if space == "log" and min(numbers) <= 0:
-        raise InputError(f"axis {name!r}: a logarithmic range needs ends above zero")
-    return numbers[0], numbers[1], points
 
 
 def place_text(place: Mapping[str, Any]) -> str:

@@ -1,31 +1,23 @@
 """The kinds of sweep: for every command that can be swept, all that a sweep needs to know about it.
 
-To add a kind, write its `SweepKind` below and list it in KINDS; nothing else in this room knows the kinds by name.
+To add a kind, write its `SweepKind` in KINDS; nothing else in this room knows the kinds by name.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
 from topicscope import language, pretraining, training
-from topicscope.ground import InputError
-from topicscope.language import ProbeConfig
-from topicscope.measure import stages
-from topicscope.pretraining import PretrainConfig, PretrainRun, layer_metrics, layer_names
-from topicscope.training import Run, RunConfig
+from topicscope.ground import InputError, flat
 
-CURVE_POINTS = 200
-"""Points of a stored curve, at most."""
+CURVE_POINTS = 200  # of a stored curve, at most
 
-Curves = Mapping[str, Float[np.ndarray, " S"]]
 Measure = float | int | str | bool | None
 Settings = TypeVar("Settings")
 
@@ -43,38 +35,28 @@ class PointResult:
 class SweepKind(Generic[Settings]):
     """One kind of sweep. `Settings` is the config class of the command."""
 
+    # a checked config from nested settings
     build: Callable[[dict[str, Any]], Settings]
-    """A checked config from nested settings."""
-
+    # runs a pack of points; the paths are folders for runs that have one; a run that was killed resumes there
     run: Callable[[Sequence[Settings], Sequence[Path]], list[PointResult]]
-    """Runs a pack of points. The paths are folders for runs that have one; a run that was killed resumes there."""
-
+    # settings that may name files; a point whose files have changed is run again
     reads: tuple[str, ...]
-    """Settings that may name files. A point whose files have changed is run again."""
-
+    # the main measures, the most important first; the map shows the first of them that a sweep has
     measures: tuple[str, ...]
-    """The main measures, the most important first. The map shows the first of them that a sweep has."""
-
+    # settings by which the time grows, and the two sizes at which the cost estimate tries them
     knobs: dict[str, tuple[int, int]]
-    """Settings by which the time grows, and the two sizes at which the cost estimate tries them."""
-
+    # the values of the knobs in a whole run; a knob that does not matter to it is left out
     sizes: Callable[[Settings], dict[str, int]]
-    """The values of the knobs in a whole run; a knob that does not matter to it is left out."""
-
+    # what a trial with these knobs changes besides them, by dotted names
     for_trial: Callable[[Settings, dict[str, int]], dict[str, Any]] = lambda _config, _sizes: {}
-    """What a trial with these knobs changes besides them, by dotted names."""
-
+    # what the bytes of a point grow with
     stored: Callable[[Settings], int] = lambda _: 1
-    """What the bytes of a point grow with."""
-
+    # points that run as one program, at most
     pack_size: Callable[[], int] = lambda: 1
-    """Points that run as one program, at most."""
-
+    # settings in which the points of one pack may differ
     may_differ: tuple[str, ...] = ()
-    """Settings in which the points of one pack may differ."""
-
+    # panels of a point's curves on the page: the title, and how the names of its curves start
     curve_panels: dict[str, str] = field(default_factory=dict)
-    """Panels of a point's curves on the page: the title, and how the names of its curves start."""
 
 
 def kind_of(name: str) -> SweepKind[Any]:
@@ -83,11 +65,7 @@ def kind_of(name: str) -> SweepKind[Any]:
     return KINDS[name]
 
 
-def run_train(configs: Sequence[RunConfig], _homes: Sequence[Path]) -> list[PointResult]:
-    return [train_result(run) for run in training.train(configs, with_floors=False)]
-
-
-def train_result(run: Run) -> PointResult:
+def train_result(run: training.Run) -> PointResult:
     """Loss, same-topic contrast, phase and half-way steps."""
     means = next((run.results[name] for name in ("value", "gram") if name in run.results), None)
     measures = {
@@ -102,23 +80,16 @@ def train_result(run: Run) -> PointResult:
     return PointResult(finite(measures), thinned({name: run.metrics[name] for name in curves if name in run.metrics}))
 
 
-def run_pretrain(configs: Sequence[PretrainConfig], homes: Sequence[Path]) -> list[PointResult]:
-    return [
-        pretrain_result(pretraining.pretrain(config, home, resume=True))
-        for config, home in zip(configs, homes, strict=True)
-    ]
-
-
-def pretrain_result(run: PretrainRun) -> PointResult:
+def pretrain_result(run: pretraining.PretrainRun) -> PointResult:
     """Loss, phase and half-way steps of the least two-stage layer, and the separation of every layer."""
-    measures = {"status": run.status, "steps_done": run.results.steps, "loss": run.results.loss}
-    layers = layer_names(run.metrics) if run.status != "diverged" else []
-    separations = {f"separation_{name}": stages(layer_metrics(run.metrics, name)).separation for name in layers}
-    return PointResult(finite({**measures, **run.course.as_dict(), **separations}), thinned(run.metrics))
-
-
-def run_probe(configs: Sequence[ProbeConfig], _homes: Sequence[Path]) -> list[PointResult]:
-    return [probe_result(language.probe(config)) for config in configs]
+    measures = {
+        "status": run.status,
+        "steps_done": run.results.steps,
+        "loss": run.results.loss,
+        **run.course.as_dict(),
+        **{f"separation_{name}": stages.separation for name, stages in run.results.layers.items()},
+    }
+    return PointResult(finite(measures), thinned(run.metrics))
 
 
 def probe_result(probe: language.Probe) -> PointResult:
@@ -127,27 +98,23 @@ def probe_result(probe: language.Probe) -> PointResult:
     'random_': the same architecture with random weights. 'cooccurring_': the pairs of words that occur together most.
     """
     measures: dict[str, Any] = {"word_count": probe.rows[0].words, "topic_count": probe.rows[0].topics}
-    for row in probe.rows:
-        prefix = "" if row.variant == "trained" else "random_"
-        for name, effect in (("cosine", row.cosine), ("dot", row.dot), ("attention", row.attention)):
-            measures |= {} if effect is None else numbers(f"{prefix}{name}", effect.as_dict())
+    effects = {
+        f"{'' if row.variant == 'trained' else 'random_'}{name}": effect.as_dict()
+        for row in probe.rows
+        for name, effect in (("cosine", row.cosine), ("dot", row.dot), ("attention", row.attention))
+        if effect is not None
+    }
+    for dotted, value in flat(effects).items():
+        name = dotted.replace(".", "_")
+        # an interval as its two ends
+        measures |= {f"{name}_low": value[0], f"{name}_high": value[1]} if isinstance(value, tuple) else {name: value}
     for pairs in probe.cooccurrence[:1]:
-        measures |= {"cooccurring_cosine": pairs.cosine.cooccurring}
-        measures |= {"cooccurring_attention": pairs.attention.cooccurring}
+        measures["cooccurring_cosine"] = pairs.cosine.cooccurring
+        measures["cooccurring_attention"] = pairs.attention.cooccurring
     return PointResult(finite(measures))
 
 
-def numbers(name: str, value: Any) -> dict[str, Measure]:
-    """A nested result under joined names; an interval as its two ends."""
-    if isinstance(value, dict):
-        parts = (numbers(f"{name}_{inner}", part) for inner, part in value.items())
-        return {key: number for part in parts for key, number in part.items()}
-    if isinstance(value, list | tuple):
-        return dict(zip((f"{name}_low", f"{name}_high"), value, strict=True))
-    return {name: value}
-
-
-def thinned(metrics: Curves) -> dict[str, np.ndarray]:
+def thinned(metrics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """At most CURVE_POINTS of each curve, the first and the last among them."""
     length = len(next(iter(metrics.values())))
     pick = np.unique(np.linspace(0, max(0, length - 1), min(length, CURVE_POINTS)).round().astype(int))
@@ -164,45 +131,45 @@ def finite(measures: Mapping[str, Any]) -> dict[str, Measure]:
 
 NORMS = {"loss": "loss", "norms": "norm_"}
 
-TRAIN = SweepKind[RunConfig](
-    build=lambda settings: dataclasses.replace(RunConfig.of(settings), device="cpu"),
-    run=run_train,
-    reads=RunConfig.FILES,
-    measures=("phase", "separation", "dev_loss", "contrast"),
-    knobs={"steps": (20, 120)},
-    sizes=lambda config: {"steps": config.total_steps},
-    for_trial=lambda _config, _sizes: {"epochs": None, "snapshots": "none"},
-    stored=lambda config: min(CURVE_POINTS, config.total_steps),
-    pack_size=lambda: training.TOGETHER,
-    may_differ=("seed", "optimizer.lr", "model.init_scale"),
-    curve_panels=NORMS,
-)
-
-PRETRAIN = SweepKind[PretrainConfig](
-    build=PretrainConfig.of,
-    run=run_pretrain,
-    reads=PretrainConfig.FILES,
-    measures=("phase", "separation", "loss"),
-    knobs={"steps": (2, 6)},
-    sizes=lambda config: {"steps": config.steps},
-    for_trial=lambda config, sizes: {
-        "snapshots": "none" if config.snapshots == "none" else "log",
-        "optimizer.warmup": min(config.optimizer.warmup, sizes["steps"]),
-    },
-    stored=lambda config: max(1, len(config.snapshot_steps)),
-    curve_panels=NORMS,
-)
-
-PROBE = SweepKind[ProbeConfig](
-    build=language.probe_point,
-    run=run_probe,
-    reads=ProbeConfig.FILES,
-    measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
-    knobs={"documents": (8, 24), "iterations": (10, 20)},
-    sizes=lambda config: (
-        {"documents": config.documents} | ({} if config.topics_from is not None else {"iterations": config.iterations})
+KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
+    "train": SweepKind[training.RunConfig](
+        build=lambda settings: replace(training.RunConfig.of(settings), device="cpu"),
+        run=lambda configs, _homes: [train_result(run) for run in training.train(configs, with_floors=False)],
+        reads=training.RunConfig.FILES,
+        measures=("phase", "separation", "dev_loss", "contrast"),
+        knobs={"steps": (20, 120)},
+        sizes=lambda config: {"steps": config.total_steps},
+        for_trial=lambda _config, _sizes: {"epochs": None, "snapshots": "none"},
+        stored=lambda config: min(CURVE_POINTS, config.total_steps),
+        pack_size=lambda: training.TOGETHER,
+        may_differ=("seed", "optimizer.lr", "model.init_scale"),
+        curve_panels=NORMS,
     ),
-)
-
-KINDS: dict[str, SweepKind[Any]] = {"train": TRAIN, "pretrain": PRETRAIN, "probe": PROBE}
-"""By the name of the command."""
+    "pretrain": SweepKind[pretraining.PretrainConfig](
+        build=pretraining.PretrainConfig.of,
+        run=lambda configs, homes: [
+            pretrain_result(pretraining.pretrain(config, home, resume=True))
+            for config, home in zip(configs, homes, strict=True)
+        ],
+        reads=pretraining.PretrainConfig.FILES,
+        measures=("phase", "separation", "loss"),
+        knobs={"steps": (2, 6)},
+        sizes=lambda config: {"steps": config.steps},
+        for_trial=lambda config, sizes: {
+            "snapshots": "none" if config.snapshots == "none" else "log",
+            "optimizer.warmup": min(config.optimizer.warmup, sizes["steps"]),
+        },
+        stored=lambda config: max(1, len(config.snapshot_steps)),
+        curve_panels=NORMS,
+    ),
+    "probe": SweepKind[language.ProbeConfig](
+        build=language.probe_point,
+        run=lambda configs, _homes: [probe_result(language.probe(config)) for config in configs],
+        reads=language.ProbeConfig.FILES,
+        measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
+        knobs={"documents": (8, 24), "iterations": (10, 20)},
+        sizes=lambda config: (
+            {"documents": config.documents} | ({"iterations": config.iterations} if config.topics_from is None else {})
+        ),
+    ),
+}

@@ -1,7 +1,12 @@
-"""A point's folder: result.json and curves.npz, whole or not there."""
+"""A point's folder: result.json and curves.npz, whole or not there; and the files that a point reads.
+
+If these change, the point's result is that of another point, and it is run again.
+"""
 
 from __future__ import annotations
 
+import functools
+import glob
 import hashlib
 import io
 import json
@@ -13,14 +18,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicscope.ground import files
+from topicscope.ground import files, flat
 from topicscope.sweeps.grid import Point
-from topicscope.sweeps.inputs import inputs
-from topicscope.sweeps.kinds import PointResult
+from topicscope.sweeps.kinds import PointResult, kind_of
 
 RESULT, CURVES, POINTS = "result.json", "curves.npz", "points"
+WHOLE = 64 * 2**20  # bytes up to which a file is read whole; of a larger one its size and both ends count
+# 'failed': the point's run raised an error; 'changed': the files that the point reads have changed since
 State = Literal["done", "failed", "missing", "damaged", "changed"]
-"""'failed': the point's run raised an error. 'changed': the files that the point reads have changed since."""
 
 
 def home(root: Path, point: Point) -> Path:
@@ -29,11 +34,10 @@ def home(root: Path, point: Point) -> Path:
 
 def write(root: Path, point: Point, result: PointResult) -> None:
     """Written under another name, then renamed. Nothing in it depends on time or machine."""
-    folder = home(root, point)
+    folder, packed = home(root, point), npz(result.curves)
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
-    packed = npz(result.curves)
     content = {
         "kind": point.kind,
         "config": point.config,
@@ -49,11 +53,14 @@ def write(root: Path, point: Point, result: PointResult) -> None:
     temporary.rename(folder)
 
 
-def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, PointResult | None]:
-    """What is there. Every byte is checked against its digest; with `fresh`, the files that the point read as well."""
-    folder = home(root, point)
+def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, PointResult]:
+    """What is there, or an empty result.
+
+    Every byte is checked against its digest; with `fresh`, the files that the point read as well.
+    """
+    folder, nothing = home(root, point), PointResult()
     if not folder.is_dir():
-        return "missing", None
+        return "missing", nothing
     try:
         content = json.loads((folder / RESULT).read_text(encoding="utf-8"))
         packed = (folder / CURVES).read_bytes()
@@ -63,14 +70,13 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Point
             or content["curves"] != hashlib.sha256(packed).hexdigest()
             or content["config"] != point.config
         ):
-            return "damaged", None
+            return "damaged", nothing
         if fresh and content["inputs"] != inputs(point):
-            return "changed", None
-        with np.load(io.BytesIO(packed), allow_pickle=False) as opened:
-            curves = {name: opened[name] for name in opened.files}
+            return "changed", nothing
+        curves = dict(np.load(io.BytesIO(packed), allow_pickle=False))
         result = PointResult(content["measures"], curves, content["error"])
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
-        return "damaged", None
+        return "damaged", nothing
     return ("done" if result.error is None else "failed"), result
 
 
@@ -85,6 +91,32 @@ def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
         for name, array in arrays.items():
             inner = io.BytesIO()
             np.lib.format.write_array(inner, np.ascontiguousarray(array), allow_pickle=False)
-            entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
-            archive.writestr(entry, inner.getvalue(), zipfile.ZIP_DEFLATED)
+            # an entry without a date is of 1980
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), inner.getvalue(), zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
+
+
+def inputs(point: Point) -> str:
+    """A digest of all files that the point names; a name that is no file (a hub id, a word) does not count."""
+    found, settings = hashlib.sha256(), flat(point.config)
+    given = [settings.get(key) for key in kind_of(point.kind).reads]
+    names = [name for value in given for name in (value if isinstance(value, list) else [value])]
+    for name in [name for name in names if isinstance(name, str)]:
+        for path in map(Path, sorted(glob.glob(name))):
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                if file.is_file():
+                    stat = file.stat()
+                    content = _content(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
+                    found.update(f"{name} {file} {content}\n".encode())
+    return found.hexdigest()[:16]
+
+
+@functools.lru_cache(maxsize=100_000)
+def _content(path: str, size: int, _written: int) -> str:
+    """Read once per process, however many points name the file."""
+    with Path(path).open("rb") as stream:
+        if size <= WHOLE:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        ends = stream.read(WHOLE // 2)
+        stream.seek(-WHOLE // 2, 2)
+        return hashlib.sha256(ends + stream.read() + str(size).encode()).hexdigest()

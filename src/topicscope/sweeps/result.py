@@ -6,7 +6,6 @@ result.rows[0]["phase"], result.counts, result.table().to_pandas()
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -27,12 +26,10 @@ if TYPE_CHECKING:
 
 GRID, CSV, PARQUET, RUNS = "sweep.json", "points.csv", "points.parquet", "runs"
 SWEEP = Kind("sweep", 1, (GRID, CSV, PARQUET, RUNS, points.POINTS, "map.png", "map.svg"))
+MOST_FAILURES = 5  # that the summary names
 
+# a point as a row of a table: name, values on the axes, state, measures, error; the columns depend on the sweep
 Row = dict[str, Any]
-"""A point as a row of a table: name, values on the axes, state, measures, error. The columns depend on the sweep."""
-
-MOST_FAILURES = 5
-"""Failures that the summary names."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,38 +64,33 @@ class Sweep(Result):
 
     def curves(self) -> Iterator[Mapping[str, np.ndarray]]:
         """The curves of each row, read one after another; empty where a point is missing."""
-        for point in self.grid.points:
-            _, result = points.read(self.folder, point)
-            yield {} if result is None else result.curves
+        return (points.read(self.folder, point)[1].curves for point in self.grid.points)
 
     def summary(self) -> list[str]:
         failed = [row for row in self.rows if row["state"] == "failed"]
         missing = f", {self.counts['missing']} missing" if self.counts["missing"] else ""
         again = "; --retry-failed tries them again" if failed else ""
         sentences = [f"{self.counts['done']} points done, {len(failed)} failed{missing}{again}."]
-        for row in failed[:MOST_FAILURES]:
-            place = place_text({name: row[name] for name in self.grid.axes})
-            sentences.append(f"failed: {row['point']} ({place}): {row['error']}")
-        if others := self._others():
+        sentences += [
+            f"failed: {row['point']} ({place_text({name: row[name] for name in self.grid.axes})}): {row['error']}"
+            for row in failed[:MOST_FAILURES]
+        ]
+        home, ours = self.folder / points.POINTS, {point.name for point in self.grid.points}
+        stored = {path.name for path in home.iterdir()} if home.is_dir() else set()
+        if others := sum(not name.startswith(".") for name in stored - ours):
             sentences.append(
                 f"{others} points of other grids are in {self.folder} too, and stay there; "
                 "table, picture and page are of this grid."
             )
         return sentences
 
-    def _others(self) -> int:
-        home = self.folder / points.POINTS
-        stored = {path.name for path in home.iterdir()} if home.is_dir() else set()
-        return sum(not name.startswith(".") for name in stored - {point.name for point in self.grid.points})
-
     def table(self) -> pyarrow.Table:
-        """One row per point: values on the axes, state, measures, error, and the rest of the config."""
+        """One row per point: values on the axes, state, measures, error, and the rest of the config.
+
+        One type of value per column: lists as JSON, and a column that mixes words and numbers as words.
+        """
         import pyarrow
 
-        return pyarrow.table({name: pyarrow.array(values) for name, values in self.columns().items()})
-
-    def columns(self) -> dict[str, list[Any]]:
-        """One type of value per column: lists as JSON, and a column that mixes words and numbers as words."""
         axes = list(self.grid.axes)
         configs = [flat(point.config) for point in self.grid.points]
         settings = [key for key in dict.fromkeys(key for config in configs for key in config) if key not in axes]
@@ -106,20 +98,15 @@ class Sweep(Result):
         columns = {name: [row.get(name) for row in self.rows] for name in names}
         for name in settings:  # a measure may have the name of a setting
             columns[f"config.{name}" if name in names else name] = [config.get(name) for config in configs]
-        return {name: alike(values) for name, values in columns.items()}
+        return pyarrow.table({name: alike(values) for name, values in columns.items()})
 
     def write_table(self) -> None:
         """points.csv and points.parquet, in the folder of the sweep."""
         import pyarrow.parquet
 
-        columns = self.columns()
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        files.write(self.folder / CSV, text.getvalue().encode())
-        buffer = io.BytesIO()
-        pyarrow.parquet.write_table(self.table(), buffer)
+        table, buffer = self.table(), io.BytesIO()
+        files.write_csv(self.folder / CSV, table.to_pylist())
+        pyarrow.parquet.write_table(table, buffer)
         files.write(self.folder / PARQUET, buffer.getvalue())
 
     def _about(self) -> str:
@@ -130,8 +117,6 @@ class Sweep(Result):
 def row_of(root: Path, point: Point, fresh: bool) -> Row:
     state, result = points.read(root, point, fresh=fresh)
     row = {"point": point.name, **point.axes, "state": state if state in ("done", "failed") else "missing"}
-    if result is None:
-        return row
     return row | result.measures | ({} if result.error is None else {"error": result.error})
 
 
@@ -147,21 +132,18 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """The sweep in a folder, finished or not: with the grid that the folder was last used for."""
     path = Path(folder)
     folders.about_of(path, SWEEP)
-    return Sweep.of(stored_grid(path), path)
+    content = folders.read_json(path / GRID)
+    try:
+        kind, first = content["kind"], content["first"]
+        grid = Grid(kind, content["axes"], [Point(kind, first | own, axes) for axes, own in content["points"]])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path / GRID} is damaged; run the sweep again with its grid file") from None
+    return Sweep.of(grid, path)
 
 
 def stored_points(grid: Grid, folder: str | Path) -> int:
     """How many points of a grid a folder holds, without reading them."""
     return sum(points.home(Path(folder), point).is_dir() for point in grid.points)
-
-
-def stored_grid(path: Path) -> Grid:
-    content = folders.read_json(path / GRID)
-    try:
-        kind, first = content["kind"], content["first"]
-        return Grid(kind, content["axes"], [Point(kind, first | own, axes) for axes, own in content["points"]])
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path / GRID} is damaged; run the sweep again with its grid file") from None
 
 
 def store_grid(path: Path, grid: Grid) -> None:

@@ -3,21 +3,76 @@
 from topicscope.sweeps import read_grid, sweep
 result = sweep(read_grid("grid.yaml"), "runs/sweep", engine="local")
 result.rows[0]["phase"], result.counts
+
+What an engine runs are points packed into tasks, as a function of the grid alone.
 """
 
 from __future__ import annotations
 
+import json
+import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import chdir, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicscope.ground import Engine, Name, Progress, open_engine, open_folder, watched
+from topicscope.ground import Engine, InputError, Name, Progress, open_engine, open_folder, watched
 from topicscope.sweeps import points
-from topicscope.sweeps.grid import Grid, build_grid, grid_of
+from topicscope.sweeps.grid import Grid, Point, build_grid, grid_of, placed
+from topicscope.sweeps.kinds import PointResult, kind_of
 from topicscope.sweeps.result import RUNS, SWEEP, Sweep, store_grid
-from topicscope.sweeps.tasks import Place, compute, pack
 
 PHASE = "running points"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A pack of points that run as one program.
+
+    The packs do not depend on what is already done, so that every point gets the same bytes.
+    """
+
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs have folders of their own, and where the relative paths of a config start."""
+
+    scratch: str
+    start: str
+
+
+def pack(grid: Grid) -> list[Task]:
+    """Points that may run together, in the order of the grid."""
+    kind = kind_of(grid.kind)
+    size = kind.pack_size()
+    groups: dict[str, list[Point]] = {}
+    for point in grid.points:
+        common = placed(point.config, dict.fromkeys(kind.may_differ))
+        groups.setdefault(json.dumps(common, sort_keys=True), []).append(point)
+    return [Task(tuple(group[i : i + size])) for group in groups.values() for i in range(0, len(group), size)]
+
+
+def compute(place: Place, task: Task) -> list[PointResult]:
+    """In a worker, on one thread: the results of a pack. A point's error is its result; the machine's is raised."""
+    kind = kind_of(task.points[0].kind)
+    try:
+        with chdir(place.start if Path(place.start).is_dir() else "."):  # Ray's workers start elsewhere
+            # the folder of a run depends on the files that it reads: another text is another run
+            homes = [Path(place.scratch) / f"{point.name}-{points.inputs(point)}" for point in task.points]
+            return kind.run([kind.build(point.config) for point in task.points], homes)
+    except (OSError, MemoryError):
+        raise  # a full disk, no memory: nothing is wrong with the point, and it is still to be done
+    except Exception as error:
+        if len(task.points) > 1:  # one by one, so that the error of one point is not that of the others
+            return [result for point in task.points for result in compute(place, Task((point,)))]
+        text = " ".join(str(error).split()) or type(error).__name__
+        if not isinstance(error, InputError):  # which are about the input; others say where they were raised
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            text = f"{type(error).__name__}: {text} ({Path(frame.filename).name}, line {frame.lineno})"
+        return [PointResult(error=text)]
 
 
 def sweep(
@@ -39,10 +94,12 @@ def sweep(
     """
     if not isinstance(grid, Grid):
         grid = build_grid(grid) if isinstance(grid, Mapping) else grid_of(grid)
-    if isinstance(engine, str):
-        with open_engine(engine, workers=workers, address=address) as opened:
-            return sweep(grid, out, opened, resume=resume, force=force, retry_failed=retry_failed, progress=progress)
-    with watched(progress) as shown, open_folder(out, SWEEP, resume=resume and not force, force=force) as folder:
+    opened = open_engine(engine, workers=workers, address=address) if isinstance(engine, str) else nullcontext(engine)
+    with (
+        opened as run,
+        watched(progress) as shown,
+        open_folder(out, SWEEP, resume=resume and not force, force=force) as folder,
+    ):
         root, count = folder.path.resolve(), len(grid.points)
         store_grid(root, grid)
         states: dict[str, points.State] = {}
@@ -55,20 +112,16 @@ def sweep(
         tasks = [task for task in pack(grid) if any(point.name in to_run for point in task.points)]
         failed = sum(state == "failed" for name, state in states.items() if name not in to_run)
         finished = count - len(to_run)
-        shown(PHASE, finished, count, note(failed))
+        shown(PHASE, finished, count, f"{failed} failed" if failed else "")
         if tasks:
             folder.mark("running")
-        for number, results in engine(compute, Place(str(root / RUNS), str(Path.cwd())), tasks):
+        for number, results in run(compute, Place(str(root / RUNS), str(Path.cwd())), tasks):
             for point, result in zip(tasks[number].points, results, strict=True):
                 if point.name in to_run:
                     points.write(root, point, result)
                     finished, failed = finished + 1, failed + (result.error is not None)
-            shown(PHASE, finished, count, note(failed))
+            shown(PHASE, finished, count, f"{failed} failed" if failed else "")
         shown("reading results")
         whole = Sweep.of(grid, out)
         folder.finish({"counts": whole.counts, "rows": whole.rows})
     return whole
-
-
-def note(failed: int) -> str:
-    return f"{failed} failed" if failed else ""
