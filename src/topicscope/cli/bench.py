@@ -7,9 +7,10 @@ from dataclasses import asdict
 from typing import Annotated, Literal
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
-from topicscope.cli import consoles
+from topicscope.cli.consoles import results
 
 
 def command(
@@ -30,20 +31,18 @@ def command(
     from topicscope.training import resolve_device
 
     resolve_device(device)
-    console = consoles.progress()
-    with console.status("measuring") as status:
-        say = lambda what: status.update(f"measuring: {what}")  # noqa: E731
-        parts = {
-            "sandbox": bench_sandbox,
-            "language": bench_language,
-            "pretraining": bench_pretraining,
-            "sweep": bench_sweep,
-        }
+    parts = {
+        "sandbox": bench_sandbox,
+        "language": bench_language,
+        "pretraining": bench_pretraining,
+        "sweep": bench_sweep,
+    }
+    with Console(stderr=True).status("measuring") as status:
         rows = [
             row
             for name, measure in parts.items()
             if part in ("all", name)
-            for row in measure(device, quick=quick, say=say)
+            for row in measure(device, quick=quick, say=lambda what: status.update(f"measuring: {what}"))
         ]
     if as_json:
         print(json.dumps({"device": device, "quick": quick, "rows": [asdict(row) for row in rows]}))
@@ -62,7 +61,7 @@ def command(
         table.add_row(
             row.name, ours, plain, faster, floor, over, row.aim, {True: "yes", False: "no", None: ""}[row.met]
         )
-    consoles.results().print(table)
+    results().print(table)
     return 0
 
 

@@ -50,13 +50,13 @@ PANELS = {
     "The paper": {"reproduce": "reproduce:reproduce", "list": "reproduce:list_"},
     "The sandbox": {"train": "train", "sweep": "sweep"},
     "Your models and text": {
-        "topics": "topics",
-        "probe": "probe",
-        "timeline": "timeline",
-        "words": "words",
+        "topics": "text:topics",
+        "probe": "text:probe",
+        "timeline": "text:timeline",
+        "words": "text:words",
         "pretrain": "pretrain",
     },
-    "Results": {"show": "show", "report": "report", "bench": "bench"},
+    "Results": {"show": "show:show", "report": "show:report", "bench": "bench"},
 }
 """The commands by panel of the help: each a function of a module of this room (`command` where none is named)."""
 
@@ -67,9 +67,7 @@ def register() -> None:
             module, _, function = place.partition(":")
             command = getattr(importlib.import_module(f"topicscope.cli.{module}"), function or "command")
             app.command(name=name, rich_help_panel=panel)(command)
-    theory = importlib.import_module("topicscope.cli.theory_options").app
-    for module in ("theory", "theory_attention"):
-        importlib.import_module(f"topicscope.cli.{module}")  # adds its commands to it
+    theory = importlib.import_module("topicscope.cli.theory").app
     app.add_typer(theory, name="theory", rich_help_panel="The paper")
 
 
@@ -109,7 +107,3 @@ def main() -> None:
             INTERRUPTED,
         )
     sys.exit(code if isinstance(code, int) else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Column, Table
 
 from topicscope.cli import consoles
-from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption
-from topicscope.cli.options import AsJson
-from topicscope.cli.report import draw_result
+from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, chosen_engine
 
 if TYPE_CHECKING:
-    from topicscope.ground import Name
     from topicscope.paper import Outcome, Reproduction
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
@@ -61,18 +58,15 @@ def reproduce(
 
     Example: [bold]topicscope reproduce figure2 theorem2 --out runs/two[/bold]
     """
-    from topicscope.ground import open_engine, progress_shown
+    from topicscope.ground import progress_shown
     from topicscope.paper import Context, chosen, read_reproduction, reproduce as run
 
     experiments, context = chosen(ids), Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
     variant = (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
     folder = out or Path("runs") / f"reproduce{variant}"
-    with (
-        open_engine(cast("Name", engine), workers=workers, address=address) as opened,
-        progress_shown() as progress,
-    ):
+    with chosen_engine(engine, address, workers) as opened, progress_shown() as progress:
         reproduction = run(experiments, context, folder, opened, progress, print_outcome)
-    draw_result(read_reproduction(folder), folder)  # outcomes of earlier calls too
+    consoles.draw_result(read_reproduction(folder), folder)  # outcomes of earlier calls too
     if as_json:
         print(json.dumps(reproduction.as_dict(), allow_nan=False))
     else:

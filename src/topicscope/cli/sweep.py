@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topicscope.cli import consoles
-from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, chosen_engine
-from topicscope.cli.options import OUTPUT, AsJson, Force, option
+from topicscope.cli.options import (
+    OUTPUT,
+    AddressOption,
+    AsJson,
+    EngineOption,
+    Force,
+    WorkersOption,
+    chosen_engine,
+    option,
+)
 
 if TYPE_CHECKING:
     from topicscope.sweeps import Grid, Sweep
@@ -64,10 +72,9 @@ def command(
     if as_json:
         print(json.dumps({"folder": str(folder), "counts": result.counts, "rows": result.rows}, allow_nan=False))
     else:
-        for table in (table for section in result.sections() for table in section.tables):
-            consoles.print_table(table)
-        consoles.print_lines(result.summary())
-        consoles.print_lines([f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"])
+        consoles.print_tables(table for section in result.sections() for table in section.tables)
+        places = f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"
+        consoles.print_lines([*result.summary(), places])
     return 1 if result.counts["failed"] else 0
 
 
@@ -115,18 +122,15 @@ def write(result: Sweep) -> None:
     sections = result.sections()
     for figure in (figure for section in sections for figure in section.figures):
         draw_figure(figure, result.folder)
-    intro = "\n\n".join([*result.summary(), *(section.command for section in sections)])
-    main = next(iter(result.main_measures), None)
-    page = result.folder / "report.html"
     write_sweep_page(
-        page,
+        result.folder / "report.html",
         "topicscope sweep",
-        intro,
+        "\n\n".join([*result.summary(), *(section.command for section in sections)]),
         result.grid.axes,
         result.rows,
         result.curves(),
         curve_panels=KINDS[result.grid.kind].curve_panels,
-        first=main,
+        first=next(iter(result.main_measures), None),
         colours={"phase": PHASE_COLOURS},
     )
 
