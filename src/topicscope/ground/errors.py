@@ -29,15 +29,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
 
 
-def validated(adapter: pydantic.TypeAdapter[Any], data: Any, where: str = "config") -> Any:
-    """Validate `data`. Pydantic's report becomes one line: the key and, if it is unknown, the nearest known one."""
-    try:
-        return adapter.validate_python(data)
-    except pydantic.ValidationError as error:
-        raise InputError(one_line(error, adapter, where)) from None
-
-
 def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any], where: str) -> str:
+    """Pydantic's report in one line: the key and, if it is unknown, the nearest known one."""
     errors = error.errors(include_url=False)
     first = next((e for e in errors if e["type"] in _UNKNOWN), errors[0])
     path = [str(part) for part in first["loc"] if not _UNION.match(str(part))]

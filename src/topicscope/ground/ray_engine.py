@@ -40,12 +40,8 @@ HURRY = {
 def ray_engine(address: str = "local", workers: int | None = None, gpus: float = 0) -> Iterator[Engine]:
     """A Ray started here (`local`), one that runs (`auto`, HOST[:PORT]), or the one that this process has joined."""
     os.environ.update(ENVIRONMENT | (HURRY if address != "local" else OWN) | os.environ)  # what the user has set stays
-    try:
-        import ray
-    except ImportError:
-        raise InputError(
-            "ray is not installed, and --engine ray needs it; install it with: pip install 'topicscope[cluster]'"
-        ) from None
+    import ray
+
     joined = ray.is_initialized()
     if not joined:
         connect(ray, address, workers)
@@ -150,7 +146,5 @@ class Tasks:
                         continue
                     yield number, result
         finally:
-            for (
-                reference
-            ) in running:  # an interruption: a cluster of others is not to go on with work that nobody waits for
+            for reference in running:  # an interruption: others' cluster is not to go on with what nobody waits for
                 ray.cancel(reference, force=True)

@@ -42,8 +42,7 @@ class Result(ABC):
 
     def sections(self) -> list[Any]:
         """The parts of the report (`topicscope.figures.Section`): figures, tables and what they show."""
-        sections: list[Any] = importlib.import_module("topicscope.figures").sections(self)
-        return sections
+        return list(importlib.import_module("topicscope.figures").sections(self))
 
     def plot(self) -> Figure:
         """The main figure, as matplotlib has it."""
@@ -54,8 +53,7 @@ class Result(ABC):
         return drawn
 
     def _repr_html_(self) -> str:
-        html: str = importlib.import_module("topicscope.report").notebook_html(self.summary(), self.sections())
-        return html
+        return str(importlib.import_module("topicscope.report").notebook_html(self.summary(), self.sections()))
 
     def _about(self) -> str:
         """A few words for `__repr__`, for example 'seed 0, done, 500 steps'."""
