@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from topicscope import bench, training
 from topicscope.cli.consoles import results
 
 
@@ -27,15 +28,12 @@ def command(
 
     Example: [bold]topicscope bench --json > bench.json[/bold]
     """
-    from topicscope.bench import bench_language, bench_pretraining, bench_sandbox, bench_sweep
-    from topicscope.training import resolve_device
-
-    resolve_device(device)
+    training.resolve_device(device)
     parts = {
-        "sandbox": bench_sandbox,
-        "language": bench_language,
-        "pretraining": bench_pretraining,
-        "sweep": bench_sweep,
+        "sandbox": bench.bench_sandbox,
+        "language": bench.bench_language,
+        "pretraining": bench.bench_pretraining,
+        "sweep": bench.bench_sweep,
     }
     with Console(stderr=True).status("measuring") as status:
         rows = [

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -14,9 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from topicscope.figures import TableData
-    from topicscope.ground import Result
+from topicscope import figures, report
+from topicscope.ground import Result, read_about
 
 WIDE = 120
 """Columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80."""
@@ -35,7 +34,7 @@ def print_lines(lines: Iterable[str]) -> None:
         results().print(line, soft_wrap=True, highlight=False, markup=False)
 
 
-def print_tables(tables: Iterable[TableData]) -> None:
+def print_tables(tables: Iterable[figures.TableData]) -> None:
     for data in tables:
         table = Table(*data.columns, title=data.title, title_justify="left")
         for row in data.rows:
@@ -43,7 +42,7 @@ def print_tables(tables: Iterable[TableData]) -> None:
         results().print(table, markup=False)
 
 
-def finish(result: Any, out: Path | None, tables: Iterable[TableData], *, as_json: bool) -> int:
+def finish(result: Any, out: Path | None, tables: Iterable[figures.TableData], *, as_json: bool) -> int:
     """JSON, or tables and the sentences of a result; and its page where it has a folder."""
     if as_json:
         print(json.dumps(result.as_dict(), allow_nan=False))
@@ -60,15 +59,12 @@ def finish(result: Any, out: Path | None, tables: Iterable[TableData], *, as_jso
 
 def draw_result(result: Result, folder: Path) -> list[Path]:
     """The page of a result in its folder, with the command that made it; and its figures."""
-    from topicscope.ground import read_about
-    from topicscope.report import draw_figure, write_report
-
     about = read_about(folder)
     command = "" if about is None else about.command
     sections = [replace(section, command=section.command or command) for section in result.sections()]
     main = next((figure for section in sections for figure in section.figures if figure.name == "figure"), None)
-    written = [] if main is None else list(draw_figure(main, folder))
-    write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
+    written = [] if main is None else list(report.draw_figure(main, folder))
+    report.write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
     return [*written, folder / "report.html"]
 
 

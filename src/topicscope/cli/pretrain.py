@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from topicscope import pretraining, report
 from topicscope.cli import consoles
 from topicscope.cli.options import (
     OUTPUT,
@@ -21,6 +22,7 @@ from topicscope.cli.options import (
     option,
     run_configs,
 )
+from topicscope.ground import InputError, progress_shown, silent
 
 TEXT, MODEL, TRAINING = "Text", "Model", "Training"
 
@@ -66,9 +68,6 @@ def command(
 
     Example: [bold]topicscope pretrain --corpus articles.txt --steps 400 --out runs/pretrain[/bold]
     """
-    from topicscope import pretraining
-    from topicscope.ground import InputError, progress_shown, silent
-
     flags = {
         "text.corpus": corpus,
         "text.text_field": text_field,
@@ -103,9 +102,7 @@ def command(
     several = result if isinstance(result, list) else [result]
     sections = result.sections()
     if out is not None:
-        from topicscope.report import write_report
-
-        write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
+        report.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
     if as_json:
         results = [run.results.as_dict() for run in several]
         print(json.dumps(results if isinstance(result, list) else results[0], allow_nan=False))

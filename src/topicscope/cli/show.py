@@ -8,8 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from topicscope.cli import consoles
+from topicscope.cli import consoles, sweep
 from topicscope.cli.options import AsJson
+from topicscope.ground import flat, folders as protocol, load_settings
+from topicscope.reading import read
 
 
 def show(
@@ -20,9 +22,6 @@ def show(
 
     Example: [bold]topicscope show runs/blocks runs/joint[/bold]
     """
-    from topicscope.ground import flat
-    from topicscope.reading import read
-
     results: list[tuple[Path, Any]] = []
     for folder in folders:
         result = read(folder)
@@ -51,11 +50,9 @@ def show(
 
 def entry(folder: Path, kind: str) -> dict[str, Any]:
     """A folder's line of the JSON."""
-    from topicscope.ground import folders, load_settings
-
-    path = folder / folders.CONFIG
+    path = folder / protocol.CONFIG
     config = load_settings(path) if path.is_file() else None
-    return {"folder": str(folder), "kind": kind, "config": config, "results": folders.read_results(folder)}
+    return {"folder": str(folder), "kind": kind, "config": config, "results": protocol.read_results(folder)}
 
 
 def report(
@@ -65,12 +62,9 @@ def report(
 
     Example: [bold]topicscope report runs/demo[/bold]
     """
-    from topicscope.cli.sweep import write as write_sweep
-    from topicscope.reading import read
-
     result = read(folder)
     if result.kind == "sweep":  # its page is one of its own: a map of any measure over any axes
-        write_sweep(result)
+        sweep.write(result)
         written = [folder / "report.html"]
     else:
         written = consoles.draw_result(result, folder)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from topicscope import figures, report, sweeps
 from topicscope.cli import consoles
 from topicscope.cli.options import (
     OUTPUT,
@@ -20,9 +21,15 @@ from topicscope.cli.options import (
     chosen_engine,
     option,
 )
-
-if TYPE_CHECKING:
-    from topicscope.sweeps import Grid, Sweep
+from topicscope.ground import (
+    InputError,
+    Interrupted,
+    check_engine,
+    check_folder,
+    duration,
+    folders,
+    progress_shown,
+)
 
 RUNNING = "Points"
 PAGE, PAGE_POINT = 5_000_000, 4_000
@@ -49,9 +56,6 @@ def command(
 
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
-    from topicscope import sweeps
-    from topicscope.ground import Interrupted, check_engine, check_folder, folders, progress_shown
-
     check_engine(engine, workers=workers, address=address)
     points = sweeps.read_grid(grid)
     folder = out or Path("runs") / f"sweep-{grid.stem}"
@@ -78,11 +82,8 @@ def command(
     return 1 if result.counts["failed"] else 0
 
 
-def estimated(grid: Grid, folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
+def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
     """What the grid would cost, from short trials."""
-    from topicscope import sweeps
-    from topicscope.ground import InputError, duration, progress_shown
-
     rows = sweeps.Sweep.of(grid, folder, fresh=True).rows
     missing = {row["point"] for row in rows if row["state"] == "missing"}
     axes = {name: len(values) for name, values in grid.axes.items()}
@@ -112,26 +113,22 @@ def estimated(grid: Grid, folder: Path, engine: str, workers: int | None, as_jso
     return 0
 
 
-def write(result: Sweep) -> None:
+def write(result: sweeps.Sweep) -> None:
     """points.csv, points.parquet, map.png, map.svg and report.html."""
-    from topicscope.figures import PHASE_COLOURS
-    from topicscope.report import draw_figure, write_sweep_page
-    from topicscope.sweeps import KINDS
-
     result.write_table()
     sections = result.sections()
     for figure in (figure for section in sections for figure in section.figures):
-        draw_figure(figure, result.folder)
-    write_sweep_page(
+        report.draw_figure(figure, result.folder)
+    report.write_sweep_page(
         result.folder / "report.html",
         "topicscope sweep",
         "\n\n".join([*result.summary(), *(section.command for section in sections)]),
         result.grid.axes,
         result.rows,
         result.curves(),
-        curve_panels=KINDS[result.grid.kind].curve_panels,
+        curve_panels=sweeps.KINDS[result.grid.kind].curve_panels,
         first=next(iter(result.main_measures), None),
-        colours={"phase": PHASE_COLOURS},
+        colours={"phase": figures.PHASE_COLOURS},
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from topicscope import figures, language, training
 from topicscope.cli import consoles
 from topicscope.cli.options import (
     OUTPUT,
@@ -137,9 +138,7 @@ def settings_of(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
 
 def worked(work: Any, settings: Any, values: dict[str, Any]) -> Any:
     """What `work` makes of the settings, on the engine that was chosen."""
-    from topicscope.language import check_inputs
-
-    check_inputs(settings)  # before an engine is started
+    language.check_inputs(settings)  # before an engine is started
     engine = chosen_engine(
         values["engine"], values["address"], values["workers"], device=getattr(settings, "device", "cpu")
     )
@@ -154,11 +153,8 @@ def run_topics(**values: Any) -> int:
 
     Example: [bold]topicscope topics articles.jsonl.gz --tokenizer bert-base-uncased --out runs/topics[/bold]
     """
-    from topicscope.figures import topic_model_table
-    from topicscope.language import TopicsConfig, fit_corpus
-
-    result = worked(fit_corpus, settings_of(TopicsConfig, values), values)
-    return consoles.finish(result, values["out"], [topic_model_table(result)], as_json=values["as_json"])
+    result = worked(language.fit_corpus, settings_of(language.TopicsConfig, values), values)
+    return consoles.finish(result, values["out"], [figures.topic_model_table(result)], as_json=values["as_json"])
 
 
 def run_probe(checkpoints: list[str] | None, **values: Any) -> int:
@@ -166,19 +162,16 @@ def run_probe(checkpoints: list[str] | None, **values: Any) -> int:
 
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
-    from topicscope.figures import cooccurrence_table, head_table, ratio_table
-    from topicscope.language import ProbeConfig, probe
-
     if checkpoints:
         raise InputError("probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
     if values["topics_per_word"] == "both":
         values["topics_per_word"] = ["one", "many"]
-    result = worked(probe, settings_of(ProbeConfig, values), values)
-    tables = [ratio_table(result.rows)]  # the main ones; the page has all of them
+    result = worked(language.probe, settings_of(language.ProbeConfig, values), values)
+    tables = [figures.ratio_table(result.rows)]  # the main ones; the page has all of them
     if result.heads:
-        tables.append(head_table(result.heads, 5))
+        tables.append(figures.head_table(result.heads, 5))
     if result.cooccurrence:
-        tables.append(cooccurrence_table(result.cooccurrence))
+        tables.append(figures.cooccurrence_table(result.cooccurrence))
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
@@ -189,14 +182,10 @@ def run_timeline(**values: Any) -> int:
 
     Example: [bold]topicscope timeline runs/pretrain --corpus articles.txt --out runs/timeline[/bold]
     """
-    from topicscope.figures import moment_table
-    from topicscope.language import TimelineConfig, timeline
-    from topicscope.training import is_sandbox, sandbox_timeline
-
-    settings = settings_of(TimelineConfig, values)
-    sandbox = next((name for name in settings.snapshots if is_sandbox(name)), None)
+    settings = settings_of(language.TimelineConfig, values)
+    sandbox = next((name for name in settings.snapshots if training.is_sandbox(name)), None)
     if sandbox is None:
-        result = worked(timeline, settings, values)
+        result = worked(language.timeline, settings, values)
     elif len(settings.snapshots) > 1:
         raise InputError(f"{sandbox} is a run of 'topicscope train'; give it alone")
     elif settings.corpus or settings.topics_from or values["engine"] != "serial":
@@ -205,8 +194,8 @@ def run_timeline(**values: Any) -> int:
             "a moment; leave corpus, topics_from and engine out"
         )
     else:
-        result = sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)
-    return consoles.finish(result, values["out"], [moment_table(result)], as_json=values["as_json"])
+        result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)
+    return consoles.finish(result, values["out"], [figures.moment_table(result)], as_json=values["as_json"])
 
 
 topics = with_options(
@@ -254,14 +243,11 @@ def words(
 
     Example: [bold]topicscope words bert-base-uncased frog toad lizard / mozart beethoven schubert[/bold]
     """
-    from topicscope.figures import word_table
-    from topicscope.language import WordsConfig, map_words
-
     groups: list[list[str]] = [[]]
     for word in words:
         groups.append([]) if word == "/" else groups[-1].append(word)
     flags = {"model": model, "groups": [group for group in groups if group], "embedding": embedding}
-    settings = WordsConfig.of(gather(None, flags))
+    settings = language.WordsConfig.of(gather(None, flags))
     with progress_shown() as progress:
-        result = map_words(settings, out, progress=progress)
-    return consoles.finish(result, out, [word_table(result)], as_json=as_json)
+        result = language.map_words(settings, out, progress=progress)
+    return consoles.finish(result, out, [figures.word_table(result)], as_json=as_json)

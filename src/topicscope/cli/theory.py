@@ -17,8 +17,10 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from rich.table import Column, Table
 
+from topicscope import report
 from topicscope.cli import consoles
 from topicscope.cli.options import AsJson, Force, Option, Out, with_options
+from topicscope.ground import progress_shown
 from topicscope.theory import (
     ATTENTION_THEOREMS,
     OPTIMUM_THEOREMS,
@@ -30,7 +32,10 @@ from topicscope.theory import (
     Setting,
     ValueMatrix,
     attention_landscape,
+    second_stage,
+    verify as all_certificates,
 )
+from topicscope.world import read_matrix
 
 app = typer.Typer(help="The theorems for any setting: optima, bounds, landscapes, certificates.", no_args_is_help=False)
 
@@ -119,8 +124,6 @@ def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
     own = {"given": (Annotated[str | None, typer.Option(f"--{kind.given}", help=text)], None)}
 
     def run(setting: Setting, given: str | None, as_json: bool) -> int:
-        from topicscope.world import read_matrix
-
         optimum = theorem(setting)
         payload: dict[str, Any] = {"settings": optimum.settings(), **optimum.numbers()}
         table = Table("entry", "value", "meaning")
@@ -143,8 +146,6 @@ def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
     """The command of a second-stage theorem: the best attention, and whether the theorem's bounds contain it."""
 
     def run(setting: Setting, convention: Convention, as_json: bool) -> int:
-        from topicscope.theory import second_stage
-
         numbers = theorem(setting)  # refuses a setting for which it is not defined
         stage = second_stage(setting, numbers.value_matrix, convention, theorem=theorem)
         return emit(stage.as_dict() | numbers.numbers(), as_json, [attention_table(stage), *stage.summary()])
@@ -175,17 +176,12 @@ def landscape(
     picture = consoles.heat_map(-result.grid.loss[::-1], title)
     lines: list[Any] = [picture, attention_table(result.stage), *result.summary()]
     if out is not None:
-        from topicscope.report import draw_figure
-
-        draw_figure(result.sections()[0].figures[0], out)
+        report.draw_figure(result.sections()[0].figures[0], out)
         lines.append(f"written to {out}: landscape.png, .svg, .npz, .csv, results.json")
     return emit(result.as_dict(), as_json, lines)
 
 
 def verify(as_json: bool) -> int:
-    from topicscope.ground import progress_shown
-    from topicscope.theory import verify as all_certificates
-
     with progress_shown() as progress:
         certificates = all_certificates(progress)
     failed = [c for c in certificates if c.should_hold and not c.holds]

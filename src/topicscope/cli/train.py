@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import statistics
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from topicscope import figures, training
 from topicscope.cli import consoles
 from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, option, run_configs
-
-if TYPE_CHECKING:
-    from topicscope.training import Run
+from topicscope.ground import parsed, progress_shown
 
 WORLD, MODEL, TRAINING = "World", "Model", "Training"
 MOST_COLUMNS = 3
@@ -57,9 +56,6 @@ def command(
 
     Example: [bold]topicscope train --loss squared --uniform-attention --l2 1e-4 --steps 2000 --out runs/blocks[/bold]
     """
-    from topicscope.ground import parsed, progress_shown
-    from topicscope.training import RunConfig, stored_configs
-
     zero = "zero" if uniform_attention else None
     flags = {
         "topic_model.topics": topics,
@@ -82,11 +78,10 @@ def command(
         "floors": None if floors else False,
         "device": device,
     }
-    what = run_configs(RunConfig, stored_configs, flags, config, set_ or (), runs, out, resume=resume, force=force)
-    from topicscope.training import train  # PyTorch, once the input is known to be good
-
-    with progress_shown() as progress:
-        result = train(what, out, resume=resume, force=force, progress=progress)
+    kind, stored = training.RunConfig, training.stored_configs
+    what = run_configs(kind, stored, flags, config, set_ or (), runs, out, resume=resume, force=force)
+    with progress_shown() as progress:  # PyTorch comes with `train`, once the input is known to be good
+        result = training.train(what, out, resume=resume, force=force, progress=progress)
     several = result if isinstance(result, list) else [result]
     if as_json:
         payload = [run.results for run in several]
@@ -102,10 +97,8 @@ def command(
     return 1 if diverged else 0
 
 
-def print_runs(runs: list[Run]) -> None:
+def print_runs(runs: list[training.Run]) -> None:
     """A few runs side by side; of many one row each, with mean and spread below."""
-    from topicscope.figures import TableData
-
     facts = [run.facts() for run in runs]
     if len(runs) <= MOST_COLUMNS:
         consoles.print_side_by_side("topicscope train", [f"seed {run.config.seed}" for run in runs], facts)
@@ -118,4 +111,4 @@ def print_runs(runs: list[Run]) -> None:
     for name, statistic in (("mean", statistics.fmean), ("sd", statistics.stdev)):
         numbers = [[v for one in facts if isinstance(v := one.get(column), float)] for column in columns]
         rows.append([name, *(consoles.cell(statistic(n)) if len(n) > 1 else "" for n in numbers)])
-    consoles.print_tables([TableData("topicscope train", ["seed", *columns], rows)])
+    consoles.print_tables([figures.TableData("topicscope train", ["seed", *columns], rows)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import glob
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
@@ -43,10 +43,8 @@ def section(cls: Section) -> Section:
     return built
 
 
-@functools.cache
-def adapter_of(cls: type) -> pydantic.TypeAdapter[Any]:
-    """Made once per class: building one takes milliseconds."""
-    return pydantic.TypeAdapter(cls)
+adapter_of: Callable[[type], pydantic.TypeAdapter[Any]] = functools.cache(pydantic.TypeAdapter)
+"""Made once per class: building one takes milliseconds."""
 
 
 class Config:
