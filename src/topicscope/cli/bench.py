@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from topicscope import bench, training
 from topicscope.cli.consoles import results
@@ -45,11 +45,13 @@ def command(
     if as_json:
         print(json.dumps({"device": device, "quick": quick, "rows": [asdict(row) for row in rows]}))
         return 0
-    table = Table(title=f"topicscope bench ({device}, one thread a process)", title_justify="left")
-    for heading in ("what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met"):
-        table.add_column(
+    columns = [
+        Column(
             heading, justify="left" if heading in ("what", "aim", "floor", "plain way") else "right", overflow="fold"
         )
+        for heading in ("what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met")
+    ]
+    table = Table(*columns, title=f"topicscope bench ({device}, one thread a process)", title_justify="left")
     for row in rows:
         plain = "\n".join(f"{name}: {seconds(value)}" for name, value in row.plain.items())
         faster = "\n".join(f"{value:,.1f}" for value in row.times_faster.values())
@@ -64,7 +66,4 @@ def command(
 
 
 def seconds(value: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value * 1e6:.3g} us"
+    return f"{value:.3g} s" if value >= 1 else f"{value / 1e-3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} us"

@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from topicscope import figures, report
 from topicscope.ground import Result, read_about
 
-WIDE = 120
-"""Columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80."""
-
+WIDE = 120  # columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80
 SHADES = " ░▒▓█"
 
 
@@ -72,10 +70,8 @@ def print_side_by_side(
     title: str, columns: Sequence[str], facts: Sequence[Mapping[str, Any]], *, marked: int = 0
 ) -> None:
     """One column per result, one row per fact; the first `marked` rows stand out."""
-    table = Table(title=title or None, title_justify="left")
-    table.add_column("")
-    for column in columns:
-        table.add_column(column, justify="right", overflow="fold")
+    headings = [Column(column, justify="right", overflow="fold") for column in columns]
+    table = Table("", *headings, title=title or None, title_justify="left")
     for number, label in enumerate(dict.fromkeys(label for one in facts for label in one)):
         style = "cyan" if number < marked else None
         table.add_row(label, *(cell(one.get(label)) for one in facts), style=style)

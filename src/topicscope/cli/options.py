@@ -50,25 +50,23 @@ def chosen_engine(
     return open_engine(cast("Name", engine), workers=workers, address=address, gpus=gpus)
 
 
-Option = tuple[Any, Any]
-"""A type with its typer.Option, and the default."""
+Option = tuple[Any, Any]  # a type with its typer.Option, and the default
 
 
-def with_options(run: Callable[..., int], options: Mapping[str, Option]) -> Callable[..., int]:
-    """`run` as typer reads it: a function whose parameters are the options of a table."""
+def with_options(options: Mapping[str, Option]) -> Callable[[Any], Callable[..., int]]:
+    """A function as typer reads it: its parameters are the options of a table."""
 
-    def command(**values: Any) -> int:
-        return run(**values)
+    def declared(run: Any) -> Callable[..., int]:
+        run.__annotations__ = {name: hint for name, (hint, _) in options.items()}
+        run.__signature__ = inspect.Signature(
+            [
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+                for name, (hint, default) in options.items()
+            ]
+        )
+        return cast("Callable[..., int]", run)
 
-    command.__doc__ = run.__doc__
-    command.__annotations__ = {name: hint for name, (hint, _) in options.items()}
-    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-            for name, (hint, default) in options.items()
-        ]
-    )
-    return command
+    return declared
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)

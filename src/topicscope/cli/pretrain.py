@@ -93,8 +93,18 @@ def command(
     assignments = [f"{name}={value}" for name, value in given_as_yaml.items() if value is not None] + (set_ or [])
     if tokenizer is not None and train_tokenizer is not None:
         raise InputError("--tokenizer and --train-tokenizer are both given: use one that exists, or train one?")
-    kind, stored, kept = pretraining.PretrainConfig, pretraining.stored_configs, "all settings but --device"
-    configs = run_configs(kind, stored, flags, config, assignments, runs, out, resume=resume, force=force, kept=kept)
+    configs = run_configs(
+        pretraining.PretrainConfig,
+        pretraining.stored_configs,
+        flags,
+        config,
+        assignments,
+        runs,
+        out,
+        resume=resume,
+        force=force,
+        kept="all settings but --device",
+    )
     with progress_shown() if pretraining.is_main() else nullcontext(silent) as progress:
         result = pretraining.pretrain(configs, out, resume=resume, force=force, device=device, progress=progress)
     if not pretraining.is_main():
@@ -109,7 +119,9 @@ def command(
     else:
         consoles.print_tables(table for section in sections for table in section.tables)
         consoles.print_lines(result.summary())
-        probing = f"probe it with: topicscope probe {several[0].folder}/model --corpus ..."
-        kept = "--out DIR keeps the model, its snapshots, metrics and a page"
-        typer.echo(kept if out is None else f"page: {out / 'report.html'}; {probing}")
+        typer.echo(
+            "--out DIR keeps the model, its snapshots, metrics and a page"
+            if out is None
+            else f"page: {out / 'report.html'}; probe it with: topicscope probe {several[0].folder}/model --corpus ..."
+        )
     return 1 if result.status == "diverged" else 0

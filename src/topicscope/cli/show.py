@@ -27,7 +27,16 @@ def show(
         result = read(folder)
         results += [(run.folder, run) for run in result] if isinstance(result, list) else [(folder, result)]
     if as_json:
-        print(json.dumps([entry(folder, result.kind) for folder, result in results], allow_nan=False))
+        entries = [
+            {
+                "folder": str(folder),
+                "kind": result.kind,
+                "config": load_settings(folder / protocol.CONFIG) if (folder / protocol.CONFIG).is_file() else None,
+                "results": protocol.read_results(folder),
+            }
+            for folder, result in results
+        ]
+        print(json.dumps(entries, allow_nan=False))
         return 0
     runs = [(folder, result) for folder, result in results if hasattr(result, "facts")]
     if runs:
@@ -46,13 +55,6 @@ def show(
             consoles.print_tables([table for section in result.sections() for table in section.tables][:1])
         consoles.print_lines(result.summary())
     return 0
-
-
-def entry(folder: Path, kind: str) -> dict[str, Any]:
-    """A folder's line of the JSON."""
-    path = folder / protocol.CONFIG
-    config = load_settings(path) if path.is_file() else None
-    return {"folder": str(folder), "kind": kind, "config": config, "results": protocol.read_results(folder)}
 
 
 def report(

@@ -32,8 +32,7 @@ from topicscope.ground import (
 )
 
 RUNNING = "Points"
-PAGE, PAGE_POINT = 5_000_000, 4_000
-"""Bytes of the page, and of each point in page and tables."""
+PAGE, PAGE_POINT = 5_000_000, 4_000  # bytes of the page, and of each point in page and tables
 
 
 def command(
@@ -101,15 +100,10 @@ def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None,
         counts = {"points": len(rows), "missing": len(missing), "axes": axes, "packs": cost.packs}
         times = {"core_seconds": round(cost.core_seconds, 1), "seconds": round(seconds, 1)}
         print(json.dumps(counts | times | {"side_by_side": side_by_side, "bytes": disk}))
-        return 0
-    where = "in this process" if engine == "serial" else f"on {side_by_side} processes of the engine {engine}"
-    consoles.print_lines(
-        [
-            f"{points}, in {cost.packs:,} packs",
-            f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting the start; "
-            f"{size(disk)} in {folder}",
-        ]
-    )
+    else:
+        where = "in this process" if engine == "serial" else f"on {side_by_side} processes of the engine {engine}"
+        about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting the start"
+        consoles.print_lines([f"{points}, in {cost.packs:,} packs", f"{about}; {size(disk)} in {folder}"])
     return 0
 
 
@@ -133,7 +127,10 @@ def write(result: sweeps.Sweep) -> None:
 
 
 def size(count: float) -> str:
-    for unit, bytes_of in (("GB", 1e9), ("MB", 1e6)):
-        if count >= bytes_of:
-            return f"{count / bytes_of:.3g} {unit}"
-    return f"{count / 1e3:.0f} kB"
+    return (
+        f"{count / 1e9:.3g} GB"
+        if count >= 1e9
+        else f"{count / 1e6:.3g} MB"
+        if count >= 1e6
+        else f"{count / 1e3:.0f} kB"
+    )

@@ -6,7 +6,7 @@ Options are settings of the same names; each is declared once, in the order of t
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from topicscope.cli.options import (
     OUTPUT,
     SETTINGS,
     AddressOption,
+    AnyConfig,
     AsJson,
     Assignments,
     ConfigFile,
@@ -27,7 +28,7 @@ from topicscope.cli.options import (
     option,
     with_options,
 )
-from topicscope.ground import Config, InputError, check_engine, gather, progress_shown
+from topicscope.ground import InputError, check_engine, gather, progress_shown
 
 TEXT, TOPICS, MEASURES, CONTROLS = "Text", "Topics", "Measures", "Controls"
 
@@ -126,9 +127,6 @@ def options_of(*without: str, **own: Any) -> dict[str, Option]:
     return {name: (hint, None) for name, hint in hints.items()} | NO_SETTINGS
 
 
-AnyConfig = TypeVar("AnyConfig", bound=Config)
-
-
 def settings_of(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
     """The configuration that the options, `--set` and a file make."""
     check_engine(values["engine"], workers=values["workers"], address=values["address"])
@@ -146,7 +144,17 @@ def worked(work: Any, settings: Any, values: dict[str, Any]) -> Any:
         return work(settings, values["out"], engine=opened, progress=progress)
 
 
-def run_topics(**values: Any) -> int:
+@with_options(
+    options_of(
+        *("documents", "topics_from", "thresholds", "threshold", "topics_per_word", "windows", "embedding"),
+        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "device"),
+        corpus=Annotated[
+            list[str] | None,
+            typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
+        ],
+    )
+)
+def topics(**values: Any) -> int:
     """Fit topics (LDA) to a corpus, on the whole words of a model's tokenizer, and show them.
 
     'topicscope probe --topics-from' reads the folder.
@@ -157,7 +165,14 @@ def run_topics(**values: Any) -> int:
     return consoles.finish(result, values["out"], [figures.topic_model_table(result)], as_json=values["as_json"])
 
 
-def run_probe(checkpoints: list[str] | None, **values: Any) -> int:
+@with_options(
+    options_of(
+        *("tokenizer", "backend", "min_documents", "threshold"),
+        models=Annotated[list[str] | None, typer.Argument(help="Model folders or hub ids.")],
+        checkpoints=Annotated[list[str] | None, typer.Option("--checkpoints", hidden=True)],
+    )
+)
+def probe(checkpoints: list[str] | None, **values: Any) -> int:
     """Does a model encode topics, in which layer and head, and is it more than chance, frequency or co-occurrence?
 
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
@@ -175,7 +190,19 @@ def run_probe(checkpoints: list[str] | None, **values: Any) -> int:
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
-def run_timeline(**values: Any) -> int:
+@with_options(
+    options_of(
+        *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence"),
+        topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
+        snapshots=Annotated[
+            list[str] | None,
+            typer.Argument(
+                help="A folder of 'pretrain' or 'train --snapshots', model folders, or hub ids NAME@step1000."
+            ),
+        ],
+    )
+)
+def timeline(**values: Any) -> int:
     """At which step of training does topic structure appear: in the embeddings, and in the attention?
 
     A run of 'topicscope train --snapshots log' is measured against its true topics, without a corpus.
@@ -196,40 +223,6 @@ def run_timeline(**values: Any) -> int:
     else:
         result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)
     return consoles.finish(result, values["out"], [figures.moment_table(result)], as_json=values["as_json"])
-
-
-topics = with_options(
-    run_topics,
-    options_of(
-        *("documents", "topics_from", "thresholds", "threshold", "topics_per_word", "windows", "embedding"),
-        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "device"),
-        corpus=Annotated[
-            list[str] | None,
-            typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
-        ],
-    ),
-)
-probe = with_options(
-    run_probe,
-    options_of(
-        *("tokenizer", "backend", "min_documents", "threshold"),
-        models=Annotated[list[str] | None, typer.Argument(help="Model folders or hub ids.")],
-        checkpoints=Annotated[list[str] | None, typer.Option("--checkpoints", hidden=True)],
-    ),
-)
-timeline = with_options(
-    run_timeline,
-    options_of(
-        *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence"),
-        topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
-        snapshots=Annotated[
-            list[str] | None,
-            typer.Argument(
-                help="A folder of 'pretrain' or 'train --snapshots', model folders, or hub ids NAME@step1000."
-            ),
-        ],
-    ),
-)
 
 
 def words(

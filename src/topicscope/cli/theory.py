@@ -49,31 +49,26 @@ SETTING: dict[str, Any] = {
 }
 """What `Setting.of` takes, which has the defaults."""
 
-LETTERS = dict(zip(SETTING, ("T", "v", "tau", "p_m", "p_c", "p_r"), strict=True))
-"""Settings in the paper's letters."""
+LETTERS = dict(zip(SETTING, ("T", "v", "tau", "p_m", "p_c", "p_r"), strict=True))  # of the paper
 
-CONVENTION = Annotated[
-    Convention,
-    typer.Option(
-        help="exact: MASK is a word of its own topic. "
-        "paper: words share all attention, positions showing MASK are left out."
-    ),
-]
-SHARED: dict[str, Option] = {"convention": (CONVENTION, "exact"), "as_json": (AsJson, False)}
-
-FROZEN = Annotated[ValueMatrix, typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")]
-CAP = Annotated[
-    bool | None, typer.Option("--cap/--no-cap", help="Cap predictions at 1 (default: diagonal, paper convention).")
-]
+MASK_COUNTS = typer.Option(
+    help="exact: MASK is a word of its own topic. "
+    "paper: words share all attention, positions showing MASK are left out."
+)
+SHARED: dict[str, Option] = {
+    "convention": (Annotated[Convention, MASK_COUNTS], "exact"),
+    "as_json": (AsJson, False),
+}
+FROZEN = typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")
+CAP = typer.Option("--cap/--no-cap", help="Cap predictions at 1 (default: diagonal, paper convention).")
 LANDSCAPE: dict[str, Option] = {
-    "value_matrix": (FROZEN, "blocks"),
-    "cap": (CAP, None),
+    "value_matrix": (Annotated[ValueMatrix, FROZEN], "blocks"),
+    "cap": (Annotated[bool | None, CAP], None),
     "out": (Out, None),
     "force": (Force, False),
 }
 
-DRAWN = 2000
-"""Words of the largest matrix that is drawn."""
+DRAWN = 2000  # words of the largest matrix that is drawn
 
 
 def command(
@@ -92,9 +87,11 @@ def command(
     asked = inspect.signature(run).parameters
     defaults = inspect.signature(Setting.of).parameters
     sizes = [key for key in SETTING if "setting" in asked and (tau or key != "topics_per_document")]
-    options = dict(own or {})
-    options |= {key: (SETTING[key], defaults[key].default) for key in sizes}
-    options |= {key: option for key, option in SHARED.items() if key in asked}
+    options = (
+        (own or {})
+        | {key: (SETTING[key], defaults[key].default) for key in sizes}
+        | {key: option for key, option in SHARED.items() if key in asked}
+    )
 
     def with_setting(**values: Any) -> int:
         numbers = {key: values.pop(key) for key in sizes}
@@ -103,17 +100,16 @@ def command(
         return run(**values)
 
     help_ = f"{text}\n\nExample: [bold]topicscope theory {name} {example}".rstrip() + "[/bold]"
-    app.command(name=name, help=help_)(with_options(with_setting, options))
+    app.command(name=name, help=help_)(with_options(options)(with_setting))
 
 
 def emit(payload: dict[str, Any], as_json: bool, lines: list[Any]) -> int:
     """JSON alone, or the lines for a person."""
     if as_json:
         print(json.dumps(payload, allow_nan=False))
-        return 0
-    console = consoles.results()
-    for line in lines:
-        console.print(line, soft_wrap=isinstance(line, str), highlight=False)
+    else:
+        for line in lines:
+            consoles.results().print(line, soft_wrap=isinstance(line, str), highlight=False)
     return 0
 
 

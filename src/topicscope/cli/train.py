@@ -14,8 +14,7 @@ from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Forc
 from topicscope.ground import parsed, progress_shown
 
 WORLD, MODEL, TRAINING = "World", "Model", "Training"
-MOST_COLUMNS = 3
-"""Runs that are shown side by side; of more the table has one row each."""
+MOST_COLUMNS = 3  # runs that are shown side by side; of more the table has one row each
 
 COLUMNS = (
     *("status", "dev loss", "dev loss above it", "phase", "W_V, same topic", "W_V, different topic"),
@@ -78,8 +77,17 @@ def command(
         "floors": None if floors else False,
         "device": device,
     }
-    kind, stored = training.RunConfig, training.stored_configs
-    what = run_configs(kind, stored, flags, config, set_ or (), runs, out, resume=resume, force=force)
+    what = run_configs(
+        training.RunConfig,
+        training.stored_configs,
+        flags,
+        config,
+        set_ or (),
+        runs,
+        out,
+        resume=resume,
+        force=force,
+    )
     with progress_shown() as progress:  # PyTorch comes with `train`, once the input is known to be good
         result = training.train(what, out, resume=resume, force=force, progress=progress)
     several = result if isinstance(result, list) else [result]

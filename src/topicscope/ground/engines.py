@@ -20,8 +20,7 @@ from typing import Literal, Protocol, TypeVar
 from topicscope.ground.errors import EngineError, InputError
 from topicscope.ground.threads import worker_pool
 
-RETRIES = 3
-"""How often an item is tried again after its worker has died."""
+RETRIES = 3  # times that an item is tried again after its worker has died
 
 Common = TypeVar("Common")
 Item = TypeVar("Item")
@@ -149,6 +148,4 @@ ENGINES = {
     "local": EngineKind(lambda workers, *_: Local(workers or os.cpu_count() or 1), "processes here"),
     "ray": EngineKind(_ray, "a cluster"),
 }
-"""By name."""
-
 NAMES = tuple(ENGINES)

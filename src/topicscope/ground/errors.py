@@ -63,9 +63,7 @@ def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
 
 def _follow(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     node = node.get("items", node)  # of a list, its elements
-    for option in node.get("anyOf", []):
-        if "$ref" in option:
-            node = option
+    node = [node, *(option for option in node.get("anyOf", []) if "$ref" in option)][-1]
     if "$ref" in node:
         node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
     return node

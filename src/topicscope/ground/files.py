@@ -10,6 +10,7 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +115,8 @@ def truncate_metrics(path: Path, step: int, end: int | None = None) -> None:
     """Drop the lines of `step` and later, and a line that was cut off. `end`: lines of a model that ended before."""
     if not path.exists():
         raise InputError(f"{path} is missing, though a checkpoint is there; start the run anew (force)")
-    lines = []
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if not line.endswith("\n") or json.loads(line)["step"] >= step:
-            break
-        lines.append(line)
+    written = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = list(takewhile(lambda line: line.endswith("\n") and json.loads(line)["step"] < step, written))
     if len(lines) != min(step, end if end is not None else step):
         raise InputError(
             f"{path} has {len(lines)} whole lines of the {step} steps that the checkpoint stands at; "

@@ -36,8 +36,7 @@ ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.
 LOCK, UNFINISHED = ".lock", ("starting", "running")
 UNIMPORTANT = (LOCK, f"{ABOUT}.tmp")  # does not make a folder hold something
 MEMBERS = "run-[0-9][0-9][0-9]*"  # folders of an ensemble's runs
-COMMON = (RESULTS, ENVIRONMENT, "report.html", "figures", "figure.png", "figure.svg", CONFIG, ABOUT)
-"""What any kind of folder may hold."""
+COMMON = (RESULTS, ENVIRONMENT, "report.html", "figures", "figure.png", "figure.svg", CONFIG, ABOUT)  # of any kind
 
 PACKAGES = (
     *("topicscope", "torch", "numpy", "pydantic", "safetensors"),
@@ -97,7 +96,6 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
 
 
 def read_results(path: AnyPath) -> Any:
-    """results.json of a folder."""
     return read_json(Path(path) / RESULTS)
 
 
@@ -198,7 +196,8 @@ def open_folder(
     """
     path = Path(path)
     check_folder(path, kind, resume=resume, force=force)
-    created = _make(path)
+    created = not path.exists()
+    _make(path)
     with lock(path):
         folder = join_folder(path, kind, config, resume=resume, force=force, runs=runs)
         try:
@@ -263,14 +262,11 @@ def lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _make(path: Path) -> bool:
-    """Whether the folder had to be made."""
-    created = not path.exists()
+def _make(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{path} cannot be made: {error.strerror}; choose another folder") from None
-    return created
 
 
 def _stored_config(path: Path) -> Any:
@@ -297,5 +293,4 @@ def _forget(path: Path) -> None:
 
 
 def member_paths(path: AnyPath, runs: int) -> list[Path]:
-    """The folders of an ensemble's runs."""
     return [Path(path) / f"run-{number:03d}" for number in range(runs)]

@@ -16,8 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol, TextIO
 
-PERIOD = 10.0
-"""Seconds between plain lines."""
+PERIOD = 10.0  # seconds between plain lines
 
 
 class Progress(Protocol):

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from topicscope.ground.errors import InputError
 
 Device = Literal["auto", "cpu", "cuda"]
+CUBLAS_ORDER = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may sum in another order every time
 
 
 def usable_device(name: str, *, worth_it: bool = True) -> Literal["cpu", "cuda"]:
@@ -34,7 +35,7 @@ def usable_device(name: str, *, worth_it: bool = True) -> Literal["cpu", "cuda"]
         raise InputError("device 'cuda', but PyTorch finds no usable GPU here; choose cpu or auto")
     if not there or (name == "auto" and not worth_it):
         return "cpu"
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may sum in another order every time
+    os.environ.setdefault(*CUBLAS_ORDER)
     return "cuda"
 
 
@@ -66,18 +67,16 @@ def repeatable() -> Iterator[None]:
     """
     import torch
 
-    if not torch.cuda.is_available():
-        with one_thread():
-            yield
-        return
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may sum in another order every time
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True)
+    on_gpu, before = torch.cuda.is_available(), torch.are_deterministic_algorithms_enabled()
+    if on_gpu:
+        os.environ.setdefault(*CUBLAS_ORDER)
+        torch.use_deterministic_algorithms(True)
     try:
         with one_thread():
             yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        if on_gpu:
+            torch.use_deterministic_algorithms(before)
 
 
 @contextmanager
