@@ -46,12 +46,11 @@ def finish(result: Any, out: Path | None, tables: Iterable[figures.TableData], *
         print(json.dumps(result.as_dict(), allow_nan=False))
     else:
         print_tables(tables)
-    where = "--out DIR writes a page and the numbers"
     if out is not None:
         draw_result(result, out)
-        where = f"Written to {out}; its page is {out / 'report.html'}"
     if not as_json:
-        print_lines([*result.summary(), where])
+        page = "--out DIR writes a page and the numbers"
+        print_lines([*result.summary(), f"Written to {out}; its page is {out / 'report.html'}" if out else page])
     return 0
 
 

@@ -16,7 +16,6 @@ OUTPUT, SETTINGS, ENGINE = "Output", "Settings", "Engine"
 
 
 def option(text: str, panel: str, *names: str, **more: Any) -> Any:
-    """An option in a panel of the help."""
     return typer.Option(*names, help=text, rich_help_panel=panel, **more)
 
 
@@ -46,8 +45,8 @@ def chosen_engine(
     engine: str, address: str | None = None, workers: int | None = None, *, device: str = "cpu"
 ) -> AbstractContextManager[Engine]:
     """The engine that the options name; a Ray task that computes on a GPU asks for one."""
-    gpus = int(engine == "ray" and usable_device(device) == "cuda")
-    return open_engine(cast("Name", engine), workers=workers, address=address, gpus=gpus)
+    on_gpu = engine == "ray" and usable_device(device) == "cuda"
+    return open_engine(cast("Name", engine), workers=workers, address=address, gpus=int(on_gpu))
 
 
 Option = tuple[Any, Any]  # a type with its typer.Option, and the default

@@ -75,7 +75,6 @@ def reproduce(
 
 
 def print_outcome(name: str, outcome: paper.Outcome, seconds: float) -> None:
-    """One line per outcome, as it comes."""
     verdict = typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])
     typer.echo(f"{name}: {verdict} ({seconds:.0f} s)", err=True)
 

@@ -76,8 +76,7 @@ def command(
         print(json.dumps({"folder": str(folder), "counts": result.counts, "rows": result.rows}, allow_nan=False))
     else:
         consoles.print_tables(table for section in result.sections() for table in section.tables)
-        places = f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"
-        consoles.print_lines([*result.summary(), places])
+        consoles.print_lines([*result.summary(), f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"])
     return 1 if result.counts["failed"] else 0
 
 

@@ -51,19 +51,31 @@ SETTING: dict[str, Any] = {
 
 LETTERS = dict(zip(SETTING, ("T", "v", "tau", "p_m", "p_c", "p_r"), strict=True))  # of the paper
 
-MASK_COUNTS = typer.Option(
-    help="exact: MASK is a word of its own topic. "
-    "paper: words share all attention, positions showing MASK are left out."
-)
 SHARED: dict[str, Option] = {
-    "convention": (Annotated[Convention, MASK_COUNTS], "exact"),
+    "convention": (
+        Annotated[
+            Convention,
+            typer.Option(
+                help="exact: MASK is a word of its own topic. "
+                "paper: words share all attention, positions showing MASK are left out."
+            ),
+        ],
+        "exact",
+    ),
     "as_json": (AsJson, False),
 }
-FROZEN = typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")
-CAP = typer.Option("--cap/--no-cap", help="Cap predictions at 1 (default: diagonal, paper convention).")
 LANDSCAPE: dict[str, Option] = {
-    "value_matrix": (Annotated[ValueMatrix, FROZEN], "blocks"),
-    "cap": (Annotated[bool | None, CAP], None),
+    "value_matrix": (
+        Annotated[ValueMatrix, typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")],
+        "blocks",
+    ),
+    "cap": (
+        Annotated[
+            bool | None,
+            typer.Option("--cap/--no-cap", help="Cap predictions at 1 (default: diagonal, paper convention)."),
+        ],
+        None,
+    ),
     "out": (Out, None),
     "force": (Force, False),
 }
@@ -125,10 +137,9 @@ def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
         table = Table("entry", "value", "meaning")
         for name, value, meaning in optimum.entries():
             table.add_row(name, f"{value:.7g}", meaning)
-        lines: list[Any] = [table]
-        if setting.topic_model.vocabulary <= DRAWN:
-            lines.append(consoles.heat_map(optimum.matrix(), optimum.picture))
-        lines += optimum.summary()
+        small = setting.topic_model.vocabulary <= DRAWN
+        picture = [consoles.heat_map(optimum.matrix(), optimum.picture)] if small else []
+        lines: list[Any] = [table, *picture, *optimum.summary()]
         if given is not None:
             examined = optimum.examine(read_matrix(given, kind.given, kind.part))
             payload[examined.name] = examined.numbers
@@ -169,8 +180,11 @@ def landscape(
 ) -> int:
     result = attention_landscape(setting, value_matrix, convention, cap=cap, out=out, force=force)
     title = "loss, the fuller a cell the lower; beta from 1e-4 to the right, alpha from 1e-4 upwards"
-    picture = consoles.heat_map(-result.grid.loss[::-1], title)
-    lines: list[Any] = [picture, attention_table(result.stage), *result.summary()]
+    lines: list[Any] = [
+        consoles.heat_map(-result.grid.loss[::-1], title),
+        attention_table(result.stage),
+        *result.summary(),
+    ]
     if out is not None:
         report.draw_figure(result.sections()[0].figures[0], out)
         lines.append(f"written to {out}: landscape.png, .svg, .npz, .csv, results.json")

@@ -112,8 +112,7 @@ class Local(ExitStack):
                         number = queue[-1]
                         running[self.pool.submit(work, common, items[number])] = number
                         queue.pop()  # only now: a pool that has just broken takes nothing
-                    done, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
                         result = future.result()
                         yield running.pop(future), result
             except BrokenProcessPool:

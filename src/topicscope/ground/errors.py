@@ -36,13 +36,11 @@ def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
     path = [str(part) for part in first["loc"] if not _UNION.match(str(part))]
     key = ".".join(path)
     if first["type"] in _UNKNOWN:
-        known = _fields_at(adapter.json_schema(), path[:-1])
-        return f"{where}: unknown key {key!r}; {nearest(path[-1], known)}"
+        return f"{where}: unknown key {key!r}; {nearest(path[-1], _fields_at(adapter.json_schema(), path[:-1]))}"
     if first["type"].startswith("missing"):
         return f"{where}: {key} is missing"
-    message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":  # raised by this project's own checks, which already say everything
-        return f"{where}: {message}"
+        return f"{where}: {first['msg'].removeprefix('Value error, ')}"
     # a value that may be of several kinds is refused by each of them: say all that would do
     alike = [e["msg"] for e in errors if [str(part) for part in e["loc"] if not _UNION.match(str(part))] == path]
     message = ", or: ".join(dict.fromkeys(f"{text[0].lower()}{text[1:]}" for text in alike))

@@ -23,12 +23,12 @@ ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent anywhere
 }
 OWN = {"RAY_worker_niceness": "0"}  # its workers would let everything else on the machine go first
+# something that answers but is no Ray, or wants another token, is reported within ten seconds, not in minutes
 HURRY = {
     "RAY_NUM_REDIS_GET_RETRIES": "1",
     "RAY_py_gcs_connect_timeout_s": "3",
     "RAY_gcs_rpc_server_connect_timeout_s": "1",
 }
-"""Something that answers but is no Ray, or wants another token, is reported within ten seconds, not in minutes."""
 
 
 @contextmanager
