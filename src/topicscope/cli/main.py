@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import cast
 
 import typer
@@ -49,7 +50,7 @@ def register() -> None:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
     from topicscope.cli import bench, pretrain, reproduce, show, sweep, text, theory, train
 
-    panels = {
+    panels: dict[str, dict[str, Callable[..., int]]] = {
         "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
         "The sandbox": {"train": train.command, "sweep": sweep.command},
         "Your models and text": {

@@ -45,8 +45,12 @@ def chosen_engine(
     engine: str, address: str | None = None, workers: int | None = None, *, device: str = "cpu"
 ) -> AbstractContextManager[Engine]:
     """The engine that the options name; a Ray task that computes on a GPU asks for one."""
-    on_gpu = engine == "ray" and usable_device(device) == "cuda"
-    return open_engine(cast("Name", engine), workers=workers, address=address, gpus=int(on_gpu))
+    return open_engine(
+        cast("Name", engine),
+        workers=workers,
+        address=address,
+        gpus=int(engine == "ray" and usable_device(device) == "cuda"),
+    )
 
 
 Option = tuple[Any, Any]  # a type with its typer.Option, and the default
