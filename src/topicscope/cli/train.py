@@ -88,8 +88,9 @@ def command(
         resume=resume,
         force=force,
     )
-    with progress_shown() as progress:  # PyTorch comes with `train`, once the input is known to be good
-        result = training.train(what, out, resume=resume, force=force, progress=progress)
+    train = training.train  # PyTorch, once the input is known to be good
+    with progress_shown() as progress:
+        result = train(what, out, resume=resume, force=force, progress=progress)
     several = result if isinstance(result, list) else [result]
     if as_json:
         payload = [run.results for run in several]
