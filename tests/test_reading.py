@@ -12,7 +12,7 @@ import pytest
 from tests.language.samples import corpus_file, model_folder
 from tests.pretraining import small
 from topicscope import InputError, RunConfig, pretrain, probe, read, reproduce, sweep, train
-from topicscope.cli import report, show
+from topicscope.cli.show import report, show
 from topicscope.ground import read_about
 from topicscope.language import ProbeConfig, TopicsConfig, WordsConfig, fit_corpus, map_words
 from topicscope.paper import Context, chosen
@@ -115,13 +115,13 @@ def test_a_folder_reads_back_shows_and_draws(tmp_path: Path, capsys: pytest.Capt
     assert "<table" in html
     assert "<script" not in html
     assert stored.plot().axes
-    show.command([folder], as_json=True)
+    show([folder], as_json=True)
     [entry, *_] = json.loads(capsys.readouterr().out)
     assert entry["kind"] == about.kind
     assert entry["results"] is not None
-    show.command([folder], as_json=False)
+    show([folder], as_json=False)
     assert made.summary()[0].split(".")[0][:30] in " ".join(capsys.readouterr().out.split()) or kind == "runs"
-    report.command(folder)
+    report(folder)
     assert (folder / "report.html").stat().st_size > 100_000
     assert type(read(folder)) is type(made)  # drawing changes nothing
 
@@ -129,7 +129,7 @@ def test_a_folder_reads_back_shows_and_draws(tmp_path: Path, capsys: pytest.Capt
 def test_several_folders_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train(RunConfig.of(TINY), tmp_path / "a")
     train(RunConfig.of(TINY, optimizer={"lr": 0.5}), tmp_path / "b")
-    show.command([tmp_path / "a", tmp_path / "b"], as_json=False)
+    show([tmp_path / "a", tmp_path / "b"], as_json=False)
     shown = capsys.readouterr().out
     assert "optimizer.lr" in shown
     assert "0.5" in shown
@@ -138,7 +138,7 @@ def test_several_folders_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_foreign_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
-    for command in (lambda: show.command([tmp_path]), lambda: report.command(tmp_path), lambda: read(tmp_path)):
+    for command in (lambda: show([tmp_path]), lambda: report(tmp_path), lambda: read(tmp_path)):
         with pytest.raises(InputError, match="not a folder that topicscope wrote"):
             command()
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

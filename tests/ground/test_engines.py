@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, get_args
 
@@ -90,6 +93,24 @@ def test_errors_of_the_work_are_raised_as_they_are() -> None:
         list(Tasks(ray, 0)(double, 1, [1, -1]))
     with pytest.raises(InputError, match="has no GPU"):
         list(Tasks(ray, 1)(double, 1, [1]))
+
+
+def test_an_item_that_a_broken_pool_did_not_take_is_run_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[int] = []
+
+    class Pool:
+        def submit(self, work: Callable[[int, int], int], common: int, item: int) -> Future[int]:
+            if item == 2 and not refused:
+                refused.append(item)
+                raise BrokenProcessPool("a worker died while items were handed out")
+            done = Future[int]()
+            done.set_result(work(common, item))
+            return done
+
+    monkeypatch.setattr(engines, "worker_pool", lambda _: nullcontext(Pool()))
+    with open_engine("local", workers=4) as engine:
+        assert sorted(engine(double, 1, range(5))) == [(i, 1 + 2 * i) for i in range(5)]
+    assert refused == [2]
 
 
 def test_results_come_in_the_order_of_their_items() -> None:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from topicscope.cli import probe, timeline, topics
+from topicscope.cli.text import probe, timeline, topics
 from topicscope.language import ProbeConfig, TimelineConfig, TopicsConfig
 
 
 @pytest.mark.parametrize(
     ("command", "config"),
-    [(probe.command, ProbeConfig), (timeline.command, TimelineConfig), (topics.command, TopicsConfig)],
+    [(probe, ProbeConfig), (timeline, TimelineConfig), (topics, TopicsConfig)],
 )
 def test_shown_defaults_are_those_of_the_config(command: Callable[..., int], config: Any) -> None:
     defaults = {part.name: part.default for part in fields(config)}
@@ -23,7 +23,7 @@ def test_shown_defaults_are_those_of_the_config(command: Callable[..., int], con
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         option = getattr(parameter.annotation, "__metadata__", [None])[0]
         if isinstance(getattr(option, "show_default", None), str):
-            default = defaults["thresholds" if config is ProbeConfig and name == "threshold" else name]
+            default = defaults[name]
             if isinstance(default, tuple):
                 default = ", ".join(map(str, default))
             assert option.show_default == (name if default is True else str(default)), name

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from topicscope import InputError, RunConfig, Schedule
-from topicscope.ground import apply_settings, load_settings
+from topicscope.ground import gather, load_settings
 from topicscope.training import Phase
 
 
@@ -23,7 +23,8 @@ def test_a_written_config_reads_back_the_same(tmp_path: Path) -> None:
 
 
 def test_assignments_reach_every_section() -> None:
-    settings = apply_settings(
+    settings = gather(
+        None,
         {"steps": 5},
         [
             "optimizer.lr=1e-3",

@@ -7,9 +7,11 @@ from dataclasses import asdict
 from typing import Annotated, Literal
 
 import typer
-from rich.table import Table
+from rich.console import Console
+from rich.table import Column, Table
 
-from topicscope.cli import consoles
+from topicscope import bench, training
+from topicscope.cli.consoles import results
 
 
 def command(
@@ -26,33 +28,30 @@ def command(
 
     Example: [bold]topicscope bench --json > bench.json[/bold]
     """
-    from topicscope.bench import bench_language, bench_pretraining, bench_sandbox, bench_sweep
-    from topicscope.training import resolve_device
-
-    resolve_device(device)
-    console = consoles.progress()
-    with console.status("measuring") as status:
-        say = lambda what: status.update(f"measuring: {what}")  # noqa: E731
-        parts = {
-            "sandbox": bench_sandbox,
-            "language": bench_language,
-            "pretraining": bench_pretraining,
-            "sweep": bench_sweep,
-        }
+    training.resolve_device(device)
+    parts = {
+        "sandbox": bench.bench_sandbox,
+        "language": bench.bench_language,
+        "pretraining": bench.bench_pretraining,
+        "sweep": bench.bench_sweep,
+    }
+    with Console(stderr=True).status("measuring") as status:
         rows = [
             row
             for name, measure in parts.items()
             if part in ("all", name)
-            for row in measure(device, quick=quick, say=say)
+            for row in measure(device, quick=quick, say=lambda what: status.update(f"measuring: {what}"))
         ]
     if as_json:
         print(json.dumps({"device": device, "quick": quick, "rows": [asdict(row) for row in rows]}))
         return 0
-    table = Table(title=f"topicscope bench ({device}, one thread a process)", title_justify="left")
-    for heading in ("what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met"):
-        table.add_column(
+    columns = [
+        Column(
             heading, justify="left" if heading in ("what", "aim", "floor", "plain way") else "right", overflow="fold"
         )
+        for heading in ("what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met")
+    ]
+    table = Table(*columns, title=f"topicscope bench ({device}, one thread a process)", title_justify="left")
     for row in rows:
         plain = "\n".join(f"{name}: {seconds(value)}" for name, value in row.plain.items())
         faster = "\n".join(f"{value:,.1f}" for value in row.times_faster.values())
@@ -62,12 +61,9 @@ def command(
         table.add_row(
             row.name, ours, plain, faster, floor, over, row.aim, {True: "yes", False: "no", None: ""}[row.met]
         )
-    consoles.results().print(table)
+    results().print(table)
     return 0
 
 
 def seconds(value: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value * 1e6:.3g} us"
+    return f"{value:.3g} s" if value >= 1 else f"{value / 1e-3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} us"

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from jaxtyping import Float
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from topicscope.figures import TableData
-    from topicscope.ground import Result
+from topicscope import figures, report
+from topicscope.ground import Result, read_about
 
-WIDE = 120
-"""Columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80."""
+WIDE = 120  # columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80
+SHADES = " ░▒▓█"
 
 
 def results() -> Console:
     console = Console()
     return console if console.is_terminal else Console(width=max(WIDE, console.width))
-
-
-def progress() -> Console:
-    return Console(stderr=True)
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -32,33 +32,44 @@ def print_lines(lines: Iterable[str]) -> None:
         results().print(line, soft_wrap=True, highlight=False, markup=False)
 
 
-def print_table(data: TableData) -> None:
-    table = Table(*data.columns, title=data.title, title_justify="left")
-    for row in data.rows:
-        table.add_row(*row)
-    results().print(table, markup=False)
+def print_tables(tables: Iterable[figures.TableData]) -> None:
+    for data in tables:
+        table = Table(*data.columns, title=data.title, title_justify="left")
+        for row in data.rows:
+            table.add_row(*row)
+        results().print(table, markup=False)
 
 
-def finish(result: Result, out: Path | None, *, quiet: bool) -> None:
-    """The sentences of a result, and its page where it has a folder."""
-    from topicscope.cli.report import draw_result
-
-    where = "--out DIR writes a page and the numbers"
+def finish(result: Any, out: Path | None, tables: Iterable[figures.TableData], *, as_json: bool) -> int:
+    """JSON, or tables and the sentences of a result; and its page where it has a folder."""
+    if as_json:
+        print(json.dumps(result.as_dict(), allow_nan=False))
+    else:
+        print_tables(tables)
     if out is not None:
         draw_result(result, out)
-        where = f"Written to {out}; its page is {out / 'report.html'}"
-    if not quiet:
-        print_lines([*result.summary(), where])
+    if not as_json:
+        page = "--out DIR writes a page and the numbers"
+        print_lines([*result.summary(), f"Written to {out}; its page is {out / 'report.html'}" if out else page])
+    return 0
+
+
+def draw_result(result: Result, folder: Path) -> list[Path]:
+    """The page of a result in its folder, with the command that made it; and its figures. Returns the main ones."""
+    about = read_about(folder)
+    command = "" if about is None else about.command
+    sections = [replace(section, command=section.command or command) for section in result.sections()]
+    report.write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
+    main = [folder / "figures" / f"figure.{kind}" for kind in ("png", "svg")]
+    return [*(path for path in main if path.exists()), folder / "report.html"]
 
 
 def print_side_by_side(
     title: str, columns: Sequence[str], facts: Sequence[Mapping[str, Any]], *, marked: int = 0
 ) -> None:
     """One column per result, one row per fact; the first `marked` rows stand out."""
-    table = Table(title=title or None, title_justify="left")
-    table.add_column("")
-    for column in columns:
-        table.add_column(column, justify="right", overflow="fold")
+    headings = [Column(column, justify="right", overflow="fold") for column in columns]
+    table = Table("", *headings, title=title or None, title_justify="left")
     for number, label in enumerate(dict.fromkeys(label for one in facts for label in one)):
         style = "cyan" if number < marked else None
         table.add_row(label, *(cell(one.get(label)) for one in facts), style=style)
@@ -66,6 +77,16 @@ def print_side_by_side(
 
 
 def cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    return "-" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def heat_map(matrix: Float[np.ndarray, "m n"], title: str, size: int = 24) -> Text:
+    """A matrix in shades, averaged down to at most `size` rows; two characters per cell, since characters are tall."""
+    rows, columns = (np.array_split(np.arange(n), min(n, size)) for n in matrix.shape)
+    small = np.array([[matrix[np.ix_(r, c)].mean() for c in columns] for r in rows])
+    low, high = small.min(), small.max()
+    level = np.zeros_like(small) if high == low else (small - low) / (high - low)
+    picture = "\n".join(
+        "  " + "".join(SHADES[min(int(x * len(SHADES)), len(SHADES) - 1)] * 2 for x in row) for row in level
+    )
+    return Text(f"{title}\n{picture}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
+from collections.abc import Callable
 from typing import cast
 
 import typer
@@ -46,31 +46,26 @@ def _root(
         typer.echo(context.get_help())
 
 
-PANELS = {
-    "The paper": {"reproduce": "reproduce:reproduce", "list": "reproduce:list_"},
-    "The sandbox": {"train": "train", "sweep": "sweep"},
-    "Your models and text": {
-        "topics": "topics",
-        "probe": "probe",
-        "timeline": "timeline",
-        "words": "words",
-        "pretrain": "pretrain",
-    },
-    "Results": {"show": "show", "report": "report", "bench": "bench"},
-}
-"""The commands by panel of the help: each a function of a module of this room (`command` where none is named)."""
-
-
 def register() -> None:
-    for panel, commands in PANELS.items():
-        for name, place in commands.items():
-            module, _, function = place.partition(":")
-            command = getattr(importlib.import_module(f"topicscope.cli.{module}"), function or "command")
+    """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
+    from topicscope.cli import bench, pretrain, reproduce, show, sweep, text, theory, train
+
+    panels: dict[str, dict[str, Callable[..., int]]] = {
+        "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
+        "The sandbox": {"train": train.command, "sweep": sweep.command},
+        "Your models and text": {
+            "topics": text.topics,
+            "probe": text.probe,
+            "timeline": text.timeline,
+            "words": text.words,
+            "pretrain": pretrain.command,
+        },
+        "Results": {"show": show.show, "report": show.report, "bench": bench.command},
+    }
+    for panel, commands in panels.items():
+        for name, command in commands.items():
             app.command(name=name, rich_help_panel=panel)(command)
-    theory = importlib.import_module("topicscope.cli.theory_options").app
-    for module in ("theory", "theory_attention"):
-        importlib.import_module(f"topicscope.cli.{module}")  # adds its commands to it
-    app.add_typer(theory, name="theory", rich_help_panel="The paper")
+    app.add_typer(theory.app, name="theory", rich_help_panel="The paper")
 
 
 def fail(message: str, code: int = 2) -> int:
@@ -109,7 +104,3 @@ def main() -> None:
             INTERRUPTED,
         )
     sys.exit(code if isinstance(code, int) else 0)
-
-
-if __name__ == "__main__":
-    main()

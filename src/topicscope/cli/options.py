@@ -1,36 +1,99 @@
-"""Options that several commands share, each declared once."""
+"""Options that several commands share, each declared once; and what commands make of them."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-OUTPUT, SETTINGS = "Output", "Settings"
+from topicscope.ground import ENGINES, Config, Engine, InputError, Name, gather, open_engine, usable_device
+
+OUTPUT, SETTINGS, ENGINE = "Output", "Settings", "Engine"
 
 
 def option(text: str, panel: str, *names: str, **more: Any) -> Any:
-    """An option in a panel of the help."""
     return typer.Option(*names, help=text, rich_help_panel=panel, **more)
 
 
 ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", "-c", help="YAML file of settings; flags and --set win over it.", rich_help_panel=SETTINGS
-    ),
+    Path | None, option("YAML file of settings; flags and --set win over it.", SETTINGS, "--config", "-c")
 ]
 Assignments = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="KEY=VALUE", help="Any setting by its name; may be repeated.", rich_help_panel=SETTINGS
-    ),
+    list[str] | None, option("Any setting by its name; may be repeated.", SETTINGS, "--set", metavar="KEY=VALUE")
 ]
-Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda.", rich_help_panel=SETTINGS)]
-Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="Folder to write (new or empty).", rich_help_panel=OUTPUT)
+Device = Annotated[str | None, option("auto, cpu or cuda.", SETTINGS)]
+Out = Annotated[Path | None, option("Folder to write (new or empty).", OUTPUT, "--out", "-o")]
+Resume = Annotated[bool, option("Go on with the run in --out.", OUTPUT, "--resume")]
+Force = Annotated[bool, option("Replace the run in --out.", OUTPUT, "--force")]
+AsJson = Annotated[bool, option("Print only JSON to stdout.", OUTPUT, "--json")]
+
+PLACES = ", ".join(f"{name} ({engine.place})" for name, engine in ENGINES.items())
+EngineOption = Annotated[str, option(f"Where the work is done: {PLACES}.", ENGINE, "--engine")]
+AddressOption = Annotated[
+    str | None, option("Of Ray: local (default), auto, or HOST[:PORT] of a running head.", ENGINE, "--address")
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=OUTPUT)]
-Force = Annotated[bool, typer.Option("--force", help="Replace the run in --out.", rich_help_panel=OUTPUT)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.", rich_help_panel=OUTPUT)]
+WorkersOption = Annotated[
+    int | None, option("Processes of local, or of a Ray started here (default: one per core).", ENGINE, min=1)
+]
+
+
+def chosen_engine(
+    engine: str, address: str | None = None, workers: int | None = None, *, device: str = "cpu"
+) -> AbstractContextManager[Engine]:
+    """The engine that the options name; a Ray task that computes on a GPU asks for one."""
+    return open_engine(
+        cast("Name", engine),
+        workers=workers,
+        address=address,
+        gpus=int(engine == "ray" and usable_device(device) == "cuda"),
+    )
+
+
+Option = tuple[Any, Any]  # a type with its typer.Option, and the default
+
+
+def with_options(options: Mapping[str, Option]) -> Callable[[Any], Callable[..., int]]:
+    """A function as typer reads it: its parameters are the options of a table."""
+
+    def declared(run: Any) -> Callable[..., int]:
+        run.__annotations__ = {name: hint for name, (hint, _) in options.items()}
+        run.__signature__ = inspect.Signature(
+            [
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+                for name, (hint, default) in options.items()
+            ]
+        )
+        return cast("Callable[..., int]", run)
+
+    return declared
+
+
+AnyConfig = TypeVar("AnyConfig", bound=Config)
+
+
+def run_configs(
+    kind: type[AnyConfig],
+    stored: Callable[[Path], AnyConfig | list[AnyConfig]],
+    flags: Mapping[str, Any],
+    file: Path | None,
+    assignments: Iterable[str],
+    runs: int,
+    out: Path | None,
+    *,
+    resume: bool,
+    force: bool,
+    kept: str = "all settings",
+) -> AnyConfig | list[AnyConfig]:
+    """What `train` and `pretrain` run: one configuration or one per seed; with `resume` those of the folder."""
+    if not resume:
+        one = kind.of(gather(file, flags, assignments)).absolute()
+        return one.with_seeds(runs) if runs > 1 else one
+    if out is None:
+        raise InputError("--resume needs --out, the folder of the run to go on with")
+    if file or assignments or any(flag is not None for flag in flags.values()) or runs > 1 or force:
+        raise InputError(f"--resume takes {kept} from the folder; leave the other options out")
+    return stored(out)

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from topicscope import pretraining, report
 from topicscope.cli import consoles
-from topicscope.cli.options import OUTPUT, AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, option
-
-if TYPE_CHECKING:
-    from topicscope.pretraining import PretrainConfig
+from topicscope.cli.options import (
+    OUTPUT,
+    AsJson,
+    Assignments,
+    ConfigFile,
+    Device,
+    Force,
+    Out,
+    Resume,
+    option,
+    run_configs,
+)
+from topicscope.ground import InputError, progress_shown, silent
 
 TEXT, MODEL, TRAINING = "Text", "Model", "Training"
 
@@ -58,9 +68,6 @@ def command(
 
     Example: [bold]topicscope pretrain --corpus articles.txt --steps 400 --out runs/pretrain[/bold]
     """
-    from topicscope import pretraining
-    from topicscope.ground import InputError, gather, progress_shown, silent
-
     flags = {
         "text.corpus": corpus,
         "text.text_field": text_field,
@@ -80,21 +87,24 @@ def command(
         "optimizer.warmup": warmup,
         "bf16": bf16 or None,
         "seed": seed,
+        "device": None if resume else device,  # a run may go on elsewhere
     }
     given_as_yaml = {"model.init_scale": init_scale, "model.dropout": dropout, "snapshots": snapshots}
     assignments = [f"{name}={value}" for name, value in given_as_yaml.items() if value is not None] + (set_ or [])
-    configs: PretrainConfig | list[PretrainConfig]
     if tokenizer is not None and train_tokenizer is not None:
         raise InputError("--tokenizer and --train-tokenizer are both given: use one that exists, or train one?")
-    if resume:
-        if out is None:
-            raise InputError("--resume needs --out, the folder of the run to go on with")
-        if config or assignments or any(flag is not None for flag in flags.values()) or runs > 1 or force:
-            raise InputError("--resume takes all settings but --device from the folder; leave the other options out")
-        configs = pretraining.stored_configs(out)
-    else:
-        one = pretraining.PretrainConfig.of(gather(config, flags | {"device": device}, assignments)).absolute()
-        configs = one.with_seeds(runs) if runs > 1 else one
+    configs = run_configs(
+        pretraining.PretrainConfig,
+        pretraining.stored_configs,
+        flags,
+        config,
+        assignments,
+        runs,
+        out,
+        resume=resume,
+        force=force,
+        kept="all settings but --device",
+    )
     with progress_shown() if pretraining.is_main() else nullcontext(silent) as progress:
         result = pretraining.pretrain(configs, out, resume=resume, force=force, device=device, progress=progress)
     if not pretraining.is_main():
@@ -102,19 +112,16 @@ def command(
     several = result if isinstance(result, list) else [result]
     sections = result.sections()
     if out is not None:
-        from topicscope.report import write_report
-
-        write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
+        report.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
     if as_json:
         results = [run.results.as_dict() for run in several]
         print(json.dumps(results if isinstance(result, list) else results[0], allow_nan=False))
-        return 1 if result.status == "diverged" else 0
-    for table in (table for section in sections for table in section.tables):
-        consoles.print_table(table)
-    consoles.print_lines(result.summary())
-    if out is None:
-        typer.echo("--out DIR keeps the model, its snapshots, metrics and a page")
     else:
-        home = several[0].folder
-        typer.echo(f"page: {out / 'report.html'}; probe it with: topicscope probe {home}/model --corpus ...")
+        consoles.print_tables(table for section in sections for table in section.tables)
+        consoles.print_lines(result.summary())
+        typer.echo(
+            "--out DIR keeps the model, its snapshots, metrics and a page"
+            if out is None
+            else f"page: {out / 'report.html'}; probe it with: topicscope probe {several[0].folder}/model --corpus ..."
+        )
     return 1 if result.status == "diverged" else 0

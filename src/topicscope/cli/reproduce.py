@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Column, Table
 
+from topicscope import paper
 from topicscope.cli import consoles
-from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption
-from topicscope.cli.options import AsJson
-from topicscope.cli.report import draw_result
-
-if TYPE_CHECKING:
-    from topicscope.ground import Name
-    from topicscope.paper import Outcome, Reproduction
+from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, chosen_engine
+from topicscope.ground import progress_shown
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
 
@@ -61,18 +57,12 @@ def reproduce(
 
     Example: [bold]topicscope reproduce figure2 theorem2 --out runs/two[/bold]
     """
-    from topicscope.ground import open_engine, progress_shown
-    from topicscope.paper import Context, chosen, read_reproduction, reproduce as run
-
-    experiments, context = chosen(ids), Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
+    experiments, context = paper.chosen(ids), paper.Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
     variant = (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
     folder = out or Path("runs") / f"reproduce{variant}"
-    with (
-        open_engine(cast("Name", engine), workers=workers, address=address) as opened,
-        progress_shown() as progress,
-    ):
-        reproduction = run(experiments, context, folder, opened, progress, print_outcome)
-    draw_result(read_reproduction(folder), folder)  # outcomes of earlier calls too
+    with chosen_engine(engine, address, workers) as opened, progress_shown() as progress:
+        reproduction = paper.reproduce(experiments, context, folder, opened, progress, print_outcome)
+    consoles.draw_result(paper.read_reproduction(folder), folder)  # outcomes of earlier calls too
     if as_json:
         print(json.dumps(reproduction.as_dict(), allow_nan=False))
     else:
@@ -84,13 +74,12 @@ def reproduce(
     return 1 if lost else 0
 
 
-def print_outcome(name: str, outcome: Outcome, seconds: float) -> None:
-    """One line per outcome, as it comes."""
+def print_outcome(name: str, outcome: paper.Outcome, seconds: float) -> None:
     verdict = typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])
     typer.echo(f"{name}: {verdict} ({seconds:.0f} s)", err=True)
 
 
-def print_verdicts(reproduction: Reproduction) -> None:
+def print_verdicts(reproduction: paper.Reproduction) -> None:
     table = Table(
         "id",
         Column("paper", ratio=3, overflow="fold"),
@@ -111,9 +100,7 @@ def list_(as_json: AsJson = False) -> int:
 
     Example: [bold]topicscope list[/bold]
     """
-    from topicscope.paper import EXPERIMENTS
-
-    experiments = EXPERIMENTS.values()
+    experiments = paper.EXPERIMENTS.values()
     if as_json:
         print(json.dumps([{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in experiments]))
         return 0

@@ -1,4 +1,4 @@
-"""`topicscope show`: what folders hold, side by side."""
+"""`topicscope show`: what folders hold, side by side; `topicscope report`: the same, drawn."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from topicscope.cli import consoles
+from topicscope.cli import consoles, sweep
 from topicscope.cli.options import AsJson
+from topicscope.ground import flat, folders as protocol, load_settings
+from topicscope.reading import read
 
 
-def command(
+def show(
     folders: Annotated[list[Path], typer.Argument(help="Folders that any topicscope command wrote.")],
     as_json: AsJson = False,
 ) -> int:
@@ -20,29 +22,29 @@ def command(
 
     Example: [bold]topicscope show runs/blocks runs/joint[/bold]
     """
-    from topicscope.ground import flat, folders as protocol, load_settings
-    from topicscope.reading import read
-
-    results = [one for folder in folders for one in members(read(folder), folder)]
+    results: list[tuple[Path, Any]] = []
+    for folder in folders:
+        result = read(folder)
+        results += [(run.folder, run) for run in result] if isinstance(result, list) else [(folder, result)]
     if as_json:
-        entries = []
-        for folder, result in results:
-            config = load_settings(path) if (path := folder / protocol.CONFIG).is_file() else None
-            entry = {
+        entries = [
+            {
                 "folder": str(folder),
                 "kind": result.kind,
-                "config": config,
+                "config": load_settings(folder / protocol.CONFIG) if (folder / protocol.CONFIG).is_file() else None,
                 "results": protocol.read_results(folder),
             }
-            entries.append(entry)
+            for folder, result in results
+        ]
         print(json.dumps(entries, allow_nan=False))
         return 0
     runs = [(folder, result) for folder, result in results if hasattr(result, "facts")]
     if runs:
         settings = [flat(result.config.as_dict()) for _, result in runs]
-        differing = [key for key in dict.fromkeys(key for one in settings for key in one) if differs(key, settings)]
+        names = dict.fromkeys(name for one in settings for name in one)
+        differing = [name for name in names if any(one.get(name) != settings[0].get(name) for one in settings)]
         facts = [
-            {key: one.get(key) for key in differing} | result.facts()
+            {name: one.get(name) for name in differing} | result.facts()
             for one, (_, result) in zip(settings, runs, strict=True)
         ]
         consoles.print_side_by_side("", [str(folder) for folder, _ in runs], facts, marked=len(differing))
@@ -50,16 +52,24 @@ def command(
         if len(results) > 1:
             consoles.print_lines([f"{folder} ({result.kind}):"])
         if not hasattr(result, "facts"):
-            for table in [table for section in result.sections() for table in section.tables][:1]:
-                consoles.print_table(table)
+            consoles.print_tables([table for section in result.sections() for table in section.tables][:1])
         consoles.print_lines(result.summary())
     return 0
 
 
-def members(result: Any, folder: Path) -> list[tuple[Path, Any]]:
-    """The runs of an ensemble one by one; anything else as it is."""
-    return [(run.folder, run) for run in result] if isinstance(result, list) else [(folder, result)]
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.")],
+) -> int:
+    """Draw what a folder holds: figures as PNG, SVG and CSV, and a page.
 
-
-def differs(key: str, settings: list[dict[str, Any]]) -> bool:
-    return any(one.get(key) != settings[0].get(key) for one in settings)
+    Example: [bold]topicscope report runs/demo[/bold]
+    """
+    result = read(folder)
+    if result.kind == "sweep":  # its page is one of its own: a map of any measure over any axes
+        sweep.write(result)
+        written = [folder / "report.html"]
+    else:
+        written = consoles.draw_result(result, folder)
+    for path in written:
+        typer.echo(f"written: {path}")
+    return 0

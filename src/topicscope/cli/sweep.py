@@ -5,20 +5,34 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from topicscope import figures, report, sweeps
 from topicscope.cli import consoles
-from topicscope.cli.engine_options import AddressOption, EngineOption, WorkersOption, chosen_engine
-from topicscope.cli.options import OUTPUT, AsJson, Force, option
-
-if TYPE_CHECKING:
-    from topicscope.sweeps import Grid, Sweep
+from topicscope.cli.options import (
+    OUTPUT,
+    AddressOption,
+    AsJson,
+    EngineOption,
+    Force,
+    WorkersOption,
+    chosen_engine,
+    option,
+)
+from topicscope.ground import (
+    InputError,
+    Interrupted,
+    check_engine,
+    check_folder,
+    duration,
+    folders,
+    progress_shown,
+)
 
 RUNNING = "Points"
-PAGE, PAGE_POINT = 5_000_000, 4_000
-"""Bytes of the page, and of each point in page and tables."""
+PAGE, PAGE_POINT = 5_000_000, 4_000  # bytes of the page, and of each point in page and tables
 
 
 def command(
@@ -41,9 +55,6 @@ def command(
 
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
-    from topicscope import sweeps
-    from topicscope.ground import Interrupted, check_engine, check_folder, folders, progress_shown
-
     check_engine(engine, workers=workers, address=address)
     points = sweeps.read_grid(grid)
     folder = out or Path("runs") / f"sweep-{grid.stem}"
@@ -64,18 +75,13 @@ def command(
     if as_json:
         print(json.dumps({"folder": str(folder), "counts": result.counts, "rows": result.rows}, allow_nan=False))
     else:
-        for table in (table for section in result.sections() for table in section.tables):
-            consoles.print_table(table)
-        consoles.print_lines(result.summary())
-        consoles.print_lines([f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"])
+        consoles.print_tables(table for section in result.sections() for table in section.tables)
+        consoles.print_lines([*result.summary(), f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"])
     return 1 if result.counts["failed"] else 0
 
 
-def estimated(grid: Grid, folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
+def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
     """What the grid would cost, from short trials."""
-    from topicscope import sweeps
-    from topicscope.ground import InputError, duration, progress_shown
-
     rows = sweeps.Sweep.of(grid, folder, fresh=True).rows
     missing = {row["point"] for row in rows if row["state"] == "missing"}
     axes = {name: len(values) for name, values in grid.axes.items()}
@@ -93,46 +99,37 @@ def estimated(grid: Grid, folder: Path, engine: str, workers: int | None, as_jso
         counts = {"points": len(rows), "missing": len(missing), "axes": axes, "packs": cost.packs}
         times = {"core_seconds": round(cost.core_seconds, 1), "seconds": round(seconds, 1)}
         print(json.dumps(counts | times | {"side_by_side": side_by_side, "bytes": disk}))
-        return 0
-    where = "in this process" if engine == "serial" else f"on {side_by_side} processes of the engine {engine}"
-    consoles.print_lines(
-        [
-            f"{points}, in {cost.packs:,} packs",
-            f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting the start; "
-            f"{size(disk)} in {folder}",
-        ]
-    )
+    else:
+        where = "in this process" if engine == "serial" else f"on {side_by_side} processes of the engine {engine}"
+        about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting the start"
+        consoles.print_lines([f"{points}, in {cost.packs:,} packs", f"{about}; {size(disk)} in {folder}"])
     return 0
 
 
-def write(result: Sweep) -> None:
+def write(result: sweeps.Sweep) -> None:
     """points.csv, points.parquet, map.png, map.svg and report.html."""
-    from topicscope.figures import PHASE_COLOURS
-    from topicscope.report import draw_figure, write_sweep_page
-    from topicscope.sweeps import KINDS
-
     result.write_table()
     sections = result.sections()
     for figure in (figure for section in sections for figure in section.figures):
-        draw_figure(figure, result.folder)
-    intro = "\n\n".join([*result.summary(), *(section.command for section in sections)])
-    main = next(iter(result.main_measures), None)
-    page = result.folder / "report.html"
-    write_sweep_page(
-        page,
+        report.draw_figure(figure, result.folder)
+    report.write_sweep_page(
+        result.folder / "report.html",
         "topicscope sweep",
-        intro,
+        "\n\n".join([*result.summary(), *(section.command for section in sections)]),
         result.grid.axes,
         result.rows,
         result.curves(),
-        curve_panels=KINDS[result.grid.kind].curve_panels,
-        first=main,
-        colours={"phase": PHASE_COLOURS},
+        curve_panels=sweeps.KINDS[result.grid.kind].curve_panels,
+        first=next(iter(result.main_measures), None),
+        colours={"phase": figures.PHASE_COLOURS},
     )
 
 
 def size(count: float) -> str:
-    for unit, bytes_of in (("GB", 1e9), ("MB", 1e6)):
-        if count >= bytes_of:
-            return f"{count / bytes_of:.3g} {unit}"
-    return f"{count / 1e3:.0f} kB"
+    return (
+        f"{count / 1e9:.3g} GB"
+        if count >= 1e9
+        else f"{count / 1e6:.3g} MB"
+        if count >= 1e6
+        else f"{count / 1e3:.0f} kB"
+    )

@@ -1,21 +1,26 @@
-"""`topicscope theory`: one command per theorem, for any setting; and `verify`, which prints certificates of every
-claim.
+"""`topicscope theory`: one command per theorem, for any setting; `landscape`, the loss over attention once W_V is
+frozen; and `verify`, which prints certificates of every claim.
+
+A command asks for the shared options by the names of its parameters: `setting` stands for topics, words_per_topic,
+topics_per_document and the masking probabilities, `convention` and `as_json` for themselves.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 from rich.table import Column, Table
 
+from topicscope import report
 from topicscope.cli import consoles
-from topicscope.cli.pictures import heat_map
-from topicscope.cli.theory_attention import attention_table
-from topicscope.cli.theory_options import command, emit, example
+from topicscope.cli.options import AsJson, Force, Option, Out, with_options
+from topicscope.ground import progress_shown
 from topicscope.theory import (
     ATTENTION_THEOREMS,
     OPTIMUM_THEOREMS,
@@ -23,67 +28,170 @@ from topicscope.theory import (
     Certificate,
     Convention,
     OptimumTheorem,
+    SecondStage,
     Setting,
-    Theorem,
+    ValueMatrix,
+    attention_landscape,
+    second_stage,
+    verify as all_certificates,
 )
+from topicscope.world import read_matrix
 
-DRAWN = 2000
-"""Words of the largest matrix that is drawn."""
+app = typer.Typer(help="The theorems for any setting: optima, bounds, landscapes, certificates.", no_args_is_help=False)
+
+SETTING: dict[str, Any] = {
+    "topics": Annotated[int, typer.Option(help="T, number of topics.")],
+    "words_per_topic": Annotated[int, typer.Option(help="v, words per topic.")],
+    "topics_per_document": Annotated[int, typer.Option(help="tau, topics per document.")],
+    "p_mask": Annotated[float, typer.Option(help="p_m, share of positions that are masked.")],
+    "p_correct": Annotated[float, typer.Option(help="p_c, share of masked positions that show their word.")],
+    "p_random": Annotated[float, typer.Option(help="p_r, share of masked positions that show a random word.")],
+}
+"""What `Setting.of` takes, which has the defaults."""
+
+LETTERS = dict(zip(SETTING, ("T", "v", "tau", "p_m", "p_c", "p_r"), strict=True))  # of the paper
+
+SHARED: dict[str, Option] = {
+    "convention": (
+        Annotated[
+            Convention,
+            typer.Option(
+                help="exact: MASK is a word of its own topic. "
+                "paper: words share all attention, positions showing MASK are left out."
+            ),
+        ],
+        "exact",
+    ),
+    "as_json": (AsJson, False),
+}
+LANDSCAPE: dict[str, Option] = {
+    "value_matrix": (
+        Annotated[ValueMatrix, typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")],
+        "blocks",
+    ),
+    "cap": (
+        Annotated[
+            bool | None,
+            typer.Option("--cap/--no-cap", help="Cap predictions at 1 (default: diagonal, paper convention)."),
+        ],
+        None,
+    ),
+    "out": (Out, None),
+    "force": (Force, False),
+}
+
+DRAWN = 2000  # words of the largest matrix that is drawn
 
 
-def entries_table(theorem: Theorem) -> Table:
-    table = Table("entry", "value", "meaning")
-    for name, value, meaning in theorem.entries():
-        table.add_row(name, f"{value:.7g}", meaning)
-    return table
+def command(
+    run: Callable[..., int],
+    name: str,
+    text: str,
+    example: str,
+    own: dict[str, Option] | None = None,
+    *,
+    tau: bool = True,
+) -> None:
+    """Register `run` as a command: its `own` options first, then the shared ones that it has parameters for.
+
+    Without `tau` the setting's topics_per_document is 1 and no option: Theorems 1 and 2 do not depend on it.
+    """
+    asked = inspect.signature(run).parameters
+    defaults = inspect.signature(Setting.of).parameters
+    sizes = [key for key in SETTING if "setting" in asked and (tau or key != "topics_per_document")]
+    options = (
+        (own or {})
+        | {key: (SETTING[key], defaults[key].default) for key in sizes}
+        | {key: option for key, option in SHARED.items() if key in asked}
+    )
+
+    def with_setting(**values: Any) -> int:
+        numbers = {key: values.pop(key) for key in sizes}
+        if sizes:
+            values["setting"] = Setting.of(**({} if tau else {"topics_per_document": 1}) | numbers)
+        return run(**values)
+
+    help_ = f"{text}\n\nExample: [bold]topicscope theory {name} {example}".rstrip() + "[/bold]"
+    app.command(name=name, help=help_)(with_options(options)(with_setting))
+
+
+def emit(payload: dict[str, Any], as_json: bool, lines: list[Any]) -> int:
+    """JSON alone, or the lines for a person."""
+    if as_json:
+        print(json.dumps(payload, allow_nan=False))
+    else:
+        for line in lines:
+            consoles.results().print(line, soft_wrap=isinstance(line, str), highlight=False)
+    return 0
 
 
 def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
     """The command of a first-stage theorem: its numbers, its matrix, and how far a given matrix is from it."""
-    name, kind = theorem.__name__, get_type_hints(theorem)["return"]
+    kind = get_type_hints(theorem)["return"]
     text = f"The {kind.given} to test: a .npy, .csv or .safetensors file, or the folder of a training run."
     own = {"given": (Annotated[str | None, typer.Option(f"--{kind.given}", help=text)], None)}
 
     def run(setting: Setting, given: str | None, as_json: bool) -> int:
-        from topicscope.world import read_matrix
-
         optimum = theorem(setting)
         payload: dict[str, Any] = {"settings": optimum.settings(), **optimum.numbers()}
-        lines: list[Any] = [entries_table(optimum)]
-        if setting.topic_model.vocabulary <= DRAWN:
-            lines.append(heat_map(optimum.matrix(), optimum.picture))
-        lines += optimum.summary()
+        table = Table("entry", "value", "meaning")
+        for name, value, meaning in optimum.entries():
+            table.add_row(name, f"{value:.7g}", meaning)
+        small = setting.topic_model.vocabulary <= DRAWN
+        picture = [consoles.heat_map(optimum.matrix(), optimum.picture)] if small else []
+        lines: list[Any] = [table, *picture, *optimum.summary()]
         if given is not None:
             examined = optimum.examine(read_matrix(given, kind.given, kind.part))
             payload[examined.name] = examined.numbers
             lines.append(f"{given}: {examined.sentence}")
-        emit(payload, as_json, lines)
-        return 0
+        return emit(payload, as_json, lines)
 
-    help_ = example(theorem.__doc__ or "", f"{name} --topics 20 --words-per-topic 5")
-    command(run, name, help_=help_, own=own, tau=False)
+    command(run, theorem.__name__, theorem.__doc__ or "", "--topics 20 --words-per-topic 5", own, tau=False)
 
 
 def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
     """The command of a second-stage theorem: the best attention, and whether the theorem's bounds contain it."""
-    name = theorem.__name__
 
     def run(setting: Setting, convention: Convention, as_json: bool) -> int:
-        from topicscope.theory import second_stage
-
         numbers = theorem(setting)  # refuses a setting for which it is not defined
         stage = second_stage(setting, numbers.value_matrix, convention, theorem=theorem)
-        emit(stage.as_dict() | numbers.numbers(), as_json, [attention_table(stage), *stage.summary()])
-        return 0
+        return emit(stage.as_dict() | numbers.numbers(), as_json, [attention_table(stage), *stage.summary()])
 
     sizes = "--topics 1000000 --words-per-topic 1000 --topics-per-document 100"
-    command(run, name, help_=example(theorem.__doc__ or "", f"{name} {sizes}"))
+    command(run, theorem.__name__, theorem.__doc__ or "", sizes)
+
+
+def attention_table(stage: SecondStage) -> Table:
+    best = stage.optimum
+    table = Table("", "alpha (same topic)", "beta (same word)", "gamma (average)", "loss")
+    table.add_row("uniform attention", "1", "1", "1", f"{stage.uniform_loss:.6f}")
+    table.add_row("best attention", f"{best.alpha:.4g}", f"{best.beta:.4g}", f"{best.gamma:.4g}", f"{best.loss:.6f}")
+    return table
+
+
+def landscape(
+    setting: Setting,
+    value_matrix: ValueMatrix,
+    convention: Convention,
+    cap: bool | None,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
+) -> int:
+    result = attention_landscape(setting, value_matrix, convention, cap=cap, out=out, force=force)
+    title = "loss, the fuller a cell the lower; beta from 1e-4 to the right, alpha from 1e-4 upwards"
+    lines: list[Any] = [
+        consoles.heat_map(-result.grid.loss[::-1], title),
+        attention_table(result.stage),
+        *result.summary(),
+    ]
+    if out is not None:
+        report.draw_figure(result.sections()[0].figures[0], out)
+        lines.append(f"written to {out}: landscape.png, .svg, .npz, .csv, results.json")
+    return emit(result.as_dict(), as_json, lines)
 
 
 def verify(as_json: bool) -> int:
-    from topicscope.ground import progress_shown
-    from topicscope.theory import verify as all_certificates
-
     with progress_shown() as progress:
         certificates = all_certificates(progress)
     failed = [c for c in certificates if c.should_hold and not c.holds]
@@ -117,16 +225,18 @@ def print_certificates(certificates: list[Certificate], failed: list[Certificate
         needed = "strained" in c.note or c in failed or c.claim not in shown
         if c.note and needed and (not c.should_hold or c in failed or "exponent" in c.note):
             shown.add(c.claim)
-            out.print(f"- {c.claim}, {short(c.settings)}: {c.note}", soft_wrap=True, highlight=False, markup=False)
+            settings = " ".join(f"{LETTERS.get(key, key)}={value}" for key, value in c.settings.items())
+            out.print(f"- {c.claim}, {settings}: {c.note}", soft_wrap=True, highlight=False, markup=False)
 
 
-def short(settings: dict[str, Any]) -> str:
-    """Settings in the paper's letters."""
-    names = ("topics", "words_per_topic", "topics_per_document", "p_mask", "p_correct", "p_random")
-    letters = dict(zip(names, ("T", "v", "tau", "p_m", "p_c", "p_r"), strict=True))
-    return " ".join(f"{letters.get(key, key)}={value}" for key, value in settings.items())
-
-
+command(
+    landscape,
+    "landscape",
+    "Find and draw the best attention for any finite setting (Figures 7 and 8).",
+    "--value-matrix diagonal --topics 100 --words-per-topic 300 --topics-per-document 20 "
+    "--convention paper --out runs/figure7",
+    LANDSCAPE,
+)
 for optimum_theorem in OPTIMUM_THEOREMS:
     optimum_command(optimum_theorem)
 for attention_theorem in ATTENTION_THEOREMS:
@@ -134,8 +244,6 @@ for attention_theorem in ATTENTION_THEOREMS:
 command(
     verify,
     "verify",
-    help_=example(
-        "Derive every claim again by computation and report its error. Exit code 1 if one that should hold does not.",
-        "verify",
-    ),
+    "Derive every claim again by computation and report its error. Exit code 1 if one that should hold does not.",
+    "",
 )

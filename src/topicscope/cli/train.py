@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import statistics
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from topicscope import figures, training
 from topicscope.cli import consoles
-from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, option
-
-if TYPE_CHECKING:
-    from topicscope.training import Run, RunConfig, Runs
+from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, option, run_configs
+from topicscope.ground import parsed, progress_shown
 
 WORLD, MODEL, TRAINING = "World", "Model", "Training"
-MOST_COLUMNS = 3
-"""Runs that are shown side by side; of more the table has one row each."""
+MOST_COLUMNS = 3  # runs that are shown side by side; of more the table has one row each
+
+COLUMNS = (
+    *("status", "dev loss", "dev loss above it", "phase", "W_V, same topic", "W_V, different topic"),
+    *("W_V, diagonal", "W_E'W_E, same topic", "W_E'W_E, different topic"),
+)
 
 
 def command(
@@ -52,9 +55,6 @@ def command(
 
     Example: [bold]topicscope train --loss squared --uniform-attention --l2 1e-4 --steps 2000 --out runs/blocks[/bold]
     """
-    from topicscope.ground import InputError, gather, parsed, progress_shown
-    from topicscope.training import RunConfig, stored_configs
-
     zero = "zero" if uniform_attention else None
     flags = {
         "topic_model.topics": topics,
@@ -77,20 +77,20 @@ def command(
         "floors": None if floors else False,
         "device": device,
     }
-    what: RunConfig | list[RunConfig]
-    if resume:
-        if out is None:
-            raise InputError("--resume needs --out, the folder of the run to go on with")
-        if config or set_ or any(flag is not None for flag in flags.values()) or runs > 1 or force:
-            raise InputError("--resume takes all settings from the folder; leave the other options out")
-        what = stored_configs(out)
-    else:
-        one = RunConfig.of(gather(config, flags, set_ or ())).absolute()
-        what = one.with_seeds(runs) if runs > 1 else one
-    from topicscope.training import train  # PyTorch, once the input is known to be good
-
+    what = run_configs(
+        training.RunConfig,
+        training.stored_configs,
+        flags,
+        config,
+        set_ or (),
+        runs,
+        out,
+        resume=resume,
+        force=force,
+    )
+    train = training.train  # PyTorch, once the input is known to be good
     with progress_shown() as progress:
-        result: Run | Runs = train(what, out, resume=resume, force=force, progress=progress)
+        result = train(what, out, resume=resume, force=force, progress=progress)
     several = result if isinstance(result, list) else [result]
     if as_json:
         payload = [run.results for run in several]
@@ -106,18 +106,13 @@ def command(
     return 1 if diverged else 0
 
 
-def print_runs(runs: list[Run]) -> None:
+def print_runs(runs: list[training.Run]) -> None:
     """A few runs side by side; of many one row each, with mean and spread below."""
-    from topicscope.figures import TableData
-
-    if len(runs) <= MOST_COLUMNS:
-        titles = [f"seed {run.config.seed}" for run in runs]
-        consoles.print_side_by_side("topicscope train", titles, [run.facts() for run in runs])
-        return
     facts = [run.facts() for run in runs]
-    wanted = ["status", "dev loss", "dev loss above it", "phase", "W_V, same topic", "W_V, different topic"]
-    wanted += ["W_V, diagonal", "W_E'W_E, same topic", "W_E'W_E, different topic"]
-    columns = [name for name in wanted if any(name in one for one in facts)]
+    if len(runs) <= MOST_COLUMNS:
+        consoles.print_side_by_side("topicscope train", [f"seed {run.config.seed}" for run in runs], facts)
+        return
+    columns = [name for name in COLUMNS if any(name in one for one in facts)]
     rows = [
         [str(run.config.seed), *(consoles.cell(one.get(name)) for name in columns)]
         for run, one in zip(runs, facts, strict=True)
@@ -125,4 +120,4 @@ def print_runs(runs: list[Run]) -> None:
     for name, statistic in (("mean", statistics.fmean), ("sd", statistics.stdev)):
         numbers = [[v for one in facts if isinstance(v := one.get(column), float)] for column in columns]
         rows.append([name, *(consoles.cell(statistic(n)) if len(n) > 1 else "" for n in numbers)])
-    consoles.print_table(TableData("topicscope train", ["seed", *columns], rows))
+    consoles.print_tables([figures.TableData("topicscope train", ["seed", *columns], rows)])

@@ -1,8 +1,18 @@
 """What every room stands on: errors, configurations, files and folders, progress, random streams, threads, engines."""
 
 from topicscope.ground import files, folders
-from topicscope.ground.config import STRICT, Config, section
-from topicscope.ground.devices import Device, usable_device
+from topicscope.ground.config import (
+    Config,
+    assign,
+    flat,
+    gather,
+    load_settings,
+    log_steps,
+    merged,
+    number,
+    parsed,
+    section,
+)
 from topicscope.ground.engines import (
     ENGINES,
     NAMES,
@@ -16,10 +26,14 @@ from topicscope.ground.engines import (
     open_engine,
     serial,
 )
-from topicscope.ground.errors import EngineError, InputError, Interrupted, nearest, validated
+from topicscope.ground.errors import EngineError, InputError, Interrupted, nearest
 from topicscope.ground.files import (
+    METRICS,
     append_lines,
+    metric_lines,
+    read_metrics,
     read_tensors,
+    truncate_metrics,
     write,
     write_csv,
     write_json,
@@ -28,28 +42,15 @@ from topicscope.ground.files import (
     write_yaml,
 )
 from topicscope.ground.folders import Folder, Kind, check_folder, finished_about, open_folder, read_about
-from topicscope.ground.metrics import METRICS, metric_lines, read_metrics, truncate_metrics
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
 from topicscope.ground.results import Result, arrow_table, read_finished
-from topicscope.ground.settings import (
-    apply_settings,
-    assign,
-    flat,
-    gather,
-    load_settings,
-    log_steps,
-    merged,
-    number,
-    parsed,
-)
 from topicscope.ground.streams import Stream, generator, torch_seed
-from topicscope.ground.threads import one_thread, repeatable, worker_pool
+from topicscope.ground.threads import Device, one_thread, repeatable, usable_device, worker_pool
 
 __all__ = [
     "ENGINES",
     "METRICS",
     "NAMES",
-    "STRICT",
     "Common",
     "Config",
     "Device",
@@ -66,7 +67,6 @@ __all__ = [
     "Result",
     "Stream",
     "append_lines",
-    "apply_settings",
     "arrow_table",
     "assign",
     "check_engine",
@@ -101,7 +101,6 @@ __all__ = [
     "torch_seed",
     "truncate_metrics",
     "usable_device",
-    "validated",
     "watched",
     "worker_pool",
     "write",

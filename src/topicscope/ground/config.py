@@ -10,19 +10,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import glob
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
+import numpy as np
 import pydantic
+import yaml
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from topicscope.ground.errors import InputError, one_line, validated
-from topicscope.ground.settings import assign, flat, merged
-
-STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
-"""Every section refuses keys that it does not know."""
+from topicscope.ground.errors import InputError, one_line
 
 Section = TypeVar("Section", bound=type)
 
@@ -30,7 +28,8 @@ Section = TypeVar("Section", bound=type)
 @dataclass_transform(frozen_default=True, field_specifiers=(pydantic.Field, dataclasses.field))
 def section(cls: Section) -> Section:
     """A part of a configuration: a frozen dataclass whose values are checked. A wrong one is an InputError."""
-    built: Any = dataclass(frozen=True, config=STRICT)(cls)
+    strict = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+    built: Any = dataclass(frozen=True, config=strict)(cls)
     checked_init = built.__init__
 
     @functools.wraps(checked_init)
@@ -44,24 +43,15 @@ def section(cls: Section) -> Section:
     return built
 
 
-def adapter_of(cls: type) -> pydantic.TypeAdapter[Any]:
-    if cls not in ADAPTERS:
-        ADAPTERS[cls] = pydantic.TypeAdapter(cls)
-    return ADAPTERS[cls]
-
-
-ADAPTERS: dict[type, pydantic.TypeAdapter[Any]] = {}
-"""Made once per class: building one takes milliseconds."""
+# once per class: building one takes milliseconds
+adapter_of: Callable[[type], pydantic.TypeAdapter[Any]] = functools.cache(pydantic.TypeAdapter)
 
 
 class Config:
     """Base of the commands' configurations, which are sections with a `seed`."""
 
-    VERSION: ClassVar[int] = 1
-    """Of the format; a file of another version is refused."""
-
-    FILES: ClassVar[tuple[str, ...]] = ()
-    """Dotted names of the settings that may name files or folders."""
+    VERSION: ClassVar[int] = 1  # of the format; a file of another version is refused
+    FILES: ClassVar[tuple[str, ...]] = ()  # dotted names of the settings that may name files or folders
 
     @classmethod
     def of(cls, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Self:
@@ -74,9 +64,10 @@ class Config:
                 "use the topicscope that wrote it, or write the config anew"
             )
         cls.require(whole)
-        config = validated(adapter_of(cls), whole)
-        if not isinstance(config, cls):
-            raise TypeError(f"{cls.__name__} was built as {type(config).__name__}")
+        try:
+            config: Self = adapter_of(cls).validate_python(whole)
+        except pydantic.ValidationError as error:
+            raise InputError(one_line(error, adapter_of(cls), "config")) from None
         return config
 
     @classmethod
@@ -111,3 +102,111 @@ def _absolute(value: Any) -> Any:
         return [_absolute(part) for part in value]
     names_files = isinstance(value, str) and value and (Path(value).exists() or glob.glob(value))  # texts/*.txt does
     return str(Path(value).resolve()) if names_files else value
+
+
+class OnceLoader(yaml.SafeLoader):
+    """Refuses a key that is there twice: YAML itself takes the last one silently."""
+
+
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    keys = [loader.construct_object(key) for key, _ in node.value]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise InputError(f"{key!r} is there more than once; name every setting once")
+    return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
+
+
+OnceLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def load_settings(path: str | Path, what: str = "config") -> dict[str, Any]:
+    """The nested settings of a YAML file, not yet checked."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read the {what} {path}: {reason}; give the path of a YAML file") from None
+    try:
+        settings = OnceLoader(text).get_single_data()
+    except yaml.YAMLError as error:
+        raise InputError(f"the {what} {path} is not YAML: {' '.join(str(error).split())}") from None
+    if settings is not None and not isinstance(settings, dict):
+        raise InputError(f"the {what} {path} holds a {type(settings).__name__}; expected keys and values")
+    return settings or {}
+
+
+def gather(file: str | Path | None, flags: Mapping[str, Any], assignments: Iterable[str] = ()) -> dict[str, Any]:
+    """Settings of a command: those of a file, then flags by their dotted names (None: not given), then `key=value`.
+
+    Values of `key.subkey=value` are YAML, so lists and numbers work.
+    """
+    settings = {} if file is None else load_settings(file)
+    for name, value in flags.items():
+        if value is not None:
+            assign(settings, name, value)
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set {assignment!r}: expected key=value, for example --set optimizer.lr=0.003")
+        try:
+            assign(settings, key, parsed(text))
+        except InputError as error:
+            raise InputError(f"--set {assignment!r}: {error}") from None
+    return settings
+
+
+def assign(settings: dict[str, Any], name: str, value: Any) -> None:
+    """Set the setting with this dotted name, making the sections on the way."""
+    *sections, last = name.split(".")
+    node = settings
+    for part in sections:
+        node = node.setdefault(part, {})
+        if not isinstance(node, dict):
+            raise InputError(f"{part!r} is not a section")
+    node[last] = value
+
+
+def parsed(text: str) -> Any:
+    """A value as YAML reads it: numbers, words, lists."""
+    try:
+        return number(yaml.safe_load(text))
+    except yaml.YAMLError:
+        raise InputError("the value is not YAML; quote it") from None
+
+
+def number(value: Any) -> Any:
+    """YAML 1.1 reads 1e-3 as text; a user means a number."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings under dotted names.
+
+    >>> flat({"steps": 5, "optimizer": {"lr": 0.1}})
+    {'steps': 5, 'optimizer.lr': 0.1}
+    """
+    result: dict[str, Any] = {}
+    for key, value in settings.items():
+        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return result
+
+
+def merged(settings: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, section by section; `more` wins."""
+    result = dict(settings)
+    for key, value in more.items():
+        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = merged(result[key], value) if both else value
+    return result
+
+
+def log_steps(steps: int, count: int = 24) -> list[int]:
+    """0, and about `count` steps evenly spaced on a logarithmic axis, the last one included.
+
+    >>> log_steps(100, 5)
+    [0, 1, 3, 10, 32, 100]
+    """
+    return [0, *np.unique(np.round(np.geomspace(1, steps, count)).astype(int)).tolist()]

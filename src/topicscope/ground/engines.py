@@ -12,16 +12,15 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from topicscope.ground.errors import EngineError, InputError
 from topicscope.ground.threads import worker_pool
 
-RETRIES = 3
-"""How often an item is tried again after its worker has died."""
+RETRIES = 3  # times that an item is tried again after its worker has died
 
 Common = TypeVar("Common")
 Item = TypeVar("Item")
@@ -39,29 +38,34 @@ class Engine(Protocol):
 Name = Literal["serial", "local", "ray"]
 
 
-@contextmanager
 def open_engine(
     name: Name = "serial", *, workers: int | None = None, address: str | None = None, gpus: float = 0
-) -> Iterator[Engine]:
+) -> AbstractContextManager[Engine]:
     """Open an engine; whatever ends the block ends its processes.
 
     `address` (Ray only): local, auto, or HOST[:PORT] of a head. `gpus`: how many each Ray task needs.
     """
     check_engine(name, workers=workers, address=address)
-    with ENGINES[name].opened(workers, address or "local", gpus) as engine:
-        yield engine
+    return ENGINES[name].opened(workers, address or "local", gpus)
 
 
 def check_engine(name: str, *, workers: int | None = None, address: str | None = None) -> None:
     """What can be said at once, before anything is loaded or started."""
-    if name not in ENGINES:
-        raise InputError(f"engine {name!r}; expected {', '.join(ENGINES)}")
-    if address is not None and name != "ray":
-        raise InputError(f"address {address} is for the engine ray, but the engine is {name}; leave the address out")
-    if workers is not None and name == "serial":
-        raise InputError(f"workers {workers}: the engine serial has none; choose local or ray, or leave workers out")
-    if name == "ray" and find_spec("ray") is None:
-        raise InputError("the engine ray needs ray, which is not installed: pip install 'topicscope[cluster]'")
+    refused = {
+        f"engine {name!r}; expected {', '.join(ENGINES)}": name not in ENGINES,
+        f"address {address} is for the engine ray, but the engine is {name}; leave the address out": (
+            address is not None and name != "ray"
+        ),
+        f"workers {workers}: the engine serial has none; choose local or ray, or leave workers out": (
+            workers is not None and name == "serial"
+        ),
+        "the engine ray needs ray, which is not installed: pip install 'topicscope[cluster]'": (
+            name == "ray" and find_spec("ray") is None
+        ),
+    }
+    for message, wrong in refused.items():
+        if wrong:
+            raise InputError(message)
 
 
 def serial(
@@ -83,22 +87,16 @@ def in_order(results: Iterator[tuple[int, Output]]) -> Iterator[Output]:
             following += 1
 
 
-class Local:
-    """One process per core, one thread each, started with the first item.
+class Local(ExitStack):
+    """One process per core, one thread each, started with the first item; whatever closes the stack ends them.
 
     A worker that dies takes the pool with it; the engine starts another pool and repeats what was running.
     """
 
     def __init__(self, workers: int) -> None:
+        super().__init__()
         self.workers = workers
-        self.held = ExitStack()
         self.pool: ProcessPoolExecutor | None = None
-
-    def __enter__(self) -> Local:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.held.__exit__(*error)
 
     def __call__(
         self, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
@@ -109,14 +107,16 @@ class Local:
             try:
                 while queue or running:
                     while queue and len(running) < 2 * self.workers:  # each worker has one running and one waiting
-                        number = queue.pop()
-                        running[self.started().submit(work, common, items[number])] = number
-                    done, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
+                        if self.pool is None:
+                            self.pool = self.enter_context(worker_pool(self.workers))
+                        number = queue[-1]
+                        running[self.pool.submit(work, common, items[number])] = number
+                        queue.pop()  # only now: a pool that has just broken takes nothing
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
                         result = future.result()
                         yield running.pop(future), result
             except BrokenProcessPool:
-                self.held.close()
+                self.close()
                 self.pool = None
                 for number in running.values():
                     deaths[number] += 1
@@ -126,15 +126,6 @@ class Local:
                             "(In a script: is it under if __name__ == '__main__'?)"
                         ) from None
                 queue += sorted(running.values(), reverse=True)
-
-    def started(self) -> ProcessPoolExecutor:
-        if self.pool is None:
-            self.pool = self.held.enter_context(worker_pool(self.workers))
-        return self.pool
-
-
-def _local(workers: int | None, _address: str, _gpus: float) -> AbstractContextManager[Engine]:
-    return Local(workers or os.cpu_count() or 1)
 
 
 def _ray(workers: int | None, address: str, gpus: float) -> AbstractContextManager[Engine]:
@@ -153,9 +144,7 @@ class EngineKind:
 
 ENGINES = {
     "serial": EngineKind(lambda *_: nullcontext(serial), "this process"),
-    "local": EngineKind(_local, "processes here"),
+    "local": EngineKind(lambda workers, *_: Local(workers or os.cpu_count() or 1), "processes here"),
     "ray": EngineKind(_ray, "a cluster"),
 }
-"""By name."""
-
 NAMES = tuple(ENGINES)

@@ -29,27 +29,18 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
 
 
-def validated(adapter: pydantic.TypeAdapter[Any], data: Any, where: str = "config") -> Any:
-    """Validate `data`. Pydantic's report becomes one line: the key and, if it is unknown, the nearest known one."""
-    try:
-        return adapter.validate_python(data)
-    except pydantic.ValidationError as error:
-        raise InputError(one_line(error, adapter, where)) from None
-
-
 def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any], where: str) -> str:
+    """Pydantic's report in one line: the key and, if it is unknown, the nearest known one."""
     errors = error.errors(include_url=False)
     first = next((e for e in errors if e["type"] in _UNKNOWN), errors[0])
     path = [str(part) for part in first["loc"] if not _UNION.match(str(part))]
     key = ".".join(path)
     if first["type"] in _UNKNOWN:
-        known = _fields_at(adapter.json_schema(), path[:-1])
-        return f"{where}: unknown key {key!r}; {nearest(path[-1], known)}"
+        return f"{where}: unknown key {key!r}; {nearest(path[-1], _fields_at(adapter.json_schema(), path[:-1]))}"
     if first["type"].startswith("missing"):
         return f"{where}: {key} is missing"
-    message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":  # raised by this project's own checks, which already say everything
-        return f"{where}: {message}"
+        return f"{where}: {first['msg'].removeprefix('Value error, ')}"
     # a value that may be of several kinds is refused by each of them: say all that would do
     alike = [e["msg"] for e in errors if [str(part) for part in e["loc"] if not _UNION.match(str(part))] == path]
     message = ", or: ".join(dict.fromkeys(f"{text[0].lower()}{text[1:]}" for text in alike))
@@ -70,9 +61,7 @@ def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
 
 def _follow(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     node = node.get("items", node)  # of a list, its elements
-    for option in node.get("anyOf", []):
-        if "$ref" in option:
-            node = option
+    node = [node, *(option for option in node.get("anyOf", []) if "$ref" in option)][-1]
     if "$ref" in node:
         node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
     return node

@@ -10,64 +10,106 @@ results.json and what its kind adds. This module alone decides whether a folder 
 
 from __future__ import annotations
 
+import json
 import os
+import platform
+import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import filelock
+import pydantic
 import yaml
 
-from topicscope.ground.about import (
-    ABOUT,
-    COMMON,
-    CONFIG,
-    ENVIRONMENT,
-    LOCK,
-    MEMBERS,
-    PAGE,
-    RESULTS,
-    UNIMPORTANT,
-    About,
-    Kind,
-    about_of,
-    command,
-    environment,
-    finished_about,
-    read_about,
-    read_json,
-    read_results,
-    version_of,
-)
 from topicscope.ground.errors import InputError
-from topicscope.ground.files import write_json, write_yaml
+from topicscope.ground.files import read_json as read_json, write_json, write_yaml
 
-__all__ = [
-    "ABOUT",
-    "CONFIG",
-    "ENVIRONMENT",
-    "PAGE",
-    "RESULTS",
-    "About",
-    "Folder",
-    "Kind",
-    "about_of",
-    "check_folder",
-    "command",
-    "environment",
-    "finished_about",
-    "join_folder",
-    "lock",
-    "member_paths",
-    "open_folder",
-    "read_about",
-    "read_json",
-    "read_results",
-    "remove_own",
-]
+AnyPath = str | os.PathLike[str]
+
+ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
+LOCK, UNFINISHED = ".lock", ("starting", "running")
+UNIMPORTANT = (LOCK, f"{ABOUT}.tmp")  # does not make a folder hold something
+MEMBERS = "run-[0-9][0-9][0-9]*"  # folders of an ensemble's runs
+COMMON = (RESULTS, ENVIRONMENT, "report.html", "figures", "figure.png", "figure.svg", CONFIG, ABOUT)  # of any kind
+
+PACKAGES = (
+    *("topicscope", "torch", "numpy", "pydantic", "safetensors"),
+    *("transformers", "tokenizers", "accelerate", "tomotopy"),
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of folder: its name, the version of its format, and the patterns of the files that it adds."""
+
+    name: str
+    format: int
+    adds: tuple[str, ...] = ()
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
+class About:
+    """about.json. `runs`: how many runs an ensemble's folder holds; None: it holds one."""
+
+    kind: str
+    format: int
+    version: str
+    command: str
+    status: str = "running"
+    runs: int | None = None
+
+
+def read_about(path: AnyPath) -> About | None:
+    """What a folder says it is; None where it does not say."""
+    try:
+        return About(**json.loads((Path(path) / ABOUT).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def about_of(path: AnyPath, kind: Kind) -> About:
+    """What a folder of this kind says, finished or not; InputError where it is of another kind."""
+    about = read_about(path)
+    if about is None:
+        raise InputError(f"{path} is not a folder that topicscope wrote (no {ABOUT})")
+    if about.kind != kind.name:
+        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder")
+    if about.format != kind.format:
+        raise InputError(
+            f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
+        )
+    return about
+
+
+def finished_about(path: AnyPath, kind: Kind) -> About:
+    """What a finished folder of this kind says; InputError where it is not one."""
+    about = about_of(path, kind)
+    if about.status in UNFINISHED:
+        raise InputError(f"{path} is not finished; run its command again to go on: {about.command}")
+    return about
+
+
+def read_results(path: AnyPath) -> Any:
+    return read_json(Path(path) / RESULTS)
+
+
+def command() -> str:
+    """The command line of this process, as a user would type it."""
+    name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+    return shlex.join(["topicscope" if name == "__main__.py" else name, *sys.argv[1:]])
+
+
+def version_of(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 @dataclass
@@ -80,14 +122,21 @@ class Folder:
 
     @property
     def finished(self) -> bool:
-        return self.about.status not in ("starting", "running")
+        return self.about.status not in UNFINISHED
 
     def file(self, name: str) -> Path:
         return self.path / name
 
     def finish(self, results: Any, status: str = "done", **measured: Any) -> None:
         """The last files, about.json last of all: with it the folder is whole."""
-        write_json(self.path / ENVIRONMENT, environment(**measured))
+        environment = {  # all that may differ between machines and is no part of the result
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "processor_count": os.cpu_count(),
+            "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+            "packages": {name: version_of(name) for name in PACKAGES},
+        }
+        write_json(self.path / ENVIRONMENT, environment | measured)
         write_json(self.path / RESULTS, results)
         self.mark(status)
 
@@ -96,9 +145,7 @@ class Folder:
         write_json(self.path / ABOUT, asdict(self.about))
 
 
-def check_folder(
-    path: str | os.PathLike[str], kind: Kind, *, resume: bool = False, force: bool = False
-) -> About | None:
+def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
     """Raise InputError unless the folder may be opened so. Returns what is there; None where nothing was done yet.
 
     New and empty folders always may. A folder of the same kind may with `resume` (go on with what is there) or `force`
@@ -135,7 +182,7 @@ def check_folder(
 
 @contextmanager
 def open_folder(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     kind: Kind,
     config: Mapping[str, Any] | None = None,
     *,
@@ -149,7 +196,8 @@ def open_folder(
     """
     path = Path(path)
     check_folder(path, kind, resume=resume, force=force)
-    created = _make(path)
+    created = not path.exists()
+    _make(path)
     with lock(path):
         folder = join_folder(path, kind, config, resume=resume, force=force, runs=runs)
         try:
@@ -178,8 +226,8 @@ def join_folder(
     if there is not None and force:
         remove_own(path, kind)
         there = None
-    if there is not None and config is not None:
-        _check_config(path, config)
+    if there is not None and config is not None and _stored_config(path) != config:
+        raise InputError(f"{path} was made with another config; choose another folder, or replace it (--force)")
     about = there or About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)
     folder = Folder(path, about, there is None)
     if folder.fresh:
@@ -206,43 +254,34 @@ def remove_own(path: Path, kind: Kind) -> None:
 @contextmanager
 def lock(path: Path) -> Iterator[None]:
     """One process at a time writes to a folder. The lock file stays: removing it would let two processes in."""
-    held = filelock.FileLock(path / LOCK, timeout=0)
     try:
-        held.acquire()
+        held = filelock.FileLock(path / LOCK, timeout=0).acquire()
     except filelock.Timeout:
         raise InputError(f"another process is writing to {path}; wait for it or choose another folder") from None
-    try:
+    with held:
         yield
-    finally:
-        held.release()
 
 
-def _make(path: Path) -> bool:
-    """Whether the folder had to be made."""
-    created = not path.exists()
+def _make(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{path} cannot be made: {error.strerror}; choose another folder") from None
-    return created
 
 
-def _check_config(path: Path, config: Mapping[str, Any]) -> None:
+def _stored_config(path: Path) -> Any:
     try:
-        same = yaml.safe_load((path / CONFIG).read_text(encoding="utf-8")) == config
+        return yaml.safe_load((path / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
-        same = False
-    if not same:
-        raise InputError(f"{path} was made with another config; choose another folder, or replace it (--force)")
+        return None
 
 
 def _untouched(path: Path) -> bool:
     """Whether a folder holds nothing but the files with which it was opened."""
-    for entry in path.iterdir():
-        member = entry.is_dir() and entry.match(MEMBERS)
-        if not (_untouched(entry) if member else entry.name in (ABOUT, CONFIG, *UNIMPORTANT)):
-            return False
-    return True
+    return all(
+        _untouched(entry) if entry.is_dir() and entry.match(MEMBERS) else entry.name in (ABOUT, CONFIG, *UNIMPORTANT)
+        for entry in path.iterdir()
+    )
 
 
 def _forget(path: Path) -> None:
@@ -253,6 +292,5 @@ def _forget(path: Path) -> None:
         (path / name).unlink(missing_ok=True)
 
 
-def member_paths(path: str | os.PathLike[str], runs: int) -> list[Path]:
-    """The folders of an ensemble's runs."""
+def member_paths(path: AnyPath, runs: int) -> list[Path]:
     return [Path(path) / f"run-{number:03d}" for number in range(runs)]

@@ -12,12 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
-PERIOD = 10.0
-"""Seconds between plain lines."""
+PERIOD = 10.0  # seconds between plain lines
 
 
 class Progress(Protocol):
@@ -77,25 +76,15 @@ def duration(seconds: float) -> str:
     )
 
 
-@contextmanager
-def progress_shown(stream: TextIO | None = None, period: float = PERIOD) -> Iterator[Progress]:
+def progress_shown(stream: TextIO | None = None, period: float = PERIOD) -> AbstractContextManager[Progress]:
     """A bar where there is a terminal or a notebook cell, plain lines elsewhere; both on stderr, gone at the end."""
     stream = stream or sys.stderr
-    shown = _bar if in_notebook() or stream.isatty() else _lines
-    with shown(stream, period) as progress:
-        yield progress
+    return _bar(stream) if in_notebook() or stream.isatty() else _lines(stream, period)
 
 
-@contextmanager
-def watched(progress: Progress | None) -> Iterator[Progress]:
+def watched(progress: Progress | None) -> AbstractContextManager[Progress]:
     """The caller's progress; without one, a bar in a notebook and silence elsewhere."""
-    if progress is not None:
-        yield progress
-    elif in_notebook():
-        with progress_shown() as bar:
-            yield bar
-    else:
-        yield silent
+    return progress_shown() if progress is None and in_notebook() else nullcontext(progress or silent)
 
 
 def in_notebook() -> bool:
@@ -105,8 +94,9 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def _bar(stream: TextIO, _period: float) -> Iterator[Progress]:
+def _bar(stream: TextIO) -> Iterator[Progress]:
     from rich.console import Console
+    from rich.markup import escape  # a name may hold brackets
     from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
     state = State()
@@ -117,18 +107,10 @@ def _bar(stream: TextIO, _period: float) -> Iterator[Progress]:
 
         def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
             state(phase, done, total, note)
-            text = state.line().removeprefix(phase).strip()
-            shown: Any = {"completed": done, "total": total}
-            bar.update(task, description=escaped(phase), text=escaped(text), **shown)
+            text = escape(state.line().removeprefix(phase).strip())
+            bar.update(task, completed=done, total=total, description=escape(phase), text=text)
 
         yield progress
-
-
-def escaped(text: str) -> str:
-    """Text that the console prints as it is: a name may hold brackets."""
-    from rich.markup import escape
-
-    return escape(text)
 
 
 @contextmanager

@@ -14,38 +14,29 @@ from typing import Any
 from topicscope.ground.engines import RETRIES, Common, Engine, Item, Output
 from topicscope.ground.errors import EngineError, InputError
 
-PORT = 6379
-"""Of a Ray head, where none is said."""
-
-INLINE = 50_000
-"""Bytes up to which what tasks have in common is sent with each of them."""
-
-PATIENCE = 5
-"""Seconds that an address has to answer."""
+PORT = 6379  # of a Ray head, where none is said
+INLINE = 50_000  # bytes up to which what tasks have in common is sent with each of them
+PATIENCE = 5  # seconds that an address has to answer
 
 ENVIRONMENT = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # leave CUDA_VISIBLE_DEVICES of tasks without a GPU alone
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent anywhere
 }
 OWN = {"RAY_worker_niceness": "0"}  # its workers would let everything else on the machine go first
+# something that answers but is no Ray, or wants another token, is reported within ten seconds, not in minutes
 HURRY = {
     "RAY_NUM_REDIS_GET_RETRIES": "1",
     "RAY_py_gcs_connect_timeout_s": "3",
     "RAY_gcs_rpc_server_connect_timeout_s": "1",
 }
-"""Something that answers but is no Ray, or wants another token, is reported within ten seconds, not in minutes."""
 
 
 @contextmanager
 def ray_engine(address: str = "local", workers: int | None = None, gpus: float = 0) -> Iterator[Engine]:
     """A Ray started here (`local`), one that runs (`auto`, HOST[:PORT]), or the one that this process has joined."""
     os.environ.update(ENVIRONMENT | (HURRY if address != "local" else OWN) | os.environ)  # what the user has set stays
-    try:
-        import ray
-    except ImportError:
-        raise InputError(
-            "ray is not installed, and --engine ray needs it; install it with: pip install 'topicscope[cluster]'"
-        ) from None
+    import ray
+
     joined = ray.is_initialized()
     if not joined:
         connect(ray, address, workers)
@@ -68,10 +59,9 @@ def connect(ray: Any, address: str, workers: int | None) -> None:
                 ray.init(address=address, **quiet)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
             said.seek(0)
-            token = b"InvalidAuthToken" in said.read()
             reason = (
                 "it wants a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN"
-                if token
+                if b"InvalidAuthToken" in said.read()
                 else " ".join(str(error).split())[:200]
             )
             raise InputError(
@@ -131,26 +121,23 @@ class Tasks:
                 while queue and len(running) < 2 * max(1, cores):
                     number = queue.pop()
                     running[remote.remote(shared, items[number])] = number
-                done, _ = ray.wait(list(running), num_returns=1)
-                for reference in done:
-                    number = running.pop(reference)
-                    try:
-                        result = ray.get(reference)
-                    except ray.exceptions.RayError as error:
-                        cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
-                        if not isinstance(cause, ray.exceptions.RayError):
-                            raise cause from None  # the work's own
-                        losses[number] += 1  # Ray's trouble, also where a task met it: a node on its way out
-                        if losses[number] > RETRIES:
-                            told = " ".join(str(cause).split())[:200]
-                            raise EngineError(
-                                f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {told})"
-                            ) from None
-                        queue.append(number)
-                        continue
+                [reference], _ = ray.wait(list(running), num_returns=1)
+                number = running.pop(reference)
+                try:
+                    result = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
+                    if not isinstance(cause, ray.exceptions.RayError):
+                        raise cause from None  # the work's own
+                    losses[number] += 1  # Ray's trouble, also where a task met it: a node on its way out
+                    if losses[number] > RETRIES:
+                        told = " ".join(str(cause).split())[:200]
+                        raise EngineError(
+                            f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {told})"
+                        ) from None
+                    queue.append(number)
+                else:
                     yield number, result
         finally:
-            for (
-                reference
-            ) in running:  # an interruption: a cluster of others is not to go on with work that nobody waits for
+            for reference in running:  # an interruption: others' cluster is not to go on with what nobody waits for
                 ray.cancel(reference, force=True)

@@ -14,7 +14,7 @@ import importlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from topicscope.ground.errors import InputError
 from topicscope.ground.folders import RESULTS, Kind, finished_about, read_results
@@ -42,20 +42,17 @@ class Result(ABC):
 
     def sections(self) -> list[Any]:
         """The parts of the report (`topicscope.figures.Section`): figures, tables and what they show."""
-        sections: list[Any] = importlib.import_module("topicscope.figures").sections(self)
-        return sections
+        return list(importlib.import_module("topicscope.figures").sections(self))
 
     def plot(self) -> Figure:
         """The main figure, as matplotlib has it."""
         figures = [figure for section in self.sections() for figure in section.figures]
         if not figures:
             raise InputError(f"{self!r} has no figure; .table() has its numbers")
-        drawn: Figure = importlib.import_module("topicscope.report").canvas(figures[0])
-        return drawn
+        return cast("Figure", importlib.import_module("topicscope.report").canvas(figures[0]))
 
     def _repr_html_(self) -> str:
-        html: str = importlib.import_module("topicscope.report").notebook_html(self.summary(), self.sections())
-        return html
+        return str(importlib.import_module("topicscope.report").notebook_html(self.summary(), self.sections()))
 
     def _about(self) -> str:
         """A few words for `__repr__`, for example 'seed 0, done, 500 steps'."""
@@ -71,9 +68,8 @@ Stored = TypeVar("Stored")
 def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any], Stored]) -> Stored:
     """What `parse` makes of the results.json of a finished folder of this kind."""
     finished_about(path, kind)
-    data = read_results(path)
     try:
-        return parse(data)
+        return parse(read_results(path))
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise InputError(

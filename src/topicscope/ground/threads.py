@@ -1,4 +1,7 @@
-"""One thread per process: the matrices here are small, and a second thread only waits and burns a core."""
+"""Where and how to compute: on which device, and on one thread per process.
+
+The matrices here are small, and a second thread only waits and burns a core.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,31 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from typing import Literal, get_args
 
 from threadpoolctl import threadpool_limits
+
+from topicscope.ground.errors import InputError
+
+Device = Literal["auto", "cpu", "cuda"]
+CUBLAS_ORDER = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may sum in another order every time
+
+
+def usable_device(name: str, *, worth_it: bool = True) -> Literal["cpu", "cuda"]:
+    """'auto' takes a GPU where there is one and the work is `worth_it`; 'cuda' without a GPU is refused."""
+    if name not in get_args(Device):
+        raise InputError(f"device {name!r}: expected auto, cpu or cuda")
+    if name == "cpu":
+        return "cpu"
+    import torch
+
+    there = torch.cuda.is_available()
+    if name == "cuda" and not there:
+        raise InputError("device 'cuda', but PyTorch finds no usable GPU here; choose cpu or auto")
+    if not there or (name == "auto" and not worth_it):
+        return "cpu"
+    os.environ.setdefault(*CUBLAS_ORDER)
+    return "cuda"
 
 
 @contextmanager
@@ -41,18 +67,16 @@ def repeatable() -> Iterator[None]:
     """
     import torch
 
-    if not torch.cuda.is_available():
-        with one_thread():
-            yield
-        return
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may sum in another order every time
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True)
+    on_gpu, before = torch.cuda.is_available(), torch.are_deterministic_algorithms_enabled()
+    if on_gpu:
+        os.environ.setdefault(*CUBLAS_ORDER)
+        torch.use_deterministic_algorithms(True)
     try:
         with one_thread():
             yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        if on_gpu:
+            torch.use_deterministic_algorithms(before)
 
 
 @contextmanager

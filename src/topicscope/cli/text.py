@@ -1,0 +1,246 @@
+"""`topicscope topics`, `probe`, `timeline` and `words`: topics of text, and how models hold them.
+
+Options are settings of the same names; each is declared once, in the order of the help.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from topicscope import figures, language, training
+from topicscope.cli import consoles
+from topicscope.cli.options import (
+    OUTPUT,
+    SETTINGS,
+    AddressOption,
+    AnyConfig,
+    AsJson,
+    Assignments,
+    ConfigFile,
+    Device,
+    EngineOption,
+    Option,
+    WorkersOption,
+    chosen_engine,
+    option,
+    with_options,
+)
+from topicscope.ground import InputError, check_engine, gather, progress_shown
+
+TEXT, TOPICS, MEASURES, CONTROLS = "Text", "Topics", "Measures", "Controls"
+
+Embedding = Annotated[
+    str | None,
+    option("matrix (word embeddings) or layer (with position, type and norm).", MEASURES, show_default="matrix"),
+]
+OutReplaced = Annotated[
+    Path | None,
+    option("Folder to write: new, empty, or one of this command, which is replaced.", OUTPUT, "--out", "-o"),
+]
+NO_SETTINGS: dict[str, Option] = {
+    "config": (ConfigFile, None),
+    "set_": (Assignments, None),
+    "engine": (EngineOption, "serial"),
+    "address": (AddressOption, None),
+    "workers": (WorkersOption, None),
+    "out": (OutReplaced, None),
+    "as_json": (AsJson, False),
+}
+SETTINGS_OF_TEXT: dict[str, Any] = {
+    "corpus": Annotated[
+        list[str] | None,
+        option("Files, patterns, folders or hf:NAME/CONFIG:SPLIT; may be repeated.", TEXT, "--corpus"),
+    ],
+    "tokenizer": Annotated[str | None, option("Model whose tokenizer is used: folder or hub id.", TEXT, "--tokenizer")],
+    "text_field": Annotated[
+        str | None, option("Field of JSON lines, CSV and Parquet that holds the text.", TEXT, show_default="text")
+    ],
+    "split_text": Annotated[
+        str | None,
+        option("What a document of a plain text file is: line, paragraph, file, or auto.", TEXT, show_default="auto"),
+    ],
+    "stop_words": Annotated[
+        str | None, option("english, none, or a file with one word per line.", TEXT, show_default="english")
+    ],
+    "documents": Annotated[int | None, option("Documents of the attention pass, sampled.", TEXT, show_default="250")],
+    "topics": Annotated[int | None, option("Number of topics to fit.", TOPICS, show_default="100")],
+    "topics_from": Annotated[
+        str | None,
+        option("Given topics: a folder of 'topicscope topics', or a CSV or JSON file of words and topics.", TOPICS),
+    ],
+    "backend": Annotated[str | None, option("tomotopy, sklearn or gensim.", TOPICS, show_default="tomotopy")],
+    "iterations": Annotated[
+        int | None, option("Gibbs sweeps of the fit (other backends: ten per pass).", TOPICS, show_default="120")
+    ],
+    "max_documents": Annotated[
+        int | None, option("Documents that topics are fitted to, sampled.", TOPICS, show_default="2500")
+    ],
+    "min_documents": Annotated[int | None, option("Words of fewer documents are left out.", TOPICS, show_default="5")],
+    "thresholds": Annotated[
+        list[float] | None,
+        option(
+            "theta: words of a topic as a share of the vocabulary; may be repeated.",
+            MEASURES,
+            "--threshold",
+            show_default="0.0005, 0.001, 0.002",
+        ),
+    ],
+    "threshold": Annotated[
+        float | None, option("theta: words of a topic as a share of the vocabulary.", MEASURES, show_default="0.002")
+    ],
+    "topics_per_word": Annotated[
+        str | None, option("one (Table 1), many (Table 5) or both.", MEASURES, show_default="one")
+    ],
+    "windows": Annotated[
+        int | None, option("Pieces of the model's length taken of each document.", MEASURES, show_default="2")
+    ],
+    "embedding": Embedding,
+    "bootstrap": Annotated[int | None, option("Resamples of the intervals.", MEASURES, show_default="1000")],
+    "shuffles": Annotated[
+        int | None,
+        option(
+            "Shuffles of topics among words (of attention a tenth of them); 0: none.", CONTROLS, show_default="1000"
+        ),
+    ],
+    "matched": Annotated[
+        bool | None, option("Compare pairs of equal word frequencies too.", CONTROLS, show_default="matched")
+    ],
+    "random": Annotated[
+        bool | None,
+        option("Probe the same architecture with random weights too.", CONTROLS, show_default="random"),
+    ],
+    "cooccurrence": Annotated[
+        bool | None,
+        option("Compare with the top co-occurring pairs (Table 2).", CONTROLS, show_default="cooccurrence"),
+    ],
+    "seed": Annotated[int | None, option("Seed of every random draw.", SETTINGS, show_default="0")],
+    "device": Device,
+}
+
+
+def options_of(*without: str, **own: Any) -> dict[str, Option]:
+    """All options but some, those of a command's `own` in their place or after them."""
+    hints = {name: hint for name, hint in (SETTINGS_OF_TEXT | own).items() if name not in without}
+    return {name: (hint, None) for name, hint in hints.items()} | NO_SETTINGS
+
+
+def settings_of(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
+    """The configuration that the options, `--set` and a file make."""
+    check_engine(values["engine"], workers=values["workers"], address=values["address"])
+    flags = {name: value for name, value in values.items() if name not in NO_SETTINGS and value != []}
+    return kind.of(gather(values["config"], flags, values["set_"] or ()))
+
+
+def worked(work: Any, settings: Any, values: dict[str, Any]) -> Any:
+    """What `work` makes of the settings, on the engine that was chosen."""
+    language.check_inputs(settings)  # before an engine is started
+    engine = chosen_engine(
+        values["engine"], values["address"], values["workers"], device=getattr(settings, "device", "cpu")
+    )
+    with progress_shown() as progress, engine as opened:
+        return work(settings, values["out"], engine=opened, progress=progress)
+
+
+@with_options(
+    options_of(
+        *("documents", "topics_from", "thresholds", "threshold", "topics_per_word", "windows", "embedding"),
+        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "device"),
+        corpus=Annotated[
+            list[str] | None,
+            typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
+        ],
+    )
+)
+def topics(**values: Any) -> int:
+    """Fit topics (LDA) to a corpus, on the whole words of a model's tokenizer, and show them.
+
+    'topicscope probe --topics-from' reads the folder.
+
+    Example: [bold]topicscope topics articles.jsonl.gz --tokenizer bert-base-uncased --out runs/topics[/bold]
+    """
+    result = worked(language.fit_corpus, settings_of(language.TopicsConfig, values), values)
+    return consoles.finish(result, values["out"], [figures.topic_model_table(result)], as_json=values["as_json"])
+
+
+@with_options(
+    options_of(
+        *("tokenizer", "backend", "min_documents", "threshold"),
+        models=Annotated[list[str] | None, typer.Argument(help="Model folders or hub ids.")],
+        checkpoints=Annotated[list[str] | None, typer.Option("--checkpoints", hidden=True)],
+    )
+)
+def probe(checkpoints: list[str] | None, **values: Any) -> int:
+    """Does a model encode topics, in which layer and head, and is it more than chance, frequency or co-occurrence?
+
+    Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
+    """
+    if checkpoints:
+        raise InputError("probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
+    if values["topics_per_word"] == "both":
+        values["topics_per_word"] = ["one", "many"]
+    result = worked(language.probe, settings_of(language.ProbeConfig, values), values)
+    tables = [figures.ratio_table(result.rows)]  # the main ones; the page has all of them
+    if result.heads:
+        tables.append(figures.head_table(result.heads, 5))
+    if result.cooccurrence:
+        tables.append(figures.cooccurrence_table(result.cooccurrence))
+    return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
+
+
+@with_options(
+    options_of(
+        *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence"),
+        topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
+        snapshots=Annotated[
+            list[str] | None,
+            typer.Argument(
+                help="A folder of 'pretrain' or 'train --snapshots', model folders, or hub ids NAME@step1000."
+            ),
+        ],
+    )
+)
+def timeline(**values: Any) -> int:
+    """At which step of training does topic structure appear: in the embeddings, and in the attention?
+
+    A run of 'topicscope train --snapshots log' is measured against its true topics, without a corpus.
+
+    Example: [bold]topicscope timeline runs/pretrain --corpus articles.txt --out runs/timeline[/bold]
+    """
+    settings = settings_of(language.TimelineConfig, values)
+    sandbox = next((name for name in settings.snapshots if training.is_sandbox(name)), None)
+    if sandbox is None:
+        result = worked(language.timeline, settings, values)
+    elif len(settings.snapshots) > 1:
+        raise InputError(f"{sandbox} is a run of 'topicscope train'; give it alone")
+    elif settings.corpus or settings.topics_from or values["engine"] != "serial":
+        raise InputError(
+            f"{sandbox} is a run of 'topicscope train', which has topics and texts of its own and is measured in "
+            "a moment; leave corpus, topics_from and engine out"
+        )
+    else:
+        result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)
+    return consoles.finish(result, values["out"], [figures.moment_table(result)], as_json=values["as_json"])
+
+
+def words(
+    model: Annotated[str, typer.Argument(help="Model folder or hub id.")],
+    words: Annotated[list[str], typer.Argument(help="Words; a / starts the next group.")],
+    embedding: Embedding = None,
+    out: OutReplaced = None,
+    as_json: AsJson = False,
+) -> int:
+    """Draw the cosines between words (Figure 3). A word of several tokens is averaged over them, and marked.
+
+    Example: [bold]topicscope words bert-base-uncased frog toad lizard / mozart beethoven schubert[/bold]
+    """
+    groups: list[list[str]] = [[]]
+    for word in words:
+        groups.append([]) if word == "/" else groups[-1].append(word)
+    given = [group for group in groups if group]
+    settings = language.WordsConfig.of(gather(None, {"model": model, "groups": given, "embedding": embedding}))
+    with progress_shown() as progress:
+        result = language.map_words(settings, out, progress=progress)
+    return consoles.finish(result, out, [figures.word_table(result)], as_json=as_json)
