@@ -14,8 +14,9 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import Engine, InputError, serial
 from topicscope.language.configs import TopicsPerWord
+from topicscope.language.counting import word_documents
 from topicscope.language.topics import Topics
-from topicscope.language.vocabulary import Vocabulary, word_documents
+from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import Membership
 
 
@@ -82,23 +83,23 @@ def assignments_of(
     return [assign(topics, threshold, kind) for kind in topics_per_word for threshold in thresholds]
 
 
-def check_topics(path: str | Path) -> None:
-    """Raise InputError where no topics can be read, before a tokenizer is loaded."""
+def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
+    """Fitted topics of a folder, or the words and topics that a file lists."""
     if not Path(path).exists():
         raise InputError(
             f"topics: {path} is not there; expected a folder of 'topicscope topics' or a CSV or JSON file of words "
             "and topics"
         )
-    Topics.load(path) if Path(path).is_dir() else read_pairs(path)
+    return Topics.load(path) if Path(path).is_dir() else read_pairs(path)
 
 
 def load_topics(
     path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine = serial
 ) -> Topics | Assignment:
     """Fitted topics from their folder, or the user's own from a file, with the words' frequencies in the texts."""
-    check_topics(path)
-    if Path(path).is_dir():
-        return Topics.load(path)
+    found = read_topics(path)
+    if isinstance(found, Topics):
+        return found
     words = np.concatenate([np.empty(0, dtype=np.int64), *word_documents(texts, vocabulary, engine)])
     frequency = np.bincount(words, minlength=len(vocabulary.words))
     return given_topics(path, vocabulary, dict(zip(vocabulary.token.tolist(), frequency.tolist(), strict=True)))

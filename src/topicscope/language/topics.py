@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 HEAD, TENSORS = "topics.json", "topics.safetensors"
 TOPICS = Kind("topics", 2, (HEAD, TENSORS))
-TOP = 10
-"""Words of a topic that are shown, and whose coherence is measured."""
+TOP = 10  # words of a topic that are shown, and whose coherence is measured
 ADVICE = "fit the topics again with 'topicscope topics'"
 
 
@@ -74,10 +73,6 @@ class Topics(Result):
                 "these topics were fitted with another tokenizer; "
                 "fit them with this model's ('topicscope topics CORPUS --tokenizer MODEL')"
             )
-
-    def read_from(self, corpus: str) -> Topics:
-        """The same topics, with what was read of their corpus, in words."""
-        return replace(self, fit=replace(self.fit, corpus=corpus))
 
     def summary(self) -> list[str]:
         fit = self.fit
@@ -169,6 +164,4 @@ def best(values: Float[np.ndarray, " W"], count: int) -> Int[np.ndarray, " n"]:
     return np.argsort(-values, kind="stable")[:count]
 
 
-def read_topics_folder(folder: str | os.PathLike[str]) -> Topics:
-    """As `Topics.load`."""
-    return Topics.load(folder)
+read_topics_folder = Topics.load

@@ -1,4 +1,4 @@
-"""Which tokens are whole words: found by asking the tokenizer, not by its name.
+"""Which tokens are whole words: found by asking the tokenizer, not by its name. And documents, cut to a model's length.
 
 A token that decodes to letters starts a word if text with a space before it gives that same token back. It continues a
 word if it is written without a space after the token before it. A position shows a whole word if its token is a word
@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from topicscope.ground import Engine, InputError, serial
-from topicscope.language.sharding import document_shards, in_shards
+from topicscope.ground import InputError
 
-BEFORE = "a"
-"""What stands before a token when the tokenizer is asked how it is written."""
+if TYPE_CHECKING:
+    from topicscope.language.models import LoadedModel
+
+BEFORE = "a"  # what stands before a token when the tokenizer is asked how it is written
+TOKENS = 8192  # positions of a batch, padding included
 
 
 @dataclass(frozen=True)
@@ -116,14 +119,63 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     return [np.asarray(tokens, dtype=np.int64) for tokens in encoded]
 
 
-def word_documents(
-    texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial
-) -> list[Int[np.ndarray, " N"]]:
-    """The whole words of each text."""
-    shards = in_shards(engine, whole_words_of, vocabulary, document_shards(texts))
-    return [document for shard in shards for document in shard]
+@dataclass(frozen=True)
+class Window:
+    """A stretch of a document, with the model's special tokens; `places` are the positions of whole words in it."""
+
+    document: int
+    tokens: Int[np.ndarray, " N"]
+    places: Int[np.ndarray, " P"]
+
+    def only(self, wanted: Bool[np.ndarray, " V"]) -> Window:
+        """With the positions of the wanted tokens only."""
+        return Window(self.document, self.tokens, self.places[wanted[self.tokens[self.places]]])
 
 
-def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
-    each = (vocabulary.words_at(tokens) for tokens in encode(vocabulary.tokenizer, texts))
-    return [words[words >= 0] for words in each]
+def windows(
+    loaded: LoadedModel,
+    vocabulary: Vocabulary,
+    texts: Iterable[str],
+    per_document: int | None,
+    length: int | None = None,
+) -> Iterator[Window]:
+    """Documents cut to the model's length (or a smaller one), at most `per_document` windows of each.
+
+    A word at a cut is not a whole word.
+    """
+    before, after = special_tokens(loaded.tokenizer)
+    room = min(length or loaded.window, loaded.window) - len(before) - len(after)
+    for number, text in enumerate(texts):
+        tokens = encode(loaded.tokenizer, [text[: room * 40 * per_document] if per_document else text])[0]
+        words = vocabulary.words_at(tokens)
+        for start in range(0, len(tokens), room)[:per_document]:
+            piece = slice(start, start + room)
+            places = np.flatnonzero(words[piece] >= 0) + len(before)
+            yield Window(number, np.concatenate([before, tokens[piece], after]).astype(np.int64), places)
+
+
+def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """What the tokenizer puts before and after a text."""
+    bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
+    for start in range(len(full) - len(bare) + 1):
+        if full[start : start + len(bare)] == bare:
+            return full[:start], full[start + len(bare) :]
+    return [], []
+
+
+def chunks(items: Iterable[Window], size: int) -> Iterator[list[Window]]:
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def batches(chunk: list[Window]) -> Iterator[list[Window]]:
+    """Windows of about the same length, at most TOKENS positions with padding."""
+    batch: list[Window] = []
+    for window in sorted(chunk, key=lambda window: len(window.tokens), reverse=True):
+        if batch and (len(batch) + 1) * len(batch[0].tokens) > TOKENS:
+            yield batch
+            batch = []
+        batch.append(window)
+    if batch:
+        yield batch
