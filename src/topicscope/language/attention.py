@@ -89,8 +89,7 @@ class PartTally:
         self.boot_strata += times @ sums.mean(2)
 
 
-Parts = dict[str, list[PartTally]]
-"""By part of the model ('encoder', 'decoder', 'cross'): a tally for every relation."""
+Parts = dict[str, list[PartTally]]  # by part of the model ('encoder', 'decoder', 'cross'): a tally for every relation
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,9 @@ def fit_corpus(
 
         shown("loading the tokenizer")
         vocabulary = whole_words(load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
-        corpus = Corpus(config.corpus, config.text_field, config.split_text)
-        topics = fit_sample(corpus, vocabulary, config, engine, shown)
+        topics = fit_sample(
+            Corpus(config.corpus, config.text_field, config.split_text), vocabulary, config, engine, shown
+        )
         if folder is not None:
             topics.write(folder)
     return topics
@@ -72,12 +73,10 @@ def fit_corpus(
 def fit_sample(
     corpus: Corpus, vocabulary: Vocabulary, config: TopicsConfig, engine: Engine, progress: Progress
 ) -> Topics:
-    """Topics of an opened corpus."""
     progress("reading the corpus")
-    texts = corpus.sample(config.max_documents, config.seed)
     with one_thread():
         topics = fit_topics(
-            texts,
+            corpus.sample(config.max_documents, config.seed),
             vocabulary,
             config.topics,
             backend=config.backend,
@@ -109,9 +108,16 @@ def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, prog
             vocabulary = whole_words(model.tokenizer, source.stop_words)
             if vocabulary.fingerprint not in known:
                 known[vocabulary.fingerprint] = source.topics(model.name, vocabulary)
-            topics = known[vocabulary.fingerprint]
             probes.append(
-                probe_model(model, source.texts, topics, config, vocabulary=vocabulary, engine=engine, progress=shown)
+                probe_model(
+                    model,
+                    source.texts,
+                    known[vocabulary.fingerprint],
+                    config,
+                    vocabulary=vocabulary,
+                    engine=engine,
+                    progress=shown,
+                )
             )
         notes = [f"{short(m.name)}: {note}" for m, one in zip(models, probes, strict=True) for note in one.notes]
         result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
@@ -135,8 +141,9 @@ def timeline(
         snapshots, source = find_snapshots(config.snapshots), TextSource(config, engine, shown)
         first = snapshots[0][1]
         vocabulary = whole_words(load_tokenizer(first), source.stop_words)
-        topics = source.topics(first, vocabulary)
-        assignment = assignments_of(topics, vocabulary, [config.threshold], [config.topics_per_word])[0]
+        (assignment,) = assignments_of(
+            source.topics(first, vocabulary), vocabulary, [config.threshold], [config.topics_per_word]
+        )
         abouts = {name: read_about(name) for name in config.snapshots}
         diverged = [name for name, about in abouts.items() if about is not None and about.status == "diverged"]
         notes = [

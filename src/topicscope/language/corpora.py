@@ -46,9 +46,8 @@ class Corpus:
 
     def __iter__(self) -> Generator[str]:
         self.counts.clear()
-        reader = Reader(self.text_field, self.split, self.counts)
         for file in self.files:
-            for text in reader.texts(file):
+            for text in Reader(self.text_field, self.split, self.counts).texts(file):
                 self.counts["documents" if text.strip() else "empty"] += 1
                 if text.strip():
                     yield text
@@ -100,8 +99,11 @@ def files_of(source: str) -> list[str]:
         return [source]
     path = Path(source)
     if path.is_dir():
-        inside = (p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-        files = sorted(str(p) for p in inside if set(p.suffixes[-2:]) & KNOWN)
+        files = sorted(
+            str(p)
+            for p in path.rglob("*")
+            if p.is_file() and (set(p.suffixes[-2:]) & KNOWN) and not p.name.startswith(".")
+        )
         missing = f"{source} has no text files ({', '.join(sorted(KNOWN))}, packed or not)"
     else:
         matching = [source] if path.is_file() else sorted(glob.glob(source, recursive=True))

@@ -54,9 +54,7 @@ def document_shards(documents: Sequence[Item]) -> list[Sequence[Item]]:
 
 
 def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial) -> list[Document]:
-    """The whole words of each text."""
-    shards = in_shards(engine, whole_words_of, vocabulary, document_shards(texts))
-    return [document for shard in shards for document in shard]
+    return [words for shard in in_shards(engine, whole_words_of, vocabulary, document_shards(texts)) for words in shard]
 
 
 def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Document]:
@@ -79,8 +77,9 @@ def top_pairs(
     while True:
         frequent = np.sort(order[:size])
         nothing = sparse.csr_array((size, size), dtype=np.int64)
-        counts = in_shards(engine, joint_counts, (words, frequent), shards)
-        joint = functools.reduce(operator.add, counts, nothing).tocoo()
+        joint = functools.reduce(
+            operator.add, in_shards(engine, joint_counts, (words, frequent), shards), nothing
+        ).tocoo()
         left, right = frequent[joint.row], frequent[joint.col]
         best = np.lexsort((right, left, -joint.data))[:count]
         if size == words or (len(best) == count and spread[order[size]] < joint.data[best[-1]]):

@@ -17,11 +17,9 @@ from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig,
 from topicscope.language.corpora import Corpus
 from topicscope.language.vocabulary import read_stop_words
 
+# NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit
 HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w.-]+))?")
-"""NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit."""
-
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
-
 STEP = re.compile(r"(?:step|checkpoint|global_step|iter)[-_]?(\d+)", re.IGNORECASE)  # snapshots are named by it
 FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; the second is what others call it
 

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers
 from jaxtyping import Float, Int
 from safetensors import SafetensorError
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from topicscope.ground import InputError
 from topicscope.language.inputs import check_model, model_place
@@ -64,8 +64,6 @@ class LoadedModel:
 
     def random(self, seed: int = 0) -> LoadedModel:
         """The same architecture with random weights."""
-        import transformers
-
         build: Any = transformers.AutoModel.from_config
         with torch.random.fork_rng(devices=[]), quiet():
             # the name is part of the seed, so that models of the same shape get different weights
@@ -76,8 +74,6 @@ class LoadedModel:
 
 def load_tokenizer(name: str | Path) -> Any:
     """From a model's folder or hub id."""
-    import transformers
-
     place = model_place(name)
     try:
         with quiet():
@@ -90,8 +86,6 @@ def load_tokenizer(name: str | Path) -> Any:
 
 def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
     """Weights from safetensors only, since a pickle can run code. Eager attention: other kinds return no weights."""
-    import transformers
-
     place = check_model(name)
     tokenizer = load_tokenizer(name)
     try:
@@ -145,7 +139,7 @@ def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:
     try:
         parts = attention_of(model, inputs, torch.ones_like(inputs))
     except (TypeError, AttributeError, KeyError):
-        parts = []
+        parts = {}
     if not parts:
         raise InputError(
             f"{name}: this model returns no attention weights; a transformer with attention layers is needed"
@@ -158,12 +152,13 @@ def window_of(model: Any, tokenizer: Any) -> int:
 
     Where positions start after the padding index, they are fewer than the rows of their table.
     """
-    config = model.config
-    known = [getattr(config, key, None) for key in ("max_position_embeddings", "n_positions", "max_sequence_length")]
+    known = [
+        getattr(model.config, key, None) for key in ("max_position_embeddings", "n_positions", "max_sequence_length")
+    ]
     lengths = [length for length in known if isinstance(length, int) and length > 0]
     for name, module in model.named_modules():
-        table = name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding)
-        if table and module.padding_idx is not None:
+        named = name.endswith("position_embeddings")
+        if named and isinstance(module, torch.nn.Embedding) and module.padding_idx is not None:
             lengths.append(module.num_embeddings - module.padding_idx - 1)
     if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
         lengths.append(tokenizer.model_max_length)
@@ -173,8 +168,6 @@ def window_of(model: Any, tokenizer: Any) -> int:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without the library's remarks on missing heads, and without its own progress bars."""
-    import transformers
-
     logs: Any = transformers.logging
     hub = logging.getLogger("huggingface_hub")
     before, level = logs.get_verbosity(), hub.level
@@ -197,9 +190,12 @@ def _first_line(error: BaseException) -> str:
 
 def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:
     """Tokens and mask of a batch."""
+    pad = torch.nn.utils.rnn.pad_sequence
     rows = [torch.tensor(window.tokens, device=loaded.device) for window in batch]
-    tokens = pad_sequence(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
-    return tokens, pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
+    return (
+        pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0),
+        pad([torch.ones_like(row) for row in rows], batch_first=True),
+    )
 
 
 @torch.inference_mode()
@@ -231,8 +227,7 @@ def shifted_right(tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], config: 
 
 def is_causal(config: Any) -> bool:
     """Decoder-only models are listed among the causal language models, and not among the masked ones."""
-    from transformers.models.auto import modeling_auto as listed
-
+    listed = transformers.models.auto.modeling_auto
     return bool(getattr(config, "is_decoder", False)) or (
         config.model_type in listed.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
         and config.model_type not in listed.MODEL_FOR_MASKED_LM_MAPPING_NAMES
@@ -248,8 +243,7 @@ def word_vectors(model: Any, token: Int[np.ndarray, " W"], *, layer: bool = Fals
     if not layer:
         return model.get_input_embeddings().weight[ids].double().cpu().numpy()
     encoder = model.get_encoder() if getattr(model.config, "is_encoder_decoder", False) else model
-    outputs = [
-        encoder(input_ids=part[:, None], output_hidden_states=True, return_dict=True).hidden_states[0][:, 0]
-        for part in torch.split(ids, 512)
-    ]
-    return torch.cat(outputs).double().cpu().numpy()
+    outputs = (
+        encoder(input_ids=part[:, None], output_hidden_states=True, return_dict=True) for part in torch.split(ids, 512)
+    )
+    return torch.cat([output.hidden_states[0][:, 0] for output in outputs]).double().cpu().numpy()

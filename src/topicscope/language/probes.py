@@ -81,8 +81,7 @@ class ProbeRow(MeasuredRow):
         return {"cosine": self.cosine, "dot": self.dot, "attention": self.attention} | self.embeddings
 
     def as_dict(self) -> dict[str, Any]:
-        effects = _dicts({**self.embeddings, "attention": self.attention})
-        return self.about() | effects | {"parts": _dicts(self.parts)}
+        return self.about() | _dicts({**self.embeddings, "attention": self.attention}) | {"parts": _dicts(self.parts)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -168,14 +167,13 @@ class Probe(Result):
 
     @classmethod
     def joined(cls, probes: Sequence[Probe], notes: list[str], config: Measurement) -> Self:
-        """Several probes, one after another."""
         lists = {name: [row for one in probes for row in getattr(one, name)] for name in LISTS}
         return cls(**lists, notes=notes, config=config)
 
     def summary(self) -> list[str]:
         """One sentence per model, and the notes."""
         models = dict.fromkeys(row.model for row in self.rows)
-        return [*(answer(self.rows, self.heads, model) for model in models), *self.notes]
+        return [answer(self.rows, self.heads, model) for model in models] + self.notes
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
         """The numbers as flat tables: effects (one row per measure), heads, topics, co-occurrence."""

@@ -81,11 +81,11 @@ def probe_model(
         pieces = list(windows(loaded, vocabulary, texts, measurement.windows))
         if not any(len(piece.places) for piece in pieces):
             raise InputError("the texts hold no whole words of this model's vocabulary")
-        trained = Variant(loaded, assignments, pair_relations(topics, assignments, loaded, measurement), measurement)
-        probes = [trained.probed(pieces, engine, shown)]
+        pairs = pair_relations(topics, assignments, loaded, measurement)
+        variants = [Variant(loaded, assignments, pairs, measurement)]
         if measurement.random:
-            random = Variant(loaded.random(measurement.seed), assignments, {}, measurement)
-            probes.append(random.probed(pieces, engine, shown))
+            variants.append(Variant(loaded.random(measurement.seed), assignments, {}, measurement))
+        probes = [variant.probed(pieces, engine, shown) for variant in variants]
     return Probe.joined(probes, list(dict.fromkeys(a.remark for a in assignments if a.remark)), measurement)
 
 
@@ -132,7 +132,6 @@ class Variant:
         return probe
 
     def add_rows(self, probe: Probe, number: int, assignment: Assignment, parts: Parts) -> None:
-        """The rows of one assignment."""
         effects, cosines = self.embedding_effects(assignment)
         attention = {
             name: attention_effect(tallies[number], matched=self.measurement.matched) for name, tallies in parts.items()

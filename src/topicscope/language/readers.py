@@ -25,8 +25,8 @@ Split = Literal["auto", "line", "paragraph", "file"]
 TEXT, LINES, TABLES, PARQUET = {".txt", ".text", ".raw", ".md"}, {".jsonl", ".ndjson"}, {".csv", ".tsv"}, {".parquet"}
 KNOWN = TEXT | LINES | TABLES | PARQUET
 HUB = "hf:"
+# an article of WikiText starts with such a line; the headings of its sections have more signs
 HEADING = re.compile(r"^ = [^=].* = \n?$")
-"""An article of WikiText starts with such a line; the headings of its sections have more signs."""
 PEEK = 200  # lines of a text file that decide how it is split
 
 

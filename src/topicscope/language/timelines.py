@@ -52,7 +52,6 @@ def effects_of(
     measured: ModelPass,
     engine: Engine = serial,
 ) -> dict[str, Effect | None]:
-    """Of one snapshot, by measure."""
     resamples, seed = measured.bootstrap, measured.seed
     raw = word_vectors(loaded.model, assignment.token, layer=measured.embedding == "layer")
     bins = frequency_bins(assignment.frequency) if measured.matched else None

@@ -65,8 +65,7 @@ class Vocabulary:
 
 def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Vocabulary:
     """All tokens that are words of at least two letters, without special tokens and stop words (default: English)."""
-    size = len(tokenizer)
-    special = set(tokenizer.all_special_ids)
+    size, special = len(tokenizer), set(tokenizer.all_special_ids)
     before = tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
     decode = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
     start = tokenizer.decode(before, **decode)
@@ -77,9 +76,9 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
     candidates = [
         (i, piece[1:])
         for i, piece in enumerate(pieces)
-        if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and i not in special
+        if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and piece[1:].lower() not in stopped
+        if i not in special
     ]
-    candidates = [(i, word) for i, word in candidates if word.lower() not in stopped]
     texts = [f"{BEFORE} {word}" for _, word in candidates]
     back = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
     words = [(i, word) for (i, word), tokens in zip(candidates, back, strict=True) if tokens == [*before, i]]
@@ -92,31 +91,25 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
     """'english', 'none', or a file with one word per line."""
     if str(name) == "none":
         return frozenset()
-    if str(name) == "english":
-        text = (resources.files("topicscope.language") / "data" / "stop-words-english.txt").read_text(encoding="utf-8")
-    else:
-        try:
-            text = Path(name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise InputError(
-                f"stop_words {name}: expected 'english', 'none' or a text file with one word per line"
-            ) from None
-    return frozenset(text.split())
+    english = resources.files("topicscope.language") / "data" / "stop-words-english.txt"
+    try:
+        return frozenset((english if str(name) == "english" else Path(name)).read_text(encoding="utf-8").split())
+    except (OSError, UnicodeDecodeError):
+        raise InputError(
+            f"stop_words {name}: expected 'english', 'none' or a text file with one word per line"
+        ) from None
 
 
 def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     """Token numbers of each text, without special tokens, however long."""
-    import transformers
-
-    before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity(40)  # 'longer than the model can take': windows are cut later
-    try:
-        encoded = tokenizer(
-            list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False
-        )["input_ids"]
-    finally:
-        transformers.logging.set_verbosity(before)
-    return [np.asarray(tokens, dtype=np.int64) for tokens in encoded]
+    encoded = tokenizer(
+        list(texts),
+        add_special_tokens=False,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,  # 'longer than the model can take': windows are cut later
+    )
+    return [np.asarray(tokens, dtype=np.int64) for tokens in encoded["input_ids"]]
 
 
 @dataclass(frozen=True)
@@ -128,7 +121,6 @@ class Window:
     places: Int[np.ndarray, " P"]
 
     def only(self, wanted: Bool[np.ndarray, " V"]) -> Window:
-        """With the positions of the wanted tokens only."""
         return Window(self.document, self.tokens, self.places[wanted[self.tokens[self.places]]])
 
 

@@ -55,11 +55,10 @@ class WordMap(Result):
 
     def table(self) -> pyarrow.Table:
         """One row per word, one column per word."""
-        rows = zip(self.words, self.groups, self.cosine, strict=True)
         return arrow_table(
             [
                 {"word": word, "group": group} | dict(zip(self.words, row.tolist(), strict=True))
-                for word, group, row in rows
+                for word, group, row in zip(self.words, self.groups, self.cosine, strict=True)
             ]
         )
 
@@ -106,10 +105,9 @@ def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: boo
     for word, pieces in zip(words, tokens, strict=True):
         if not pieces or (unknown is not None and unknown in pieces):
             raise InputError(f"{loaded.name}: its tokenizer does not know {word!r}")
-    used = sorted({token for pieces in tokens for token in pieces})
-    place = {token: i for i, token in enumerate(used)}
-    vectors = word_vectors(loaded.model, np.array(used), layer=layer)
-    means = np.stack([vectors[[place[token] for token in pieces]].mean(0) for pieces in tokens])
+    counts = tuple(len(pieces) for pieces in tokens)
+    vectors = word_vectors(loaded.model, np.concatenate(tokens), layer=layer)
+    means = np.stack([part.mean(0) for part in np.split(vectors, np.cumsum(counts)[:-1])])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     numbers = tuple(number for number, group in enumerate(groups) for _ in group)
-    return WordMap(loaded.name, tuple(words), numbers, tuple(len(pieces) for pieces in tokens), means @ means.T)
+    return WordMap(loaded.name, tuple(words), numbers, counts, means @ means.T)
