@@ -191,11 +191,10 @@ def _first_line(error: BaseException) -> str:
 def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:
     """Tokens and mask of a batch."""
     pad = torch.nn.utils.rnn.pad_sequence
-    rows = [torch.tensor(window.tokens, device=loaded.device) for window in batch]
-    return (
-        pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0),
-        pad([torch.ones_like(row) for row in rows], batch_first=True),
-    )
+    rows = [torch.tensor(window.tokens) for window in batch]
+    tokens = pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
+    mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
+    return tokens.to(loaded.device), mask.to(loaded.device)
 
 
 @torch.inference_mode()
