@@ -13,11 +13,10 @@ from tests.language import tiny
 from tests.language.samples import assignment
 from topicscope.ground import Stream, generator
 from topicscope.language import Assignment, Vocabulary, whole_words
-from topicscope.language.attention import tally_attention
-from topicscope.language.effects import attention_effect
+from topicscope.language.attention import attention_effect, tally_attention
 from topicscope.language.models import LoadedModel, checked
 from topicscope.language.relations import PairRelation, TopicRelation
-from topicscope.language.windows import special_tokens, windows
+from topicscope.language.vocabulary import special_tokens, windows
 from topicscope.measure.pairs import Membership, frequency_bins
 
 Group = tuple[str, int, int]
@@ -90,11 +89,11 @@ def test_tallies_are_those_of_the_double_loop(kind: str, tokens: str, several: b
     expected = by_loop(loaded, vocabulary, a, length)
     assert len(expected) > 10
     for part, sums_of in tallies.items():
-        (tally,) = sums_of.tallies
+        (tally,) = sums_of
         sums, pairs = tally.sums.numpy(), tally.pairs.numpy()
         listed = {(relation_, stratum): value for (name, relation_, stratum), value in expected.items() if name == part}
         for group in range(len(sums)):
-            value = listed.get(divmod(group, relation.strata), np.zeros(sum(sums_of.heads) + 1))
+            value = listed.get(divmod(group, relation.strata), np.zeros(sum(tally.heads) + 1))
             assert pairs[group] == value[-1]
             np.testing.assert_allclose(sums[group], value[:-1], rtol=1e-10, atol=1e-12)
 
@@ -106,9 +105,7 @@ def test_shuffled_topics_and_strata() -> None:
     for several in (False, True):
         a = assignment(vocabulary, several=several)
         pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None))
-        (tally,) = tally_attention(loaded, pieces, [TopicRelation(a, len(tokenizer), 2, 9)], bootstrap=0)[
-            "encoder"
-        ].tallies
+        (tally,) = tally_attention(loaded, pieces, [TopicRelation(a, len(tokenizer), 2, 9)], bootstrap=0)["encoder"]
         orders = generator(9, Stream.SHUFFLED_ATTENTION)
         for i in range(2):
             order = orders.permutation(len(a.words))
@@ -119,7 +116,7 @@ def test_shuffled_topics_and_strata() -> None:
             topic, word = (np.array(side) for side in zip(*listed, strict=True))
             moved = replace(a, membership=Membership(word, topic, len(a.words), 4))
             sums_of = tally_attention(loaded, pieces, [TopicRelation(moved, len(tokenizer))], bootstrap=0)
-            (other,) = sums_of["encoder"].tallies
+            (other,) = sums_of["encoder"]
             sums = other.sums.mean(1).view(3, -1).sum(1)
             assert float(tally.null_sums[i]) == pytest.approx(float(sums[1]), rel=1e-10)
             assert float(tally.null_pairs[i]) == float(other.pairs.view(3, -1)[1].sum())
@@ -131,14 +128,14 @@ def test_the_bootstrap_counts_documents_as_often_as_drawn() -> None:
     loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
     relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
     pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None, 16))
-    (tally,) = tally_attention(loaded, pieces, [relation], bootstrap=4, seed=3)["encoder"].tallies
+    (tally,) = tally_attention(loaded, pieces, [relation], bootstrap=4, seed=3)["encoder"]
     alone = [
         tally_attention(loaded, [p for p in pieces if p.document == d], [relation], bootstrap=0)
         for d in range(len(tiny.TEXTS))
     ]
     for r in range(4):
         times = [generator(3, Stream.BOOTSTRAP_DOCUMENTS, d).poisson(1, 4)[r] for d in range(len(tiny.TEXTS))]
-        tallies = [(n, one["encoder"].tallies[0]) for n, one in zip(times, alone, strict=True) if one]
+        tallies = [(n, one["encoder"][0]) for n, one in zip(times, alone, strict=True) if one]
         np.testing.assert_allclose(tally.boot_pairs[r].numpy(), sum(n * one.pairs.numpy() for n, one in tallies))
         expected = sum(n * one.sums.numpy().reshape(3, relation.strata, -1).sum(1) for n, one in tallies)
         np.testing.assert_allclose(tally.boot_sums[r].numpy(), expected, rtol=1e-9, atol=1e-12)
@@ -157,7 +154,7 @@ def test_uniform_attention_averages_one_hundredth() -> None:
         relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
         pieces = windows(loaded, vocabulary, tiny.TEXTS, None, 24)
         for part in tally_attention(loaded, pieces, [relation], bootstrap=3).values():
-            (tally,) = part.tallies
+            (tally,) = part
             found = attention_effect(tally, matched=True)
             assert found is not None
             assert found.matched is not None
@@ -176,7 +173,7 @@ def test_listed_pairs_are_tallied_alone() -> None:
         windows(loaded, vocabulary, ["bread butter judge", "court judge court", "bread court"], None),
         [pairs],
         bootstrap=0,
-    )["encoder"].tallies
+    )["encoder"]
     assert tally.pairs.tolist() == [2 + 4]
 
 

@@ -26,18 +26,17 @@ from topicscope.language import (
     ProbeConfig,
     attention as attention_module,
     checked,
+    counting as counting_module,
     find_snapshots,
     fit_topics,
     load_model,
     probe,
     probe_model,
     probe_point,
-    sharding as sharding_module,
     timeline_of,
     whole_words,
 )
-from topicscope.language.cooccurrence import STRETCH, top_pairs
-from topicscope.language.vocabulary import word_documents
+from topicscope.language.counting import STRETCH, top_pairs, word_documents
 
 MEASUREMENT = Measurement(thresholds=[THETA], topics_per_word=["one", "many"], bootstrap=20, shuffles=50)
 
@@ -86,7 +85,7 @@ def test_top_pairs_do_not_depend_on_the_shards(seed: int, documents: int, shard:
                     expected[i, j] = expected.get((i, j), 0) + 1
     best = sorted(expected.items(), key=lambda item: (-item[1], item[0]))[:count]
     engines: list[Engine] = [serial, backwards]
-    with mock.patch.object(sharding_module, "DOCUMENTS", shard):
+    with mock.patch.object(counting_module, "DOCUMENTS", shard):
         for engine in engines:
             pairs, counts = top_pairs(corpus, 7, count, engine)
             assert [(tuple(pair), n) for pair, n in zip(pairs.tolist(), counts.tolist(), strict=True)] == best
@@ -98,7 +97,7 @@ def test_words_of_documents_do_not_depend_on_the_shards(kind: str) -> None:
     vocabulary = whole_words(tiny.tokenizer(kind), ())
     plain = word_documents(tiny.TEXTS, vocabulary)
     assert sum(map(len, plain)) > 100
-    with mock.patch.object(sharding_module, "DOCUMENTS", 2):
+    with mock.patch.object(counting_module, "DOCUMENTS", 2):
         shards = word_documents(tiny.TEXTS, vocabulary, backwards)
     assert [document.tolist() for document in shards] == [document.tolist() for document in plain]
 
@@ -184,7 +183,7 @@ def test_real_workers_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     corpus = corpus_file(tmp_path).name
     sizes: dict[str, Any] = {"topics": 4, "iterations": 20, "documents": 20, "bootstrap": 20, "shuffles": 20}
     config = ProbeConfig("model", corpus, thresholds=[THETA], device="cpu", **sizes)
-    with mock.patch.object(attention_module, "CHUNK", 6), mock.patch.object(sharding_module, "DOCUMENTS", 30):
+    with mock.patch.object(attention_module, "CHUNK", 6), mock.patch.object(counting_module, "DOCUMENTS", 30):
         plain = probe(config).as_dict()
         with open_engine(name, workers=2) as engine:
             found = probe(config, engine=engine).as_dict()

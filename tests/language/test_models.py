@@ -13,8 +13,7 @@ from tests.language import tiny
 from tests.language.samples import model_folder
 from topicscope import InputError
 from topicscope.language import WordsConfig, load_model, word_map, word_vectors
-from topicscope.language.forward import is_causal
-from topicscope.language.models import checked
+from topicscope.language.models import checked, is_causal
 
 
 @pytest.mark.parametrize("kind", tiny.MODELS)

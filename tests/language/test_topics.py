@@ -13,7 +13,7 @@ from tests.language import tiny
 from tests.language.samples import assert_same, texts
 from topicscope import InputError
 from topicscope.language import BACKENDS, Topics, assign, fit_topics, given_topics, whole_words
-from topicscope.language.cooccurrence import STRETCH, top_pairs
+from topicscope.language.counting import STRETCH, top_pairs
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,3 @@
-from .answers import (
-    answer as answer,
-    interval_text as interval_text,
-    ratio_text as ratio_text,
-    short as short,
-    verdict as verdict,
-)
 from .assignment import (
     Assignment as Assignment,
     assign as assign,
@@ -12,6 +5,13 @@ from .assignment import (
     load_topics as load_topics,
 )
 from .attention import CHUNK as CHUNK, tally_attention as tally_attention
+from .commands import (
+    fit_corpus as fit_corpus,
+    map_words as map_words,
+    probe as probe,
+    read_timeline as read_timeline,
+    timeline as timeline,
+)
 from .configs import (
     THRESHOLDS as THRESHOLDS,
     Measurement as Measurement,
@@ -22,18 +22,20 @@ from .configs import (
     WordsConfig as WordsConfig,
     probe_point as probe_point,
 )
-from .cooccurrence import top_pairs as top_pairs
 from .corpora import Corpus as Corpus
-from .forward import attention_of as attention_of, shifted_right as shifted_right, word_vectors as word_vectors
-from .inputs import check_inputs as check_inputs
+from .counting import top_pairs as top_pairs
+from .inputs import check_inputs as check_inputs, find_snapshots as find_snapshots
 from .models import (
     LoadedModel as LoadedModel,
+    attention_of as attention_of,
     checked as checked,
     load_model as load_model,
     load_tokenizer as load_tokenizer,
+    padded as padded,
     quiet as quiet,
+    shifted_right as shifted_right,
+    word_vectors as word_vectors,
 )
-from .probe_run import probe as probe
 from .probes import (
     CooccurrenceRow as CooccurrenceRow,
     HeadRow as HeadRow,
@@ -41,34 +43,33 @@ from .probes import (
     Probe as Probe,
     ProbeRow as ProbeRow,
     TopicRow as TopicRow,
+    answer as answer,
+    interval_text as interval_text,
+    ratio_text as ratio_text,
     read_probe as read_probe,
+    short as short,
+    verdict as verdict,
 )
 from .probing import probe_model as probe_model, unit as unit
 from .readers import needed as needed
 from .relations import TopicRelation as TopicRelation
-from .snapshots import find_snapshots as find_snapshots
-from .timeline_run import read_timeline as read_timeline, timeline as timeline
 from .timelines import timeline_of as timeline_of
 from .topic_fits import (
     BACKENDS as BACKENDS,
     PAIRS as PAIRS,
     coherence as coherence,
-    fit_corpus as fit_corpus,
     fit_tomotopy as fit_tomotopy,
     fit_topics as fit_topics,
 )
 from .topics import TopicFit as TopicFit, Topics as Topics, best as best, read_topics_folder as read_topics_folder
 from .vocabulary import (
     Vocabulary as Vocabulary,
-    encode as encode,
-    read_stop_words as read_stop_words,
-    whole_words as whole_words,
-)
-from .windows import (
     Window as Window,
     batches as batches,
     chunks as chunks,
-    padded as padded,
+    encode as encode,
+    read_stop_words as read_stop_words,
     special_tokens as special_tokens,
+    whole_words as whole_words,
 )
-from .word_maps import WordMap as WordMap, map_words as map_words, read_words as read_words, word_map as word_map
+from .word_maps import WordMap as WordMap, read_words as read_words, word_map as word_map

@@ -14,8 +14,9 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import Engine, InputError, serial
 from topicscope.language.configs import TopicsPerWord
+from topicscope.language.counting import word_documents
 from topicscope.language.topics import Topics
-from topicscope.language.vocabulary import Vocabulary, word_documents
+from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import Membership
 
 
@@ -82,50 +83,50 @@ def assignments_of(
     return [assign(topics, threshold, kind) for kind in topics_per_word for threshold in thresholds]
 
 
-def check_topics(path: str | Path) -> None:
-    """Raise InputError where no topics can be read, before a tokenizer is loaded."""
+def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
+    """Fitted topics of a folder, or the words and topics that a file lists."""
     if not Path(path).exists():
         raise InputError(
             f"topics: {path} is not there; expected a folder of 'topicscope topics' or a CSV or JSON file of words "
             "and topics"
         )
-    Topics.load(path) if Path(path).is_dir() else read_pairs(path)
+    return Topics.load(path) if Path(path).is_dir() else read_pairs(path)
 
 
 def load_topics(
     path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine = serial
 ) -> Topics | Assignment:
     """Fitted topics from their folder, or the user's own from a file, with the words' frequencies in the texts."""
-    check_topics(path)
-    if Path(path).is_dir():
-        return Topics.load(path)
+    found = read_topics(path)
+    if isinstance(found, Topics):
+        return found
     words = np.concatenate([np.empty(0, dtype=np.int64), *word_documents(texts, vocabulary, engine)])
-    frequency = np.bincount(words, minlength=len(vocabulary.words))
-    return given_topics(path, vocabulary, dict(zip(vocabulary.token.tolist(), frequency.tolist(), strict=True)))
+    return given_topics(path, vocabulary, np.bincount(words, minlength=len(vocabulary.words)))
 
 
-def given_topics(path: str | Path, vocabulary: Vocabulary, frequency: dict[int, float] | None = None) -> Assignment:
-    """Topics of a file that the user wrote, as `read_pairs` reads it; with the frequencies of the words."""
+def given_topics(
+    path: str | Path, vocabulary: Vocabulary, frequency: Float[np.ndarray, " W"] | None = None
+) -> Assignment:
+    """Topics of a file that the user wrote, as `read_pairs` reads it; `frequency` is that of the vocabulary's words."""
     pairs = read_pairs(path)
     known = [(vocabulary.number[word], topic) for word, topic in dict.fromkeys(pairs) if word in vocabulary.number]
     unknown = [word for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]
     some = ", ".join(repr(word) for word in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    if len({topic for _, topic in known}) < 2 or max(Counter(topic for _, topic in known).values()) < 2:
+    sizes = Counter(topic for _, topic in known)
+    if len(sizes) < 2 or max(sizes.values()) < 2:
         raise InputError(
             f"{path}: too few of its {len(pairs)} words are one token of this model and no stop word "
             f"(not used: {some or 'none'}; is the case right?): two topics are needed, and one of at least two words"
         )
-    names = tuple(dict.fromkeys(topic for _, topic in known))
-    numbers = np.unique([word for word, _ in known])
-    place = {int(number): i for i, number in enumerate(numbers)}
-    listed = sorted((names.index(topic), place[word]) for word, topic in known)
+    names = tuple(sizes)
+    numbers, places = np.unique([word for word, _ in known], return_inverse=True)
+    listed = sorted((names.index(topic), place) for (_, topic), place in zip(known, places, strict=True))
     topic, word = (np.array(side) for side in zip(*listed, strict=True))
-    tokens = vocabulary.token[numbers]
     unused = f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}"
     return Assignment(
-        token=tokens,
+        token=vocabulary.token[numbers],
         words=tuple(vocabulary.words[i] for i in numbers),
-        frequency=np.array([(frequency or {}).get(int(token), 1.0) for token in tokens]),
+        frequency=np.ones(len(numbers)) if frequency is None else frequency[numbers],
         membership=Membership(word, topic, len(numbers), len(names)),
         threshold=None,
         topics_per_word="many" if len(listed) > len(numbers) else "one",

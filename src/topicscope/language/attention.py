@@ -17,71 +17,71 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
-from topicscope.language.forward import AttentionPart, attention_of
-from topicscope.language.models import LoadedModel
-from topicscope.language.relations import Relation, TopicRelation
-from topicscope.language.sharding import in_shards
-from topicscope.language.windows import Window, batches, chunks, padded
+from topicscope.language.counting import in_shards
+from topicscope.language.models import LoadedModel, attention_of, padded
+from topicscope.language.relations import CPU, DIFFERENT, SAME_TOPIC, SAME_WORD, Relation, TopicRelation
+from topicscope.language.vocabulary import Window, batches, chunks
+from topicscope.measure import Effect, effect
 
 DEBIAS = 100
-CHUNK = 128
-"""Windows that are sorted by length and bootstrapped together, and by one worker where there are several."""
+CHUNK = 128  # windows that are sorted by length and bootstrapped together, and by one worker where there are several
 
 
 class PartTally:
-    """Sums over pairs of positions for one part of the model and one relation, for all its heads."""
+    """Sums over pairs of positions for one part of the model and one relation, for all its heads.
 
-    def __init__(self, relation: Relation, heads: int, bootstrap: int, device: torch.device) -> None:
+    `heads` are the numbers of heads of the layers.
+    """
+
+    def __init__(self, relation: Relation, heads: Sequence[int], bootstrap: int, device: torch.device = CPU) -> None:
         self.relation, self.heads = relation, heads
-        groups = relation.relations * relation.strata
+        self.windows: list[tuple[Tensor, Tensor]] = []  # sums and numbers of pairs of each, for the bootstrap
+        groups, all_heads = relation.relations * relation.strata, sum(heads)
 
         def zeros(*shape: int) -> Tensor:
             return torch.zeros(*shape, dtype=torch.float64, device=device)
 
-        self.sums, self.pairs = zeros(groups, heads), zeros(groups)
+        self.sums, self.pairs = zeros(groups, all_heads), zeros(groups)
         # same topic, mean over heads
         self.null_sums, self.null_pairs = zeros(relation.shuffles), zeros(relation.shuffles)
         # different words, mean over heads
         self.other_sums, self.other_pairs = zeros(1), zeros(1)
         # resampled sums: by relation for every head, and by stratum for the mean over heads
-        self.boot_sums, self.boot_pairs = zeros(bootstrap, relation.relations, heads), zeros(bootstrap, groups)
+        self.boot_sums, self.boot_pairs = zeros(bootstrap, relation.relations, all_heads), zeros(bootstrap, groups)
         self.boot_strata = zeros(bootstrap, groups)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, name).cpu().numpy() for name in SUMS}
+        return {name: table.cpu().numpy() for name, table in vars(self).items() if isinstance(table, Tensor)}
 
     def add(self, arrays: dict[str, np.ndarray]) -> None:
         """Adds the sums of other windows. Only a tally on the CPU can take them."""
         for name, array in arrays.items():
             getattr(self, name).numpy()[...] += array
 
-    def window(
-        self, weights: Float[Tensor, "H Q K"], query: Tensor, key: Tensor, allowed: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Adds one window; returns its sums and numbers of pairs by group, for the bootstrap."""
+    def window(self, weights: Float[Tensor, "H Q K"], query: Tensor, key: Tensor, allowed: Tensor) -> None:
         relation, groups = self.relation, len(self.sums)
-        # most words are in no topic
-        rows, columns = (torch.nonzero(relation.index[side] >= 0)[:, 0] for side in (query, key))
-        weights, allowed = weights[:, rows][:, :, columns], allowed[rows][:, columns]
-        query, key = query[rows], key[columns]
-        codes = relation.codes(query, key, allowed).flatten()
-        codes = torch.where(codes >= 0, codes, groups)
-        flat = weights.flatten(1)
-        sums = flat.new_zeros(groups + 1, self.heads).index_add_(0, codes, flat.T)[:-1].double()
+        i, j = relation.index[query], relation.index[key]
+        rows, columns = (torch.nonzero(words >= 0)[:, 0] for words in (i, j))  # most words are in no topic
+        flat = weights[:, rows][:, :, columns].flatten(1)
+        i, j, allowed = i[rows], j[columns], allowed[rows][:, columns]
+        codes = relation.codes(i, j)
+        codes = torch.where(allowed & (codes >= 0), codes, groups).flatten()
+        sums = flat.new_zeros(groups + 1, len(flat)).index_add_(0, codes, flat.T)[:-1].double()
         pairs = torch.bincount(codes, minlength=groups + 1)[:-1].double()
         self.sums += sums
         self.pairs += pairs
+        self.windows.append((sums, pairs))
         if isinstance(relation, TopicRelation) and relation.shuffles:
-            same, other = relation.shuffled(query, key, allowed)
+            same, other = (side.flatten(-2) for side in relation.shuffled(i, j, allowed))
             mean = flat.mean(0)
-            same = same.flatten(1)
             self.null_sums += (same.to(mean.dtype) @ mean).double()
             self.null_pairs += same.sum(1)
-            self.other_sums += mean[other.flatten()].sum().double()
+            self.other_sums += mean[other].sum().double()
             self.other_pairs += other.sum().double()
-        return sums, pairs
 
-    def resample(self, times: Float[Tensor, "R n"], sums: Float[Tensor, "n G H"], pairs: Float[Tensor, "n G"]) -> None:
+    def resample(self, times: Float[Tensor, "R n"]) -> None:
+        """`times`: how often each resample draws each window."""
+        sums, pairs = (torch.stack(side) for side in zip(*self.windows, strict=True))  # n x G x H, n x G
         n, _, heads = sums.shape
         relations = sums.view(n, self.relation.relations, -1, heads).sum(2)
         self.boot_sums += (times @ relations.view(n, -1)).view(len(times), -1, heads)
@@ -89,33 +89,7 @@ class PartTally:
         self.boot_strata += times @ sums.mean(2)
 
 
-SUMS = (
-    "sums",
-    "pairs",
-    "null_sums",
-    "null_pairs",
-    "other_sums",
-    "other_pairs",
-    "boot_sums",
-    "boot_pairs",
-    "boot_strata",
-)
-
-
-@dataclass(frozen=True)
-class PartSums:
-    """Of one part of the model: the number of heads of each layer, and a tally for every relation."""
-
-    heads: list[int]
-    tallies: list[PartTally]
-
-    @classmethod
-    def empty(cls, heads: list[int], relations: Sequence[Relation], bootstrap: int, device: torch.device) -> PartSums:
-        return cls(heads, [PartTally(relation, sum(heads), bootstrap, device) for relation in relations])
-
-
-ChunkSums = dict[str, tuple[list[int], list[dict[str, np.ndarray]]]]
-"""What a worker sends back: by part the heads of its layers, and the arrays of every tally."""
+Parts = dict[str, list[PartTally]]  # by part of the model ('encoder', 'decoder', 'cross'): a tally for every relation
 
 
 @dataclass(frozen=True)
@@ -144,7 +118,7 @@ def tally_attention(
     engine: Engine = serial,
     progress: Progress = silent,
     phase: str = "attention",
-) -> dict[str, PartSums]:
+) -> Parts:
     """The sums of each part of the model. Every engine of the same machine gives the same bytes."""
     done, total = 0, len(pieces) if isinstance(pieces, Sized) else None
 
@@ -153,47 +127,45 @@ def tally_attention(
         done += count
         progress(phase, done, total)
 
-    progress(phase, 0, total)
-    parts: dict[str, PartSums] = {}
+    advance(0)
+    parts: Parts = {}
     here = engine is serial
     common = Pass(loaded, relations, bootstrap, seed, advance if here else None)
     for count, sums in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
-        for name, (heads, tallies) in sums.items():
+        for name, (heads, tables) in sums.items():
             if name not in parts:
-                parts[name] = PartSums.empty(heads, relations, bootstrap, torch.device("cpu"))
-            for tally, arrays in zip(parts[name].tallies, tallies, strict=True):
+                parts[name] = [PartTally(relation, heads, bootstrap) for relation in relations]
+            for tally, arrays in zip(parts[name], tables, strict=True):
                 tally.add(arrays)
         if not here:
             advance(count)
     return parts
 
 
-def tally_chunk(common: Pass, chunk: Sequence[Window]) -> tuple[int, ChunkSums]:
-    """The number of windows, and their sums."""
-    loaded, bootstrap = common.loaded, common.bootstrap
-    parts: dict[str, PartSums] = {}
-    held: dict[str, list[list[tuple[Tensor, Tensor]]]] = {}
-    owners: list[int] = []
+def tally_chunk(
+    common: Pass, chunk: Sequence[Window]
+) -> tuple[int, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]]]:
+    """The number of windows; and by part the heads of its layers, and the arrays of every tally."""
+    loaded, owners = common.loaded, []
+    parts: Parts = {}
     for batch in batches([window.only(common.wanted) for window in chunk]):
-        tokens, mask = padded(batch, loaded)
-        for part in attention_of(loaded.model, tokens, mask):
-            if part.name not in parts:
-                heads = [layer.shape[1] for layer in part.weights]
-                parts[part.name] = PartSums.empty(heads, common.relations, bootstrap, loaded.device)
-            rows = held.setdefault(part.name, [[] for _ in common.relations])
+        for name, layers in attention_of(loaded.model, *padded(batch, loaded)).items():
+            if name not in parts:
+                heads = [layer.shape[1] for layer in layers]
+                parts[name] = [PartTally(r, heads, common.bootstrap, loaded.device) for r in common.relations]
             for number, window in enumerate(batch):
-                weights, query, key, allowed = pairs_of(part, number, window, loaded)
-                for tally, row in zip(parts[part.name].tallies, rows, strict=True):
-                    row.append(tally.window(weights, query, key, allowed))
+                pairs = pairs_of(name, [layer[number] for layer in layers], window, loaded)
+                for tally in parts[name]:
+                    tally.window(*pairs)
         owners += [window.document for window in batch]
         if common.advance is not None:
             common.advance(len(batch))
-    if bootstrap:
-        times = document_resamples(owners, bootstrap, common.seed).to(loaded.device)
-        for name, rows in held.items():
-            for tally, row in zip(parts[name].tallies, rows, strict=True):
-                tally.resample(times, torch.stack([sums for sums, _ in row]), torch.stack([pairs for _, pairs in row]))
-    return len(chunk), {name: (part.heads, [tally.arrays() for tally in part.tallies]) for name, part in parts.items()}
+    if common.bootstrap:
+        times = document_resamples(owners, common.bootstrap, common.seed).to(loaded.device)
+        for tallies in parts.values():
+            for tally in tallies:
+                tally.resample(times)
+    return len(chunk), {name: (part[0].heads, [tally.arrays() for tally in part]) for name, part in parts.items()}
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:
@@ -206,28 +178,66 @@ def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Floa
 
 
 def pairs_of(
-    part: AttentionPart, number: int, window: Window, loaded: LoadedModel
+    part: str, layers: Sequence[Float[Tensor, "H Q K"]], window: Window, loaded: LoadedModel
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Debiased weights (all heads) between the whole words of a window, their tokens, and which pairs count.
 
-    A position does not pair with itself; in a causal part only with those before it. A decoder reads each word one
-    place later.
+    A position does not pair with itself; in a decoder only with those before it. The decoder of an encoder-decoder
+    reads each word one place later.
     """
     length, device = len(window.tokens), loaded.device
     # copies: the arrays that Ray sends are read-only
     tokens, places = torch.tensor(window.tokens, device=device), torch.tensor(window.places, device=device)
     shift = int(getattr(loaded.model.config, "is_encoder_decoder", False))
-    query = key = places
-    if part.name in ("decoder", "cross"):
-        query = (places + shift)[places + shift < length]
-    if part.name == "decoder":
-        key = query
-    shown_query = tokens[query - shift] if part.name in ("decoder", "cross") else tokens[query]
-    shown_key = tokens[key - shift] if part.name == "decoder" else tokens[key]
-    weights = torch.cat([layer[number][:, query[:, None], key] for layer in part.weights])
-    if part.causal:
-        weights = weights * ((query + 1).to(weights.dtype) / DEBIAS)[None, :, None]
-        return weights, shown_query, shown_key, query[:, None] > key
-    # the same place of the text is no pair, in cross attention neither
-    own = (query - shift)[:, None] == key if part.name == "cross" else query[:, None] == key
-    return weights * (length / DEBIAS), shown_query, shown_key, ~own
+    later = places[places + shift < length] + shift
+    query, query_shift = (places, 0) if part == "encoder" else (later, shift)
+    key, key_shift = (later, shift) if part == "decoder" else (places, 0)
+    weights = torch.cat([layer[:, query[:, None], key] for layer in layers])
+    if part == "decoder":
+        weights, allowed = weights * ((query + 1).to(weights.dtype) / DEBIAS)[:, None], query[:, None] > key
+    else:  # the same place of the text is no pair, in cross attention neither
+        weights, allowed = weights * (length / DEBIAS), (query - query_shift)[:, None] != key
+    return weights, tokens[query - query_shift], tokens[key - key_shift], allowed
+
+
+@np.errstate(invalid="ignore", divide="ignore")
+def attention_effect(tally: PartTally, heads: Sequence[int] | None = None, *, matched: bool = False) -> Effect | None:
+    """Attention to words of the same topic against attention to others. Bootstrap over documents.
+
+    Of the mean over all heads, or over some of them (then without the controls).
+    """
+    shape, chosen = (-1, tally.relation.relations, tally.relation.strata), slice(None) if heads is None else list(heads)
+    pairs, boot_pairs = (table.numpy().reshape(shape).sum(-1) for table in (tally.pairs, tally.boot_pairs))
+    sums = tally.sums.numpy().reshape(*shape[1:], -1).sum(1)[:, chosen].mean(1)
+    means, resampled = sums / pairs[0], tally.boot_sums.numpy()[:, :, chosen].mean(2) / boot_pairs
+    null = equal = None
+    if heads is None and len(tally.null_sums):
+        same, number = tally.null_sums.numpy(), tally.null_pairs.numpy()
+        null = same / number, (float(tally.other_sums) - same) / (float(tally.other_pairs) - number)
+    if heads is None and matched:
+        left, right, (first, second) = matched_attention(tally)
+        equal = (left, right, first - second)
+    return effect(
+        float(means[SAME_TOPIC]),
+        float(means[DIFFERENT]),
+        (resampled[:, SAME_TOPIC], resampled[:, DIFFERENT]),
+        null=null,
+        matched=equal,
+        same_word=float(means[SAME_WORD]) if np.isfinite(means[SAME_WORD]) else None,
+    )
+
+
+@np.errstate(invalid="ignore", divide="ignore")
+def matched_attention(tally: PartTally) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
+    """Same-topic and different-topic mean and their resamples, with the word frequencies of the same-topic pairs."""
+
+    def means(sums: Tensor, pairs: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        shape = (-1, tally.relation.relations, tally.relation.strata)
+        summed, number = sums.numpy().reshape(shape), pairs.numpy().reshape(shape)
+        usable = np.where((number[:, SAME_TOPIC] > 0.5) & (number[:, DIFFERENT] > 0.5), number[:, SAME_TOPIC], 0.0)
+        share = usable / usable.sum(-1, keepdims=True)
+        each = np.where(usable[:, None] > 0, summed / np.where(number > 0, number, 1), 0)
+        return (share * each[:, SAME_TOPIC]).sum(-1), (share * each[:, DIFFERENT]).sum(-1)
+
+    (same,), (different,) = means(tally.sums.mean(1), tally.pairs)
+    return float(same), float(different), means(tally.boot_strata, tally.boot_pairs)

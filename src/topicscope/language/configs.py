@@ -79,7 +79,7 @@ class Measurement(ModelPass):
 
     _: KW_ONLY
     thresholds: Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1)] = THRESHOLDS
-    """theta: the words of a topic as a share of the vocabulary."""
+    # theta: the words of a topic as a share of the vocabulary
     topics_per_word: Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1)] = ("one",)
     shuffles: NonNegativeInt = 1000  # of topics among words; of attention a tenth of them, since each costs more
     random: bool = True  # the same architecture with random weights
@@ -105,10 +105,12 @@ class ProbeConfig(TextConfig, Measurement):
 
     @classmethod
     def require(cls, settings: Mapping[str, Any]) -> None:
-        if not settings.get("models"):
-            raise InputError("no model is given; name model folders or hub ids (models)")
-        if not settings.get("corpus"):
-            raise InputError("no text is given; name files, folders or hf:NAME (corpus)")
+        for name, said in (
+            ("models", "no model is given; name model folders or hub ids (models)"),
+            ("corpus", "no text is given; name files, folders or hf:NAME (corpus)"),
+        ):
+            if not settings.get(name):
+                raise InputError(said)
 
 
 @section
@@ -145,8 +147,9 @@ class WordsConfig(Config):
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:
     """The fit of topics inside a probe or a timeline, as a command of its own would do it."""
-    shared: dict[str, Any] = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
-    return TopicsConfig(config.corpus, tokenizer, **shared)
+    return TopicsConfig(
+        config.corpus, tokenizer, **{part.name: getattr(config, part.name) for part in fields(TextConfig)}
+    )
 
 
 def probe_point(settings: Mapping[str, Any]) -> ProbeConfig:

@@ -20,8 +20,7 @@ import numpy as np
 from topicscope.ground import InputError, Stream, generator
 from topicscope.language.readers import HUB, KNOWN, Reader, Split, kind_of
 
-HASHED = 2**30
-"""Bytes up to which a corpus is read to see whether it has changed; of a larger one the sizes of the files count."""
+HASHED = 2**30  # bytes up to which a corpus is read to see whether it has changed; of a larger one the sizes count
 
 
 @dataclass
@@ -47,14 +46,11 @@ class Corpus:
 
     def __iter__(self) -> Generator[str]:
         self.counts.clear()
-        reader = Reader(self.text_field, self.split, self.counts)
         for file in self.files:
-            for text in reader.texts(file):
+            for text in Reader(self.text_field, self.split, self.counts).texts(file):
+                self.counts["documents" if text.strip() else "empty"] += 1
                 if text.strip():
-                    self.counts["documents"] += 1
                     yield text
-                else:
-                    self.counts["empty"] += 1
 
     def sample(self, count: int | None, seed: int = 0) -> list[str]:
         """At most `count` documents, each with the same chance, in their order; None: all of them.
@@ -103,20 +99,19 @@ def files_of(source: str) -> list[str]:
         return [source]
     path = Path(source)
     if path.is_dir():
-        inside = sorted(
+        files = sorted(
             str(p)
             for p in path.rglob("*")
             if p.is_file() and (set(p.suffixes[-2:]) & KNOWN) and not p.name.startswith(".")
         )
-        if not inside:
-            raise InputError(f"{source} has no text files ({', '.join(sorted(KNOWN))}, packed or not)")
-        return inside
-    if path.is_file():
-        return [source]
-    matching = sorted(file for file in glob.glob(source, recursive=True) if Path(file).is_file())
-    if not matching:
-        raise InputError(f"no such corpus: {source} (a file, a folder, a pattern, or hf:NAME for one on the hub)")
-    return matching
+        missing = f"{source} has no text files ({', '.join(sorted(KNOWN))}, packed or not)"
+    else:
+        matching = [source] if path.is_file() else sorted(glob.glob(source, recursive=True))
+        files = [file for file in matching if Path(file).is_file()]
+        missing = f"no such corpus: {source} (a file, a folder, a pattern, or hf:NAME for one on the hub)"
+    if not files:
+        raise InputError(missing)
+    return files
 
 
 def reservoir(items: Iterable[tuple[int, str]], count: int, rng: np.random.Generator) -> list[tuple[int, str]]:

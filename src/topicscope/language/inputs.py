@@ -1,14 +1,27 @@
-"""Whether the files that a config names are there: checked before PyTorch is loaded and before an engine is started."""
+"""What a config names: models in folders or on the hub, the snapshots of a run, corpora, topics and stop words.
+
+Whether they are there is checked before PyTorch and transformers are loaded and before an engine is started.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 from topicscope.ground import InputError
-from topicscope.language.assignment import check_topics
+from topicscope.language.assignment import read_topics
 from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig, WordsConfig
 from topicscope.language.corpora import Corpus
-from topicscope.language.places import check_model, model_place
-from topicscope.language.snapshots import find_snapshots
 from topicscope.language.vocabulary import read_stop_words
+
+# NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit
+HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w.-]+))?")
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
+STEP = re.compile(r"(?:step|checkpoint|global_step|iter)[-_]?(\d+)", re.IGNORECASE)  # snapshots are named by it
+FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; the second is what others call it
 
 
 def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
@@ -19,12 +32,105 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
         Corpus(config.corpus, config.text_field, config.split_text).check()
         read_stop_words(config.stop_words)
     if isinstance(config, ProbeConfig | TimelineConfig) and config.topics_from is not None:
-        check_topics(config.topics_from)
+        read_topics(config.topics_from)
+    models: Sequence[str] = ()
     if isinstance(config, TopicsConfig):
         model_place(config.tokenizer)
     elif isinstance(config, TimelineConfig):
-        for _, name in find_snapshots(config.snapshots):
-            check_model(name)
+        models = [name for _, name in find_snapshots(config.snapshots)]
     else:
-        for name in config.models if isinstance(config, ProbeConfig) else [config.model]:
-            check_model(name)
+        models = config.models if isinstance(config, ProbeConfig) else [config.model]
+    for name in models:
+        check_model(name)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What to load a model from: a folder (`local`), or a name on the hub with a revision."""
+
+    name: str
+    local: bool
+    revision: str = "main"
+
+
+def model_place(name: str | Path) -> Place:
+    """A folder (of a pretraining run: the model in it), or else the hub if the name can be one of the hub."""
+    path = Path(name)
+    if path.is_dir():
+        nested = not (path / "config.json").exists() and (path / "model" / "config.json").exists()
+        return Place(str(path / "model" if nested else path), local=True)
+    if path.exists():
+        raise InputError(
+            f"{name} is a file; expected a hub id, or a folder with config.json, model.safetensors, tokenizer.json"
+        )
+    match = HUB_ID.fullmatch(str(name))
+    if match is None:
+        raise InputError(
+            f"no such model: {name} "
+            "(expected a folder with config.json and model.safetensors, or a hub id such as bert-base-uncased)"
+        )
+    return Place(match["name"], local=False, revision=match["revision"] or "main")
+
+
+def check_model(name: str | Path) -> Place:
+    """The place of a model, once it is known that a folder holds one whose weights run no code when opened."""
+    place = model_place(name)
+    folder = Path(place.name)
+    if place.local and not (folder / "config.json").is_file():
+        raise InputError(f"{folder} is not a model folder: it has no config.json")
+    if place.local and not list(folder.glob("*.safetensors")):
+        pickles = [path.name for pattern in PICKLES for path in folder.glob(pattern)]
+        raise InputError(
+            f"{folder} has its weights only as {pickles[0]}, a format that can run code when opened; "
+            "convert it to safetensors first"
+            if pickles
+            else f"{folder} has no weights (model.safetensors)"
+        )
+    return place
+
+
+def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
+    """Steps and models of a training run, in order of the steps.
+
+    A name is a folder with snapshots in it, a model folder, or a hub id with a revision (OWNER/NAME@step1000).
+    """
+    snapshots = [(_step(model), model) for name in names for model in _models(name)]
+    for step, count in Counter(step for step, _ in snapshots).items():
+        if count > 1:
+            raise InputError(f"step {step} is there more than once; name the snapshots of one run")
+    if len(snapshots) < 2:
+        raise InputError(f"a timeline needs at least two snapshots; there is {len(snapshots)}")
+    return sorted(snapshots)
+
+
+def _models(name: str) -> list[str]:
+    """The models inside a folder; or the name itself where it is a model."""
+    path = Path(name)
+    if not path.exists() and not HUB_ID.fullmatch(name):
+        raise InputError(
+            f"no such folder: {name} (expected snapshots of 'topicscope pretrain', model folders, "
+            "or hub ids such as OWNER/NAME@step1000)"
+        )
+    for place in (path, *(path / folder for folder in FOLDERS)):
+        inside = sorted(place.iterdir()) if place.is_dir() else []
+        models = [str(p) for p in inside if STEP.search(p.name) and (p / "config.json").is_file()]
+        if models:
+            return models
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise InputError(
+            f"{name} holds several runs; name one of them, for example {path / 'run-000'}"
+            if (path / "run-000").is_dir()
+            else f"{name} holds no snapshots "
+            "(folders such as step-000100 or checkpoint-500, each with config.json and model.safetensors)"
+        )
+    return [name]
+
+
+def _step(model: str) -> int:
+    matches = STEP.findall(model.rsplit("/", 1)[-1])
+    if not matches:
+        known = "" if Path(model).exists() else "no such folder, and "
+        raise InputError(
+            f"{model}: {known}no step in its name; expected one such as step-100, checkpoint-500 or NAME@step1000"
+        )
+    return int(matches[-1])

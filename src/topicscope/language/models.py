@@ -1,5 +1,7 @@
 """Models that return their attention weights: from a folder or the hub, trained or with random weights.
 
+Their forward pass: attention weights by part, and the vectors of words.
+
 loaded = load_model("bert-mini-wiki"); loaded.model, loaded.tokenizer, loaded.window
 
 Code that comes with a model is never run.
@@ -18,12 +20,16 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+import transformers
+from jaxtyping import Float, Int
 from safetensors import SafetensorError
+from torch import Tensor
 
 from topicscope.ground import InputError
-from topicscope.language.forward import attention_of
-from topicscope.language.places import check_model, model_place
+from topicscope.language.inputs import check_model, model_place
+from topicscope.language.vocabulary import Window
 
 
 @dataclass(frozen=True)
@@ -58,24 +64,16 @@ class LoadedModel:
 
     def random(self, seed: int = 0) -> LoadedModel:
         """The same architecture with random weights."""
-        import transformers
-
-        state = torch.get_rng_state()
-        # the name is part of the seed, so that models of the same shape get different weights
-        torch.manual_seed(zlib.crc32(f"{seed} {Path(self.name).name}".encode()))
-        try:
-            with quiet():
-                build: Any = transformers.AutoModel.from_config
-                fresh = build(self.model.config, attn_implementation="eager", trust_remote_code=False)
-        finally:
-            torch.set_rng_state(state)
+        build: Any = transformers.AutoModel.from_config
+        with torch.random.fork_rng(devices=[]), quiet():
+            # the name is part of the seed, so that models of the same shape get different weights
+            torch.manual_seed(zlib.crc32(f"{seed} {Path(self.name).name}".encode()))
+            fresh = build(self.model.config, attn_implementation="eager", trust_remote_code=False)
         return replace(self, model=fresh.float().to(self.device).eval(), variant="random", seed=seed)
 
 
 def load_tokenizer(name: str | Path) -> Any:
     """From a model's folder or hub id."""
-    import transformers
-
     place = model_place(name)
     try:
         with quiet():
@@ -88,8 +86,6 @@ def load_tokenizer(name: str | Path) -> Any:
 
 def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
     """Weights from safetensors only, since a pickle can run code. Eager attention: other kinds return no weights."""
-    import transformers
-
     place = check_model(name)
     tokenizer = load_tokenizer(name)
     try:
@@ -143,7 +139,7 @@ def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:
     try:
         parts = attention_of(model, inputs, torch.ones_like(inputs))
     except (TypeError, AttributeError, KeyError):
-        parts = []
+        parts = {}
     if not parts:
         raise InputError(
             f"{name}: this model returns no attention weights; a transformer with attention layers is needed"
@@ -156,12 +152,13 @@ def window_of(model: Any, tokenizer: Any) -> int:
 
     Where positions start after the padding index, they are fewer than the rows of their table.
     """
-    config = model.config
-    known = [getattr(config, key, None) for key in ("max_position_embeddings", "n_positions", "max_sequence_length")]
+    known = [
+        getattr(model.config, key, None) for key in ("max_position_embeddings", "n_positions", "max_sequence_length")
+    ]
     lengths = [length for length in known if isinstance(length, int) and length > 0]
     for name, module in model.named_modules():
-        table = name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding)
-        if table and module.padding_idx is not None:
+        named = name.endswith("position_embeddings")
+        if named and isinstance(module, torch.nn.Embedding) and module.padding_idx is not None:
             lengths.append(module.num_embeddings - module.padding_idx - 1)
     if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
         lengths.append(tokenizer.model_max_length)
@@ -171,23 +168,81 @@ def window_of(model: Any, tokenizer: Any) -> int:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without the library's remarks on missing heads, and without its own progress bars."""
-    import transformers
-
-    before, hub = transformers.logging.get_verbosity(), logging.getLogger("huggingface_hub")
-    level = hub.level
-    transformers.logging.set_verbosity(40)
+    logs: Any = transformers.logging
+    hub = logging.getLogger("huggingface_hub")
+    before, level = logs.get_verbosity(), hub.level
+    logs.set_verbosity(40)
     hub.setLevel(logging.ERROR)
-    hide: Any = transformers.logging.disable_progress_bar
-    hide()
+    logs.disable_progress_bar()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        transformers.logging.set_verbosity(before)
+        logs.set_verbosity(before)
         hub.setLevel(level)
 
 
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0][:200] if lines else type(error).__name__
+
+
+def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:
+    """Tokens and mask of a batch."""
+    pad = torch.nn.utils.rnn.pad_sequence
+    rows = [torch.tensor(window.tokens) for window in batch]
+    tokens = pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
+    mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
+    return tokens.to(loaded.device), mask.to(loaded.device)
+
+
+@torch.inference_mode()
+def attention_of(
+    model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"]
+) -> dict[str, tuple[Float[Tensor, "B H Q K"], ...]]:
+    """The weights of every layer by part: 'encoder', 'decoder' (causal: keys stand before the query), 'cross'.
+
+    The decoder of an encoder-decoder reads the same text, one place later, as in training.
+    """
+    inputs = {"input_ids": tokens, "attention_mask": mask, "output_attentions": True, "return_dict": True}
+    if getattr(model.config, "is_encoder_decoder", False):
+        shifted, shifted_mask = shifted_right(tokens, mask, model.config)
+        output = model(**inputs, decoder_input_ids=shifted, decoder_attention_mask=shifted_mask, use_cache=False)
+        parts = {name: getattr(output, f"{name}_attentions") for name in ("encoder", "decoder", "cross")}
+    elif is_causal(model.config):
+        parts = {"decoder": getattr(model(**inputs, use_cache=False), "attentions", None)}
+    else:
+        parts = {"encoder": getattr(model(**inputs), "attentions", None)}
+    return {name: tuple(weights) for name, weights in parts.items() if weights and weights[0] is not None}
+
+
+def shifted_right(tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], config: Any) -> tuple[Tensor, Tensor]:
+    """What a decoder reads: a start token, then the text without its last token."""
+    start = config.decoder_start_token_id if config.decoder_start_token_id is not None else config.bos_token_id
+    first = torch.full_like(tokens[:, :1], 0 if start is None else start)
+    return torch.cat([first, tokens[:, :-1]], 1), torch.cat([torch.ones_like(mask[:, :1]), mask[:, :-1]], 1)
+
+
+def is_causal(config: Any) -> bool:
+    """Decoder-only models are listed among the causal language models, and not among the masked ones."""
+    listed = transformers.models.auto.modeling_auto
+    return bool(getattr(config, "is_decoder", False)) or (
+        config.model_type in listed.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        and config.model_type not in listed.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    )
+
+
+@torch.inference_mode()
+def word_vectors(model: Any, token: Int[np.ndarray, " W"], *, layer: bool = False) -> Float[np.ndarray, "W d"]:
+    """Rows of the word-embedding matrix. With `layer`: the embedding layer's output for each word alone, with position,
+    type and norm.
+    """
+    ids = torch.as_tensor(token, device=model.device)
+    if not layer:
+        return model.get_input_embeddings().weight[ids].double().cpu().numpy()
+    encoder = model.get_encoder() if getattr(model.config, "is_encoder_decoder", False) else model
+    outputs = (
+        encoder(input_ids=part[:, None], output_hidden_states=True, return_dict=True) for part in torch.split(ids, 512)
+    )
+    return torch.cat([output.hidden_states[0][:, 0] for output in outputs]).double().cpu().numpy()

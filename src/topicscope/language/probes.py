@@ -1,18 +1,29 @@
 """What a probe measures, as data: rows as in Table 1, the heads, the co-occurrence control (Table 2), and the topics.
 
+And in words: does a model encode topics, and does that survive the controls?
+
 result.rows[0].attention.ratio, result.heads[0].effect.interval, result.summary()
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from topicscope.ground import Folder, Kind, Result, arrow_table, folders, load_settings, read_finished, write_csv
-from topicscope.language.answers import answer, short
+from topicscope.ground import (
+    Folder,
+    InputError,
+    Kind,
+    Result,
+    arrow_table,
+    folders,
+    load_settings,
+    read_finished,
+    write_csv,
+)
 from topicscope.language.configs import Measurement, ProbeConfig
 from topicscope.measure import Effect, Interval, columns, with_intervals
 
@@ -20,6 +31,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 PROBE = Kind("probe", 1, ("*.csv", "topics-*"))
+SIGNIFICANT = 0.05
+Verdict = Literal["yes", "unsure", "no", "too few pairs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,23 +78,16 @@ class ProbeRow(MeasuredRow):
     @property
     def effects(self) -> dict[str, Effect | None]:
         """By measure: cosine, dot, attention, then the others."""
-        first = {"cosine": self.cosine, "dot": self.dot, "attention": self.attention}
-        return first | {name: effect for name, effect in self.embeddings.items() if name not in first}
+        return {"cosine": self.cosine, "dot": self.dot, "attention": self.attention} | self.embeddings
 
     def as_dict(self) -> dict[str, Any]:
-        effects = {**self.embeddings, "attention": self.attention}
-        return (
-            self.about()
-            | {name: _dict(effect) for name, effect in effects.items()}
-            | {"parts": {name: _dict(effect) for name, effect in self.parts.items()}}
-        )
+        return self.about() | _dicts({**self.embeddings, "attention": self.attention}) | {"parts": _dicts(self.parts)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        embeddings = {name: _effect(data[name]) for name in data if name not in (*ABOUT, "attention", "parts")}
-        parts = {name: _effect(effect) for name, effect in data["parts"].items()}
-        about = {name: data[name] for name in ABOUT}
-        return cls(**about, embeddings=embeddings, attention=_effect(data["attention"]), parts=parts)
+        effects = _effects({name: data[name] for name in data if name not in (*ABOUT, "parts")})
+        attention, about = effects.pop("attention"), {name: data[name] for name in ABOUT}
+        return cls(**about, embeddings=effects, attention=attention, parts=_effects(data["parts"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,10 +138,6 @@ class PairContrast:
     cooccurring: float | None
     interval: Interval | None
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**with_intervals(data))
-
 
 @dataclass(frozen=True, kw_only=True)
 class CooccurrenceRow(MeasuredRow):
@@ -147,7 +149,7 @@ class CooccurrenceRow(MeasuredRow):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        contrasts = {name: PairContrast.from_dict(data[name]) for name in ("cosine", "attention")}
+        contrasts = {name: PairContrast(**with_intervals(data[name])) for name in ("cosine", "attention")}
         return cls(**{**data, **contrasts})
 
 
@@ -164,18 +166,14 @@ class Probe(Result):
     config: Measurement = field(default_factory=Measurement)  # of a whole probe a ProbeConfig
 
     @classmethod
-    def joined(cls, probes: Iterable[Probe], notes: Sequence[str], config: Measurement) -> Self:
-        """Several probes, one after another."""
-        whole = cls(notes=list(notes), config=config)
-        for one in probes:
-            for name in LISTS:
-                getattr(whole, name).extend(getattr(one, name))
-        return whole
+    def joined(cls, probes: Sequence[Probe], notes: list[str], config: Measurement) -> Self:
+        lists = {name: [row for one in probes for row in getattr(one, name)] for name in LISTS}
+        return cls(**lists, notes=notes, config=config)
 
     def summary(self) -> list[str]:
         """One sentence per model, and the notes."""
         models = dict.fromkeys(row.model for row in self.rows)
-        return [*(answer(self.rows, self.heads, model) for model in models), *self.notes]
+        return [answer(self.rows, self.heads, model) for model in models] + self.notes
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
         """The numbers as flat tables: effects (one row per measure), heads, topics, co-occurrence."""
@@ -218,8 +216,7 @@ class Probe(Result):
         folder.finish(self.as_dict())
 
     def _about(self) -> str:
-        models = dict.fromkeys(short(row.model) for row in self.rows)
-        return f"{', '.join(models)}, {len(self.rows)} rows"
+        return f"{', '.join(dict.fromkeys(short(row.model) for row in self.rows))}, {len(self.rows)} rows"
 
 
 LISTS = ("rows", "heads", "cooccurrence", "topics")
@@ -227,16 +224,65 @@ LISTS = ("rows", "heads", "cooccurrence", "topics")
 
 def read_probe(path: str | os.PathLike[str]) -> Probe:
     """The probe of a finished folder."""
-
-    def parse(data: Any) -> Probe:
-        return Probe.from_dict(data, ProbeConfig.of(load_settings(Path(path) / folders.CONFIG)))
-
-    return read_finished(path, PROBE, parse)
+    settings = Path(path) / folders.CONFIG
+    return read_finished(path, PROBE, lambda data: Probe.from_dict(data, ProbeConfig.of(load_settings(settings))))
 
 
-def _dict(effect: Effect | None) -> dict[str, Any] | None:
-    return None if effect is None else effect.as_dict()
+def _dicts(effects: Mapping[str, Effect | None]) -> dict[str, dict[str, Any] | None]:
+    return {name: None if effect is None else effect.as_dict() for name, effect in effects.items()}
 
 
-def _effect(data: Mapping[str, Any] | None) -> Effect | None:
-    return None if data is None else Effect.from_dict(data)
+def _effects(data: Mapping[str, Any]) -> dict[str, Effect | None]:
+    return {name: None if effect is None else Effect.from_dict(effect) for name, effect in data.items()}
+
+
+def verdict(effect: Effect | None) -> tuple[Verdict, list[str]]:
+    """Whether an effect is seen, and in which of the controls that were on.
+
+    'yes': above zero, and in all of them. 'no': not above zero. 'unsure': above zero, but not in all of them.
+    """
+    if effect is None or effect.interval is None:
+        return "too few pairs", []
+    checks = {"above zero": effect.interval[0] > 0}
+    if effect.p_value is not None:
+        checks["beyond shuffled topics"] = effect.p_value <= SIGNIFICANT
+    if effect.matched is not None and effect.matched.interval is not None:
+        checks["at equal frequencies"] = effect.matched.interval[0] > 0
+    passed, failed = ([text for text, holds in checks.items() if holds is wanted] for wanted in (True, False))
+    seen: Verdict = "yes" if not failed else "unsure" if checks["above zero"] else "no"
+    return seen, [*passed, *(f"not {text}" for text in failed)]
+
+
+def answer(rows: Sequence[ProbeRow], heads: Sequence[HeadRow], model: str) -> str:
+    """What a model shows at the first threshold, and its strongest head."""
+    row = next((row for row in rows if row.model == model and row.variant == "trained"), None)
+    if row is None:
+        raise InputError(f"no row of {model} with its trained weights")
+    parts = []
+    for name, effect in (("embeddings", row.cosine), ("attention", row.attention)):
+        seen, reasons = verdict(effect)
+        parts.append(f"{name}: {seen}" + (f" ({', '.join(reasons)})" if reasons else ""))
+    mine = [head for head in heads if head.model == model and head.threshold == row.threshold]
+    ratios = [(head.effect.ratio, head) for head in mine if head.effect.ratio is not None]
+    if ratios:
+        _, best = max(ratios, key=lambda pair: pair[0])
+        parts.append(
+            f"strongest head: {best.part} layer {best.layer}, head {best.head} (ratio {ratio_text(best.effect)})"
+        )
+    return f"{short(model)} encodes topics? {'; '.join(parts)}."
+
+
+def short(model: str) -> str:
+    """The last part of a model's name."""
+    return model.rstrip("/").rsplit("/", 1)[-1]
+
+
+def interval_text(interval: Interval | None) -> str:
+    return "-" if interval is None else f"[{interval[0]:.4g}, {interval[1]:.4g}]"
+
+
+def ratio_text(effect: Effect | None) -> str:
+    """The ratio with its interval; 'undefined' where its denominator may be zero."""
+    if effect is None:
+        return "-"
+    return "undefined" if effect.ratio is None else f"{effect.ratio:.4g} {interval_text(effect.ratio_interval)}"

@@ -16,16 +16,13 @@ from jaxtyping import Float
 
 from topicscope.ground import Engine, InputError, Progress, Stream, generator, repeatable, serial, watched
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
-from topicscope.language.attention import PartSums, PartTally, tally_attention
+from topicscope.language.attention import Parts, PartTally, attention_effect, tally_attention
 from topicscope.language.configs import Measurement
-from topicscope.language.effects import attention_effect
-from topicscope.language.forward import word_vectors
-from topicscope.language.models import LoadedModel
-from topicscope.language.probes import CooccurrenceRow, HeadRow, MeasuredRow, PairContrast, Probe, ProbeRow, TopicRow
-from topicscope.language.relations import PairRelation, Relation, TopicRelation
+from topicscope.language.models import LoadedModel, word_vectors
+from topicscope.language.probes import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow
+from topicscope.language.relations import PairRelation, TopicRelation
 from topicscope.language.topics import Topics
-from topicscope.language.vocabulary import Vocabulary, whole_words
-from topicscope.language.windows import Window, windows
+from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
 from topicscope.measure import (
     Effect,
     PairSums,
@@ -36,8 +33,7 @@ from topicscope.measure import (
     shuffled_means,
 )
 
-RANDOM_MODELS = 5
-"""Random initialisations whose embeddings are averaged: the contrast of a single one is not quite zero."""
+RANDOM_MODELS = 5  # initialisations whose embeddings are averaged: the contrast of a single one is not quite zero
 
 Vectors = Float[np.ndarray, "W d"]
 
@@ -48,10 +44,6 @@ def unit(vectors: Vectors) -> Vectors:
     return vectors / np.where(lengths > 0, lengths, 1)
 
 
-def plain(vectors: Vectors) -> Vectors:
-    return vectors
-
-
 def centred(vectors: Vectors) -> Vectors:
     """Less the mean word."""
     return vectors - vectors.mean(0)
@@ -59,7 +51,7 @@ def centred(vectors: Vectors) -> Vectors:
 
 MEASURES: dict[str, Callable[[Vectors], Vectors]] = {
     "cosine": unit,
-    "dot": plain,
+    "dot": lambda vectors: vectors,
     "cosine_centred": lambda vectors: unit(centred(vectors)),
     "dot_centred": centred,
 }
@@ -90,16 +82,15 @@ def probe_model(
         if not any(len(piece.places) for piece in pieces):
             raise InputError("the texts hold no whole words of this model's vocabulary")
         pairs = pair_relations(topics, assignments, loaded, measurement)
-        variants = [(loaded, pairs), *([(loaded.random(measurement.seed), {})] if measurement.random else [])]
-        probes = [
-            Variant(model, assignments, cooccurring, measurement).probed(pieces, engine, shown)
-            for model, cooccurring in variants
-        ]
+        variants = [Variant(loaded, assignments, pairs, measurement)]
+        if measurement.random:
+            variants.append(Variant(loaded.random(measurement.seed), assignments, {}, measurement))
+        probes = [variant.probed(pieces, engine, shown) for variant in variants]
     return Probe.joined(probes, list(dict.fromkeys(a.remark for a in assignments if a.remark)), measurement)
 
 
 def pair_relations(
-    topics: object, assignments: Sequence[Assignment], loaded: LoadedModel, measurement: Measurement
+    topics: Topics | Assignment, assignments: Sequence[Assignment], loaded: LoadedModel, measurement: Measurement
 ) -> dict[int, PairRelation]:
     """By the number of an assignment: the top co-occurring pairs, as many as one of its topics has pairs of words."""
     relations: dict[int, PairRelation] = {}
@@ -122,23 +113,14 @@ class Variant:
     measurement: Measurement
 
     def probed(self, pieces: Sequence[Window], engine: Engine, progress: Progress) -> Probe:
-        loaded, measurement = self.loaded, self.measurement
-        relations: list[Relation] = [
-            TopicRelation(
-                assignment,
-                len(loaded.tokenizer),
-                measurement.attention_shuffles,
-                measurement.seed,
-                device=loaded.device,
-            )
-            for assignment in self.assignments
-        ]
+        loaded, seed, shuffles = self.loaded, self.measurement.seed, self.measurement.attention_shuffles
+        size, device = len(loaded.tokenizer), loaded.device
         parts = tally_attention(
             loaded,
             pieces,
-            [*relations, *self.pairs.values()],
-            bootstrap=measurement.bootstrap,
-            seed=measurement.seed,
+            [*(TopicRelation(a, size, shuffles, seed, device) for a in self.assignments), *self.pairs.values()],
+            bootstrap=self.measurement.bootstrap,
+            seed=seed,
             engine=engine,
             progress=progress,
             phase=f"probing {loaded.name} ({loaded.variant})",
@@ -149,29 +131,13 @@ class Variant:
             self.add_rows(probe, number, assignment, parts)
         return probe
 
-    def add_rows(self, probe: Probe, number: int, assignment: Assignment, parts: dict[str, PartSums]) -> None:
-        """The rows of one assignment."""
-        main = next(iter(parts.values()))  # the encoder's, or the only one
+    def add_rows(self, probe: Probe, number: int, assignment: Assignment, parts: Parts) -> None:
         effects, cosines = self.embedding_effects(assignment)
+        attention = {
+            name: attention_effect(tallies[number], matched=self.measurement.matched) for name, tallies in parts.items()
+        }
+        main = next(iter(parts))  # the encoder, or the only one
         row = ProbeRow(
-            **self.measured(assignment).about(),
-            embeddings=effects,
-            attention=attention_effect(main.tallies[number], matched=self.measurement.matched),
-            parts={
-                name: attention_effect(part.tallies[number], matched=self.measurement.matched)
-                for name, part in parts.items()
-            },
-        )
-        probe.rows.append(row)
-        if self.loaded.variant == "trained":
-            probe.heads.extend(head_rows(parts, number, row))
-            probe.topics.extend(topic_rows(cosines, assignment, row))
-        if number in self.pairs:
-            tally = main.tallies[len(self.assignments) + list(self.pairs).index(number)]
-            probe.cooccurrence.append(self.cooccurrence_row(self.pairs[number], tally, row))
-
-    def measured(self, assignment: Assignment) -> MeasuredRow:
-        return MeasuredRow(
             model=self.loaded.name,
             variant=self.loaded.variant,
             threshold=assignment.threshold,
@@ -180,51 +146,57 @@ class Variant:
             topics=int((assignment.membership.sizes > 0).sum()),
             embedding=self.measurement.embedding,
             window=self.loaded.window,
+            embeddings=effects,
+            attention=attention[main],
+            parts=attention,
         )
+        probe.rows.append(row)
+        if self.loaded.variant == "trained":
+            for name, tallies in parts.items():
+                probe.heads.extend(head_rows(tallies[number], name, row))
+            probe.topics.extend(topic_rows(cosines, assignment, row))
+        if number in self.pairs:
+            tally = parts[main][len(self.assignments) + list(self.pairs).index(number)]
+            probe.cooccurrence.append(self.cooccurrence_row(self.pairs[number], tally, row))
+
+    def vectors(self, loaded: LoadedModel, token: np.ndarray) -> Vectors:
+        return word_vectors(loaded.model, token, layer=self.measurement.embedding == "layer")
 
     def embedding_effects(self, assignment: Assignment) -> tuple[dict[str, Effect | None], PairSums]:
         """Of every measure on word vectors; and the sums of cosines, which the topics are read from.
 
         Of random weights the mean over several models.
         """
-        measurement, models = self.measurement, [self.loaded]
+        settings, models = self.measurement, [self.loaded]
         if self.loaded.variant == "random":
-            models += [self.loaded.random(measurement.seed + i) for i in range(1, RANDOM_MODELS)]
-        layer = measurement.embedding == "layer"
-        raws = [word_vectors(model.model, assignment.token, layer=layer) for model in models]
-        bins = frequency_bins(assignment.frequency) if measurement.matched else None
+            models += [self.loaded.random(settings.seed + i) for i in range(1, RANDOM_MODELS)]
+        raws = [self.vectors(model, assignment.token) for model in models]
+        bins = frequency_bins(assignment.frequency) if settings.matched else None
         effects: dict[str, Effect | None] = {}
-        sums: dict[str, PairSums] = {}
+        sums: dict[str, list[PairSums]] = {}
         for name, measure in MEASURES.items():
-            vectors = [measure(raw) for raw in raws]
-            # side by side and scaled, the vectors of several models have the mean of their dot products
-            u, null = np.concatenate(vectors, 1) / np.sqrt(len(vectors)), None
-            if measurement.shuffles:
-                shuffles = measurement.shuffles // len(vectors)
-                null = shuffled_means(u, assignment.membership, shuffles, measurement.seed)
-            each = [pair_sums(one, assignment.membership, bins) for one in vectors]
-            sums[name] = each[0]
+            vectors, null = [measure(raw) for raw in raws], None
+            if settings.shuffles:
+                # side by side and scaled, the vectors of several models have the mean of their dot products
+                u = np.concatenate(vectors, 1) / np.sqrt(len(vectors))
+                null = shuffled_means(u, assignment.membership, settings.shuffles // len(vectors), settings.seed)
+            sums[name] = [pair_sums(one, assignment.membership, bins) for one in vectors]
             effects[name] = embedding_effect(
-                each,
-                resamples=measurement.bootstrap,
-                seed=measurement.seed,
-                null=null,
-                matched=measurement.matched,
+                sums[name], resamples=settings.bootstrap, seed=settings.seed, null=null, matched=settings.matched
             )
-        return effects, sums["cosine"]
+        return effects, sums["cosine"][0]
 
     def cooccurrence_row(self, relation: PairRelation, tally: PartTally, row: ProbeRow) -> CooccurrenceRow:
         """Table 2: pairs that stand together most often, against pairs of one topic."""
         used, places = np.unique(relation.pairs, return_inverse=True)
-        layer = self.measurement.embedding == "layer"
-        vectors = unit(word_vectors(self.loaded.model, relation.token[used], layer=layer))
+        vectors = unit(self.vectors(self.loaded, relation.token[used]))
         left, right = places.reshape(relation.pairs.shape).T
         cosines = np.einsum("pd,pd->p", vectors[left], vectors[right])
         times = generator(self.measurement.seed, Stream.BOOTSTRAP_PAIRS).multinomial(
             len(cosines), np.full(len(cosines), 1 / len(cosines)), self.measurement.bootstrap
         )
         number = float(tally.pairs.sum())
-        resampled = (tally.boot_strata[:, 0] / tally.boot_pairs[:, 0]).cpu().numpy()
+        resampled = (tally.boot_strata[:, 0] / tally.boot_pairs[:, 0]).numpy()
         attention = float(tally.sums.mean(1).sum()) / number if number else None
         return CooccurrenceRow(
             **row.about(),
@@ -238,26 +210,23 @@ def same(effect: Effect | None) -> float | None:
     return None if effect is None else effect.same
 
 
-def head_rows(parts: dict[str, PartSums], number: int, row: ProbeRow) -> list[HeadRow]:
-    """Every head of every part; heads without pairs are left out."""
-    rows = []
-    for name, part in parts.items():
-        places = [(layer, head) for layer, count in enumerate(part.heads) for head in range(count)]
-        for i, (layer, head) in enumerate(places):
-            effect = attention_effect(part.tallies[number], [i])
-            if effect is not None:
-                rows.append(
-                    HeadRow(
-                        model=row.model,
-                        threshold=row.threshold,
-                        topics_per_word=row.topics_per_word,
-                        part=name,
-                        layer=layer,
-                        head=head,
-                        effect=effect,
-                    )
-                )
-    return rows
+def head_rows(tally: PartTally, part: str, row: ProbeRow) -> list[HeadRow]:
+    """Every head of a part; heads without pairs are left out."""
+    places = [(layer, head) for layer, count in enumerate(tally.heads) for head in range(count)]
+    effects = [attention_effect(tally, [i]) for i in range(len(places))]
+    return [
+        HeadRow(
+            model=row.model,
+            threshold=row.threshold,
+            topics_per_word=row.topics_per_word,
+            part=part,
+            layer=layer,
+            head=head,
+            effect=effect,
+        )
+        for (layer, head), effect in zip(places, effects, strict=True)
+        if effect is not None
+    ]
 
 
 def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> list[TopicRow]:

@@ -13,7 +13,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -24,12 +24,10 @@ from topicscope.ground import InputError
 Split = Literal["auto", "line", "paragraph", "file"]
 TEXT, LINES, TABLES, PARQUET = {".txt", ".text", ".raw", ".md"}, {".jsonl", ".ndjson"}, {".csv", ".tsv"}, {".parquet"}
 KNOWN = TEXT | LINES | TABLES | PARQUET
-PACKED = {".gz", ".xz", ".bz2", ".zst"}
 HUB = "hf:"
+# an article of WikiText starts with such a line; the headings of its sections have more signs
 HEADING = re.compile(r"^ = [^=].* = \n?$")
-"""An article of WikiText starts with such a line; the headings of its sections have more signs."""
-PEEK = 200
-"""Lines of a text file that decide how it is split."""
+PEEK = 200  # lines of a text file that decide how it is split
 
 
 def kind_of(file: str) -> tuple[str, str | None]:
@@ -37,7 +35,7 @@ def kind_of(file: str) -> tuple[str, str | None]:
     if file.startswith(HUB):
         return HUB, None
     kinds = [suffix.lower() for suffix in Path(file).suffixes]
-    packing = kinds.pop() if kinds and kinds[-1] in PACKED else None
+    packing = kinds.pop() if kinds and kinds[-1] in UNPACK else None
     kind = kinds[-1] if kinds else ""
     if kind not in KNOWN:
         raise InputError(f"{file}: kind of file not known; expected {', '.join(sorted(KNOWN))}, packed or not")
@@ -66,17 +64,14 @@ class Reader:
     def _unpacked(
         self, file: str, packing: str | None, read: Callable[[Iterator[str], str], Iterator[str]]
     ) -> Iterator[str]:
-        with unpacked(file, packing) as stream:
+        with Path(file).open("rb") as raw, UNPACK[packing](raw) as stream:
             try:
                 yield from read(self._decoded(stream), file)
-            except (OSError, EOFError, lzma.LZMAError, ValueError) as error:
-                if isinstance(error, InputError):
+            except Exception as error:
+                broken = isinstance(error, OSError | EOFError | lzma.LZMAError | ValueError)
+                if isinstance(error, InputError) or not (broken or type(error).__module__.startswith("zstandard")):
                     raise
                 self.counts["broken lines"] += 1  # cut off or damaged in the middle: what came before it counts
-            except Exception as error:
-                if type(error).__module__.split(".")[0] != "zstandard":
-                    raise
-                self.counts["broken lines"] += 1
 
     def _decoded(self, stream: IO[bytes]) -> Iterator[str]:
         for line in stream:
@@ -88,29 +83,26 @@ class Reader:
 
     def _plain(self, lines: Iterator[str], _file: str) -> Iterator[str]:
         first = list(islice(lines, PEEK))
-        split: str = self.split
+        lines, split = chain(first, lines), str(self.split)
         if split == "auto":
-            inner = "".join(first).strip("\n").split("\n")
             start = next((line for line in first if line.strip()), "")
-            blank = any(not line.strip() for line in inner)
+            blank = any(not line.strip() for line in "".join(first).strip("\n").split("\n"))
             split = "article" if HEADING.match(start) else "paragraph" if blank else "line"
-        lines = chain(first, lines)
         if split == "line":
             yield from lines
-            return
-        if split == "file":
+        elif split == "file":
             yield "".join(lines)
-            return
-        document: list[str] = []
-        for line in lines:
-            border = HEADING.match(line) is not None if split == "article" else not line.strip()
-            if border and document:
+        else:
+            document: list[str] = []
+            for line in lines:
+                border = HEADING.match(line) is not None if split == "article" else not line.strip()
+                if border and document:
+                    yield "".join(document)
+                    document = []
+                if line.strip():
+                    document.append(line)
+            if document:
                 yield "".join(document)
-                document = []
-            if line.strip():
-                document.append(line)
-        if document:
-            yield "".join(document)
 
     def _json_lines(self, lines: Iterator[str], file: str) -> Iterator[str]:
         for number, line in enumerate(lines, start=1):
@@ -119,14 +111,13 @@ class Reader:
             try:
                 record = json.loads(line)
             except ValueError:
-                self.counts["broken lines"] += 1
-                continue
+                record = None
             if isinstance(record, str):
                 yield record
-            elif not isinstance(record, dict):
-                self.counts["broken lines"] += 1
-            else:
+            elif isinstance(record, dict):
                 yield self._field(record, f"{file}, line {number}")
+            else:
+                self.counts["broken lines"] += 1
 
     def _table(self, lines: Iterator[str], file: str) -> Iterator[str]:
         csv.field_size_limit(2**31 - 1)
@@ -147,10 +138,9 @@ class Reader:
     def _field(self, record: dict[str, Any], where: str) -> str:
         self._check_field(where, list(record))
         value = record[self.text_field]
-        if not isinstance(value, str):
-            self.counts["broken lines"] += value is not None
-            return ""
-        return value
+        if not isinstance(value, str | None):
+            self.counts["broken lines"] += 1
+        return value if isinstance(value, str) else ""
 
     def _check_field(self, where: str, names: list[str]) -> None:
         if self.text_field not in names:
@@ -173,9 +163,8 @@ class Reader:
     def _hub(self, name: str) -> Iterator[str]:
         datasets = needed("datasets", "datasets", "to read a corpus of the hub")
         path, _, part = name.removeprefix(HUB).partition(":")
-        pieces = path.split("/")
         # NAME is 'name' or 'owner/name'; what comes after is the configuration
-        repository, config = ("/".join(pieces[:2]), "/".join(pieces[2:])) if len(pieces) > 2 else (path, "")
+        repository, config = ("/".join(side) for side in (path.split("/")[:2], path.split("/")[2:]))
         try:
             stream = datasets.load_dataset(repository, config or None, split=part or "train", streaming=True)
         except Exception as error:
@@ -187,19 +176,18 @@ class Reader:
             yield self._field(record, f"{name}, record {number}")
 
 
-@contextmanager
-def unpacked(file: str, packing: str | None) -> Iterator[IO[bytes]]:
-    with Path(file).open("rb") as raw:
-        if packing is None:
-            yield raw
-        elif packing == ".zst":
-            zstandard = needed("zstandard", "zstandard", "to unpack .zst files")
-            with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as stream:
-                yield io.BufferedReader(stream)
-        else:
-            opener: Any = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}[packing]
-            with opener(raw) as stream:
-                yield stream
+def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:
+    zstandard = needed("zstandard", "zstandard", "to unpack .zst files")
+    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+
+
+UNPACK: dict[str | None, Callable[[Any], Any]] = {
+    None: nullcontext,
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+    ".bz2": bz2.open,
+    ".zst": unpack_zst,
+}
 
 
 def needed(module: str, package: str, purpose: str) -> Any:

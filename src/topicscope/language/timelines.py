@@ -6,16 +6,13 @@ from collections.abc import Sequence
 
 from topicscope.ground import Engine, InputError, Progress, repeatable, serial, silent
 from topicscope.language.assignment import Assignment
-from topicscope.language.attention import tally_attention
+from topicscope.language.attention import attention_effect, matched_attention, tally_attention
 from topicscope.language.configs import ModelPass
-from topicscope.language.effects import attention_effect, matched_attention_effect
-from topicscope.language.forward import word_vectors
-from topicscope.language.models import LoadedModel, load_model
+from topicscope.language.models import LoadedModel, load_model, word_vectors
 from topicscope.language.probing import MEASURES
 from topicscope.language.relations import TopicRelation
-from topicscope.language.vocabulary import Vocabulary, whole_words
-from topicscope.language.windows import windows
-from topicscope.measure import Effect, Timeline, embedding_effect, frequency_bins, matched_effect, pair_sums
+from topicscope.language.vocabulary import Vocabulary, whole_words, windows
+from topicscope.measure import Effect, Timeline, effect, embedding_effect, frequency_bins, matched_effect, pair_sums
 
 
 def timeline_of(
@@ -42,8 +39,8 @@ def timeline_of(
             loaded = load_model(name, device)
             if number and whole_words(loaded.tokenizer, ()).fingerprint != vocabulary.fingerprint:
                 raise InputError(f"{name} has another tokenizer than the first snapshot; a timeline is of one model")
-            for measure, effect in effects_of(loaded, texts, assignment, vocabulary, measured, engine).items():
-                effects.setdefault(measure, {})[step] = effect
+            for measure, found in effects_of(loaded, texts, assignment, vocabulary, measured, engine).items():
+                effects.setdefault(measure, {})[step] = found
     return Timeline.of(effects, notes)
 
 
@@ -55,7 +52,6 @@ def effects_of(
     measured: ModelPass,
     engine: Engine = serial,
 ) -> dict[str, Effect | None]:
-    """Of one snapshot, by measure."""
     resamples, seed = measured.bootstrap, measured.seed
     raw = word_vectors(loaded.model, assignment.token, layer=measured.embedding == "layer")
     bins = frequency_bins(assignment.frequency) if measured.matched else None
@@ -65,17 +61,15 @@ def effects_of(
         effects[name] = embedding_effect([sums], resamples=resamples, seed=seed)
         if measured.matched and name == "cosine":
             effects["cosine_matched"] = matched_effect(sums, resamples=resamples, seed=seed)
-    relation = TopicRelation(assignment, len(loaded.tokenizer), 0, seed, device=loaded.device)
+    relation = TopicRelation(assignment, len(loaded.tokenizer), 0, seed, loaded.device)
     pieces = windows(loaded, vocabulary, texts, measured.windows)
     parts = tally_attention(loaded, pieces, [relation], bootstrap=resamples, seed=seed, engine=engine)
-    for name, part in parts.items():
+    for name, (tally,) in parts.items():
         prefix = "attention" if name in ("encoder", next(iter(parts))) else f"attention ({name})"
-        tally = part.tallies[0]
         effects[prefix] = attention_effect(tally)
         if measured.matched and prefix == "attention":
-            effects["attention_matched"] = matched_attention_effect(tally)
-        start = 0
-        for layer, count in enumerate(part.heads):
+            effects["attention_matched"] = effect(*matched_attention(tally))
+        for layer, count in enumerate(tally.heads):
+            start = sum(tally.heads[:layer])
             effects[f"{prefix}.{layer}"] = attention_effect(tally, range(start, start + count))
-            start += count
     return effects

@@ -1,76 +1,24 @@
 """Fitting topics by LDA, on the whole words of texts.
 
-fit_topics(texts, whole_words(tokenizer), topics=100, seed=0)      # texts that you have
-fit_corpus(TopicsConfig("articles.jsonl.gz", "bert-base-uncased"))  # as `topicscope topics`
+fit_topics(texts, whole_words(tokenizer), topics=100, seed=0)
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import Engine, InputError, Progress, one_thread, open_folder, serial, watched
-from topicscope.language.configs import TopicsConfig
-from topicscope.language.cooccurrence import top_pairs
-from topicscope.language.corpora import Corpus
-from topicscope.language.inputs import check_inputs
+from topicscope.ground import Engine, InputError, Progress, serial, watched
+from topicscope.language.counting import top_pairs, word_documents
 from topicscope.language.readers import needed
-from topicscope.language.topics import TOP, TOPICS, TopicFit, Topics, best
-from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words, word_documents
+from topicscope.language.topics import TOP, TopicFit, Topics, best
+from topicscope.language.vocabulary import Vocabulary
 
-PAIRS = 5000
-"""Co-occurring pairs that are stored."""
+PAIRS = 5000  # co-occurring pairs that are stored
 FITTING = "fitting topics"
-
-
-def fit_corpus(
-    config: TopicsConfig,
-    out: str | os.PathLike[str] | None = None,
-    *,
-    engine: Engine = serial,
-    progress: Progress | None = None,
-) -> Topics:
-    """The topics of a sample of a corpus. `out`: a folder for them; one that holds topics is replaced."""
-    check_inputs(config)
-    with (
-        open_folder(out, TOPICS, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
-        watched(progress) as shown,
-    ):
-        from topicscope.language.models import load_tokenizer  # PyTorch, once the input is known to be good
-
-        shown("loading the tokenizer")
-        vocabulary = whole_words(load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
-        corpus = Corpus(config.corpus, config.text_field, config.split_text)
-        topics = fit_sample(corpus, vocabulary, config, engine=engine, progress=shown)
-        if folder is not None:
-            topics.write(folder)
-    return topics
-
-
-def fit_sample(
-    corpus: Corpus, vocabulary: Vocabulary, config: TopicsConfig, *, engine: Engine, progress: Progress
-) -> Topics:
-    """Topics of an opened corpus."""
-    progress("reading the corpus")
-    texts = corpus.sample(config.max_documents, config.seed)
-    with one_thread():
-        topics = fit_topics(
-            texts,
-            vocabulary,
-            config.topics,
-            backend=config.backend,
-            iterations=config.iterations,
-            min_documents=config.min_documents,
-            seed=config.seed,
-            engine=engine,
-            progress=progress,
-        )
-    return topics.read_from(corpus.summary())
 
 
 def fit_topics(

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 HEAD, TENSORS = "topics.json", "topics.safetensors"
 TOPICS = Kind("topics", 2, (HEAD, TENSORS))
-TOP = 10
-"""Words of a topic that are shown, and whose coherence is measured."""
+TOP = 10  # words of a topic that are shown, and whose coherence is measured
 ADVICE = "fit the topics again with 'topicscope topics'"
 
 
@@ -75,13 +74,8 @@ class Topics(Result):
                 "fit them with this model's ('topicscope topics CORPUS --tokenizer MODEL')"
             )
 
-    def read_from(self, corpus: str) -> Topics:
-        """The same topics, with what was read of their corpus, in words."""
-        return replace(self, fit=replace(self.fit, corpus=corpus))
-
     def summary(self) -> list[str]:
-        fit = self.fit
-        mean = sum(fit.coherence) / len(fit.coherence)
+        fit, mean = self.fit, sum(self.fit.coherence) / len(self.fit.coherence)
         lines = [f"mean coherence (c_npmi) {mean:.3f}, {fit.documents} documents, {fit.tokens:,} words"]
         return [*lines, *([f"corpus: {fit.corpus}"] if fit.corpus else [])]
 
@@ -122,8 +116,8 @@ class Topics(Result):
             "fit": asdict(self.fit),
             "words": self.words,
         }
-        text = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        files.write(folder.file(HEAD), text.encode())
+        text = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False)
+        files.write(folder.file(HEAD), f"{text}\n".encode())
         folder.finish(self.as_dict())
 
     @classmethod
@@ -138,9 +132,14 @@ class Topics(Result):
             arrays = files.read_tensors(path / TENSORS, ADVICE)
             if head["digest"] != _digest(path / TENSORS):
                 raise InputError(f"{path / TENSORS} is not the file that was written with {HEAD}; {ADVICE}")
-            parts: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
-            parts |= {name: head[name] for name in ("vocabulary_size", "fingerprint")}
-            return cls(words=tuple(head["words"]), fit=TopicFit(**head["fit"]), **parts)
+            numbers: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
+            return cls(
+                words=tuple(head["words"]),
+                vocabulary_size=head["vocabulary_size"],
+                fingerprint=head["fingerprint"],
+                fit=TopicFit(**head["fit"]),
+                **numbers,
+            )
         except InputError:
             raise
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -148,8 +147,7 @@ class Topics(Result):
 
     def to_pyldavis(self) -> Any:
         """Prepared data for pyLDAvis.display or pyLDAvis.save_html."""
-        prepare = needed("pyLDAvis", "pyldavis", "for to_pyldavis()").prepare
-        return prepare(
+        return needed("pyLDAvis", "pyldavis", "for to_pyldavis()").prepare(
             self.probability, self.document_topics, self.document_lengths, list(self.words), self.frequency, n_jobs=1
         )
 
@@ -169,6 +167,4 @@ def best(values: Float[np.ndarray, " W"], count: int) -> Int[np.ndarray, " n"]:
     return np.argsort(-values, kind="stable")[:count]
 
 
-def read_topics_folder(folder: str | os.PathLike[str]) -> Topics:
-    """As `Topics.load`."""
-    return Topics.load(folder)
+read_topics_folder = Topics.load

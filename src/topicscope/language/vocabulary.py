@@ -1,4 +1,4 @@
-"""Which tokens are whole words: found by asking the tokenizer, not by its name.
+"""Which tokens are whole words: found by asking the tokenizer, not by its name. And documents, cut to a model's length.
 
 A token that decodes to letters starts a word if text with a space before it gives that same token back. It continues a
 word if it is written without a space after the token before it. A position shows a whole word if its token is a word
@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from topicscope.ground import Engine, InputError, serial
-from topicscope.language.sharding import document_shards, in_shards
+from topicscope.ground import InputError
 
-BEFORE = "a"
-"""What stands before a token when the tokenizer is asked how it is written."""
+if TYPE_CHECKING:
+    from topicscope.language.models import LoadedModel
+
+BEFORE = "a"  # what stands before a token when the tokenizer is asked how it is written
+TOKENS = 8192  # positions of a batch, padding included
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,7 @@ class Vocabulary:
 
 def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Vocabulary:
     """All tokens that are words of at least two letters, without special tokens and stop words (default: English)."""
-    size = len(tokenizer)
-    special = set(tokenizer.all_special_ids)
+    size, special = len(tokenizer), set(tokenizer.all_special_ids)
     before = tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
     decode = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
     start = tokenizer.decode(before, **decode)
@@ -74,9 +76,9 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
     candidates = [
         (i, piece[1:])
         for i, piece in enumerate(pieces)
-        if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and i not in special
+        if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and piece[1:].lower() not in stopped
+        if i not in special
     ]
-    candidates = [(i, word) for i, word in candidates if word.lower() not in stopped]
     texts = [f"{BEFORE} {word}" for _, word in candidates]
     back = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
     words = [(i, word) for (i, word), tokens in zip(candidates, back, strict=True) if tokens == [*before, i]]
@@ -89,41 +91,83 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
     """'english', 'none', or a file with one word per line."""
     if str(name) == "none":
         return frozenset()
-    if str(name) == "english":
-        text = (resources.files("topicscope.language") / "data" / "stop-words-english.txt").read_text(encoding="utf-8")
-    else:
-        try:
-            text = Path(name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise InputError(
-                f"stop_words {name}: expected 'english', 'none' or a text file with one word per line"
-            ) from None
-    return frozenset(text.split())
+    english = resources.files("topicscope.language") / "data" / "stop-words-english.txt"
+    try:
+        return frozenset((english if str(name) == "english" else Path(name)).read_text(encoding="utf-8").split())
+    except (OSError, UnicodeDecodeError):
+        raise InputError(
+            f"stop_words {name}: expected 'english', 'none' or a text file with one word per line"
+        ) from None
 
 
 def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     """Token numbers of each text, without special tokens, however long."""
-    import transformers
-
-    before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity(40)  # 'longer than the model can take': windows are cut later
-    try:
-        encoded = tokenizer(
-            list(texts), add_special_tokens=False, return_attention_mask=False, return_token_type_ids=False
-        )["input_ids"]
-    finally:
-        transformers.logging.set_verbosity(before)
-    return [np.asarray(tokens, dtype=np.int64) for tokens in encoded]
+    encoded = tokenizer(
+        list(texts),
+        add_special_tokens=False,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,  # 'longer than the model can take': windows are cut later
+    )
+    return [np.asarray(tokens, dtype=np.int64) for tokens in encoded["input_ids"]]
 
 
-def word_documents(
-    texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial
-) -> list[Int[np.ndarray, " N"]]:
-    """The whole words of each text."""
-    shards = in_shards(engine, whole_words_of, vocabulary, document_shards(texts))
-    return [document for shard in shards for document in shard]
+@dataclass(frozen=True)
+class Window:
+    """A stretch of a document, with the model's special tokens; `places` are the positions of whole words in it."""
+
+    document: int
+    tokens: Int[np.ndarray, " N"]
+    places: Int[np.ndarray, " P"]
+
+    def only(self, wanted: Bool[np.ndarray, " V"]) -> Window:
+        return Window(self.document, self.tokens, self.places[wanted[self.tokens[self.places]]])
 
 
-def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
-    each = (vocabulary.words_at(tokens) for tokens in encode(vocabulary.tokenizer, texts))
-    return [words[words >= 0] for words in each]
+def windows(
+    loaded: LoadedModel,
+    vocabulary: Vocabulary,
+    texts: Iterable[str],
+    per_document: int | None,
+    length: int | None = None,
+) -> Iterator[Window]:
+    """Documents cut to the model's length (or a smaller one), at most `per_document` windows of each.
+
+    A word at a cut is not a whole word.
+    """
+    before, after = special_tokens(loaded.tokenizer)
+    room = min(length or loaded.window, loaded.window) - len(before) - len(after)
+    for number, text in enumerate(texts):
+        tokens = encode(loaded.tokenizer, [text[: room * 40 * per_document] if per_document else text])[0]
+        words = vocabulary.words_at(tokens)
+        for start in range(0, len(tokens), room)[:per_document]:
+            piece = slice(start, start + room)
+            places = np.flatnonzero(words[piece] >= 0) + len(before)
+            yield Window(number, np.concatenate([before, tokens[piece], after]).astype(np.int64), places)
+
+
+def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """What the tokenizer puts before and after a text."""
+    bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
+    for start in range(len(full) - len(bare) + 1):
+        if full[start : start + len(bare)] == bare:
+            return full[:start], full[start + len(bare) :]
+    return [], []
+
+
+def chunks(items: Iterable[Window], size: int) -> Iterator[list[Window]]:
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def batches(chunk: list[Window]) -> Iterator[list[Window]]:
+    """Windows of about the same length, at most TOKENS positions with padding."""
+    batch: list[Window] = []
+    for window in sorted(chunk, key=lambda window: len(window.tokens), reverse=True):
+        if batch and (len(batch) + 1) * len(batch[0].tokens) > TOKENS:
+            yield batch
+            batch = []
+        batch.append(window)
+    if batch:
+        yield batch

@@ -1,7 +1,6 @@
 """Cosines between any words (Figure 3).
 
-word_map(load_model("bert-base-uncased"), [["frog", "toad"], ["mozart", "schubert"]])   # a model that you have
-map_words(WordsConfig("bert-base-uncased", [["frog", "toad"], ["mozart"]]))             # as `topicscope words`
+word_map(load_model("bert-base-uncased"), [["frog", "toad"], ["mozart", "schubert"]])
 """
 
 from __future__ import annotations
@@ -9,27 +8,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import (
-    Folder,
-    InputError,
-    Kind,
-    Progress,
-    Result,
-    arrow_table,
-    open_folder,
-    read_finished,
-    watched,
-    write_json,
-)
-from topicscope.language.configs import WordsConfig
-from topicscope.language.inputs import check_inputs
+from topicscope.ground import Folder, InputError, Kind, Result, arrow_table, read_finished, write_json
 from topicscope.language.vocabulary import BEFORE
 
 if TYPE_CHECKING:
@@ -70,11 +55,10 @@ class WordMap(Result):
 
     def table(self) -> pyarrow.Table:
         """One row per word, one column per word."""
-        rows = zip(self.words, self.groups, self.cosine, strict=True)
         return arrow_table(
             [
                 {"word": word, "group": group} | dict(zip(self.words, row.tolist(), strict=True))
-                for word, group, row in rows
+                for word, group, row in zip(self.words, self.groups, self.cosine, strict=True)
             ]
         )
 
@@ -108,27 +92,9 @@ def read_words(path: str | os.PathLike[str]) -> WordMap:
     return read_finished(path, WORDS, WordMap.from_dict)
 
 
-def map_words(
-    config: WordsConfig, out: str | os.PathLike[str] | None = None, *, progress: Progress | None = None
-) -> WordMap:
-    """The cosines between some words of a model. `out`: a folder for them; one that holds words is replaced."""
-    check_inputs(config)
-    with (
-        open_folder(out, WORDS, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
-        watched(progress) as shown,
-    ):
-        from topicscope.language.models import load_model  # PyTorch, once the input is known to be good
-
-        shown(f"loading {config.model}")
-        words = word_map(load_model(config.model), config.groups, layer=config.embedding == "layer")
-        if folder is not None:
-            words.write(folder)
-    return words
-
-
 def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: bool = False) -> WordMap:
     """Cosines of the words' embeddings, groups side by side."""
-    from topicscope.language.forward import word_vectors
+    from topicscope.language.models import word_vectors
 
     words = [word for group in groups for word in group]
     before = loaded.tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
@@ -139,10 +105,9 @@ def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: boo
     for word, pieces in zip(words, tokens, strict=True):
         if not pieces or (unknown is not None and unknown in pieces):
             raise InputError(f"{loaded.name}: its tokenizer does not know {word!r}")
-    used = sorted({token for pieces in tokens for token in pieces})
-    place = {token: i for i, token in enumerate(used)}
-    vectors = word_vectors(loaded.model, np.array(used), layer=layer)
-    means = np.stack([vectors[[place[token] for token in pieces]].mean(0) for pieces in tokens])
+    counts = tuple(len(pieces) for pieces in tokens)
+    vectors = word_vectors(loaded.model, np.concatenate(tokens), layer=layer)
+    means = np.stack([part.mean(0) for part in np.split(vectors, np.cumsum(counts)[:-1])])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     numbers = tuple(number for number, group in enumerate(groups) for _ in group)
-    return WordMap(loaded.name, tuple(words), numbers, tuple(len(pieces) for pieces in tokens), means @ means.T)
+    return WordMap(loaded.name, tuple(words), numbers, counts, means @ means.T)

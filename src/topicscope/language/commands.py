@@ -1,0 +1,210 @@
+"""What `topicscope topics`, `probe`, `timeline` and `words` run: from the files that a config names to the result.
+
+result = probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz"), "runs/probe")
+result = timeline(TimelineConfig("runs/pretrain", corpus="articles.txt"), "runs/timeline")
+result.moments, result.order, result.answer
+
+Input is checked before PyTorch and transformers are loaded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+
+from topicscope.ground import (
+    Engine,
+    Folder,
+    Kind,
+    Progress,
+    one_thread,
+    open_folder,
+    read_about,
+    serial,
+    usable_device,
+    watched,
+)
+from topicscope.language.assignment import Assignment, assignments_of, load_topics
+from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, topics_config
+from topicscope.language.corpora import Corpus
+from topicscope.language.inputs import check_inputs, find_snapshots
+from topicscope.language.probes import PROBE, Probe, short
+from topicscope.language.topic_fits import fit_topics
+from topicscope.language.topics import TOPICS, Topics
+from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words
+from topicscope.language.word_maps import WORDS, WordMap, word_map
+from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
+
+Out = str | os.PathLike[str] | None
+
+
+@contextmanager
+def opened(
+    kind: Kind, config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig, out: Out, progress: Progress | None
+) -> Iterator[tuple[Folder | None, Progress]]:
+    """The folder of a command, where it has one, and its progress. Bad input is refused before both."""
+    check_inputs(config)
+    with (
+        open_folder(out, kind, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
+        watched(progress) as shown,
+    ):
+        yield folder, shown
+
+
+def fit_corpus(
+    config: TopicsConfig, out: Out = None, *, engine: Engine = serial, progress: Progress | None = None
+) -> Topics:
+    """The topics of a sample of a corpus. `out`: a folder for them; one that holds topics is replaced."""
+    with opened(TOPICS, config, out, progress) as (folder, shown):
+        from topicscope.language.models import load_tokenizer  # PyTorch, once the input is known to be good
+
+        shown("loading the tokenizer")
+        vocabulary = whole_words(load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
+        topics = fit_sample(
+            Corpus(config.corpus, config.text_field, config.split_text), vocabulary, config, engine, shown
+        )
+        if folder is not None:
+            topics.write(folder)
+    return topics
+
+
+def fit_sample(
+    corpus: Corpus, vocabulary: Vocabulary, config: TopicsConfig, engine: Engine, progress: Progress
+) -> Topics:
+    progress("reading the corpus")
+    with one_thread():
+        topics = fit_topics(
+            corpus.sample(config.max_documents, config.seed),
+            vocabulary,
+            config.topics,
+            backend=config.backend,
+            iterations=config.iterations,
+            min_documents=config.min_documents,
+            seed=config.seed,
+            engine=engine,
+            progress=progress,
+        )
+    return replace(topics, fit=replace(topics.fit, corpus=corpus.summary()))
+
+
+def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, progress: Progress | None = None) -> Probe:
+    """Opens the corpus, loads the models, fits or reads the topics (once per tokenizer), and probes.
+
+    `out`: a folder for the results and the fitted topics; one that holds a probe is replaced.
+    """
+    with opened(PROBE, config, out, progress) as (folder, shown):
+        from topicscope.language.models import load_model  # PyTorch, once the input is known to be good
+        from topicscope.language.probing import probe_model
+
+        device, models, probes = usable_device(config.device), [], []
+        for name in config.models:  # all of them before the long work starts
+            shown(f"loading {name}")
+            models.append(load_model(name, device))
+        source = TextSource(config, engine, shown)
+        known: dict[str, Topics | Assignment] = {}
+        for model in models:
+            vocabulary = whole_words(model.tokenizer, source.stop_words)
+            if vocabulary.fingerprint not in known:
+                known[vocabulary.fingerprint] = source.topics(model.name, vocabulary)
+            probes.append(
+                probe_model(
+                    model,
+                    source.texts,
+                    known[vocabulary.fingerprint],
+                    config,
+                    vocabulary=vocabulary,
+                    engine=engine,
+                    progress=shown,
+                )
+            )
+        notes = [f"{short(m.name)}: {note}" for m, one in zip(models, probes, strict=True) for note in one.notes]
+        result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
+        if folder is not None:
+            source.save_topics(folder)
+            result.write(folder)
+    return result
+
+
+def timeline(
+    config: TimelineConfig, out: Out = None, *, engine: Engine = serial, progress: Progress | None = None
+) -> Timeline:
+    """Finds the snapshots, fits or reads the topics, and probes every snapshot.
+
+    `out`: a folder for the results; one that holds a timeline is replaced.
+    """
+    with opened(TIMELINE, config, out, progress) as (folder, shown):
+        from topicscope.language.models import load_tokenizer  # PyTorch, once the input is known to be good
+        from topicscope.language.timelines import timeline_of
+
+        snapshots, source = find_snapshots(config.snapshots), TextSource(config, engine, shown)
+        first = snapshots[0][1]
+        vocabulary = whole_words(load_tokenizer(first), source.stop_words)
+        (assignment,) = assignments_of(
+            source.topics(first, vocabulary), vocabulary, [config.threshold], [config.topics_per_word]
+        )
+        abouts = {name: read_about(name) for name in config.snapshots}
+        diverged = [name for name, about in abouts.items() if about is not None and about.status == "diverged"]
+        notes = [
+            *(f"{name}: its run diverged, so its last snapshots may be unusable" for name in diverged),
+            assignment.remark,
+            f"{len(snapshots)} snapshots, {len(assignment.words)} words of "
+            f"{int((assignment.membership.sizes > 0).sum())} topics, {len(source.texts)} documents; "
+            "95%: bootstrap over topics (embeddings) or documents (attention)",
+            f"corpus: {source.corpus.summary()}",
+        ]
+        result = timeline_of(
+            snapshots,
+            source.texts,
+            assignment,
+            vocabulary,
+            config,
+            notes=[note for note in notes if note],
+            device=usable_device(config.device),
+            engine=engine,
+            progress=shown,
+        )
+        if folder is not None:
+            source.save_topics(folder)
+            result.write(folder)
+    return result
+
+
+def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
+    """The cosines between some words of a model. `out`: a folder for them; one that holds words is replaced."""
+    with opened(WORDS, config, out, progress) as (folder, shown):
+        from topicscope.language.models import load_model  # PyTorch, once the input is known to be good
+
+        shown(f"loading {config.model}")
+        words = word_map(load_model(config.model), config.groups, layer=config.embedding == "layer")
+        if folder is not None:
+            words.write(folder)
+    return words
+
+
+class TextSource:
+    """The text, stop words and topics of a probe or a timeline."""
+
+    def __init__(self, config: ProbeConfig | TimelineConfig, engine: Engine, progress: Progress) -> None:
+        self.config, self.engine, self.progress = config, engine, progress
+        self.fitted: list[tuple[TopicsConfig, Topics]] = []
+        self.stop_words = read_stop_words(config.stop_words)
+        self.corpus = Corpus(config.corpus, config.text_field, config.split_text)
+        progress("reading the corpus")
+        # the documents of the attention pass: another sample than that of the topics, so another seed
+        self.texts = self.corpus.sample(config.documents, config.seed + 1)
+
+    def topics(self, tokenizer: str, vocabulary: Vocabulary) -> Topics | Assignment:
+        """Given topics where there are some, else fitted ones."""
+        if self.config.topics_from is not None:
+            self.progress("reading the topics")
+            return load_topics(self.config.topics_from, vocabulary, self.texts, self.engine)
+        fit = topics_config(self.config, tokenizer)
+        self.fitted.append((fit, fit_sample(self.corpus, vocabulary, fit, self.engine, self.progress)))
+        return self.fitted[-1][1]
+
+    def save_topics(self, folder: Folder) -> None:
+        """The fitted topics as folders inside, which `topics_from` takes."""
+        for number, (fit, topics) in enumerate(self.fitted, start=1):
+            topics.save(folder.file(f"topics-{number}"), fit.as_dict())

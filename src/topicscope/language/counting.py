@@ -1,0 +1,110 @@
+"""Words of a corpus, and which two stand in the same stretch of text most often (the control of Table 2).
+
+Counted in shards: the same function over the same shards on every engine, with results in their order.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from scipy import sparse
+
+from topicscope.ground import Common, Engine, Item, Output, in_order, repeatable, serial
+from topicscope.language.vocabulary import Vocabulary, encode
+
+DOCUMENTS = 256  # of a shard: their token lists are large
+STRETCH = 50  # whole words of a stretch
+Document = Int[np.ndarray, " N"]  # the numbers of its words
+
+
+def in_shards(
+    engine: Engine, work: Callable[[Common, Item], Output], common: Common, shards: Iterable[Item]
+) -> Iterator[Output]:
+    """`work(common, shard)` of every shard, in order.
+
+    The engine serial takes one shard after another and passes the caller's own objects. Any other engine gets `common`
+    packed as a pool of processes packs what it sends, but every process unpacks it only once.
+    """
+    if engine is serial:
+        return (work(common, shard) for shard in shards)
+    return in_order(engine(_unpack_and_work, (work, bytes(ForkingPickler.dumps(common))), list(shards)))
+
+
+def _unpack_and_work(shipped: tuple[Callable[[Any, Any], Any], bytes], shard: Any) -> Any:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process: there is one process per core
+    work, common = shipped
+    with repeatable():
+        return work(_unpacked(common), shard)
+
+
+@functools.lru_cache(maxsize=1)
+def _unpacked(common: bytes) -> Any:
+    return ForkingPickler.loads(common)
+
+
+def document_shards(documents: Sequence[Item]) -> list[Sequence[Item]]:
+    return [documents[start : start + DOCUMENTS] for start in range(0, len(documents), DOCUMENTS)]
+
+
+def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial) -> list[Document]:
+    return [words for shard in in_shards(engine, whole_words_of, vocabulary, document_shards(texts)) for words in shard]
+
+
+def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Document]:
+    each = (vocabulary.words_at(tokens) for tokens in encode(vocabulary.tokenizer, texts))
+    return [words[words >= 0] for words in each]
+
+
+def top_pairs(
+    documents: Sequence[Document], words: int, count: int, engine: Engine = serial
+) -> tuple[Int[np.ndarray, "P 2"], Int[np.ndarray, " P"]]:
+    """The `count` pairs of different words that share most stretches, and how many; ties by the words' numbers.
+
+    A pair is at most as frequent as its rarer word. So the most frequent words suffice as soon as the next word is
+    rarer than the last pair.
+    """
+    shards = document_shards(documents)
+    spread = sum(in_shards(engine, spread_of, words, shards), np.zeros(words, dtype=np.int64))
+    order = np.argsort(-spread, kind="stable")
+    size = min(words, 2000)
+    while True:
+        frequent = np.sort(order[:size])
+        nothing = sparse.csr_array((size, size), dtype=np.int64)
+        joint = functools.reduce(
+            operator.add, in_shards(engine, joint_counts, (words, frequent), shards), nothing
+        ).tocoo()
+        left, right = frequent[joint.row], frequent[joint.col]
+        best = np.lexsort((right, left, -joint.data))[:count]
+        if size == words or (len(best) == count and spread[order[size]] < joint.data[best[-1]]):
+            return np.stack([left[best], right[best]], 1), joint.data[best]
+        size = min(words, 2 * size)
+
+
+def spread_of(words: int, documents: Sequence[Document]) -> Int[np.ndarray, " W"]:
+    """How many stretches each word is in."""
+    return np.asarray(stretches(documents, words).sum(0)).ravel()
+
+
+def joint_counts(which: tuple[int, Int[np.ndarray, " K"]], documents: Sequence[Document]) -> sparse.csr_array:
+    """How many stretches each two of some words share, the first of the pair before the second."""
+    words, some = which
+    part = stretches(documents, words)[:, some]
+    return sparse.triu(part.T @ part, k=1).tocsr()
+
+
+def stretches(documents: Sequence[Document], words: int) -> sparse.csr_array:
+    """One row per stretch, 1 where a word occurs in it. No stretch reaches over the end of a document."""
+    lengths = np.array([len(document) for document in documents])
+    counts = -(-lengths // STRETCH)
+    inside = np.concatenate([np.arange(length) // STRETCH for length in lengths])
+    row, column = inside + np.repeat(np.cumsum(counts) - counts, lengths), np.concatenate(documents)
+    table = sparse.coo_array((np.ones(len(row), dtype=np.int64), (row, column)), shape=(counts.sum(), words)).tocsr()
+    table.data[:] = 1
+    return table
