@@ -1,7 +1,5 @@
 """`read(folder)`: what a folder holds, as the object that the command returned."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from pathlib import Path

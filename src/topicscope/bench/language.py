@@ -1,7 +1,5 @@
 """The speed of probing: attention against a bare forward pass, embedding statistics, topic fitting; made-up text."""
 
-from __future__ import annotations
-
 import resource
 from functools import partial
 from types import SimpleNamespace

@@ -3,8 +3,6 @@
 Our loop reads, masks, tracks and can be resumed; a bare PyTorch loop runs over batches that are prepared beforehand.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A row of the table, and how times are taken."""
 
-from __future__ import annotations
-
 import resource
 import statistics
 import sys

@@ -5,8 +5,6 @@ A floor is work that cannot be left out, at the rate that this machine shows in 
 multiply-adds of matrix products for steps.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics

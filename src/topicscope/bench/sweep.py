@@ -3,8 +3,6 @@
 The time to start is not counted.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """`topicscope bench`."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Where commands print: results to stdout, progress and complaints to stderr."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

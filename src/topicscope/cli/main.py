@@ -1,7 +1,5 @@
 """`topicscope`: the command. Exit codes: 0 done, 1 ran and something failed, 2 bad input (one line, no traceback)."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Options that several commands share, each declared once; and what commands make of them."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """`topicscope pretrain`: Figure 5 for any text."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from typing import Annotated

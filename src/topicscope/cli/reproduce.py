@@ -1,7 +1,5 @@
 """`topicscope reproduce`: figures, tables and theorems with verdicts; `topicscope list`: the experiments."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """`topicscope show`: what folders hold, side by side; `topicscope report`: the same, drawn."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any

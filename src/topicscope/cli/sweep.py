@@ -1,7 +1,5 @@
 """`topicscope sweep`: a grid of runs on any engine, with a table and a map at the end."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

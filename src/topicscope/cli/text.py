@@ -3,8 +3,6 @@
 Options are settings of the same names; each is declared once, in the order of the help.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

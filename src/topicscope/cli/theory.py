@@ -5,8 +5,6 @@ A command asks for the shared options by the names of its parameters: `setting` 
 topics_per_document and the masking probabilities, `convention` and `as_json` for themselves.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable

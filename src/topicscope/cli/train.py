@@ -1,7 +1,5 @@
 """`topicscope train`."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from typing import Annotated

@@ -3,8 +3,6 @@
 sections(read("runs/demo"))     # the same call for a run, a probe, a sweep, ...
 """
 
-from __future__ import annotations
-
 import importlib
 
 from topicscope.figures.panels import Section

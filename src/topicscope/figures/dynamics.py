@@ -1,7 +1,5 @@
 """Pretraining runs as figures and tables: Figure 5, norms and rotation of every layer at every step."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A sweep as maps: a measure over two of its axes, one panel per value of the others; seeds are averaged."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Sequence

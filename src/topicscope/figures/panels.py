@@ -1,7 +1,5 @@
 """What a report is made of, as data: panels, figures, tables, judgements, sections. `topicscope.report` draws them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """What a probe found: ratios, controls, layer x head maps, topics, co-occurrence; the paper's Tables 1, 2 and 5."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeVar
 

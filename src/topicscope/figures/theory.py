@@ -3,8 +3,6 @@
 In landscapes beta goes to the right, alpha upwards, both logarithmic; dark is low.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A timeline as tables and figures: same topic against different topic at every step, and when each measure appears."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from topicscope.figures.panels import Figure, Lines, Section, Series, TableData, banded

@@ -1,7 +1,5 @@
 """A training run as figures: loss, norms with stages, means by word relation, matrices, attention of documents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

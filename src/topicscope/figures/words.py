@@ -1,7 +1,5 @@
 """Fitted topics as a table and a figure, and the word map of Figure 3: cosines between words, as a heat map."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from topicscope.figures.panels import Figure, Heat, Lines, Panel, Points, Section, Series, TableData

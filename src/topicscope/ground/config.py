@@ -5,8 +5,6 @@ Settings from flags, `--set`, YAML files, grid axes and Python keywords have the
     RunConfig.of({"optimizer": {"lr": 0.1}}, steps=100) == RunConfig(steps=100, optimizer=Optimizer(lr=0.1))
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import glob

@@ -6,8 +6,6 @@ with open_engine("local") as engine:
 An engine stores no results and writes nothing; its caller does.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait

@@ -1,7 +1,5 @@
 """Errors in one line: wrong input (exit code 2), machines that fail (exit code 1), and a stop by the user."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable

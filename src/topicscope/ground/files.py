@@ -3,8 +3,6 @@
 metrics.jsonl is one JSON object per step: written block by block, cut back to a checkpoint, read back as columns.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -8,8 +8,6 @@ results.json and what its kind adds. This module alone decides whether a folder 
         folder.finish(results)             # results.json, environment.json, then about.json says 'done'
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

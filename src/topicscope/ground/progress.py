@@ -6,8 +6,6 @@
 Work calls its progress with the phase it is in, how much of it is done, how much there is, and a note.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,7 +1,5 @@
 """Ray as an engine: tasks of one core each, repeated where a worker or a node is lost, collected as they come."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -8,8 +8,6 @@ So a run can be resumed at any block of steps, and a member of an ensemble sees 
 [52, 88, 99]
 """
 
-from __future__ import annotations
-
 from enum import IntEnum, unique
 
 import numpy as np

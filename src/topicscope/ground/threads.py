@@ -3,8 +3,6 @@
 The matrices here are small, and a second thread only waits and burns a core.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

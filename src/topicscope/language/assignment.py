@@ -1,7 +1,5 @@
 """Which words stand for a topic: its theta * V most likely ones, each in one topic (Table 1) or several (Table 5)."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

@@ -5,8 +5,6 @@ any text is .01. Documents are cut into windows. Their sums go into tables whose
 documents. The bootstrap over documents is Poisson's: document i counts n_i times, n_i drawn once for each resample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property

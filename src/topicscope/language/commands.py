@@ -7,8 +7,6 @@ result.moments, result.order, result.answer
 Input is checked before PyTorch and transformers are loaded.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

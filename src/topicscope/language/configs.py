@@ -3,8 +3,6 @@
 probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz", thresholds=0.001))
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, fields
 from pathlib import PurePath

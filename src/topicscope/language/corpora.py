@@ -5,8 +5,6 @@ for text in corpus: ...
 corpus.counts   # documents, broken lines, lines with bad encoding
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 from collections import Counter

@@ -3,8 +3,6 @@
 Counted in shards: the same function over the same shards on every engine, with results in their order.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 import os

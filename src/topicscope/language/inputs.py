@@ -3,8 +3,6 @@
 Whether they are there is checked before PyTorch and transformers are loaded and before an engine is started.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ probe_model(load_model("bert-base-uncased"), texts, topics)     # topics from fi
 A measure on word vectors is one entry of MEASURES: it then is in the results, the tables and the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

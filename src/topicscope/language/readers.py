@@ -1,7 +1,5 @@
 """The texts of one file: plain text, JSON lines, CSV and Parquet, packed or not, or a data set of the hub."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip

@@ -1,7 +1,5 @@
 """How two words of a text are related, as a code for every pair of positions: what attention is averaged over."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 

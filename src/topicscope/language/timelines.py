@@ -1,7 +1,5 @@
 """Snapshots of one model, each probed against the same topics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from topicscope.ground import Engine, InputError, Progress, repeatable, serial, silent

@@ -3,8 +3,6 @@
 fit_topics(texts, whole_words(tokenizer), topics=100, seed=0)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Three controls stand beside them: topics shuffled among words, pairs of equal wo
 (the same effect of another model). Over runs, the interval of a mean is Student's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """The two stages (Section 5.1, Figure 4): does the value matrix settle before key and query begin?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args

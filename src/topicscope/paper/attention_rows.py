@@ -1,7 +1,5 @@
 """What Tables 3 and 4 share: rows of runs with their mean attention by relation, as cells and as a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

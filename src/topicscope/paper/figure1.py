@@ -1,7 +1,5 @@
 """Figure 1: inner products of the trained embeddings, everything trained; blocks come first, the diagonal later."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

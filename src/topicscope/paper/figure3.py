@@ -1,7 +1,5 @@
 """Figure 3: cosines of nine words of three topics."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from topicscope import figures, language

@@ -1,7 +1,5 @@
 """Figure 4: the two stages. The value matrix levels off before key and query leave zero."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 

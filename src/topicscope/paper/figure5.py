@@ -1,7 +1,5 @@
 """Figure 5: the two stages in a transformer of four layers. From near zero value moves first, key and query later."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

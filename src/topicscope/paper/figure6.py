@@ -1,7 +1,5 @@
 """Figure 6: a value matrix that came out diagonal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

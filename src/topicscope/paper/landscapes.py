@@ -1,7 +1,5 @@
 """What Figures 7 and 8 share: landscapes at T = 100, v = 300, and the minima that they have to show."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What Tables 1, 2 and 5 share: the user's models probed on the user's text, and the verdict on ratio tables."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A claim without numbers in the paper: the cost of training a part alone, against everything and the Bayes floor."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

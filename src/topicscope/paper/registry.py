@@ -1,7 +1,5 @@
 """All experiments, in the paper's order, and the verdicts of the reference runs."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Robustness: the block pattern under other documents, sizes, masking rates and word probabilities."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 
 from topicscope import training

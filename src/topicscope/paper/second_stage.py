@@ -1,7 +1,5 @@
 """What Theorems 3 and 5 share: W_V frozen, key and query trained on infinite documents, the attention that results."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What the maps of the two stages show, in plain sentences with their numbers, and as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

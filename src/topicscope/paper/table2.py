@@ -1,7 +1,5 @@
 """Table 2: topics are not co-occurrence."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Table 3: mean attention by relation where the value matrix is block-wise."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import numpy as np

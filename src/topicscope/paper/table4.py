@@ -1,7 +1,5 @@
 """Table 4: mean attention by relation where the value matrix came out diagonal."""
 
-from __future__ import annotations
-
 from topicscope.figures import TableData
 from topicscope.paper import attention_rows as shared
 from topicscope.paper.blocks import DIAGONAL_RULE

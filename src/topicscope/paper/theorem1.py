@@ -1,7 +1,5 @@
 """Theorem 1: training only the embedding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from topicscope import training

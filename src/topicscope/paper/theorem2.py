@@ -1,7 +1,5 @@
 """Theorem 2: training the value matrix alone, on documents of growing length."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 

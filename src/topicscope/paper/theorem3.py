@@ -1,7 +1,5 @@
 """Theorem 3: attention trained with the value matrix frozen at its blocks."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from topicscope.measure import estimate

@@ -1,7 +1,5 @@
 """Theorem 5: attention trained with the value matrix frozen at its diagonal optimum."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

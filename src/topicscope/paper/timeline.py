@@ -3,8 +3,6 @@
 In the sandbox, where topics are known; on the user's text, where they are fitted.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

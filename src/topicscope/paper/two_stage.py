@@ -3,8 +3,6 @@
 And how much of them is Adam's epsilon, and what gradient flow does.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, replace

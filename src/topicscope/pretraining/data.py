@@ -5,8 +5,6 @@ into rows; a step draws its rows from a shuffled store. Memory does not grow wit
 on the seed and the step alone: the state is what was read, and no generator.
 """
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections import Counter

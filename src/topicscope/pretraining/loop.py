@@ -3,8 +3,6 @@
 Every process draws the rows and masks of the whole step, and computes its share of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

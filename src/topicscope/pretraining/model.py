@@ -3,8 +3,6 @@
 W_K, W_Q and W_V start near zero. Their norms, and the rotation of W_V, are measured at every step, layer by layer.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

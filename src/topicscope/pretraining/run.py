@@ -5,8 +5,6 @@ run = pretrain(PretrainConfig(text=Text(["articles.txt"]), steps=200), "runs/pre
 run.results.layers["0"].separation, run.metrics["norm_key_0"]
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

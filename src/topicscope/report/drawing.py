@@ -1,7 +1,5 @@
 """How pictures look: heat maps, maps, curves, points and their legends, as matplotlib draws them."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Callable

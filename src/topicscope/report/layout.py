@@ -1,7 +1,5 @@
 """What pictures and page share: pens, ticks, legends, and where marks and bands are placed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

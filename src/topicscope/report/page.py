@@ -3,8 +3,6 @@
 write_report(Path("runs/demo"), "A run", "What was run, and where.", [Section("Loss", figures=[...]), ...])
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -3,8 +3,6 @@
 canvas(figure).savefig("figure.pdf"); draw_figure(figure, Path("out")); write_csv(figure, Path("out"))
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """Curves and points, as plotly draws them on the page: with levels, bands and legends."""
 
-from __future__ import annotations
-
 import math
 
 from topicscope.figures import Lines, Points, Series

@@ -1,7 +1,5 @@
 """Heat maps and maps, as plotly draws them on the page."""
 
-from __future__ import annotations
-
 import math
 
 from topicscope.figures import Heat, Map

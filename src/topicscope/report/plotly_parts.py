@@ -1,7 +1,5 @@
 """What all panels of the page share: axes, layout, and text and numbers as plotly takes them."""
 
-from __future__ import annotations
-
 import html
 import math
 import textwrap

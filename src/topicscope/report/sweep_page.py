@@ -3,8 +3,6 @@
 write_sweep_page(Path("report.html"), "My sweep", "What was run.", axes, rows, curves, curve_panels={"loss": "loss"})
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """What a grid would cost: trials of a few of its points, cut short in two ways, and the straight line through them."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from dataclasses import dataclass

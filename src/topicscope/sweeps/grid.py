@@ -10,8 +10,6 @@ zipped:                                          # axes that move together
   - {optimizer.name: [adam, sgd], batch_size: [40, 80]}
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import itertools

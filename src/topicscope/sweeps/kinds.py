@@ -3,8 +3,6 @@
 To add a kind, write its `SweepKind` in KINDS; nothing else in this room knows the kinds by name.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

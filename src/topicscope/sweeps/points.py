@@ -3,8 +3,6 @@
 If these change, the point's result is that of another point, and it is run again.
 """
 
-from __future__ import annotations
-
 import functools
 import glob
 import hashlib

@@ -7,8 +7,6 @@ result.rows[0]["phase"], result.counts
 What an engine runs are points packed into tasks, as a function of the grid alone.
 """
 
-from __future__ import annotations
-
 import json
 import traceback
 from collections.abc import Mapping, Sequence

@@ -14,8 +14,6 @@ The minimiser: a coarse grid gives the starts, L-BFGS-B on (log alpha, log beta)
 complex step's, exact to rounding. A minimum at the edge (alpha or beta to 0 or to infinity) is reported as such.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

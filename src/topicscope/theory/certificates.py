@@ -3,8 +3,6 @@
 And all certificates together: every claim of the theory, derived again by computation, over many settings.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

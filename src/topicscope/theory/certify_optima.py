@@ -5,8 +5,6 @@ optimisers on the other. Each takes the formula that it checks as an argument, s
 see the certificate fail.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any

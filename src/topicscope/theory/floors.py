@@ -10,8 +10,6 @@ distribution that it shows, wanted is the mean y of the one-hot true words:
 Without ridge the solution of least norm is taken: Theorem 2's limit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ They are a family with free numbers u_0..u_Tv:  W_00 = -c2 u_0, the entries of r
 W_i0 = -c1 - c2 u_i, the entries of row i sum to u_i v + c3 over its own topic and to u_i v over any other.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

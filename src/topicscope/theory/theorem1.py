@@ -6,8 +6,6 @@ E = W_E'W_E satisfies the conditions of Lemma 1 with E_i0 = -c2 u_i: the bias ta
 1.156069
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

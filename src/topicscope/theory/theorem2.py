@@ -5,8 +5,6 @@
 (0.10802, -0.0075867, 0.054191)
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 

@@ -9,8 +9,6 @@ The best attention inside a topic lies in an interval that grows with tau and T.
 True
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -7,8 +7,6 @@ Words attend themselves: beta in an interval, alpha far smaller.
 [0.088, 447.1072, 0.12845]
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -3,8 +3,6 @@
 Steps are prepared in blocks; each block has a random stream of its own.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cached_property, lru_cache, partial
 
@@ -96,11 +94,13 @@ class RunData:
         reach. Documents from a file have no floors: their prior is not known.
         """
         config, dev = self.config, self.dev_masked
-        words = 0 if isinstance(dev, InfiniteDocuments) else dev.documents.lengths.max(initial=0)
-        if config.data.dev_file is not None or words > LONGEST:
+        if config.data.dev_file is not None:
             return {}
-        if words and not config.topic_model.uniform:
-            dev = dev.first(UNEQUAL_DOCUMENTS)
+        if isinstance(dev, MaskedDocuments):
+            if dev.documents.lengths.max(initial=0) > LONGEST:
+                return {}
+            if not config.topic_model.uniform:
+                dev = dev.first(UNEQUAL_DOCUMENTS)
         of = (config.objective.loss, config.topic_model, config.documents, config.masking, dev)
         bayes = partial(bayes_loss, *of, hide_masked=config.model.hide_masked)
         result = {

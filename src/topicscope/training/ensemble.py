@@ -4,8 +4,6 @@ Each model has the documents, masks and initial weights that it has alone. A mod
 retired: its figures and weights are kept as they were, and the others do not notice.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace

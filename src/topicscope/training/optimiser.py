@@ -4,8 +4,6 @@ These are torch.optim's own functions, without its classes around them: the clas
 as much at every step as the arithmetic. The tests hold them against torch.optim.Adam and torch.optim.SGD.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field

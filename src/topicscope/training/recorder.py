@@ -3,8 +3,6 @@
 A checkpoint holds everything that the rest of a run depends on. Random streams are named: their state is the step.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -5,8 +5,6 @@ run = train(RunConfig(steps=500))
 run.results["dev_loss"], run.weights["value"], run.metrics["norm_key"]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path

@@ -3,8 +3,6 @@
 In the embedding (with one-hot words: in the value matrix) and in the attention.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """What is measured at every step, in few calls and without leaving the cache; read out once a block."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Matrices from files: .npy, .csv, .safetensors, or the weights in the folder of a training run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -9,8 +9,6 @@ A position other than the predicted one shows word w with probability a theta_t 
 - given proportions: a finite mixture of the rows.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

@@ -7,8 +7,6 @@ A new prior is one class here that has `kind`, `length` and the abstract methods
 (4, 5)
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from abc import ABC, abstractmethod
