@@ -16,6 +16,7 @@ from topicscope.world import (
     Documents,
     InfiniteDocuments,
     Masked,
+    MaskedDocuments,
     Rows,
     masked_rows,
     read_documents,
