@@ -1,12 +1,46 @@
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 import torch
 
 from tests.world.samples import one_batch
 from topicscope import Dirichlet, Masking, TopicModel
-from topicscope.world import InfiniteDocuments, MaskedDocuments, masked_rows, stack, word_counts
+from topicscope.world import (
+    MASK,
+    Batch,
+    Documents,
+    InfiniteDocuments,
+    Masked,
+    MaskedDocuments,
+    Rows,
+    masked_rows,
+    stack,
+    word_counts,
+)
+
+
+def weights_by_pair(batch: Batch, vocabulary: int) -> np.ndarray:
+    """The weight of every (document, word shown, true word) of a batch of one model."""
+    found = np.zeros((batch.context.shape[1], vocabulary, vocabulary))
+    for target, weight in zip(batch.target.tolist(), batch.target_weight.tolist(), strict=True):
+        row, word = divmod(target, vocabulary)
+        found[batch.row_document[row], batch.row_query[row], word] += weight
+    return found
+
+
+def test_words_are_counted_and_padding_is_not() -> None:
+    words = np.array([[1, 1, 3, -1], [0, 2, 0, 3], [3, -1, -1, -1]])
+    counts = word_counts(words, 4)
+    assert counts.tolist() == [[0, 2, 0, 1], [2, 0, 1, 1], [0, 0, 0, 1]]
+    assert counts.dtype == np.float32
+
+
+def test_documents_too_many_to_count_at_once_are_counted_in_parts() -> None:
+    words = np.random.default_rng(0).integers(0, 3, (7, 300_000)).astype(np.int16)
+    assert word_counts(words, 3).tolist() == [np.bincount(row).tolist() for row in words]
 
 
 def test_weights_are_means_over_documents_of_means_over_masked_positions() -> None:
@@ -17,14 +51,38 @@ def test_weights_are_means_over_documents_of_means_over_masked_positions() -> No
     expected = np.zeros((12, model.vocabulary, model.vocabulary))
     for document, shown, true in zip(masked.document, masked.shown, masked.true, strict=True):
         expected[document, shown, true] += 1 / 12 / (masked.document == document).sum()
-    found = np.zeros_like(expected)
-    for target, weight in zip(batch.target.tolist(), batch.target_weight.tolist(), strict=True):
-        row, word = divmod(target, model.vocabulary)
-        found[batch.row_document[row], batch.row_query[row], word] += weight
-    assert found == pytest.approx(expected, abs=1e-15)
+    assert weights_by_pair(batch, model.vocabulary) == pytest.approx(expected, abs=1e-15)
     assert batch.row_weight[0, :, 0].numpy() == pytest.approx(
         expected.sum(2)[batch.row_document, batch.row_query], abs=1e-15
     )
+
+
+@pytest.mark.parametrize("hide_masked", [False, True])
+def test_attention_sees_what_a_document_shows(hide_masked: bool) -> None:
+    """Masked positions are hidden on demand, except in a document (here the second) that has no other."""
+    words = np.array([[1, 1, 2, 4], [3, 4, 3, -1], [2, 2, 2, 2]])
+    flat = np.array([1, 3, 4, 5, 6, 8])
+    masks = Masked(4, flat, words.ravel()[flat], np.array([MASK, 4, MASK, MASK, 1, 2]))
+    documents = MaskedDocuments(Documents(words, np.array([4, 3, 4])), masks)
+    shown = [[1, MASK, 2, 4], [MASK, MASK, 1], [2, 2, 2, 2]]
+    seen = [[1, 2], [MASK, MASK, 1], [2, 2, 2]] if hide_masked else shown
+    expected = np.array([np.bincount(row, minlength=5) for row in seen], dtype=float)
+    batch = one_batch(documents, TopicModel(2, 2), Masking(), hide_masked=hide_masked)
+    assert batch.context[0].exp().numpy() == pytest.approx(expected)
+    uniform = one_batch(documents, TopicModel(2, 2), Masking(), uniform=True, hide_masked=hide_masked)
+    assert uniform.context[0].numpy() == pytest.approx(expected / expected.sum(1, keepdims=True))
+
+
+def test_uniform_attention_needs_one_row_for_each_document() -> None:
+    model = TopicModel(3, 2)
+    documents = Dirichlet(length=(2, 9)).sample(model, 12, np.random.default_rng(0)).finite()
+    masked = documents.masked(Masking(0.5), model, np.random.default_rng(1))
+    single = one_batch(masked, model, Masking(), uniform=True)
+    assert single.row_document.tolist() == list(range(12))
+    assert (single.row_query == MASK).all()
+    assert single.row_weight[0, :, 0].tolist() == pytest.approx([1 / 12] * 12)
+    by_word = weights_by_pair(one_batch(masked, model, Masking()), 7).sum(1)
+    assert weights_by_pair(single, 7)[:, MASK] == pytest.approx(by_word)
 
 
 def test_batches_of_a_block_are_those_of_its_parts() -> None:
@@ -55,10 +113,61 @@ def test_an_infinite_document_is_a_finite_one_with_exact_frequencies() -> None:
     assert (infinite.target % 3 == 1).all()
 
 
-def test_stacked_models_keep_their_rows_apart() -> None:
+@pytest.mark.parametrize("share", [[[0.5, 0.25, 0.25]], [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.2, 0.3, 0.5]]])
+def test_batches_of_infinite_documents_are_expectations(share: list[list[float]]) -> None:
+    """Probabilities of (true word, word shown) at a position, over all cases of the masking scheme."""
+    model, masking = TopicModel(3, 2, [0.25, 0.75]), Masking(0.3, 0.2, 0.1)
+    context, weight = np.zeros((len(share), 7)), np.zeros((len(share), 7, 7))
+    for b, row in enumerate(share):
+        for true in range(1, 7):
+            p = row[model.topic_of_word[true] - 1] * model.word_in_topic[true]
+            context[b, true] += p * 0.7
+            cases = [(true, 0.2), (MASK, 0.7), *((word, 0.1 / 6) for word in range(1, 7))]
+            for word, q in cases:
+                context[b, word] += p * 0.3 * q
+                weight[b, word, true] += p * q / len(share)
+    documents = InfiniteDocuments(np.array(share))
+    plain = one_batch(documents, model, masking)
+    assert plain.context[0].exp().numpy() == pytest.approx(context)
+    assert weights_by_pair(plain, 7) == pytest.approx(weight)
+    assert plain.row_weight[0, :, 0].numpy() == pytest.approx(
+        weight.sum(2)[plain.row_document, plain.row_query], abs=1e-15
+    )
+    uniform = one_batch(documents, model, masking, uniform=True)
+    assert uniform.context[0].numpy() == pytest.approx(context)
+    assert uniform.row_query.tolist() == [MASK] * len(share)
+    assert weights_by_pair(uniform, 7)[:, MASK] == pytest.approx(weight.sum(1))
+    hidden = one_batch(documents, model, masking, hide_masked=True)
+    own = np.insert(model.word_distribution(np.array(share)), MASK, 0, axis=1)
+    assert hidden.context[0].exp().numpy() == pytest.approx(own)
+    assert weights_by_pair(hidden, 7) == pytest.approx(weight)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_batch_has_the_type_asked_for(dtype: torch.dtype) -> None:
+    rows = [np.array([[0.5, 0.5]]), np.array([0]), np.array([1]), np.array([1.0]), np.array([1]), np.array([1.0])]
+    for models in (1, 2):
+        batch = stack([Rows(*rows)] * models, dtype)
+        assert batch.context.dtype == batch.row_weight.dtype == batch.target_weight.dtype == dtype
+        assert batch.row_document.dtype == batch.row_query.dtype == batch.target.dtype == torch.int64
+        assert batch.row_document.tolist() == [0, 1][:models]
+        assert batch.row_query.tolist() == [1, 3][:models]
+        assert batch.target.tolist() == [1, 3][:models]
+
+
+def test_a_batch_moves_as_a_whole_and_is_not_changed() -> None:
+    batch = one_batch(InfiniteDocuments(np.array([[1.0, 0.0]])), TopicModel(2, 1), Masking())
+    moved = batch.to(torch.device("meta"))
+    assert {value.device.type for value in vars(moved).values()} == {"meta"}
+    with pytest.raises(FrozenInstanceError):
+        batch.context = moved.context  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_stacked_models_keep_their_rows_apart(count: int) -> None:
     model = TopicModel(2, 3)
     members = []
-    for seed in range(3):
+    for seed in range(count):
         documents = Dirichlet(length=(1, 8)).sample(model, 5, np.random.default_rng(seed)).finite()
         masked = Masking(0.5).draw(documents, model.words, np.random.default_rng(seed))
         members += masked_rows(
@@ -66,11 +175,15 @@ def test_stacked_models_keep_their_rows_apart() -> None:
         )
     batch = stack(members, torch.float64)
     rows = max(len(member.document) for member in members)
-    assert batch.row_weight.shape == (3, rows, 1)
-    assert batch.context.shape == (3, 5, 7)
+    assert batch.row_weight.shape == (count, rows, 1)
+    assert batch.context.shape == (count, 5, 7)
+    targets = batch.target.view(count, -1)
     for e, member in enumerate(members):
         assert batch.row_weight[e].sum().item() == pytest.approx(1)
         here = slice(e * rows, e * rows + len(member.document))
         assert np.array_equal(batch.row_document[here].numpy() - e * 5, member.document)
         assert np.array_equal(batch.row_query[here].numpy() - e * 7, member.query)
-    assert batch.target_weight.view(3, -1).sum(1).tolist() == pytest.approx([1, 1, 1])
+        assert np.array_equal(targets[e, : len(member.target)].numpy() - e * rows * 7, member.target)
+        assert batch.row_weight[e, len(member.document) :].abs().sum() == 0
+        assert np.array_equal(batch.context[e].numpy(), member.context)
+    assert batch.target_weight.view(count, -1).sum(1).tolist() == pytest.approx([1] * count)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from topicscope import Dirichlet, Fixed, Given, InputError, Masking, TopicModel, read_documents, write_documents
-from topicscope.world import Documents, InfiniteDocuments, every_document
+from topicscope.world import MASK, Documents, InfiniteDocuments, every_document
+from topicscope.world.documents import sample_words
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -72,10 +74,64 @@ def test_same_seed_same_documents() -> None:
     assert not np.array_equal(draw[0], draw[2])
 
 
-def test_a_topic_that_rounding_might_skip_past_is_never_drawn() -> None:
-    share = [[0.1] * 10 + [0.0] * 2]  # sums to 0.9999999999999999
-    documents = Given(proportions=share, length=20_000).sample(TopicModel(12, 1), 5, rng()).finite()
-    assert documents.words.max() == 10
+def test_a_seed_means_the_same_documents_in_every_version() -> None:
+    """Stored runs are drawn again from their seed."""
+    equal = Fixed(topics_per_document=2, length=(3, 5)).sample(TopicModel(3, 4), 3, rng()).finite()
+    assert equal.words.tolist() == [[8, 12, 8, 10, -1], [8, 8, 4, 1, 4], [2, 10, 11, -1, -1]]
+    unequal = Dirichlet(alpha=1.0, length=4).sample(TopicModel(2, 2, [0.3, 0.7]), 3, rng()).finite()
+    assert unequal.words.tolist() == [[3, 4, 3, 3], [2, 2, 2, 2], [4, 2, 4, 4]]
+
+
+@pytest.mark.parametrize("topics", [4, 40])  # one path up to 32 topics, another above
+def test_rounding_leads_to_no_topic_that_is_not_there(topics: int) -> None:
+    """Shares that sum to less than 1, by far more than rounding: the last topic present takes what is missing."""
+    share = np.zeros((3, topics))
+    share[0, :2], share[1, 3], share[2, [0, 2]] = 0.25, 0.5, 0.1
+    words = sample_words(TopicModel(topics, 1), share, 5000, rng())
+    shares = [np.bincount(row, minlength=topics + 1)[1:] / 5000 for row in words]
+    for found, last, expected in zip(shares, (1, 3, 2), (0.75, 1.0, 0.9), strict=True):
+        assert found[last + 1 :].sum() == 0
+        assert within(found[last], np.array(expected), 5000)
+
+
+@pytest.mark.parametrize("choices", [2, 40])
+def test_a_number_on_a_threshold_has_passed_it(choices: int) -> None:
+    """Shares of 0: the first topic's threshold is 0, and a drawn 0.0 belongs to the next topic."""
+
+    class Zeros(np.random.Generator):
+        def random(self, size: tuple[int, ...]) -> np.ndarray:  # type: ignore[override]
+            return np.zeros(size)
+
+    share = np.zeros((1, choices))
+    share[0, 1] = 1
+    assert (sample_words(TopicModel(choices, 1), share, 6, Zeros(np.random.PCG64(0))) == 2).all()
+
+
+def test_words_of_a_topic_are_equally_probable_unless_told() -> None:
+    words = sample_words(TopicModel(2, 4), np.array([[0.0, 1.0]]), 40_000, rng())
+    frequency = np.bincount(words[0], minlength=9)[1:] / 40_000
+    assert within(frequency, np.array([0, 0, 0, 0, 0.25, 0.25, 0.25, 0.25]), 40_000)
+
+
+@pytest.mark.parametrize(("topics", "dtype"), [(3276, np.int16), (4000, np.int32)])
+def test_every_word_of_a_large_vocabulary_has_its_number(topics: int, dtype: type, tmp_path: Path) -> None:
+    model = TopicModel(topics, 10)
+    share = np.zeros((1, topics))
+    share[0, -1] = 1
+    words = sample_words(model, share, 300, rng())
+    assert set(words[0].tolist()) == set(range(10 * topics - 9, 10 * topics + 1))
+    (tmp_path / "d").write_text(f"0 {model.words - 1} END\n")
+    read = read_documents(tmp_path / "d", model).words
+    assert read.tolist() == [[1, model.words]]
+    assert words.dtype == read.dtype == dtype
+
+
+def test_documents_are_not_changed() -> None:
+    documents = Fixed(length=3).sample(TopicModel(4, 3), 2, rng()).finite()
+    masked = documents.masked(Masking(), TopicModel(4, 3), rng())
+    for record in (documents, masked, masked.masks, every_document(TopicModel(2, 2), 1)):
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, next(iter(vars(record))), None)
 
 
 def test_take_gives_the_documents_asked_for() -> None:
@@ -101,6 +157,8 @@ def test_the_first_documents_keep_their_masks() -> None:
     shown = masked.masks.shown_words(masked.documents.words)
     assert np.array_equal(first.masks.shown_words(first.documents.words), shown[:3])
     assert np.array_equal(first.shown_counts(13), masked.shown_counts(13)[:3])
+    assert masked.shown_counts(13).tolist() == [np.bincount(row[row >= 0], minlength=13).tolist() for row in shown]
+    assert masked.shown_counts(13)[:, MASK].any()
     assert len(masked.first(99)) == 8
 
 
@@ -114,6 +172,8 @@ def test_infinite_documents_have_proportions_and_no_words(tmp_path: Path) -> Non
     assert np.array_equal(documents.take(np.array([6, 1])).proportions, documents.proportions[[6, 1]])
     sizes = [len(rows.context) for rows in documents.batches(model, masking, size=3)]
     assert sizes == [3, 3, 1]
+    many = documents.take(np.arange(120) % 7)
+    assert [len(rows.context) for rows in many.batches(model, masking)] == [50, 50, 20]
     for act in (documents.finite, lambda: write_documents(documents, tmp_path / "d")):
         with pytest.raises(InputError, match=r"infinite documents have no words; give documents.length a number"):
             act()
@@ -127,10 +187,22 @@ def test_batches_hold_every_document_once() -> None:
     assert [rows.weight.sum() for rows in batches] == pytest.approx([1, 1, 1])
 
 
+def test_attention_that_sees_everything_is_the_default() -> None:
+    model, masking, real = TopicModel(4, 3), Masking(0.5), np.dtype("float64")
+    finite = Dirichlet(length=6).sample(model, 5, rng()).finite().masked(masking, model, rng(1))
+    for documents in (finite, every_document(model, 2)):
+        plain = next(iter(documents.batches(model, masking, real)))
+        told = next(iter(documents.batches(model, masking, real, uniform=False, hide_masked=False)))
+        for one, other in zip(plain, told, strict=True):
+            assert np.array_equal(one, other)
+
+
 def test_every_document_is_there_once() -> None:
     share = every_document(TopicModel(5, 2), 2).proportions
     assert len(np.unique(share, axis=0)) == len(share) == 10
     assert set(np.unique(share)) == {0, 0.5}
+    assert share.sum(1).tolist() == [1.0] * 10
+    assert every_document(TopicModel(4, 2), 3).proportions.max() == 1 / 3
 
 
 @given(seed=st.integers(0, 1000))
@@ -159,6 +231,8 @@ def test_the_authors_ids_start_at_zero(tmp_path: Path) -> None:
         ("1 2 END\n3 100 END\n", "line 2: word '100' is outside the vocabulary"),
         ("1 x END\n", "line 1: word 'x' is outside the vocabulary"),
         ("1 -2 END\n", "word '-2' is outside"),
+        ("1 ² END\n", "word '²' is outside"),
+        ("1 2 END\n\nEND\n", "line 3: the document has no words"),
         ("1 2\n", "line 1: ends with '2'; expected 'END' last"),
         ("END\n", "line 1: the document has no words"),
         ("", "holds no documents"),

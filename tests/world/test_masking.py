@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from topicscope import Dirichlet, Masking, TopicModel
-from topicscope.world import MASK
+from topicscope import Dirichlet, InputError, Masking, TopicModel
+from topicscope.world import MASK, Documents
 from topicscope.world.masking import bernoulli
 
 MODEL = TopicModel(4, 5)
@@ -65,9 +65,45 @@ def test_take_gives_the_documents_asked_for() -> None:
     assert np.array_equal(masked.take(rows).true, words[rows][masked.selected(words)[rows]])
 
 
+def test_a_document_of_which_no_position_was_drawn_gets_one_uniformly() -> None:
+    n, lengths = 40_000, np.tile([4, 2], 20_000)
+    words = np.where(np.arange(4) < lengths[:, None], 1, -1)
+    masked = Masking(1e-9).draw(Documents(words, lengths), MODEL.words, np.random.default_rng(0))
+    assert masked.document.tolist() == list(range(n))
+    place = masked.flat % 4
+    assert np.bincount(place[::2], minlength=4) / 20_000 == pytest.approx([1 / 4] * 4, abs=0.02)
+    assert np.bincount(place[1::2], minlength=4) / 20_000 == pytest.approx([1 / 2, 1 / 2, 0, 0], abs=0.02)
+
+
+def test_what_a_masked_position_shows_is_as_in_the_paper_unless_told() -> None:
+    """Section 6.1: 15% are masked; of these 80% show [MASK], 10% a random word, 10% their own."""
+    assert Masking() == Masking(p_mask=0.15, p_correct=0.1, p_random=0.1, fresh=True)
+    assert Masking().p_mask_word == pytest.approx(0.8)
+    assert Masking(0.2, 0.25, 0.5).p_mask_word == 0.25
+    assert Masking(0.2, 0.25, 0.5).k == pytest.approx(0.8 + 0.2 * 0.25)  # not masked, or masked and left as it is
+
+
+@pytest.mark.parametrize(("p_correct", "p_random"), [(0.9, 0.1), (0.5, 0.5), (1, 0), (0, 1)])
+def test_shares_that_sum_to_one_leave_nothing_for_the_mask(p_correct: float, p_random: float) -> None:
+    masking = Masking(0.5, p_correct, p_random)
+    assert masking.p_mask_word == 0  # exactly, though 1 - 0.9 - 0.1 is below 0
+    documents = Dirichlet(length=20).sample(MODEL, 200, np.random.default_rng(0)).finite()
+    masked = masking.draw(documents, MODEL.words, np.random.default_rng(0))
+    assert masked.shown.min() >= 1
+    assert masked.shown.max() <= MODEL.words
+    assert (masked.shown == masked.true).all() == (p_correct == 1)
+
+
 @pytest.mark.parametrize(
-    "bad", [{"p_mask": 0}, {"p_mask": 1.1}, {"p_correct": 0.6, "p_random": 0.6}, {"p_random": -0.1}]
+    ("bad", "message"),
+    [
+        ({"p_mask": 0}, "p_mask = 0: input should be greater than 0"),
+        ({"p_mask": 1.1}, "p_mask = 1.1: input should be less than or equal to 1"),
+        ({"p_correct": 1.5}, "p_correct = 1.5: input should be less than or equal to 1"),
+        ({"p_random": -0.1}, "p_random = -0.1: input should be greater than or equal to 0"),
+        ({"p_correct": 0.6, "p_random": 0.6}, r"p_correct \+ p_random = 1.2 is more than 1"),
+    ],
 )
-def test_impossible_probabilities_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="p_"):
+def test_impossible_probabilities_are_refused(bad: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Masking(**bad)  # type: ignore[arg-type]

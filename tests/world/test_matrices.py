@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,8 @@ def files(tmp_path: Path) -> Path:
     np.save(tmp_path / "complex.npy", MATRIX * 1j)
     np.savez(tmp_path / "archive.npz", MATRIX)
     (tmp_path / "archive.npz").rename(tmp_path / "archive.npy")
+    np.save(tmp_path / "none.npy", MATRIX[:0])
+    write_tensors(tmp_path / "other.safetensors", {"key": MATRIX, "query": MATRIX})
     (tmp_path / "lone").mkdir()
     write_tensors(tmp_path / "lone" / "weights.safetensors", {"key": MATRIX})
     return tmp_path
@@ -55,6 +58,8 @@ def test_the_tensor_asked_for_is_taken(files: Path, name: str) -> None:
         ("cut.safetensors", "cut.safetensors is damaged or cut off"),
         ("vector.safetensors", r"has shape \(3,\); expected a matrix with rows and columns"),
         ("nan.safetensors", "not finite"),
+        ("none.npy", r"has shape \(0, 3\); expected a matrix with rows and columns"),
+        ("other.safetensors", "other.safetensors holds key, query; expected a matrix named 'value'"),
         ("complex.npy", "it holds no array of real numbers"),
         ("archive.npy", "it holds no array of real numbers"),
         ("empty", "empty has no weights.safetensors; give the folder of one finished training run"),
@@ -64,6 +69,36 @@ def test_the_tensor_asked_for_is_taken(files: Path, name: str) -> None:
 def test_what_holds_no_such_matrix_is_refused(files: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_matrix(str(files / name), "matrix")
+
+
+@pytest.mark.parametrize("name", ["run.npy", "run.safetensors", "run.csv"])
+def test_a_run_folder_is_one_whatever_its_name(files: Path, name: str) -> None:
+    (files / "run").rename(files / name)
+    assert read_matrix(str(files / name), "matrix") == pytest.approx(MATRIX)
+
+
+@pytest.mark.parametrize("matrix", [np.array([[3]]), np.array([[True, False]]), np.array([[1e100, -1e100]])])
+def test_whole_numbers_truth_values_and_large_numbers_are_read(tmp_path: Path, matrix: np.ndarray) -> None:
+    np.save(tmp_path / "m.npy", matrix)
+    assert read_matrix(str(tmp_path / "m.npy"), "matrix").tolist() == matrix.astype(float).tolist()
+
+
+@pytest.mark.parametrize("entry", [1.2e100, -1.2e100, np.inf, np.nan])
+def test_one_entry_that_is_too_large_or_not_finite_is_refused(tmp_path: Path, entry: float) -> None:
+    np.save(tmp_path / "m.npy", np.array([[1.0, entry]]))
+    with pytest.raises(InputError, match=r"m.npy: holds numbers that are not finite, or beyond 1e\+100"):
+        read_matrix(str(tmp_path / "m.npy"), "matrix")
+
+
+def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
+    class Executed:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    np.save(tmp_path / "m.npy", np.array([[Executed()]], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match="cannot read a matrix"):
+        read_matrix(str(tmp_path / "m.npy"), "matrix")
+    assert not (tmp_path / "made").exists()
 
 
 def test_rows_become_a_matrix() -> None:

@@ -8,6 +8,7 @@ from math import lgamma
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.special import roots_jacobi
 
 from topicscope import Dirichlet, Fixed, Given, TopicModel
 from topicscope.world import DocumentPrior
@@ -96,6 +97,43 @@ def test_without_noise_a_topic_that_is_seen_is_there() -> None:
     mean = Fixed(topics_per_document=2).posterior_mean(TopicModel(4, 2), counts, 1.0, 0.0)
     assert mean[0] == pytest.approx([1 / 2, 1 / 6, 1 / 6, 1 / 6])  # the other topic is one of the three left
     assert mean[1] == pytest.approx([1 / 4] * 4)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.01])
+@pytest.mark.parametrize("unequal", [False, True])
+def test_a_single_topic_is_there_for_certain(e: float, unequal: bool) -> None:
+    model = TopicModel(1, 2, [0.3, 0.7] if unequal else None)
+    for prior in (Dirichlet(), Fixed(topics_per_document=1), Given(proportions=[[1.0]])):
+        assert prior.posterior_mean(model, np.array([[2.0, 1], [0, 0]]), 0.8, e) == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.parametrize("tau", [1, 2, 3])
+def test_without_noise_subsets_that_lack_a_topic_seen_are_out(tau: int) -> None:
+    model, subsets = TopicModel(3, 2), every_subset(3, tau)
+    for seen in itertools.product([0, 1, 2], repeat=3):
+        possible = [row for row in subsets if all(share > 0 for share, n in zip(row, seen, strict=True) if n)]
+        if possible:
+            counts = np.array([[n, 0] for n in seen], dtype=float).reshape(1, 6)
+            mean = Fixed(topics_per_document=tau).posterior_mean(model, counts, 1.0, 0.0)[0]
+            assert mean == pytest.approx(np.mean(possible, axis=0)), seen
+            mixture = Given(proportions=subsets.tolist()).posterior_mean(model, counts, 1.0, 0.0)[0]
+            assert mixture == pytest.approx(np.mean(possible, axis=0)), seen
+
+
+@pytest.mark.parametrize("unequal", [False, True])
+@pytest.mark.parametrize("alpha", [0.02, 0.5, 8.0])
+def test_of_two_topics_the_dirichlet_mean_is_one_integral(unequal: bool, alpha: float) -> None:
+    """Gauss and Jacobi's rule over theta_1, whose weight is the beta density: exact, since all else is a polynomial."""
+    model, a, e = TopicModel(2, 2, [0.3, 0.7] if unequal else None), 0.8, 0.004
+    nodes, weights = roots_jacobi(100, alpha - 1, alpha - 1)
+    theta = (1 + nodes) / 2
+    seen = a * np.repeat([theta, 1 - theta], 2, axis=0).T * model.word_given_topic.ravel() + e  # node x word
+    for counts in np.array([[0, 0, 0, 0], [1, 0, 0, 1], [6, 7, 5, 1], [40, 60, 3, 2], [8, 30, 60, 80.0]]):
+        log = np.log(seen) @ counts
+        posterior = weights * np.exp(log - log.max())
+        first = theta @ posterior / posterior.sum()
+        mean = Dirichlet(alpha=alpha).posterior_mean(model, counts[None], a, e)[0]
+        assert mean == pytest.approx([first, 1 - first], rel=1e-9), counts
 
 
 @pytest.mark.parametrize("length", [1, 150, 2000])

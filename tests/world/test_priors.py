@@ -39,6 +39,26 @@ def test_flat_settings_name_a_prior_and_read_back_the_same(settings: Any, prior:
     assert set(written) == {name for name in vars(prior) if not name.startswith("_")}  # none of the other kinds' fields
 
 
+def test_defaults_are_those_of_section_6() -> None:
+    """Three topics in a document of 100 to 150 words; alpha = 0.1."""
+    assert Dirichlet() == Dirichlet(alpha=0.1, length=(100, 150))
+    assert Fixed() == Fixed(topics_per_document=3, length=(100, 150))
+    assert Given(proportions=[[1.0]]).length == (100, 150)
+
+
+def test_every_set_of_topics_is_as_probable() -> None:
+    share = Fixed(topics_per_document=3).sample_proportions(6, 20_000, np.random.default_rng(0))
+    assert share[share > 0] == pytest.approx(1 / 3)
+    _, times = np.unique(share > 0, axis=0, return_counts=True)
+    assert times / 20_000 == pytest.approx(np.full(20, 1 / 20), abs=5 * np.sqrt(1 / 20 / 20_000))
+
+
+def test_given_proportions_are_made_to_sum_to_one() -> None:
+    share = Given(proportions=[[0.25, 0.75 + 4e-7], [1.0, 0.0], [0.5, 0.5 - 4e-7]]).rows(2)
+    assert share.sum(1) == pytest.approx(1, abs=1e-15)
+    assert share[0, 1] / share[0, 0] == pytest.approx((0.75 + 4e-7) / 0.25, rel=1e-15)
+
+
 def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
     config = RunConfig.of({"documents": {"kind": "infinite", "topics_per_document": 2}})
     assert config.as_dict()["documents"] == {"kind": "fixed", "topics_per_document": 2, "length": "infinite"}
@@ -70,6 +90,8 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
         ({"kind": "fixed", "topics_per_document": 0}, "documents.topics_per_document = 0: input should be"),
         ({"length": [5, 3]}, "length = (5, 3): expected a number of words >= 1, an increasing range, or 'infinite'"),
         ({"length": 0}, "length = 0: expected a number of words >= 1"),
+        ({"length": [0, 3]}, "length = (0, 3): expected a number of words >= 1"),
+        ({"kind": "given", "proportions": [[1]], "alpha": 1}, "documents.alpha belongs to kind dirichlet"),
     ],
 )
 def test_wrong_settings_get_one_line(settings: dict[str, Any], message: str) -> None:
@@ -82,6 +104,8 @@ def test_wrong_settings_get_one_line(settings: dict[str, Any], message: str) -> 
 @pytest.mark.parametrize(
     ("proportions", "message"),
     [
+        ([[0.5, 0.2, 0.2999]], "every row must be non-negative and sum to 1"),
+        ([[1.0, 0.0, 0.0], [0.5, 0.2, 0.2]], "every row must be non-negative and sum to 1"),
         ([[0.5, 0.5]], r"has shape \(1, 2\); expected \(1, 3\): one column per topic"),
         ([[0.5, 0.2, 0.2]], "every row must be non-negative and sum to 1"),
         ([[1.5, -0.5, 0.0]], "every row must be non-negative"),

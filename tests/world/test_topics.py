@@ -12,7 +12,8 @@ def test_topics_as_in_definition_1() -> None:
     model = TopicModel(3, 4)
     assert [model.topic_of_word[i] for i in range(1, 13)] == [-(-i // 4) for i in range(1, 13)]
     assert model.topic_of_word[0] == 0
-    assert model.vocabulary == 13
+    assert (model.words, model.vocabulary) == (12, 13)
+    assert TopicModel() == TopicModel(topics=10, words_per_topic=10)  # as in the paper's experiments
 
 
 def test_relations_of_words() -> None:
@@ -34,6 +35,9 @@ def test_word_probabilities_inside_topics() -> None:
     own = TopicModel(2, 2, [[0.25, 0.75], [0.5, 0.5]])
     assert own.word_given_topic.tolist() == [[0.25, 0.75], [0.5, 0.5]]
     assert own.word_distribution(np.array([[0.5, 0.5]])).tolist() == [[0.125, 0.375, 0.25, 0.25]]
+    near = TopicModel(2, 3, [0.25, 0.25, 0.5 + 5e-7])  # 1 to six digits, and made 1
+    assert near.word_given_topic.sum(1) == pytest.approx(1, abs=1e-15)
+    assert near.word_given_topic[1] == pytest.approx(np.array([0.25, 0.25, 0.5 + 5e-7]) / (1 + 5e-7), rel=1e-15)
     assert not own.uniform
     assert TopicModel(2, 2).uniform
 
@@ -45,6 +49,8 @@ def test_word_probabilities_inside_topics() -> None:
         ([[0.5, 0.5], [0.0, 1.0]], "must be positive"),
         ([-0.5, 1.5], "must be positive"),
         ([0.5, 0.4], "sum to 1"),
+        ([0.5, 0.4999], "sum to 1"),
+        ([[0.5, 0.5]], "shape"),
         ([0.5, 0.25, 0.25], "shape"),
     ],
 )
