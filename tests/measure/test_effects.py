@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
 from topicscope.measure import (
     Effect,
+    Estimate,
     Matched,
     Membership,
+    PairSums,
     effect,
     embedding_effect,
     estimate,
+    interval,
     matched_effect,
     pair_sums,
     shuffled_means,
@@ -32,6 +36,106 @@ def whole() -> Effect:
     found = embedding_effect([sums], resamples=50, seed=1, null=null, matched=True)
     assert found is not None
     return found
+
+
+def test_an_interval_is_the_middle_95_percent_of_what_is_finite() -> None:
+    values = np.random.default_rng(0).permutation(np.arange(41.0))
+    assert interval(values) == (1.0, 39.0)
+    assert interval(np.concatenate([values, [np.nan, np.inf, -np.inf]])) == (1.0, 39.0)
+    assert interval(np.array([5.0, 5.0])) == (5.0, 5.0)
+    assert interval(np.array([5.0])) is None
+    assert interval(np.array([5.0, np.nan])) is None
+
+
+def test_an_effect_holds_means_difference_ratio_and_their_intervals() -> None:
+    same, different = np.arange(41.0) + 100, np.linspace(50, 30, 41)
+    found = effect(3.0, 1.5, (same, different), same_word=7.0)
+    assert found is not None
+    assert (found.same, found.different, found.difference, found.ratio, found.same_word) == (3.0, 1.5, 1.5, 2.0, 7.0)
+    assert found.interval == pytest.approx((101 - 49.5, 139 - 30.5))
+    assert found.ratio_interval == pytest.approx((101 / 49.5, 139 / 30.5))
+    assert found.resamples == pytest.approx(same - different)
+    assert (found.null_interval, found.p_value, found.matched) == (None, None, None)
+    assert "resamples" not in repr(found)
+
+
+@pytest.mark.parametrize("means", [(math.nan, 1.0), (1.0, math.nan), (math.inf, 1.0), (math.nan, math.nan)])
+def test_there_is_no_effect_without_pairs_of_both_kinds(means: tuple[float, float]) -> None:
+    assert effect(*means, (np.ones(3), np.ones(3))) is None
+
+
+def test_a_p_value_is_the_share_of_shuffles_as_large() -> None:
+    """The real assignment is one of them: 2 shuffles of 4 are as large as 1.0, so 3 of 5."""
+    null = np.array([0.5, 1.5, 2.0, 0.25]), np.array([0.25, 0.5, 0.5, 0.5])
+    found = effect(1.5, 0.5, (np.ones(3), np.ones(3)), null=null)
+    assert found is not None
+    assert found.p_value == 3 / 5
+    assert found.null_interval == pytest.approx(np.quantile([0.25, 1.0, 1.5, -0.25], [0.025, 0.975]))
+    none = effect(9.0, 0.5, (np.ones(3), np.ones(3)), null=null)
+    assert none is not None
+    assert none.p_value == 1 / 5
+
+
+def test_the_matched_difference_stands_beside_the_plain_one() -> None:
+    boot = np.ones(3), np.ones(3)
+    found = effect(2.0, 1.0, boot, matched=(1.75, 1.5, np.arange(41.0)))
+    assert found is not None
+    assert found.matched == Matched(1.75, 1.5, 0.25, (1.0, 39.0))
+    for undefined in ((math.nan, 1.0), (1.0, math.nan)):
+        without = effect(2.0, 1.0, boot, matched=(*undefined, np.arange(41.0)))
+        assert without is not None
+        assert without.matched is None
+
+
+def constant_sums(same: float, different: float, topics: int = 12) -> PairSums:
+    """Every topic alike: a bootstrap over topics changes nothing."""
+    between = 1.0 - np.eye(topics)[:, :, None]
+    return PairSums(np.full((topics, 1), 2 * same), np.full((topics, 1), 2.0), different * between, between)
+
+
+def test_several_models_are_resampled_too() -> None:
+    """Of two models, a resample has the first twice, the second twice, or both, with 1/4, 1/4, 1/2."""
+    first, second = constant_sums(3.0, 1.0), constant_sums(7.0, 2.0)
+    alone = embedding_effect([first], resamples=50, seed=0)
+    assert alone is not None
+    assert (alone.same, alone.different) == pytest.approx((3.0, 1.0))
+    assert alone.interval == pytest.approx((2.0, 2.0))
+    assert alone.matched is None
+    both = embedding_effect([first, second], resamples=4000, seed=0)
+    assert both is not None
+    assert (both.same, both.different, both.difference) == pytest.approx((5.0, 1.5, 3.5))
+    assert both.resamples is not None
+    values, times = np.unique(both.resamples.round(9), return_counts=True)
+    assert values == pytest.approx([2.0, 3.5, 5.0])
+    assert times / 4000 == pytest.approx([0.25, 0.5, 0.25], abs=0.04)
+
+
+def test_a_bootstrap_draws_topics_as_often_as_there_are() -> None:
+    """Same-topic sums 0 and 1 by topic: a resample's mean is a binomial share of topics."""
+    topics = 16
+    sums = constant_sums(0.0, 0.0, topics)
+    sums.same[: topics // 2] = 2.0
+    found = embedding_effect([sums], resamples=4000, seed=1)
+    assert found is not None
+    assert found.resamples is not None
+    assert found.difference == 0.5
+    assert found.resamples * topics == pytest.approx((found.resamples * topics).round(), abs=1e-9)
+    assert found.resamples.mean() == pytest.approx(0.5, abs=0.01)
+    assert found.resamples.var() == pytest.approx(0.25 / topics, rel=0.1)
+    again, other = (embedding_effect([sums], resamples=4000, seed=seed) for seed in (1, 2))
+    assert again is not None
+    assert other is not None
+    assert again.interval == found.interval
+    assert np.array_equal(again.resamples, found.resamples)  # type: ignore[arg-type]
+    assert not np.array_equal(other.resamples, found.resamples)  # type: ignore[arg-type]
+
+
+def test_records_are_not_changed_and_name_their_numbers(whole: Effect) -> None:
+    for record in (whole, whole.matched, estimate([1.0])):
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, next(iter(vars(record))), 0.0)
+    with pytest.raises(TypeError):
+        Effect(1.0, 2.0, 3.0, 4.0, None)  # type: ignore[misc]
 
 
 def test_an_effect_is_read_back_exactly(whole: Effect) -> None:
@@ -104,12 +208,18 @@ def test_a_ratio_over_what_may_be_zero_is_undefined() -> None:
     assert sound.ratio_interval is not None
     assert (shaky.ratio, shaky.ratio_interval, negative.ratio) == (None, None, None)
     assert shaky.interval is not None  # the difference is still there
+    touching = effect(1.0, 0.5, (boot, np.array([0.0, 0.0, 0.5, 0.5])))
+    assert touching is not None
+    assert (touching.ratio, touching.ratio_interval) == (None, None)
 
 
 def test_intervals_are_students() -> None:
     found = estimate([1.0, 2.0, 3.0])
     assert (found.mean, found.low) == pytest.approx((2.0, 2 - 4.3026527 / math.sqrt(3)))
-    assert estimate([1.0]).low == -math.inf
+    assert found.runs == 3
+    assert estimate([1.0]) == Estimate(1.0, -math.inf, math.inf, 1)
+    assert str(Estimate(2.0, -0.48410001, 4.4841, 3)) == "2 [-0.4841, 4.484]"
+    assert [Estimate(1.0, low, 2.0, 3).above_zero for low in (-0.1, 0.0, 0.1)] == [False, False, True]
     many = np.random.default_rng(0).standard_normal((4000, 12)) + 1
     covered = np.mean([estimate(row.tolist()).low < 1 < estimate(row.tolist()).high for row in many])
     assert covered == pytest.approx(0.95, abs=0.012)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -63,6 +66,57 @@ def test_sums_are_those_of_the_double_loop(seed: int, words: int, topics: int, m
     np.testing.assert_allclose(fast.means(), plain.means(), rtol=1e-9, equal_nan=True)
 
 
+def test_means_of_topics_are_those_of_their_pairs() -> None:
+    """Topic 2 has one word: no pair inside it, and those with other topics are all the same."""
+    u = np.array([[1.0, 0.0], [0.5, 1.0], [2.0, 2.0], [0.0, 3.0], [1.0, 1.0]])
+    m = Membership(np.arange(5), np.array([0, 0, 1, 2, 2]), 5, 3)
+    assert m.sizes.tolist() == [2, 1, 2]
+    assert Membership(m.word, m.topic, 6, 4).sizes.tolist() == [2, 1, 2, 0]
+    assert Membership(m.word, m.topic, 6, 4).topics_of_word.tolist() == [1, 1, 1, 1, 1, 0]
+    for sums in (pair_sums(u, m), pair_sums(u, m, np.array([0, 1, 0, 1, 1]))):
+        assert sums.topic_means() == pytest.approx([0.5, math.nan, 3.0], nan_ok=True)
+        expected = [[math.nan, 2.5, 1.375], [2.5, math.nan, 5.0], [1.375, 5.0, math.nan]]
+        assert sums.topic_between() == pytest.approx(np.array(expected), nan_ok=True)
+        assert [float(x) for x in sums.pooled().means()] == pytest.approx([float(x) for x in sums.means()])
+        assert sums.pooled().between.shape == (3, 3, 1)
+        with pytest.raises(FrozenInstanceError):
+            sums.same = sums.same_pairs  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        m.words = 6  # type: ignore[misc]
+
+
+def test_without_pairs_there_is_no_mean() -> None:
+    apart = pair_sums(np.eye(3), Membership(np.arange(3), np.arange(3), 3, 3))  # topics of one word
+    one = pair_sums(np.eye(3), Membership(np.arange(3), np.zeros(3, dtype=int), 3, 1))
+    for matched in (False, True):
+        assert np.isnan(apart.means(matched=matched)[0])
+        assert np.isnan(one.means(matched=matched)[1])
+
+
+@given(seed=st.integers(0, 10**6), weighted=st.booleans())
+def test_matched_means_weigh_strata_by_their_same_topic_pairs(seed: int, weighted: bool) -> None:
+    """One stratum after another, of few words: many strata lack pairs of one kind and are left out."""
+    rng = np.random.default_rng(seed)
+    m = membership(rng, 8, 3, 1)
+    sums = pair_sums(rng.normal(size=(8, 2)), m, rng.integers(0, 3, 8))
+    weight = rng.integers(0, 3, 3).astype(float) if weighted else np.ones(3)
+    total, same, different = 0.0, 0.0, 0.0
+    for s in range(sums.same.shape[1]):
+        inside = sum(weight[k] * sums.same_pairs[k, s] for k in range(3))
+        pairs = [(k, l) for k in range(3) for l in range(3)]  # noqa: E741
+        outside = sum(weight[k] * weight[l] * sums.between_pairs[k, l, s] for k, l in pairs)  # noqa: E741
+        if inside > 0 and outside > 0:
+            total += inside
+            same += sum(weight[k] * sums.same[k, s] for k in range(3))
+            between = sum(weight[k] * weight[l] * sums.between[k, l, s] for k, l in pairs)  # noqa: E741
+            different += inside * between / outside
+    found = [float(x) for x in sums.means(weight if weighted else None, matched=True)]
+    expected = [same / total, different / total] if total else [math.nan, math.nan]
+    assert found == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    several = sums.means(np.stack([weight, weight]), matched=True)
+    assert [x.tolist() for x in several] == [pytest.approx([x, x], abs=1e-12, nan_ok=True) for x in expected]
+
+
 @pytest.mark.parametrize("most", [1, 3])
 def test_shuffles_hand_the_topics_to_other_words(most: int) -> None:
     rng = np.random.default_rng(1)
@@ -107,6 +161,10 @@ def test_equally_frequent_words_share_a_bin() -> None:
     assert len(set(bins[:4].tolist())) == 1
     assert bins.max() >= 2
     assert frequency_bins(np.ones(7), 5).tolist() == [0] * 7
+    frequency = np.array([7.0, 1, 4, 9, 2, 0, 3, 8, 5, 6])
+    assert frequency_bins(frequency).tolist() == (frequency // 2).tolist()  # five bins of two
+    assert frequency_bins(frequency, 2).tolist() == (frequency // 5).tolist()
+    assert frequency_bins(frequency, 1).tolist() == [0] * 10
 
 
 def test_sums_of_a_matrix_over_words_are_those_of_a_double_loop() -> None:
@@ -145,6 +203,9 @@ def test_attention_means_equal_a_loop_over_positions(seed: int, topics: int, v: 
     found = attention_means(scores, topic, counts)
     assert tuple(found) == pytest.approx([np.mean(group) for group in groups.values()], rel=1e-9)
     assert found.alpha == pytest.approx(np.mean(groups["topic"]) / np.mean(groups["other"]))
+    assert found.beta == pytest.approx(np.mean(groups["word"]) / np.mean(groups["other"]))
+    high = attention_means(scores + 1000, topic, counts)  # a constant of every score changes nothing
+    assert tuple(high) == pytest.approx(tuple(found), rel=1e-9)
 
 
 def test_attention_topic_by_topic_is_the_attention_of_all_positions() -> None:

@@ -3,17 +3,49 @@
 from __future__ import annotations
 
 import math
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
-from topicscope.measure import Stages, phase, risen, stage_bands, stages
+from topicscope.measure import PHASES, ROTATION_SPAN, Course, Stages, course, phase, risen, stage_bands, stages
+
+NEVER = float("nan")
 
 
 def test_risen_of_known_curves() -> None:
     assert risen(np.concatenate([np.zeros(40), np.ones(60)])) == 40
-    assert risen(np.linspace(1, 3, 101)) == pytest.approx(47.5, abs=1)  # the plateau is the mean of the last tenth
     assert math.isnan(risen(np.ones(50)))
+    line = np.arange(100.0)  # the plateau is the mean of the last tenth: 94.5
+    assert [risen(line, share) for share in (0.1, 0.5, 0.9)] == [10, 48, 86]
+    assert risen(line) == risen(line, 0.5)
+    assert risen(np.array([0.0, 1, 2, 2, 2, 2, 2, 2, 2, 2])) == 1  # half of the rise, to the very number
+
+
+def test_of_a_short_run_the_last_step_is_the_plateau() -> None:
+    assert risen(np.array([0.0, 0.4, 0.2, 1.0])) == 3
+    assert risen(np.array([0.0, 1.0])) == 1
+
+
+@pytest.mark.parametrize(("last", "rises"), [(104.0, False), (105.0, False), (106.0, True), (95.0, False)])
+def test_a_rise_is_more_than_a_twentieth(last: float, rises: bool) -> None:
+    assert math.isfinite(risen(np.array([100.0, 100.0, last]))) == rises
+
+
+def test_stages_are_steps_of_value_key_and_query() -> None:
+    line, late = np.arange(100.0), np.concatenate([np.zeros(50), np.arange(50.0)])
+    metrics = {"norm_value": line, "norm_key": late, "norm_query": np.ones(100)}
+    halves, starts = stages(metrics), stages(metrics, 0.1)
+    assert (halves.value, halves.key, math.isnan(halves.query)) == (48, 73, True)  # plateaus 94.5 and 44.5
+    assert (starts.value, starts.key) == (10, 55)
+    assert halves.separation == 73 / 48
+    assert halves.as_dict() == {"t50_value": 48, "t50_key": 73, "t50_query": None, "separation": 73 / 48}
+    assert Stages(0, 3, 5).separation == 3  # a value matrix that has risen at once counts as step 1
+    assert Stages(1.5, 6, 3).separation == 2
+    assert Stages(NEVER, 6, 3).as_dict() == {"t50_value": None, "t50_key": 6, "t50_query": 3, "separation": None}
+
+
+def test_separation_of_curves_with_a_step() -> None:
     late = np.concatenate([np.zeros(60), np.ones(40)])
     early = np.concatenate([np.zeros(20), np.ones(80)])
     assert stages({"norm_value": early, "norm_key": late, "norm_query": late}).separation == 3
@@ -30,8 +62,23 @@ def test_the_second_stage_begins_when_key_or_query_has_made_a_tenth_of_its_rise(
     )  # key and query stay where they are
 
 
+@pytest.mark.parametrize("still", ["norm_key", "norm_query"])
+def test_bands_need_only_one_of_key_and_query_to_rise(still: str) -> None:
+    ramp = np.concatenate([np.zeros(100), np.linspace(0, 1, 101), np.ones(99)])
+    early = np.concatenate([np.linspace(0, 1, 21), np.ones(279)])
+    metrics = {"norm_value": early, "norm_key": ramp, "norm_query": ramp} | {still: np.ones(300)}
+    assert stage_bands(metrics) == [(0.0, 110.0, "stage 1: value"), (110.0, 299.0, "stage 2: key and query")]
+
+
+@pytest.mark.parametrize(("later", "bands"), [(0, 0), (1, 2), (9, 2)])
+def test_bands_are_there_as_soon_as_value_is_first(later: int, bands: int) -> None:
+    value = np.concatenate([np.zeros(20), np.ones(60)])
+    attention = np.roll(value, later) * (np.arange(80) >= later)
+    assert len(stage_bands({"norm_value": value, "norm_key": attention, "norm_query": attention})) == bands
+
+
 def test_phases() -> None:
-    never, early = float("nan"), Stages(10, 11, 12)
+    never, early = NEVER, Stages(10, 11, 12)
     assert phase(Stages(10, 50, 60), early, 1.0, 0.5) == "two-stage"
     assert phase(Stages(10, 20, 60), early, 1.0, 0.5) == "two-stage"
     assert phase(Stages(10, 19, 60), early, 1.0, 0.5) == "at once"
@@ -44,3 +91,57 @@ def test_phases() -> None:
     assert phase(Stages(never, 10, 10), early, 1.0, 0.5) == "never"
     assert phase(Stages(10, 50, 60), early, 1.0, 1.02) == phase(Stages(10, 50, 60), early, 1.0, never) == "diverged"
     assert phase(Stages(10, 50, 60), early, 1.0, 1.005) == "two-stage"
+    assert phase(Stages(10, 50, 60), early, 1.0, 1.01) == "two-stage"
+    assert phase(Stages(10, 50, 60), early, 2.0, 2.03) == "diverged"
+
+
+def test_a_course_is_that_of_its_least_two_stage_layer() -> None:
+    def layer(value: int, attention: int) -> dict[str, np.ndarray]:
+        steps = {"norm_value": value, "norm_key": attention, "norm_query": attention + 1}
+        return {name: (np.arange(100) >= step).astype(float) for name, step in steps.items()}
+
+    losses = np.array([2.0, 1.5, 1.0])
+    still = dict.fromkeys(("norm_value", "norm_key", "norm_query"), np.ones(100))
+    found = course("done", losses, 1.0, [layer(10, 60), still, layer(20, 50), layer(10, 30)])
+    assert found == Course("two-stage", Stages(20, 50, 51), Stages(20, 50, 51))
+    assert course("done", losses, 2.03, [layer(10, 60)]).phase == "diverged"
+    assert course("done", losses, 1.9, [layer(10, 60)]).phase == "two-stage"  # the first loss counts
+    assert course("done", losses, 1.0, [layer(10, 15)]).phase == "at once"
+    assert course("done", losses[:2], 1.0, [layer(10, 60)]).phase == "two-stage"
+    for status, some, last in (("diverged", losses, 1.0), ("done", losses, None), ("done", losses[:1], 1.0)):
+        assert course(status, some, last, [layer(10, 60)]) == Course("diverged")
+
+
+def test_a_course_tells_its_phase_and_steps() -> None:
+    starts = Stages(2, 5, 6)
+    told = Course("two-stage", Stages(10, 1200, NEVER), starts)
+    assert told.sentence == (
+        "Phase: two-stage (half of the rise at step: value 10, key 1,200, query not yet, separation 120). "
+        "The value matrix has learnt topics before attention forms, as the paper's two stages say."
+    )
+    assert told.as_dict() == {
+        "phase": "two-stage",
+        "t50_value": 10,
+        "t50_key": 1200,
+        "t50_query": None,
+        "separation": 120,
+        "start_separation": 2.5,
+    }
+    alone = Course("first stage only", Stages(10, NEVER, NEVER), Stages(2, NEVER, NEVER))
+    assert alone.sentence.startswith(
+        "Phase: first stage only (half of the rise at step: value 10, key not yet, query not yet). The value matrix"
+    )
+    assert alone.as_dict()["start_separation"] is None
+    flat = Course("never", Stages(NEVER, 5, 5), Stages(NEVER, 5, 5))
+    assert flat.sentence.startswith("Phase: never. No norm has risen")
+    assert Course("diverged").sentence.startswith("Phase: diverged. The loss ends above its start")
+    assert Course("diverged").as_dict() == Course("diverged", starts).as_dict() == {"phase": "diverged"}
+    for name in PHASES:
+        assert Course(name).sentence.startswith(f"Phase: {name}. ")
+    for record in (told, starts):
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, next(iter(vars(record))), None)
+
+
+def test_the_rotation_is_that_of_figure_5() -> None:
+    assert ROTATION_SPAN == 10

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,18 @@ import pytest
 
 from topicscope import InputError
 from topicscope.ground import open_folder
-from topicscope.measure import TIMELINE, Effect, Timeline, appears, effect, half_way, read_timeline
+from topicscope.measure import (
+    TIMELINE,
+    Effect,
+    Moment,
+    Order,
+    Timeline,
+    appears,
+    effect,
+    half_way,
+    measure_title,
+    read_timeline,
+)
 
 
 def rising(difference: float, spread: float = 0.1) -> Effect | None:
@@ -49,6 +62,111 @@ def test_moments_and_order() -> None:
     assert {row.measure for row in found.rows} == {"cosine", "attention"}  # dot has no effect at any step
 
 
+@pytest.mark.parametrize(
+    ("measure", "title"),
+    [
+        ("cosine", "embeddings: cosine"),
+        ("cosine_matched", "embeddings: cosine, equal frequencies"),
+        ("attention.3", "attention, layer 3"),
+        ("attention.0", "attention, layer 0"),
+        ("value", "value matrix"),
+        ("another", "another"),
+    ],
+)
+def test_titles_of_measures(measure: str, title: str) -> None:
+    assert measure_title(measure) == title
+
+
+@pytest.mark.parametrize(
+    ("ratio", "ends", "told"),
+    [
+        (1.5, (1.25, 1.75), "attention is later (its half-way step is 1.5 times that of the other, 95% 1.2 to 1.8)"),
+        (104.4, (9.96, 210.0), "attention is later (its half-way step is 104 times that of the other, 95% 10 to 210)"),
+        (
+            0.5,
+            (0.25, 0.95),
+            "attention is earlier (its half-way step is 0.5 times that of the other, 95% 0.25 to 0.95)",
+        ),
+        (1.2, (0.9, 1.5), "which is first is not decided (its half-way step is 1.2 times"),
+        (1.2, (1.0, 1.5), "which is first is not decided"),
+        (0.8, (0.5, 1.0), "which is first is not decided"),
+    ],
+)
+def test_an_order_is_told_with_its_interval(ratio: float, ends: tuple[float, float], told: str) -> None:
+    assert str(Order("cosine", "attention", ratio, ends)).startswith(told)
+
+
+def moment_of(measure: str, steps: dict[int, Effect | None]) -> Moment:
+    (found,) = Timeline.of({measure: steps}).moments
+    return found
+
+
+def test_a_measure_that_falls_or_has_no_interval() -> None:
+    falling = moment_of("cosine", {0: rising(4.0), 10: rising(3.0), 20: rising(2.0)})
+    assert (falling.appears, falling.half, falling.half_interval) == (0, None, None)
+    assert (falling.first, falling.last) == (4.0, 2.0)
+    assert falling.last_interval == pytest.approx((1.905, 2.095))
+    unknown = effect(4.0, 0.0, (np.empty(0), np.empty(0)))
+    bare = moment_of("value", {0: unknown, 10: unknown})
+    assert (bare.appears, bare.half, bare.last_interval) == (None, None, None)
+    lost = moment_of("value", {0: rising(1.0), 10: rising(2.0), 20: unknown})
+    assert lost.appears is None
+
+
+def test_half_way_has_an_interval_over_resamples() -> None:
+    """Two resamples out of 41 differ: curves that reach half at the steps 5 and 15."""
+    around = np.zeros(41)
+    middle = np.linspace(1, 3, 41)  # of 4, at step 10
+    effects: list[Effect | None] = [
+        effect(d, 0.0, (b, np.zeros(41))) for d, b in ((0.0, around), (2.0, middle), (4.0, around + 4))
+    ]
+    found = moment_of("cosine", dict(zip((0, 10, 20), effects, strict=True)))
+    assert found.half == 10
+    low, high = half_way(np.array([0, 10, 20]), np.array([[0.0, middle[-2], 4.0], [0.0, middle[1], 4.0]]))
+    assert found.half_interval == pytest.approx((low, high))
+    assert low < 10 < high
+
+
+def test_one_step_is_no_course_and_steps_are_sorted() -> None:
+    effects: dict[str, dict[int, Effect | None]] = {
+        "cosine": {5: rising(1.0)},
+        "embedding": {20: rising(4.0), 0: rising(0.0), 10: None},
+        "attention": {0: rising(0.0), 20: rising(0.5)},
+    }
+    found = Timeline.of(effects)
+    assert [(row.measure, row.step) for row in found.rows] == [
+        ("cosine", 5),
+        ("embedding", 0),
+        ("embedding", 20),
+        ("attention", 0),
+        ("attention", 20),
+    ]
+    assert [one.measure for one in found.moments] == ["embedding", "attention"]
+    assert found.order is not None
+    assert (found.order.first, found.order.ratio) == ("embedding", pytest.approx(1))
+    assert repr(found) == "Timeline(3 steps, 2 measures)"
+    for record in (found, found.rows[0], found.moments[0], found.order):
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, next(iter(vars(record))), None)
+
+
+def test_the_answer_tells_of_the_measures_there_are() -> None:
+    course = {0: rising(0.0), 10: rising(4.0)}
+    alone = Timeline.of({"attention": course})
+    assert (alone.order, alone.answer) == (None, "attention: from step 10 on, half of its rise at step 5 [5, 5]")
+    words = Timeline.of({"dot": course, "value": course})
+    assert (words.order, words.answer) == (None, "value matrix: from step 10 on, half of its rise at step 5 [5, 5]")
+    assert Timeline.of({"dot": course}).answer == ""
+    early = Moment("value", 0, None, None, 4.0, 2.0, None)
+    spread = Moment("attention", 10, 4.6, None, 0.0, 4.0, None)
+    open_order = Order("value", "attention", 2.0, None)
+    found = Timeline([], [early, spread], open_order)
+    assert found.answer == "value matrix: from step 0 on; attention: from step 10 on, half of its rise at step 5 "
+    assert Timeline.from_dict(json.loads(json.dumps(found.as_dict()))) == found
+    assert Timeline.from_dict(json.loads(json.dumps(alone.as_dict()))).order is None
+    assert not Timeline([], [early], None).as_dict()["order"]
+
+
 def test_the_order_can_be_the_other_or_open() -> None:
     effects: dict[str, dict[int, Effect | None]] = {
         "cosine": {10 * step: rising(difference) for step, difference in COURSE.items()},
@@ -74,6 +192,7 @@ def test_a_timeline_is_read_back_as_it_was(tmp_path: Path) -> None:
         made.write(folder)
     read = read_timeline(tmp_path / "timeline")
     assert read == made
+    assert json.loads((tmp_path / "timeline" / "about.json").read_text())["format"] == 1
     assert read.rows[0].effect.resamples is None  # not stored: what needs them is computed before
     assert made.rows[0].effect.resamples is not None
     assert read.answer == made.answer
@@ -93,6 +212,7 @@ def test_appears_is_the_start_of_the_last_stretch_above_zero() -> None:
     assert appears(steps, np.array([1.0, 2, 2, 2, 2])) == 0
     assert appears(steps, np.array([-1.0, 2, np.nan, 2, 2])) == 10  # where nothing is known nothing has appeared
     assert appears(steps, np.array([1.0, 2, 2, 2, 0])) is None
+    assert appears(steps, np.array([-1.0, -1, -1, 0, 0.1])) == 30
 
 
 def test_half_way_is_where_the_straight_line_crosses() -> None:
@@ -103,3 +223,6 @@ def test_half_way_is_where_the_straight_line_crosses() -> None:
     found = half_way(steps, curves)
     assert found[:3] == pytest.approx([55.0, 5.0, 10 / 9])  # the third passes half of its end early, and falls back
     assert np.isnan(found[3:]).all()  # it falls, it stays
+    assert half_way(steps, np.array([0.0, 2.0, 2.0, 4.0])) == 10  # half at a step, and no further for a while
+    assert math.isnan(half_way(steps, np.array([1.0, 5.0, 5.0, 1.0])))  # it comes back to where it was
+    assert half_way(steps, np.array([-4.0, -4.0, -4.0, 4.0])) == 150
