@@ -135,7 +135,7 @@ def test_records_are_not_changed_and_name_their_numbers(whole: Effect) -> None:
         with pytest.raises(FrozenInstanceError):
             setattr(record, next(iter(vars(record))), 0.0)
     with pytest.raises(TypeError):
-        Effect(1.0, 2.0, 3.0, 4.0, None)  # type: ignore[misc]
+        Effect(1.0, 2.0, 3.0, 4.0, None)  # type: ignore[call-arg]
 
 
 def test_an_effect_is_read_back_exactly(whole: Effect) -> None:

@@ -50,8 +50,11 @@ class Effect:
 
     def as_dict(self, *, controls: bool = True) -> dict[str, Any]:
         """As JSON has it, without the resamples; `controls` False leaves CONTROLS out."""
-        left_out = ("resamples", *(() if controls else CONTROLS))
-        return {name: value for name, value in asdict(self).items() if name not in left_out}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name != "resamples" and (controls or name not in CONTROLS)
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -97,6 +100,7 @@ def interval(values: Float[np.ndarray, " R"]) -> Interval | None:
     return (float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))) if len(values) > 1 else None
 
 
+@np.errstate(invalid="ignore", divide="ignore")
 def effect(
     same: float,
     different: float,
@@ -110,25 +114,19 @@ def effect(
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
     defined = (interval(boot[1]) or (0.0, 0.0))[0] > 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratios = boot[0] / boot[1]
     shuffled = np.empty(0) if null is None else null[0] - null[1]
-    p_value = float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled)))
-    equal = (
-        Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
-        if matched is not None and np.isfinite(matched[:2]).all()
-        else None
-    )
     return Effect(
         same=same,
         different=different,
         difference=same - different,
         ratio=same / different if defined else None,
         interval=interval(boot[0] - boot[1]),
-        ratio_interval=interval(ratios) if defined else None,
+        ratio_interval=interval(boot[0] / boot[1]) if defined else None,
         null_interval=interval(shuffled),
-        p_value=p_value if len(shuffled) else None,
-        matched=equal,
+        p_value=float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled))) if len(shuffled) else None,
+        matched=Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
+        if matched is not None and np.isfinite(matched[:2]).all()
+        else None,
         same_word=same_word,
         resamples=boot[0] - boot[1],
     )
@@ -143,12 +141,11 @@ def embedding_effect(
     matched: bool = False,
 ) -> Effect | None:
     """Bootstrap over topics. Of several models (fresh initialisations) the mean, with a bootstrap over models too."""
-    same, different, boot = bootstrap(models, resamples, seed)
-    equal = None
-    if matched:
-        left, right, resampled = bootstrap(models, resamples, seed, matched=True)
-        equal = (left, right, resampled[0] - resampled[1])
-    return effect(same, different, boot, null=null, matched=equal)
+    means = bootstrap(models, resamples, seed)
+    if not matched:
+        return effect(*means, null=null)
+    same, different, boot = bootstrap(models, resamples, seed, matched=True)
+    return effect(*means, null=null, matched=(same, different, boot[0] - boot[1]))
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:

@@ -70,6 +70,7 @@ class PairSums:
     between: Float[np.ndarray, "K K S"]
     between_pairs: Float[np.ndarray, "K K S"]
 
+    @np.errstate(invalid="ignore")
     def means(
         self, weight: Float[np.ndarray, "*R K"] | None = None, *, matched: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -81,14 +82,13 @@ class PairSums:
         w = np.ones(len(self.same)) if weight is None else weight
         same, same_pairs = w @ self.same, w @ self.same_pairs  # ... S
         between, between_pairs = (_both_weighted(w, x) for x in (self.between, self.between_pairs))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            if not matched:
-                return _mean(same.sum(-1), same_pairs.sum(-1)), _mean(between.sum(-1), between_pairs.sum(-1))
-            usable = np.where((between_pairs > 0.5) & (same_pairs > 0.5), same_pairs, 0.0)
-            share = usable / usable.sum(-1, keepdims=True)
-            left = np.where(usable > 0, same / np.where(same_pairs > 0, same_pairs, 1), 0)
-            right = np.where(usable > 0, between / np.where(between_pairs > 0, between_pairs, 1), 0)
-            return (share * left).sum(-1), (share * right).sum(-1)
+        if not matched:
+            return _mean(same.sum(-1), same_pairs.sum(-1)), _mean(between.sum(-1), between_pairs.sum(-1))
+        usable = np.minimum(same_pairs, between_pairs) > 0.5
+        share = np.where(usable, same_pairs, 0)
+        left, right = (np.where(usable, _mean(*kind), 0) for kind in ((same, same_pairs), (between, between_pairs)))
+        share /= share.sum(-1, keepdims=True)
+        return (share * left).sum(-1), (share * right).sum(-1)
 
     def pooled(self) -> PairSums:
         """All strata together."""
@@ -107,7 +107,7 @@ class PairSums:
 
 def _mean(total: Float[np.ndarray, "*R"], pairs: Float[np.ndarray, "*R"]) -> Float[np.ndarray, "*R"]:
     """NaN where there are no pairs: what is left of the sum is rounding."""
-    return np.where(pairs > 0.5, total / np.where(pairs > 0.5, pairs, 1), np.nan)
+    return np.divide(total, pairs, out=np.full(np.shape(pairs), np.nan), where=pairs > 0.5)
 
 
 def _both_weighted(w: Float[np.ndarray, "*R K"], table: Float[np.ndarray, "K K S"]) -> Float[np.ndarray, "*R S"]:
@@ -227,8 +227,7 @@ def word_pair_sums(
     So sums over pairs of positions are sums over pairs of words, weighted by their counts: three matrix products.
     """
     weight = np.exp(scores - scores.max(1, keepdims=True))
-    present = counts > 0
-    share = np.where(present, counts / np.where(present, counts @ weight.T, 1), 0)  # D x V: query positions / z
+    share = np.divide(counts, counts @ weight.T, out=np.zeros(counts.shape), where=counts > 0)  # query positions / z
     return (share.T @ counts) * weight, counts.T @ counts
 
 
@@ -255,12 +254,13 @@ def shuffled_means(
     left, right, common = membership.shared()
     # how often a shared pair would be counted as one between two different topics
     extra = topics_of_word[left] * topics_of_word[right] - common
-    used = np.flatnonzero(extra > 0)
-    used = used[np.argsort(left[used], kind="stable")]  # the partners of a word side by side
-    firsts, starts = np.unique(left[used], return_index=True)
-    arrays = membership.word, np.cumsum(sizes) - sizes, topics_of_word, firsts, starts, right[used]
-    word, offset, per_word, first, start, partner = map(torch.from_numpy, arrays)
-    times = torch.from_numpy(extra[used]).float()
+    ordered = np.argsort(left, kind="stable")  # the partners of a word side by side
+    firsts, starts = np.unique(left[ordered], return_index=True)
+    arrays = (
+        *(membership.word, np.cumsum(sizes) - sizes, topics_of_word),
+        *(firsts, starts, right[ordered], extra[ordered].astype(np.float32)),
+    )
+    word, offset, per_word, first, start, partner, times = map(torch.from_numpy, arrays)
     same_pairs = float((sizes * (sizes - 1)).sum())
     between_pairs = float(sizes.sum() ** 2 - (sizes**2).sum() - extra.sum())
     same, different = np.empty(shuffles), np.empty(shuffles)

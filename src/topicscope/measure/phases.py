@@ -53,7 +53,7 @@ def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float
     """
     if not stages(metrics).separation > 1:
         return []
-    begins = float(np.fmin(*(risen(metrics[f"norm_{part}"], START) for part in ("key", "query"))))
+    begins = float(np.nanmin([risen(metrics[f"norm_{part}"], START) for part in ("key", "query")]))
     return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 
+@np.errstate(invalid="ignore")
 def relation_masks(
     topic: Int[np.ndarray, " V"], dtype: torch.dtype, device: torch.device | str = "cpu"
 ) -> Float[torch.Tensor, "3 V*V"]:
@@ -32,9 +33,7 @@ def relation_masks(
     same_topic = topic[:, None] == topic
     diagonal = np.eye(len(topic), dtype=bool)
     masks = np.stack([both & same_topic & ~diagonal, both & ~same_topic, both & diagonal]).reshape(3, -1).astype(float)
-    with np.errstate(invalid="ignore"):
-        masks /= masks.sum(1, keepdims=True)
-    return torch.tensor(masks, dtype=dtype, device=device)
+    return torch.tensor(masks / masks.sum(1, keepdims=True), dtype=dtype, device=device)
 
 
 def matrix_block_means(

@@ -120,9 +120,9 @@ class Timeline(Result):
     def answer(self) -> str:
         """What is seen, in one line."""
         moments = {moment.measure: moment for moment in self.moments}
-        words = next((name for name in WORDS if name in moments), None)
-        parts = [_when(moments[name]) for name in (words, "attention") if name is not None and name in moments]
-        return "; ".join([*parts, *([str(self.order)] if self.order is not None and self.order.interval else [])])
+        words = [name for name in WORDS if name in moments][:1]
+        parts = [_when(moments[name]) for name in (*words, "attention") if name in moments]
+        return "; ".join(filter(None, [*parts, str(self.order or "")]))
 
     def summary(self) -> list[str]:
         return [*self.notes, self.answer]
@@ -186,8 +186,7 @@ def half_way(steps: Int[np.ndarray, " S"], curves: Float[np.ndarray, "*R S"]) ->
     after, before = np.take_along_axis(reached, place, -1), np.take_along_axis(reached, place - 1, -1)
     x1, x0 = steps[place], steps[place - 1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = x0 + (x1 - x0) * -before / (after - before)
-    return np.where(last > first, found, np.nan)[..., 0]
+        return np.where(last > first, x0 + (x1 - x0) * -before / (after - before), np.nan)[..., 0]
 
 
 def moment(course: Sequence[TimelineRow]) -> Moment:

@@ -51,21 +51,21 @@ class Rows(NamedTuple):
     target_weight: Float[np.ndarray, " P"]
 
 
+@np.errstate(divide="ignore")
 def context_of(counts: Float[np.ndarray, "B V"], uniform: bool) -> Float[np.ndarray, "B V"]:
-    if uniform:
-        return counts / counts.sum(1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        return np.log(counts)
+    return counts / counts.sum(1, keepdims=True) if uniform else np.log(counts)
 
 
 def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndarray, "D V"]:
     """How often each word occurs in each document (padding left out)."""
     counts = np.zeros((len(words), vocabulary), dtype=np.float32)
-    slice_size = max(1, 1_000_000 // max(1, words.shape[1]))
+    slice_size = max(1, 1_000_000 // words.shape[1])
     for start in range(0, len(words), slice_size):
         part = words[start : start + slice_size]
         flat = (np.arange(len(part))[:, None] * vocabulary + part)[part >= 0]
-        counts[start : start + slice_size] = np.bincount(flat, minlength=len(part) * vocabulary).reshape(len(part), -1)
+        counts[start : start + slice_size] = np.bincount(flat, minlength=len(part) * vocabulary).reshape(
+            len(part), vocabulary
+        )
     return counts
 
 
@@ -94,12 +94,15 @@ def masked_rows(
     row_edges, target_edges = (np.searchsorted(ordered, starts) for ordered in (document, masked.document))
     target = (row - row_edges[masked.document // batch]) * vocabulary + masked.true
     rows = (document % batch, query, np.bincount(row, weights=weight).astype(real))
-    parts = (
-        np.split(context_of(counts.astype(real), uniform), starts[1:]),
-        *(np.split(array, row_edges[1:]) for array in rows),
-        *(np.split(array, target_edges[1:]) for array in (target, weight.astype(real))),
-    )
-    return [Rows(*part) for part in zip(*parts, strict=True)]
+    return [
+        Rows(*part)
+        for part in zip(
+            np.split(context_of(counts.astype(real), uniform), starts[1:]),
+            *(np.split(array, row_edges[1:]) for array in rows),
+            *(np.split(array, target_edges[1:]) for array in (target, weight.astype(real))),
+            strict=True,
+        )
+    ]
 
 
 def infinite_rows(
@@ -146,15 +149,14 @@ def stack(members: Sequence[Rows], dtype: torch.dtype) -> Batch:
     )
     (models, documents, vocabulary), rows = context.shape, weight.shape[1]
     model = np.arange(models)[:, None]
-    numpy = (
-        context,
-        (document + model * documents).ravel(),
-        (query + model * vocabulary).ravel(),
-        weight[:, :, None],
-        (target + model * (rows * vocabulary)).ravel(),
-        target_weight.ravel(),
+    return Batch(
+        torch.from_numpy(context),
+        torch.from_numpy((document + model * documents).ravel()),
+        torch.from_numpy((query + model * vocabulary).ravel()),
+        torch.from_numpy(weight[:, :, None]),
+        torch.from_numpy((target + model * (rows * vocabulary)).ravel()),
+        torch.from_numpy(target_weight.ravel()),
     )
-    return Batch(*map(torch.from_numpy, numpy))
 
 
 def _side_by_side(arrays: Sequence[np.ndarray], real: np.dtype) -> np.ndarray:

@@ -80,8 +80,14 @@ class MaskedDocuments:
         size: int = 500,
     ) -> list[Rows]:
         """Batches of `size` documents; see `masked_rows`. `masking` is not used: the masks are drawn already."""
-        counts = word_counts(self.documents.words, topic_model.vocabulary)
-        return masked_rows(counts, self.masks, size, real, uniform=uniform, hide_masked=hide_masked)
+        return masked_rows(
+            word_counts(self.documents.words, topic_model.vocabulary),
+            self.masks,
+            size,
+            real,
+            uniform=uniform,
+            hide_masked=hide_masked,
+        )
 
 
 @dataclass(frozen=True)
@@ -116,16 +122,18 @@ class InfiniteDocuments:
         size: int = 50,
     ) -> Iterator[Rows]:
         """Batches of `size` documents; see `infinite_rows`. `real` is not used: they are float64 until `stack`."""
-        parts = (self.proportions[start : start + size] for start in range(0, len(self), size))
-        return (infinite_rows(topic_model, masking, part, uniform=uniform, hide_masked=hide_masked) for part in parts)
+        return (
+            infinite_rows(
+                topic_model, masking, self.proportions[start : start + size], uniform=uniform, hide_masked=hide_masked
+            )
+            for start in range(0, len(self), size)
+        )
 
 
 def every_document(topic_model: TopicModel, topics_per_document: int) -> InfiniteDocuments:
     """All C(T, tau) infinite documents of Assumption 1, each once."""
-    subsets = np.array(list(itertools.combinations(range(topic_model.topics), topics_per_document)))
-    proportions = np.zeros((len(subsets), topic_model.topics))
-    np.put_along_axis(proportions, subsets, 1 / topics_per_document, axis=1)
-    return InfiniteDocuments(proportions)
+    subsets = itertools.combinations(np.eye(topic_model.topics), topics_per_document)
+    return InfiniteDocuments(np.array([sum(subset) for subset in subsets]) / topics_per_document)
 
 
 def word_type(topic_model: TopicModel) -> type[np.signedinteger]:

@@ -110,25 +110,24 @@ def _log_binomials(count: Int[np.ndarray, " n"], log_shift: float) -> Float[np.n
     return np.where(rest >= 0, logs, -np.inf)
 
 
+@np.errstate(divide="ignore")
 def _log_products(counts: Float[np.ndarray, "R w"], shift: Float[np.ndarray, " w"]) -> Float[np.ndarray, "R m"]:
     """Log coefficients of prod_w (y + shift_w)^count_w, multiplied out one factor at a time."""
     coefficients = np.zeros((len(counts), int(counts.sum(1).max()) + 1))
     coefficients[:, 0] = 1
     for w, rho in enumerate(shift):
-        for power in range(int(counts[:, w].max(initial=0))):
+        for power in range(int(counts[:, w].max())):
             rows = counts[:, w] > power
             grown = rho * coefficients[rows]
             grown[:, 1:] += coefficients[rows, :-1]
             coefficients[rows] = grown
-    with np.errstate(divide="ignore"):
-        return np.log(coefficients)
+    return np.log(coefficients)
 
 
+@np.errstate(divide="ignore")
 def _log_likelihood(counts: Counts, p: Float[np.ndarray, "*K T w"]) -> Float[np.ndarray, "R *K T"]:
     """sum over the words of a topic of count * log p, where 0 log 0 = 0."""
-    with np.errstate(divide="ignore"):
-        log_p = np.maximum(np.log(p), -1e300)
-    return np.einsum("rtw,...tw->r...t", counts, log_p)
+    return np.einsum("rtw,...tw->r...t", counts, np.maximum(np.log(p), -1e300))
 
 
 def mixture_mean(counts: Counts, q: Shares, given: Float[np.ndarray, "K T"], a: float, e: float) -> Means:
