@@ -114,7 +114,7 @@ def test_a_measure_that_falls_or_has_no_interval() -> None:
 
 
 def test_half_way_has_an_interval_over_resamples() -> None:
-    """Two resamples out of 41 differ: curves that reach half at the steps 5 and 15."""
+    """The resampled curves differ at the middle step: they have made half of their rise before it, or after."""
     around = np.zeros(41)
     middle = np.linspace(1, 3, 41)  # of 4, at step 10
     effects: list[Effect | None] = [

@@ -75,8 +75,8 @@ def test_a_document_of_which_no_position_was_drawn_gets_one_uniformly() -> None:
     assert np.bincount(place[1::2], minlength=4) / 20_000 == pytest.approx([1 / 2, 1 / 2, 0, 0], abs=0.02)
 
 
-def test_what_a_masked_position_shows_is_as_in_the_paper_unless_told() -> None:
-    """Section 6.1: 15% are masked; of these 80% show [MASK], 10% a random word, 10% their own."""
+def test_what_a_masked_position_shows_unless_told() -> None:
+    """15% of the positions are masked; of these 80% show [MASK], 10% a random word, 10% their own."""
     assert Masking() == Masking(p_mask=0.15, p_correct=0.1, p_random=0.1, fresh=True)
     assert Masking().p_mask_word == pytest.approx(0.8)
     assert Masking(0.2, 0.25, 0.5).p_mask_word == 0.25

@@ -39,8 +39,7 @@ def test_flat_settings_name_a_prior_and_read_back_the_same(settings: Any, prior:
     assert set(written) == {name for name in vars(prior) if not name.startswith("_")}  # none of the other kinds' fields
 
 
-def test_defaults_are_those_of_section_6() -> None:
-    """Three topics in a document of 100 to 150 words; alpha = 0.1."""
+def test_documents_have_100_to_150_words_unless_told() -> None:
     assert Dirichlet() == Dirichlet(alpha=0.1, length=(100, 150))
     assert Fixed() == Fixed(topics_per_document=3, length=(100, 150))
     assert Given(proportions=[[1.0]]).length == (100, 150)
