@@ -206,7 +206,7 @@ def open_folder(
             raise
         finally:
             if created and not any(entry.name != LOCK for entry in path.iterdir()):
-                (path / LOCK).unlink(missing_ok=True)
+                (path / LOCK).unlink()
                 path.rmdir()
 
 
