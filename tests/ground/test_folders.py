@@ -229,12 +229,15 @@ def test_force_removes_only_what_topicscope_wrote(tmp_path: Path) -> None:
     assert names(foreign) == {"results.json"}
 
 
-def fail(path: Path, error: BaseException, *, member: bool = False, work: bool = False) -> None:
+def fail(path: Path, error: BaseException, *, member: bool = False, work: str = "", part: str = "") -> None:
+    """An error, after a member was opened, a file `work` was written or a folder `part` was made."""
     with open_folder(path, NOTE, {"a": 1}):
         if member:
             folders.join_folder(path / "run-000", NOTE, {"a": 1})
         if work:
-            (path / "note.txt").write_text("work")
+            (path / work).write_text("work")
+        if part:
+            (path / part).mkdir()
         raise error
 
 
@@ -247,20 +250,17 @@ def test_an_error_before_any_work_leaves_nothing(tmp_path: Path) -> None:
         fail(tmp_path / "b", KeyboardInterrupt(), member=True)
     assert names(tmp_path / "b") == {".lock"}
     with pytest.raises(InputError, match="late"):
-        fail(tmp_path / "c", InputError("late"), work=True)
+        fail(tmp_path / "c", InputError("late"), work="note.txt")
     assert names(tmp_path / "c") == {".lock", "about.json", "config.yaml", "note.txt"}
     with pytest.raises(InputError, match="no corpus"), open_folder(tmp_path / "d", NOTE):  # which has no config
         raise InputError("no corpus")
     assert not (tmp_path / "d").exists()
-    with pytest.raises(InputError, match="late"), open_folder(tmp_path / "e", NOTE):
-        (tmp_path / "e" / "parts").mkdir()
-        raise InputError("late")
-    assert names(tmp_path / "e") == {".lock", "about.json", "parts"}
-    with pytest.raises(InputError, match="late"), open_folder(tmp_path / "f", NOTE):
-        folders.join_folder(tmp_path / "f" / "run-000", NOTE, {"a": 1})
-        (tmp_path / "f" / "run-000" / "note.txt").write_text("work")
-        raise InputError("late")
-    assert names(tmp_path / "f") == {".lock", "about.json", "run-000"}
+    with pytest.raises(InputError, match="late"):
+        fail(tmp_path / "e", InputError("late"), part="parts")
+    assert names(tmp_path / "e") == {".lock", "about.json", "config.yaml", "parts"}
+    with pytest.raises(InputError, match="late"):
+        fail(tmp_path / "f", InputError("late"), member=True, work="run-000/note.txt")
+    assert names(tmp_path / "f") == {".lock", "about.json", "config.yaml", "run-000"}
 
 
 def test_a_folder_that_was_killed_while_it_was_opened_can_be_started_again(tmp_path: Path) -> None:
