@@ -60,6 +60,4 @@ def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
 def _follow(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     node = node.get("items", node)  # of a list, its elements
     node = [node, *(option for option in node.get("anyOf", []) if "$ref" in option)][-1]
-    if "$ref" in node:
-        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
-    return node
+    return schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
