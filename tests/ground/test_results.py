@@ -28,6 +28,9 @@ class Note(Result):
     def sections(self) -> list[Any]:
         return self.parts
 
+    def _about(self) -> str:
+        return f"{len(self.parts)} parts"
+
 
 def section(*titles: str) -> Section:
     panels = [Lines("", [Series("curve", [0, 1], [1, 2])])]
@@ -37,7 +40,7 @@ def section(*titles: str) -> Section:
 def test_plot_draws_the_first_figure_of_all_sections() -> None:
     drawn = Note([section(), section("first", "second")]).plot()
     assert drawn.get_suptitle() == "first"
-    with pytest.raises(InputError, match=r"Note\(note\) has no figure; \.table\(\) has its numbers"):
+    with pytest.raises(InputError, match=r"Note\(1 parts\) has no figure; \.table\(\) has its numbers"):
         Note([section()]).plot()
 
 

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 THEOREMS: dict[ValueMatrix, Callable[[Setting], AttentionTheorem]] = {"blocks": theorem3, "diagonal": theorem5}
 LANDSCAPE = Kind("landscape", 1, ("landscape.*",))
 GRID, TABLE = "landscape.npz", "landscape.csv"
-ONLY_GAMMA = (
-    "Only gamma matters here (Remark 5): every pair with the same gamma has the same loss; alpha = beta is shown."
+ONLY_GAMMA, UNDEFINED = (
+    "Only gamma matters here (Remark 5): every pair with the same gamma has the same loss; alpha = beta is shown.",
+    "Theorem 5's bounds are not defined for so small a v.",
 )
 
 
@@ -77,11 +78,10 @@ class SecondStage:
 
     def summary(self) -> list[str]:
         best = self.optimum
-        undefined = ["Theorem 5's bounds are not defined for so small a v."]
         return [
             *([f"Where the minimum lies: {best.edge}."] if best.edge else []),
             *([ONLY_GAMMA] if best.only_gamma else []),
-            *(undefined if self.theorem is None else self.theorem.says_of(best.alpha, best.beta)),
+            *([UNDEFINED] if self.theorem is None else self.theorem.says_of(best.alpha, best.beta)),
             *strain(self.setting),
         ]
 

@@ -55,11 +55,6 @@ class Theorem(Result):
     def sentence(self) -> str:
         """What the theorem says, with its numbers."""
 
-    @property
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
-        return {}
-
     @abstractmethod
     def matrix(self) -> Matrix:
         """The value matrix or Gram matrix that the theorem is about."""
@@ -110,6 +105,11 @@ class AttentionTheorem(Theorem):
     """
 
     value_matrix: ClassVar[ValueMatrix]
+
+    @property
+    @abstractmethod
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
 
     def contains(self, alpha: float, beta: float) -> bool:
         """Whether this attention lies inside the bounds."""
