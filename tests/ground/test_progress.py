@@ -92,7 +92,7 @@ def test_what_is_left_needs_a_second_a_step_and_a_total(monkeypatch: pytest.Monk
     assert (state.line(), state.percent, state.seconds_left) == ("starting", None, None)
     clock.now = 0.9
     state("starting", 3, 12)
-    assert state.seconds_left is None
+    assert (state.seconds_left, state.percent) == (None, 25)
     clock.now = 1.0
     assert state.seconds_left == pytest.approx(3)
     state("starting", 15, 12, "more than planned")
