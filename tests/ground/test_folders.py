@@ -189,7 +189,7 @@ def test_only_a_whole_about_json_says_what_a_folder_is(tmp_path: Path) -> None:
     assert whole == folders.About("note", 1, "1", "x", "done")
     for value in (whole, NOTE):
         with pytest.raises(dataclasses.FrozenInstanceError):
-            value.format = 2  # type: ignore[misc, union-attr]
+            value.format = 2  # type: ignore[misc]
 
 
 def test_force_removes_the_runs_of_an_ensemble_and_nothing_foreign(tmp_path: Path) -> None:

@@ -117,8 +117,7 @@ def test_infinite_documents_by_a_double_loop() -> None:
             squares += (there - there**2 / there.sum()).sum() / 2
     infinite, prior = InfiniteDocuments(proportions), Fixed(topics_per_document=2)
     found = {
-        loss: bayes_loss(loss, model, prior, masking, infinite)  # type: ignore[arg-type]
-        for loss in ("cross-entropy", "squared", "squared-mean")
+        loss: bayes_loss(loss, model, prior, masking, infinite) for loss in ("cross-entropy", "squared", "squared-mean")
     }
     assert found["cross-entropy"].loss == pytest.approx(entropy, rel=1e-12)
     assert found["squared"].loss == pytest.approx(squares, rel=1e-12)

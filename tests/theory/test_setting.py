@@ -10,7 +10,7 @@ from topicscope.theory import Setting
 
 
 def test_the_plain_setting_is_the_papers() -> None:
-    numbers = {
+    numbers: dict[str, Any] = {
         "topics": 10,
         "words_per_topic": 10,
         "topics_per_document": 3,
@@ -33,8 +33,8 @@ def test_shares_add_up() -> None:
     assert s.p2 == pytest.approx(0.3 * 0.25 / 28)
     assert s.p0 + 12 * s.p1 + 16 * s.p2 == pytest.approx(1)
     own, same, other, absent = s.shown_cases
-    assert (own, same) == (pytest.approx(0.2 + 0.25 / 28), pytest.approx(0.25 * 3 / 28))
-    assert (other, absent) == (pytest.approx(0.25 * 8 / 28), pytest.approx(0.25 * 16 / 28))
+    assert (own, same) == pytest.approx((0.2 + 0.25 / 28, 0.25 * 3 / 28))
+    assert (other, absent) == pytest.approx((0.25 * 8 / 28, 0.25 * 16 / 28))
     assert own + same + other + absent + 0.55 == pytest.approx(1)
     assert s.gamma(2.0, 6.0) == pytest.approx((3 * 2 + 6) / 4)
 
