@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+import math
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from pydantic import Field
@@ -65,7 +67,32 @@ def test_file_names_become_absolute_and_words_stay(tmp_path: Path, monkeypatch: 
     (tmp_path / "a.txt").write_text("")
     config = Drawing(paper="a.txt", sheets=["a.txt", "hf:name"]).absolute()
     assert (config.paper, config.sheets) == (str(tmp_path / "a.txt"), [str(tmp_path / "a.txt"), "hf:name"])
-    assert Drawing(paper="nowhere").absolute().paper == "nowhere"
+    unchanged = Drawing(paper="nowhere", sheets=["", "*.none"])
+    assert unchanged.absolute() is unchanged
+    (tmp_path / "a[1].txt").write_text("")  # a name that no pattern matches
+    mixed = Drawing(paper="a[1].txt", sheets=["*.txt", "hf:name"]).absolute()
+    assert (mixed.paper, mixed.sheets) == (str(tmp_path / "a[1].txt"), [str(tmp_path / "*.txt"), "hf:name"])
+    assert Drawing(paper="a.txt", sheets=["hf:name"]).absolute().paper == str(tmp_path / "a.txt")
+    assert Drawing(paper="").absolute().paper == ""
+
+
+def test_sections_are_frozen_and_hold_finite_numbers() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Pen().width = 2.0  # type: ignore[misc]
+    for width in (math.inf, math.nan):
+        with pytest.raises(InputError, match="finite number"):
+            Pen(width=width)
+
+
+def test_a_config_without_a_version_of_its_own_is_of_version_1() -> None:
+    @section
+    class Plain(Config):
+        seed: int = 0
+        version: int = 1
+
+    assert Plain.of() == Plain.of(None) == Plain.of({}, version=1) == Plain()
+    with pytest.raises(InputError, match="config version 2: this topicscope reads version 1"):
+        Plain.of(version=2)
 
 
 def test_flags_win_over_files_and_assignments_over_flags(tmp_path: Path) -> None:
@@ -80,6 +107,57 @@ def test_a_key_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("steps: 5\nsteps: 6\n")
     with pytest.raises(InputError, match="'steps' is there more than once"):
         load_settings(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1, 2\n", "is not YAML: while parsing"),
+        ("- 1\n- 2\n", "holds a list; expected keys and values"),
+        ("a: &x [*x]\n", "is not YAML: found unconstructable recursive node"),
+        ("a:\n- {b: 1, c: 2, b: 3}\n", "'b' is there more than once"),
+    ],
+)
+def test_files_that_hold_no_settings_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(InputError) as error:
+        load_settings(tmp_path / "c.yaml", "grid")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_cannot_be_read_are_refused_and_empty_ones_hold_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        load_settings(tmp_path / "none.yaml", "grid")
+    where = f"cannot read the grid {tmp_path / 'none.yaml'}"
+    assert str(error.value) == f"{where}: No such file or directory; give the path of a YAML file"
+    (tmp_path / "c.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"cannot read the config .*c\.yaml: 'utf-8' codec can't decode"):
+        load_settings(tmp_path / "c.yaml")
+    for text in ("", "# nothing\n"):
+        (tmp_path / "c.yaml").write_text(text)
+        assert load_settings(tmp_path / "c.yaml") == {}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("lr", "expected key=value"),
+        ("=5", "expected key=value"),
+        ("a=[1", "the value is not YAML; quote it"),
+        ("seed.x=1", "'seed' is not a section"),
+    ],
+)
+def test_assignments_that_cannot_be_are_refused(assignment: str, message: str) -> None:
+    with pytest.raises(InputError) as error:
+        gather(None, {"seed": 3}, [assignment])
+    assert str(error.value).startswith(f"--set {assignment!r}: {message}")
+
+
+def test_assignments_are_yaml() -> None:
+    texts = {"a": "1e-3", "b": "[1, x]", "c": "word", "d": "", "e": "a=b", "f": "2"}
+    values: dict[str, Any] = {"a": 0.001, "b": [1, "x"], "c": "word", "d": None, "e": "a=b", "f": 2}
+    assert gather(None, {}, [f"{key}={text}" for key, text in texts.items()]) == values
 
 
 def test_nested_settings() -> None:
@@ -100,3 +178,4 @@ def test_log_steps_start_at_zero_end_at_the_last_and_grow_evenly(steps: int, cou
     ratio = steps ** (1 / max(1, count - 1))
     for before, after in itertools.pairwise(found[1:]):
         assert after <= max(before + 1, (before + 0.5) * ratio + 0.5)  # no gap is wider than rounding makes it
+    assert len(log_steps(10**12)) == 25

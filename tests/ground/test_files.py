@@ -1,4 +1,4 @@
-"""Files, each whole or not there; and errors in one line."""
+"""Files, each whole or not there; what is damaged is refused in one line."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from topicscope.ground import (
     InputError,
     append_lines,
     metric_lines,
-    nearest,
     read_metrics,
     read_tensors,
-    usable_device,
+    truncate_metrics,
     write,
     write_csv,
     write_json,
@@ -28,7 +28,7 @@ from topicscope.ground import (
 
 def test_writers_write_what_readers_read(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", {"x": 1.5})
-    assert json.loads((tmp_path / "a.json").read_text()) == {"x": 1.5}
+    assert (tmp_path / "a.json").read_text() == '{\n  "x": 1.5\n}\n'
     with pytest.raises(ValueError, match="Out of range float"):
         write_json(tmp_path / "a.json", {"x": float("nan")})
     assert json.loads((tmp_path / "a.json").read_text()) == {"x": 1.5}  # the old file stays
@@ -37,9 +37,16 @@ def test_writers_write_what_readers_read(tmp_path: Path) -> None:
     tensors = {"w": np.arange(6.0).reshape(2, 3).T}  # not contiguous
     write_tensors(tmp_path / "a.safetensors", tensors, {"step": "5"})
     assert np.array_equal(read_tensors(tmp_path / "a.safetensors", "")["w"], tensors["w"])
+    with safe_open(tmp_path / "a.safetensors", "np") as opened:
+        assert opened.metadata() == {"step": "5"}
+    write_tensors(tmp_path / "a.safetensors", tensors)
+    with safe_open(tmp_path / "a.safetensors", "np") as opened:
+        assert opened.metadata() is None
     write_npz(tmp_path / "a.npz", tensors)
     with np.load(tmp_path / "a.npz") as opened:
         assert np.array_equal(opened["w"], tensors["w"])
+    with pytest.raises(ValueError, match="pickle"):
+        write_npz(tmp_path / "a.npz", {"w": np.array([object()])})
     write_csv(tmp_path / "a.csv", [{"a": 1, "b": 2}, {"c": 3, "a": 4}])
     assert (tmp_path / "a.csv").read_text() == "a,b,c\n1,2,\n4,,3\n"
     assert not list(tmp_path.glob("*.tmp"))
@@ -86,31 +93,24 @@ def test_metrics_leave_out_what_a_step_does_not_have(tmp_path: Path) -> None:
     np.testing.assert_array_equal(columns["dev_loss"], [np.nan, 0.25, np.nan, np.nan])
 
 
-def test_the_nearest_name_or_all_names() -> None:
-    assert nearest("optimzer", ["optimizer", "seed"]) == "did you mean 'optimizer'?"
-    assert nearest("xyz", ["seed", "optimizer"]) == "known: optimizer, seed"
+def test_lines_after_the_checkpoint_and_half_lines_go(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    path.write_text('{"step": 0}\n{"step": 1}\n{"step": 2}\n{"st')
+    with pytest.raises(InputError, match="has 3 whole lines of the 4 steps that the checkpoint stands at"):
+        truncate_metrics(path, 4)
+    truncate_metrics(path, 2)
+    assert path.read_text() == '{"step": 0}\n{"step": 1}\n'
+    with pytest.raises(InputError, match="has 2 whole lines of the 5 steps"):
+        truncate_metrics(path, 5)
+    with pytest.raises(InputError, match="m is missing, though a checkpoint is there"):
+        truncate_metrics(tmp_path / "none" / "m", 2)
 
 
-def test_devices() -> None:
-    assert usable_device("cpu") == "cpu"
-    with pytest.raises(InputError, match="expected auto, cpu or cuda"):
-        usable_device("tpu")
-
-
-@pytest.mark.parametrize(
-    ("there", "worth_it", "chosen"), [(True, True, "cuda"), (True, False, "cpu"), (False, True, "cpu")]
-)
-def test_auto_takes_a_gpu_that_is_there_and_worth_it(
-    monkeypatch: pytest.MonkeyPatch, there: bool, worth_it: bool, chosen: str
-) -> None:
-    import torch
-
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
-    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
-    assert usable_device("auto", worth_it=worth_it) == chosen
-    assert ("CUBLAS_WORKSPACE_CONFIG" in os.environ) == (chosen == "cuda")
-    if there:
-        assert usable_device("cuda", worth_it=False) == "cuda"
-    else:
-        with pytest.raises(InputError, match="no usable GPU"):
-            usable_device("cuda")
+def test_a_model_that_ended_before_the_checkpoint_has_the_lines_of_its_own_steps(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    path.write_text('{"step": 0}\n{"step": 1}\n')
+    truncate_metrics(path, 5, end=2)  # it ended at step 2
+    with pytest.raises(InputError, match="has 2 whole lines of the 5 steps"):
+        truncate_metrics(path, 5, end=3)
+    truncate_metrics(path, 1, end=2)
+    assert path.read_text() == '{"step": 0}\n'

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import multiprocessing
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 from topicscope import InputError, RunConfig, read, train
-from topicscope.ground import Kind, check_folder, folders, open_folder, read_about, truncate_metrics
+from topicscope.ground import Kind, check_folder, folders, open_folder, read_about
 from topicscope.ground.files import write
 
 TINY: dict[str, Any] = {
@@ -114,6 +116,100 @@ def test_new_folders_are_made_and_finished(tmp_path: Path) -> None:
         assert not folder.fresh
 
 
+def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with open_folder(path, NOTE, {"a": 1}):
+        pass
+    with pytest.raises(InputError, match="resume it"), open_folder(path, NOTE, {"a": 1}):
+        pass
+    with pytest.raises(InputError, match="resume it"):
+        folders.join_folder(path, NOTE, {"a": 1})
+    with open_folder(path, NOTE, resume=True) as folder:  # whatever its config is
+        assert (folder.fresh, folder.finished, folder.about.runs) == (False, False, None)
+    (path / "config.yaml").write_text("a: [")
+    with pytest.raises(InputError, match="another config"), open_folder(path, NOTE, {"a": 1}, resume=True):
+        pass
+    newer = Kind("note", 2)
+    assert check_folder(path, newer, force=True) == read_about(path)
+    with open_folder(path, newer, {"a": 2}, force=True, runs=3) as folder:
+        assert (folder.fresh, folder.about.format, folder.about.runs) == (True, 2, 3)
+    with pytest.raises(InputError, match="cannot be made: Not a directory"), open_folder("/dev/null/x", NOTE):
+        pass
+
+
+def test_an_error_leaves_what_was_there_before(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with open_folder(path, NOTE, {"a": 1}):
+        pass
+    with pytest.raises(InputError, match="late"), open_folder(path, NOTE, resume=True):
+        raise InputError("late")
+    assert names(path) == {".lock", "about.json", "config.yaml"}
+
+
+def test_a_folder_says_what_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/bin/topicscope", "train", "--out", "a b"])
+    with open_folder(tmp_path / "x", NOTE) as folder:
+        folder.finish({}, "stopped", seconds=2)
+    about = json.loads((tmp_path / "x" / "about.json").read_text())
+    assert about == {
+        "kind": "note",
+        "format": 1,
+        "version": folders.version_of("topicscope"),
+        "command": "topicscope train --out 'a b'",
+        "status": "stopped",
+        "runs": None,
+    }
+    environment = json.loads((tmp_path / "x" / "environment.json").read_text())
+    assert environment["command"] == ["topicscope", "train", "--out", "a b"]
+    assert environment["packages"]["numpy"] == np.__version__
+    assert folders.version_of("no-such-package") is None
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (["/src/topicscope/__main__.py", "list"], "topicscope list"),
+        (["script.py", "x"], "script.py x"),
+        ([""], "python"),
+        ([], "python"),
+    ],
+)
+def test_the_command_as_a_user_types_it(monkeypatch: pytest.MonkeyPatch, argv: list[str], command: str) -> None:
+    monkeypatch.setattr(sys, "argv", argv)
+    assert folders.command() == command
+
+
+def test_only_a_whole_about_json_says_what_a_folder_is(tmp_path: Path) -> None:
+    about = {"kind": "note", "format": 1, "version": "1", "command": "x", "status": "done"}
+    for wrong in (about | {"more": 1}, about | {"format": "1"}, {"kind": "note"}, [1], "{"):
+        (tmp_path / "about.json").write_text(wrong if isinstance(wrong, str) else json.dumps(wrong))
+        assert read_about(tmp_path) is None
+    (tmp_path / "about.json").write_text(json.dumps(about))
+    whole = read_about(tmp_path)
+    assert whole == folders.About("note", 1, "1", "x", "done")
+    for value in (whole, NOTE):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            value.format = 2  # type: ignore[misc]
+
+
+def test_force_removes_the_runs_of_an_ensemble_and_nothing_foreign(tmp_path: Path) -> None:
+    path, kind = tmp_path / "x", Kind("note", 1, ("parts", "note-*.txt"))
+    with open_folder(path, kind, runs=3):
+        for member in folders.member_paths(path, 3):
+            folders.join_folder(member, kind, {"a": 1})
+            (member / "note-1.txt").write_text("old")
+            (member / "parts").mkdir()
+            (member / "parts" / "one").write_text("old")
+    (path / "run-001" / "thesis.tex").write_text("keep")
+    foreign = path / "run-007"
+    foreign.mkdir()
+    (foreign / "config.yaml").write_text("keep")
+    with open_folder(path, kind, force=True):
+        assert names(path) == {".lock", "about.json", "run-001", "run-007"}
+        assert names(path / "run-001") == {"thesis.tex"}
+        assert names(foreign) == {"config.yaml"}
+
+
 def test_force_removes_only_what_topicscope_wrote(tmp_path: Path) -> None:
     path = tmp_path / "x"
     with open_folder(path, NOTE) as folder:
@@ -133,12 +229,15 @@ def test_force_removes_only_what_topicscope_wrote(tmp_path: Path) -> None:
     assert names(foreign) == {"results.json"}
 
 
-def fail(path: Path, error: BaseException, *, member: bool = False, work: bool = False) -> None:
+def fail(path: Path, error: BaseException, *, member: bool = False, work: str = "", part: str = "") -> None:
+    """An error, after a member was opened, a file `work` was written or a folder `part` was made."""
     with open_folder(path, NOTE, {"a": 1}):
         if member:
             folders.join_folder(path / "run-000", NOTE, {"a": 1})
         if work:
-            (path / "note.txt").write_text("work")
+            (path / work).write_text("work")
+        if part:
+            (path / part).mkdir()
         raise error
 
 
@@ -151,8 +250,17 @@ def test_an_error_before_any_work_leaves_nothing(tmp_path: Path) -> None:
         fail(tmp_path / "b", KeyboardInterrupt(), member=True)
     assert names(tmp_path / "b") == {".lock"}
     with pytest.raises(InputError, match="late"):
-        fail(tmp_path / "c", InputError("late"), work=True)
+        fail(tmp_path / "c", InputError("late"), work="note.txt")
     assert names(tmp_path / "c") == {".lock", "about.json", "config.yaml", "note.txt"}
+    with pytest.raises(InputError, match="no corpus"), open_folder(tmp_path / "d", NOTE):  # which has no config
+        raise InputError("no corpus")
+    assert not (tmp_path / "d").exists()
+    with pytest.raises(InputError, match="late"):
+        fail(tmp_path / "e", InputError("late"), part="parts")
+    assert names(tmp_path / "e") == {".lock", "about.json", "config.yaml", "parts"}
+    with pytest.raises(InputError, match="late"):
+        fail(tmp_path / "f", InputError("late"), member=True, work="run-000/note.txt")
+    assert names(tmp_path / "f") == {".lock", "about.json", "config.yaml", "run-000"}
 
 
 def test_a_folder_that_was_killed_while_it_was_opened_can_be_started_again(tmp_path: Path) -> None:
@@ -181,6 +289,14 @@ def hold(path: str, until: float, overlaps: Any, holders: Any) -> None:
             pass
 
 
+def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("waits"))
+    with folders.lock(tmp_path), pytest.raises(InputError, match="another process is writing"), folders.lock(tmp_path):
+        pass
+    with folders.lock(tmp_path):  # free again
+        pass
+
+
 def test_one_process_at_a_time_holds_the_lock(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     overlaps, holders = context.Value("i", 0), context.Value("i", 0)
@@ -192,8 +308,6 @@ def test_one_process_at_a_time_holds_the_lock(tmp_path: Path) -> None:
         process.join()
     assert [process.exitcode for process in processes] == [0] * 4
     assert overlaps.value == 0
-    with folders.lock(tmp_path), pytest.raises(InputError, match="another process is writing"), folders.lock(tmp_path):
-        pass
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -202,12 +316,3 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write(path, "not bytes")  # type: ignore[arg-type]
     assert path.read_bytes() == b"old"
-
-
-def test_lines_after_the_checkpoint_and_half_lines_go(tmp_path: Path) -> None:
-    path = tmp_path / "m"
-    path.write_text('{"step": 0}\n{"step": 1}\n{"step": 2}\n{"st')
-    truncate_metrics(path, 2)
-    assert path.read_text() == '{"step": 0}\n{"step": 1}\n'
-    with pytest.raises(InputError, match="has 2 whole lines of the 5 steps"):
-        truncate_metrics(path, 5)

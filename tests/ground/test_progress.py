@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
@@ -18,14 +19,24 @@ class Terminal(io.StringIO):
         return True
 
 
+class Flushed(io.StringIO):
+    """Knows how much of it has been flushed, which is what a file would hold."""
+
+    seen = ""
+
+    def flush(self) -> None:
+        self.seen = self.getvalue()
+
+
 def test_plain_lines_come_while_work_says_nothing() -> None:
-    stream = io.StringIO()
+    stream = Flushed()
     with progress_shown(stream, period=0.05) as progress:
+        assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
         progress("fitting topics", 30, 120, "log-likelihood -7.2")
         time.sleep(0.3)
         progress("probing [/] x", 0, None)
         time.sleep(0.3)
-    lines = stream.getvalue().splitlines()
+    lines = stream.seen.splitlines()
     assert lines[0] == "topicscope: fitting topics 25%: log-likelihood -7.2"
     assert lines[-1] == "topicscope: probing [/] x"
     assert len(lines) >= 4
@@ -44,9 +55,15 @@ def test_short_work_prints_nothing() -> None:
 def test_a_bar_in_a_terminal() -> None:
     stream = Terminal()
     with progress_shown(stream) as progress:
+        progress("reading", total=4)
+        time.sleep(0.2)
+        begun = stream.getvalue()
         progress("training [/]", 5000, 5000, "loss 3.4")
         time.sleep(0.2)
     shown = stream.getvalue()
+    assert "0%" in begun
+    assert "25%" not in begun
+    assert shown.endswith("\x1b[2K")  # the bar is wiped off at the end
     assert "training [/]" in shown
     assert "loss 3.4" in shown
     assert "99%" in shown
@@ -63,8 +80,28 @@ def test_what_is_left_counts_from_where_a_resumed_run_began(monkeypatch: pytest.
     state("training", 600, 1000)
     assert state.seconds_left == pytest.approx(40)  # a hundred in ten seconds, four hundred to go
     assert state.line() == "training 60%: about 40 s left"
-    state("floors", 0, 2)
-    assert (state.percent, state.seconds_left) == (0, None)
+    state("floors", total=2)
+    clock.now += 5
+    assert (state.percent, state.seconds_left, state.line()) == (0, None, "floors 0%")  # no step is made yet
+
+
+def test_what_is_left_needs_a_second_a_step_and_a_total(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
+    state = State(began=0.0)
+    assert (state.line(), state.percent, state.seconds_left) == ("starting", None, None)
+    clock.now = 0.9
+    state("starting", 3, 12)
+    assert (state.seconds_left, state.percent) == (None, 25)
+    clock.now = 1.0
+    assert state.seconds_left == pytest.approx(3)
+    state("starting", 15, 12, "more than planned")
+    assert (state.seconds_left, state.percent) == (0, 99)
+    assert state.line() == "starting 99%: more than planned, about 0 s left"
+    state("starting", 20, None)
+    assert (state.seconds_left, state.percent) == (None, None)
+    state("starting", -1, 12)
+    assert (state.seconds_left, state.percent) == (None, 0)
 
 
 def test_without_a_caller_only_a_notebook_is_shown_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,4 +117,4 @@ def test_without_a_caller_only_a_notebook_is_shown_a_bar(monkeypatch: pytest.Mon
 
 
 def test_durations_in_words() -> None:
-    assert [duration(x) for x in (89, 91, 5399, 5401)] == ["89 s", "2 min", "90 min", "1.5 h"]
+    assert [duration(x) for x in (89, 90, 5399, 5400, 3.6e6)] == ["89 s", "2 min", "90 min", "1.5 h", "1000.0 h"]

@@ -79,6 +79,17 @@ def test_nothing_on_a_fine_grid_is_lower_than_the_minimiser(s: Setting, kind: An
     assert attention_loss(s, kind, found.alpha, found.beta, convention) == pytest.approx(found.loss, rel=1e-12)
 
 
+def test_capped_predictions_are_minimised_too() -> None:
+    s = Setting.of(100, 300, 20)
+    found = best_attention(s, "diagonal", "paper", cap=True)
+    assert found.loss <= landscape(s, "diagonal", "paper", cap=True).loss.min()
+    capped = attention_loss(s, "diagonal", 1e-4, complex(1e6), "paper", cap=True)  # far above 1 before the cut
+    assert capped.real == pytest.approx(attention_loss(s, "diagonal", 1e-4, 1e6, "paper", cap=True), rel=1e-12)
+    assert capped.real < attention_loss(s, "diagonal", 1e-4, 1e6, "paper") - 0.01
+    with pytest.raises(InputError, match="value matrix 'rows': expected blocks or diagonal"):
+        attention_loss(s, "rows", 1.0, 1.0)  # type: ignore[arg-type]
+
+
 def test_minima_at_the_edge_are_called_so() -> None:
     diagonal = best_attention(Setting.of(10, 10, 3), "diagonal")
     assert diagonal.edge == "alpha -> 0"

@@ -14,6 +14,9 @@ from topicscope.theory import (
     Certificate,
     Setting,
     Theorem2,
+    ValueMatrix,
+    attention_loss,
+    best_attention,
     certificates,
     certify_optima as optima,
     diagonal_value_matrix,
@@ -26,6 +29,7 @@ from topicscope.theory import (
 from topicscope.theory.certify_optima import EXACT
 
 S = Setting.of(5, 4, 2)
+KINDS: tuple[ValueMatrix, ...] = ("blocks", "diagonal")
 
 
 def disturbed(optimum: Theorem2, part: str) -> Theorem2:
@@ -103,6 +107,60 @@ def test_a_disturbed_formula_is_found_out(name: str) -> None:
     assert not DISTURBED[name]().holds
 
 
+def times(optimum: Theorem2, factor: float) -> Theorem2:
+    parts = ("same_topic", "different_topic", "mask_column")
+    return dataclasses.replace(optimum, **{part: factor * getattr(optimum, part) for part in parts})
+
+
+def test_errors_measure_how_far_a_formula_is_off() -> None:
+    optimum, matrix, alike = theorem2(S), theorem2(S).matrix(), 1 - 1 / 8
+    errors = [
+        (optima.theorem2_is_pseudo_inverse(times(optimum, 1.5)), 0.5),  # relative to the largest entry
+        (optima.theorem2_is_least_norm(times(optimum, 1e4), members=5), 1.0),  # the cosine of an angle of zero
+        (optima.gradient_vanishes(S, "", np.zeros_like(matrix)), 1.0),  # in units of the gradient at zero
+        (optima.gradient_vanishes(S, "", 3 * matrix), 2.0),  # which is linear
+        (optima.family_is_flat(S, disturb=0.0), 1 - alike),  # no prediction at all costs 1
+        (optima.ridge_converges(times(optimum, 2.0)), 1.0),  # what does not fall has the exponent 0
+    ]
+    for certificate, error in errors:
+        assert not certificate.holds
+        assert certificate.error == pytest.approx(error, rel=1e-3)
+    for kind, certificate in zip(KINDS, certificates.attention_entries_are_exact(S, scale=2), strict=True):
+        moved = attention_loss(S, kind, 6.0, 0.4) - attention_loss(S, kind, 3.0, 0.4)
+        assert certificate.error == pytest.approx(abs(moved), rel=1e-9)
+        assert certificate.settings == S.as_dict() | {"alpha": 3.0, "beta": 0.4}
+
+
+def test_remark_5_compares_pairs_of_one_gamma() -> None:
+    paper, exact = certificates.remark5(S, gamma=4.0)
+    assert (paper.holds, exact.holds, exact.should_hold) == (True, False, False)
+    pairs = [(0.0, 16.0), (2.0, 10.0), (16 / 3, 0.0)]  # (3 alpha + beta) / 4 = 4
+    losses = [attention_loss(S, "blocks", alpha, beta) for alpha, beta in pairs]
+    assert exact.error >= np.ptp(losses) / np.mean(losses) * 0.9
+    assert exact.error < 1.5 * np.ptp(losses) / np.mean(losses)
+
+
+def test_a_certificate_with_no_number_does_not_hold() -> None:
+    assert Certificate("", {}, 1.0, 1.0).holds
+    assert not Certificate("", {}, float("nan"), 1.0).holds
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Certificate("", {}, 1.0, 1.0).error = 0.0  # type: ignore[misc]
+
+
+def test_claims_need_not_hold_where_the_assumptions_fail() -> None:
+    met, strained = Setting.of(1000, 10, 10), Setting.of(10, 10, 3)
+    for bounds, theorem in ((certificates.theorem3_bounds, theorem3), (certificates.theorem5_bounds, theorem5)):
+        held, exact, beyond = bounds(theorem(met)), bounds(theorem(met), "exact"), bounds(theorem(strained))  # type: ignore[arg-type]
+        assert (held.should_hold, exact.should_hold, beyond.should_hold) == (True, False, False)
+        assert "strained" not in held.note
+        assert "strained: topics_per_document = 3 is not large" in beyond.note
+        assert held.error == 0
+    whole = Setting.of(4, 3, 4)  # a single document does not tell topics apart
+    found = optima.theorem2_is_pseudo_inverse(theorem2(whole)), optima.outside_costs_more(whole)
+    assert not any(certificate.should_hold for certificate in found)
+    assert optima.outside_costs_more(S).should_hold
+
+
 def test_bounds_that_do_not_hold_are_found_out() -> None:
     s = Setting.of(1000, 10, 10)
     third, fifth = theorem3(s), theorem5(s)
@@ -116,3 +174,14 @@ def test_bounds_that_do_not_hold_are_found_out() -> None:
         certificates.theorem5_bounds(dataclasses.replace(fifth, lambda5=fifth.lambda5 * -1)),
     ]
     assert not any(certificate.holds for certificate in wrong)
+    blocks, diagonal = (best_attention(s, kind, "paper", cap=kind == "diagonal") for kind in KINDS)
+    assert [certificate.error for certificate in wrong] == pytest.approx(
+        [
+            9000 * third.lambda1 - blocks.gamma,
+            blocks.gamma - third.lambda2 / 1000,
+            1e6 * fifth.lambda3 - diagonal.beta,
+            diagonal.beta - fifth.lambda4 / 100,
+            diagonal.alpha / diagonal.beta + fifth.lambda5,
+        ],
+        rel=1e-9,
+    )

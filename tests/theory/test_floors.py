@@ -15,8 +15,18 @@ from topicscope.theory import bayes_loss, uniform_optimum
 from topicscope.world import InfiniteDocuments, MaskedDocuments
 
 
-def full_bayes(model: TopicModel, tau: int, masking: Masking, shown: list[int], position: int) -> np.ndarray:
-    """P(true word at `position` | shown words, position is masked), over all subsets, true words and masks."""
+def full_bayes(
+    model: TopicModel,
+    tau: int,
+    masking: Masking,
+    shown: list[int],
+    position: int,
+    hidden: tuple[int, ...] | None = None,
+) -> np.ndarray:
+    """P(true word at `position` | shown words, position is masked), over all subsets, true words and masks.
+
+    `hidden`: the masked positions, where they are known; the others then show their own words.
+    """
     joint = np.zeros(model.words)
     for subset in itertools.combinations(range(model.topics), tau):
         inside = [w for w in range(1, model.vocabulary) if model.topic_of_word[w] - 1 in subset]
@@ -28,13 +38,19 @@ def full_bayes(model: TopicModel, tau: int, masking: Masking, shown: list[int], 
                     + (masking.p_random / model.words if seen else 0)
                     + (0 if seen else masking.p_mask_word)
                 )
-                p *= masked if n == position else (seen == true) * (1 - masking.p_mask) + masking.p_mask * masked
+                if n == position:
+                    p *= masked
+                elif hidden is None:
+                    p *= (seen == true) * (1 - masking.p_mask) + masking.p_mask * masked
+                elif n not in hidden:
+                    p *= seen == true
             joint[truth[position] - 1] += p
     return joint / joint.sum()
 
 
-@pytest.mark.parametrize("loss", ["cross-entropy", "squared"])
-def test_loss_equals_brute_force_over_everything_hidden(loss: str) -> None:
+@pytest.mark.parametrize("hide_masked", [False, True])
+@pytest.mark.parametrize("loss", ["cross-entropy", "squared", "squared-mean"])
+def test_loss_equals_brute_force_over_everything_hidden(loss: str, hide_masked: bool) -> None:
     model, masking, prior = (
         TopicModel(3, 2),
         Masking(0.3, 0.2, 0.3),
@@ -47,11 +63,68 @@ def test_loss_equals_brute_force_over_everything_hidden(loss: str) -> None:
     shown = masked.shown_words(words)
     costs: list[list[float]] = [[] for _ in range(12)]
     for document, flat, true in zip(masked.document, masked.flat, masked.true, strict=True):
-        p = full_bayes(model, 2, masking, shown[document].tolist(), flat % 3)
-        costs[document].append(-np.log(p[true - 1]) if loss == "cross-entropy" else (p**2).sum() - 2 * p[true - 1] + 1)
-    expected = np.mean([np.mean(cost) for cost in costs])
-    found = bayes_loss(loss, model, prior, masking, MaskedDocuments(documents, masked))  # type: ignore[arg-type]
-    assert found.loss == pytest.approx(expected, rel=1e-10)
+        hidden = tuple((masked.flat[masked.document == document] % 3).tolist()) if hide_masked else None
+        p = full_bayes(model, 2, masking, shown[document].tolist(), flat % 3, hidden)
+        squared = ((p**2).sum() - 2 * p[true - 1] + 1) / (7 if loss == "squared-mean" else 1)
+        costs[document].append(-np.log(p[true - 1]) if loss == "cross-entropy" else squared)
+    means = [np.mean(cost) for cost in costs]
+    both = MaskedDocuments(documents, masked)
+    found = bayes_loss(loss, model, prior, masking, both, hide_masked=hide_masked)  # type: ignore[arg-type]
+    assert found.loss == pytest.approx(np.mean(means), rel=1e-10)
+    assert found.standard_error == pytest.approx(np.std(means) / np.sqrt(12), rel=1e-9)
+    assert found.documents == 12
+
+
+@pytest.mark.parametrize("hide_masked", [False, True])
+def test_without_the_own_word_only_the_topics_are_known(hide_masked: bool) -> None:
+    """The posterior of the subset of topics, word by word; all of its words are then equally probable."""
+    model, masking, prior = TopicModel(3, 2), Masking(0.3, 0.2, 0.3), Fixed(topics_per_document=2, length=4)
+    rng = np.random.default_rng(5)
+    both = prior.sample(model, 12, rng).finite().masked(masking, model, rng)
+    shown, masks = both.masks.shown_words(both.documents.words), both.masks
+    costs = []
+    for number, words in enumerate(shown):
+        here = masks.document == number
+        known = np.delete(words, masks.flat[here] % 4) if hide_masked else words
+        share = np.zeros(7)
+        for subset in itertools.combinations((1, 2, 3), 2):
+            inside = np.isin(model.topic_of_word, subset)
+            noise = 0.0 if hide_masked else masking.p_mask * masking.p_random / 6
+            k = 1.0 if hide_masked else masking.k
+            likelihood = np.prod([k * inside[word] / 4 + noise for word in known if word])
+            share += likelihood * inside / 4
+        share /= share.sum()
+        costs.append(np.mean(-np.log(share[masks.true[here]])))
+    found = bayes_loss("cross-entropy", model, prior, masking, both, hide_masked=hide_masked, own_word=False)
+    assert found.loss == pytest.approx(np.mean(costs), rel=1e-10)
+
+
+def test_infinite_documents_by_a_double_loop() -> None:
+    model, masking = TopicModel(3, 2), Masking(0.3, 0.2, 0.3)
+    proportions = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
+    entropy = squares = 0.0
+    for topics in proportions:
+        p = np.repeat(topics, 2) / 2
+        for shown in range(7):
+            share = np.zeros(6)
+            for true in range(6):
+                weight = (
+                    masking.p_random / 6 + masking.p_correct * (shown == true + 1) if shown else masking.p_mask_word
+                )
+                share[true] = p[true] * weight
+            there = share[share > 0]
+            entropy -= (there * np.log(there / there.sum())).sum() / 2
+            squares += (there - there**2 / there.sum()).sum() / 2
+    infinite, prior = InfiniteDocuments(proportions), Fixed(topics_per_document=2)
+    found = {
+        loss: bayes_loss(loss, model, prior, masking, infinite) for loss in ("cross-entropy", "squared", "squared-mean")
+    }
+    assert found["cross-entropy"].loss == pytest.approx(entropy, rel=1e-12)
+    assert found["squared"].loss == pytest.approx(squares, rel=1e-12)
+    assert found["squared-mean"].loss == pytest.approx(squares / 7, rel=1e-12)
+    assert (found["squared"].standard_error, found["squared"].documents) == (0, 2)
+    blind = bayes_loss("cross-entropy", model, prior, masking, InfiniteDocuments(proportions[:1]), own_word=False)
+    assert blind.loss == pytest.approx(np.log(4), rel=1e-12)
 
 
 def test_infinite_documents_are_the_limit_of_long_ones() -> None:

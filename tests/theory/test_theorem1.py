@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topicscope import InputError, RunConfig, train
+from topicscope import InputError, Masking, RunConfig, TopicModel, train
 from topicscope.theory import Setting, fit_embedding, theorem1
-from topicscope.theory.theorem1 import embedding_of, member, random_member
+from topicscope.theory.theorem1 import embedding_of, prediction_bias, random_member
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -31,28 +31,56 @@ def test_the_numbers_at_the_papers_size() -> None:
     assert np.array_equal(theorem.matrix(), np.diag([0.0] + [1 / k] * 100))
 
 
-def test_the_inner_part_is_free() -> None:
-    """A member may have anything inside its topics that sums to zero there; without it, only blocks and u are left."""
+@pytest.mark.parametrize("seed", range(3))
+def test_the_inner_part_of_a_member_is_free(seed: int) -> None:
+    """Topic by topic a member sums to u and c3; its entries inside the topics are whatever leaves these sums alone."""
     s = Setting.of(4, 3, 2)
-    c, theorem = s.constants, theorem1(s)
-    plain, full = member(s, u=0.05), member(s, u=0.05, inner=np.eye(12))
-    assert theorem.contains(embedding_of(plain), tolerance=1e-10)
-    assert theorem.contains(embedding_of(full), tolerance=1e-10)
-    assert plain[1, 1] == pytest.approx(0.05 + c.c3 / 3)
-    assert full[1, 1] - plain[1, 1] == pytest.approx(1 - 1 / 3)
-    assert full[1, 2] - plain[1, 2] == pytest.approx(-1 / 3)
-    assert full[1, 4] == plain[1, 4] == pytest.approx(0.05)
-
-
-def test_u_below_zero_is_no_gram_matrix() -> None:
-    s = Setting.of(4, 3, 2)
-    with pytest.raises(InputError, match="u >= 0"):
-        member(s, u=-0.1)
+    c, gram = s.constants, random_member(s, np.random.default_rng(seed))
+    u = gram[0, 0] / c.c2**2
+    assert 0 <= u <= 0.1
+    assert gram == pytest.approx(gram.T, abs=1e-14)
+    assert np.linalg.eigvalsh(gram).min() > -1e-12
+    assert gram[1:, 0] == pytest.approx(-c.c2 * u)
+    blocks = gram[1:, 1:].reshape(4, 3, 4, 3)
+    assert blocks.mean((1, 3)) == pytest.approx(u + c.c3 / 3 * np.eye(4), abs=1e-12)
+    inner = blocks - blocks.mean((1, 3), keepdims=True)
+    assert np.abs(inner.sum(3)).max() < 1e-12
+    assert np.abs(inner).max() > 0.1
 
 
 def test_an_embedding_of_other_words_is_refused() -> None:
     with pytest.raises(InputError, match=r"shape \(5, 12\); expected \(dim, 13\): one column per word"):
         theorem1(Setting.of(4, 3, 2)).contains(np.zeros((5, 12)))
+    with pytest.raises(InputError, match=r"shape \(13,\); expected \(dim, 13\)"):
+        theorem1(Setting.of(4, 3, 2)).contains(np.zeros(13))
+
+
+def test_by_default_a_member_violates_no_condition_by_more_than_a_millionth() -> None:
+    theorem = theorem1(Setting.of(4, 3, 2))
+    exact = embedding_of(theorem.matrix())
+    assert theorem.contains((1 + 1e-7) * exact)
+    assert not theorem.contains((1 + 1e-5) * exact)
+    off = 1.01 * exact
+    examined = theorem.examine(off)
+    violation = examined.numbers["violation"]
+    assert theorem.contains(off, tolerance=violation)
+    assert not theorem.contains(off, tolerance=np.nextafter(violation, 0))
+    assert f"the largest violation of the conditions is {violation:.4g}" in examined.sentence
+
+
+def test_the_smallest_world_has_a_theorem_too() -> None:
+    theorem = theorem1(Setting.of(1, 1, 1))
+    bias = prediction_bias(TopicModel(1, 1), Masking())
+    assert bias.tolist() == [0, theorem.bias]
+    assert theorem.bias == pytest.approx(-0.015 / 0.865)
+    assert theorem.contains(embedding_of(theorem.matrix()), tolerance=1e-12)
+    assert theorem.numbers() == {
+        "bias": theorem.bias,
+        "c2": theorem.c2,
+        "c3": theorem.c3,
+        "mask_bias": 0,
+        "identity_diagonal": theorem.c3,
+    }
 
 
 def test_training_the_embedding_alone_ends_in_the_family() -> None:

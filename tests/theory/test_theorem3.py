@@ -25,6 +25,10 @@ def test_contains_what_lies_between_its_bounds(end: int) -> None:
     assert not theorem.contains(bound * outside, bound * outside)
 
 
+def test_a_word_that_does_not_attend_itself_may_lie_inside() -> None:
+    assert theorem3(Setting.of(10, 10, 3)).contains(10.0, 0.0)
+
+
 def test_is_about_theorem_2s_matrix() -> None:
     s = Setting.of(4, 3, 2)
     assert np.array_equal(theorem3(s).matrix(), theorem2(s).matrix())

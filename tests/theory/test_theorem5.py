@@ -31,6 +31,8 @@ def test_contains_what_lies_between_its_bounds() -> None:
     assert not theorem.contains(0.0, high * 1.001)
     assert theorem.contains(35 * most * 0.999, 35.0)
     assert not theorem.contains(35 * most * 1.001, 35.0)
+    assert not theorem.contains(0.0, low)  # the interval is open
+    assert not theorem.contains(0.0, 0.0)
 
 
 def test_is_about_the_diagonal_matrix() -> None:
@@ -42,6 +44,8 @@ def test_is_about_the_diagonal_matrix() -> None:
     assert matrix[3, 0] == -c.c1
     assert not matrix[0].any()
     assert np.count_nonzero(matrix) == 2 * s.topic_model.words
+    one = Setting.of(1, 3, 1)
+    assert diagonal_value_matrix(one.topic_model, one.masking).diagonal().tolist() == [0] + 3 * [one.constants.c3]
 
 
 def test_needs_two_words_per_topic_and_more() -> None:

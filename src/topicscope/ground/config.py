@@ -26,7 +26,7 @@ Section = TypeVar("Section", bound=type)
 @dataclass_transform(frozen_default=True, field_specifiers=(pydantic.Field, dataclasses.field))
 def section(cls: Section) -> Section:
     """A part of a configuration: a frozen dataclass whose values are checked. A wrong one is an InputError."""
-    strict = ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+    strict = ConfigDict(extra="forbid", allow_inf_nan=False)
     built: Any = dataclass(frozen=True, config=strict)(cls)
     checked_init = built.__init__
 
@@ -85,8 +85,8 @@ class Config:
 
     def with_seeds(self, count: int) -> list[Self]:
         """The same run with `count` seeds: seed, seed + 1, ..."""
-        first = getattr(self, "seed")  # noqa: B009  (a field of every subclass)
-        return [dataclasses.replace(self, seed=first + i) for i in range(count)]  # type: ignore[type-var]
+        # every subclass has a seed
+        return [dataclasses.replace(self, seed=self.seed + i) for i in range(count)]  # type: ignore[type-var, attr-defined]
 
     def absolute(self) -> Self:
         """File names in full, so that a run can be resumed from anywhere; what names no file stays as it is."""
@@ -96,7 +96,7 @@ class Config:
 
 
 def _absolute(value: Any) -> Any:
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+    if isinstance(value, list):
         return [_absolute(part) for part in value]
     names_files = isinstance(value, str) and value and (Path(value).exists() or glob.glob(value))  # texts/*.txt does
     return str(Path(value).resolve()) if names_files else value

@@ -29,7 +29,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any], where: str) -> str:
     """Pydantic's report in one line: the key and, if it is unknown, the nearest known one."""
-    errors = error.errors(include_url=False)
+    errors = error.errors()
     first = next((e for e in errors if e["type"] in _UNKNOWN), errors[0])
     path = [str(part) for part in first["loc"] if not _UNION.match(str(part))]
     key = ".".join(path)
@@ -52,7 +52,7 @@ _UNION = re.compile(r"(literal|list|dict|tuple|constrained|function|int|float|st
 
 def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
     node = schema
-    for part in path:
+    for part in (part for part in path if not part.isdigit()):  # all elements of a list have the same keys
         node = _follow(schema, node.get("properties", {}).get(part, {}))
     return list(_follow(schema, node).get("properties", {}))
 
@@ -60,6 +60,4 @@ def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
 def _follow(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     node = node.get("items", node)  # of a list, its elements
     node = [node, *(option for option in node.get("anyOf", []) if "$ref" in option)][-1]
-    if "$ref" in node:
-        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
-    return node
+    return schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node

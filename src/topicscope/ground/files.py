@@ -75,8 +75,9 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         raise InputError(f"{path} is missing; run the command that wrote {path.parent} again") from None
     except (OSError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path} is damaged ({reason}); run the command that wrote {path.parent} again") from None
+        raise InputError(
+            f"{path} is damaged ({' '.join(str(error).split())}); run the command that wrote {path.parent} again"
+        ) from None
 
 
 def read_tensors(path: Path, advice: str) -> dict[str, np.ndarray]:

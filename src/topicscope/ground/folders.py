@@ -202,11 +202,11 @@ def open_folder(
             yield folder
         except BaseException:
             if folder.fresh and _untouched(path):
-                _forget(path)
+                remove_own(path, kind)
             raise
         finally:
             if created and not any(entry.name != LOCK for entry in path.iterdir()):
-                (path / LOCK).unlink(missing_ok=True)
+                (path / LOCK).unlink()
                 path.rmdir()
 
 
@@ -280,14 +280,6 @@ def _untouched(path: Path) -> bool:
         _untouched(entry) if entry.is_dir() and entry.match(MEMBERS) else entry.name in (ABOUT, CONFIG, *UNIMPORTANT)
         for entry in path.iterdir()
     )
-
-
-def _forget(path: Path) -> None:
-    for member in path.glob(MEMBERS):
-        _forget(member)
-        member.rmdir()
-    for name in (CONFIG, ABOUT):
-        (path / name).unlink(missing_ok=True)
 
 
 def member_paths(path: AnyPath, runs: int) -> list[Path]:

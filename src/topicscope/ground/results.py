@@ -54,9 +54,9 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         return str(importlib.import_module("topicscope.report").notebook_html(self.summary(), self.sections()))
 
+    @abstractmethod
     def _about(self) -> str:
         """A few words for `__repr__`, for example 'seed 0, done, 500 steps'."""
-        return self.kind
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._about()})"

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 THEOREMS: dict[ValueMatrix, Callable[[Setting], AttentionTheorem]] = {"blocks": theorem3, "diagonal": theorem5}
 LANDSCAPE = Kind("landscape", 1, ("landscape.*",))
 GRID, TABLE = "landscape.npz", "landscape.csv"
+ONLY_GAMMA, UNDEFINED = (
+    "Only gamma matters here (Remark 5): every pair with the same gamma has the same loss; alpha = beta is shown.",
+    "Theorem 5's bounds are not defined for so small a v.",
+)
 
 
 @dataclass(frozen=True)
@@ -74,17 +78,12 @@ class SecondStage:
 
     def summary(self) -> list[str]:
         best = self.optimum
-        lines = [f"Where the minimum lies: {best.edge}."] if best.edge else []
-        if best.only_gamma:
-            lines.append(
-                "Only gamma matters here (Remark 5): every pair with the same gamma has the same loss; "
-                "alpha = beta is shown."
-            )
-        if self.theorem is None:
-            lines.append("Theorem 5's bounds are not defined for so small a v.")
-        else:
-            lines += self.theorem.says_of(best.alpha, best.beta)
-        return lines + strain(self.setting)
+        return [
+            *([f"Where the minimum lies: {best.edge}."] if best.edge else []),
+            *([ONLY_GAMMA] if best.only_gamma else []),
+            *([UNDEFINED] if self.theorem is None else self.theorem.says_of(best.alpha, best.beta)),
+            *strain(self.setting),
+        ]
 
 
 def second_stage(

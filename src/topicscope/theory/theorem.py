@@ -55,11 +55,6 @@ class Theorem(Result):
     def sentence(self) -> str:
         """What the theorem says, with its numbers."""
 
-    @property
-    def bounds(self) -> dict[str, tuple[float, float]]:
-        """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
-        return {}
-
     @abstractmethod
     def matrix(self) -> Matrix:
         """The value matrix or Gram matrix that the theorem is about."""
@@ -111,6 +106,11 @@ class AttentionTheorem(Theorem):
 
     value_matrix: ClassVar[ValueMatrix]
 
+    @property
+    @abstractmethod
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
+
     def contains(self, alpha: float, beta: float) -> bool:
         """Whether this attention lies inside the bounds."""
         ratio = alpha / beta if beta else math.inf
@@ -139,7 +139,7 @@ def assumptions(setting: Setting) -> list[str]:
     least = (1 / m.k + 1) ** 2 + 1
     conditions = (
         (m.p_mask < 0.5, f"p_mask = {m.p_mask:g} is not below 1/2"),
-        (m.p_correct == m.p_random < 0.5, f"{shares} are not equal and below 1/2"),
+        (m.p_correct == m.p_random, f"{shares} are not equal and below 1/2"),  # equal, they are: [MASK] has a share
         (v > least, f"words_per_topic = {v} is not above {least:.3g}"),
         (tau >= 10, f"topics_per_document = {tau} is not large"),
         (10 * tau <= setting.T, f"topics = {setting.T} is not much larger than topics_per_document = {tau}"),

@@ -51,15 +51,12 @@ class Theorem1(OptimumTheorem):
         """The simplest member of the family, with u = 0: words only know themselves, E = I / k; [MASK] is nothing."""
         return np.diag([0.0] + [self.c3] * self.setting.topic_model.words)
 
-    def membership(self, embedding: Float[np.ndarray, "d V"]) -> Membership:
-        return fit_embedding(embedding, self.setting.topic_model, self.setting.masking)
-
     def contains(self, embedding: Float[np.ndarray, "d V"], tolerance: float = 1e-6) -> bool:
         """Whether W_E'W_E violates no condition of the family by more than `tolerance`."""
-        return self.membership(embedding).violation <= tolerance
+        return self.examine(embedding).numbers["violation"] <= tolerance
 
     def examine(self, given: Float[np.ndarray, "d V"]) -> Examination:
-        member = self.membership(given)
+        member = fit_embedding(given, self.setting.topic_model, self.setting.masking)
         return Examination(
             "membership",
             {"violation": member.violation, "u_mean": float(member.u.mean())},
@@ -105,29 +102,21 @@ def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, 
     return fit_family(embedding.T @ embedding, Setting(topic_model, 1, masking), np.zeros(columns))
 
 
-def member(setting: Setting, u: float = 0.0, inner: Float[np.ndarray, "Tv Tv"] | None = None) -> Matrix:
-    """A realisable E (symmetric, positive semi-definite), for any u >= 0 and any positive semi-definite `inner`.
+def random_member(setting: Setting, rng: np.random.Generator) -> Matrix:
+    """A realisable E (symmetric, positive semi-definite) with random u >= 0 and a random inner part R'R.
 
-    E = u z z' + c3 blocks(1/v) + C inner C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums
+    E = u z z' + c3 blocks(1/v) + C R'R C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums
     over topics vanish.
     """
-    refuse((u < 0, f"u = {u:g}: expected u >= 0, since E_00 = c2^2 u is the square of a length"))
     c, topic_model = setting.constants, setting.topic_model
+    root = rng.standard_normal((topic_model.words,) * 2) / np.sqrt(topic_model.words)
     z = np.append(-c.c2, np.ones(topic_model.words))
-    gram = u * np.outer(z, z)
+    gram = float(rng.uniform(0, 0.1)) * np.outer(z, z)
     mean = topic_model.same_topic[1:, 1:] * (1 / setting.v)
+    centring = np.eye(topic_model.words) - mean
     gram[1:, 1:] += c.c3 * mean
-    if inner is not None:
-        centring = np.eye(topic_model.words) - mean
-        gram[1:, 1:] += centring @ inner @ centring
+    gram[1:, 1:] += centring @ (root.T @ root) @ centring
     return gram
-
-
-def random_member(setting: Setting, rng: np.random.Generator) -> Matrix:
-    """A realisable E with random u and a random inner part."""
-    words = setting.topic_model.words
-    root = rng.standard_normal((words, words)) / np.sqrt(words)
-    return member(setting, u=float(rng.uniform(0, 0.1)), inner=root.T @ root)
 
 
 def embedding_of(gram: Matrix) -> Matrix:
