@@ -49,7 +49,7 @@ def command(
         )
         for heading in ("what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met")
     ]
-    table = Table(*columns, title=f"topicscope bench ({device}, one thread a process)", title_justify="left")
+    table = Table(*columns, title=f"topicscope bench ({device}, one thread per process)", title_justify="left")
     for row in rows:
         plain = "\n".join(f"{name}: {seconds(value)}" for name, value in row.plain.items())
         faster = "\n".join(f"{value:,.1f}" for value in row.times_faster.values())
