@@ -176,6 +176,16 @@ def test_bad_files_get_one_line_and_exit_code_2(tmp_path: Path) -> None:
         assert result.stderr.count("\n") == 1
 
 
+def test_bench_prints_rows_with_floors() -> None:
+    report = json.loads(topicscope("bench", "--quick", "--json").stdout)
+    names = [row["name"] for row in report["rows"]]
+    assert any("10,000 documents" in name for name in names)
+    assert any("ensemble of 32" in name for name in names)
+    for row in report["rows"]:
+        assert row["ours"] >= 0
+        assert row["floor"] is None or row["over_floor"] > 0
+
+
 COMMANDS = (
     "train",
     "reproduce",

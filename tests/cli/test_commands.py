@@ -18,8 +18,8 @@ import yaml
 
 from tests.cli.test_consoles import Capture, cells
 from tests.paper import samples
-from topicscope import __version__, language, pretraining, sweeps, training
-from topicscope.cli import consoles, main as entry, sweep, text, theory
+from topicscope import __version__, figures, language, pretraining, sweeps, training
+from topicscope.cli import consoles, main as entry, sweep, theory
 from topicscope.ground import EngineError, InputError, Interrupted
 from topicscope.paper import EXPERIMENTS, Context
 from topicscope.theory import Certificate
@@ -346,8 +346,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         monkeypatch.setattr(language, name, worker(name))
     monkeypatch.setattr(language, "check_inputs", lambda _: None)
     for name in ("ratio_table", "cooccurrence_table", "topic_model_table", "moment_table", "word_table"):
-        monkeypatch.setattr(text.figures, name, lambda _, name=name: name)
-    monkeypatch.setattr(text.figures, "head_table", lambda heads, most: f"{len(heads)} heads, {most}")
+        monkeypatch.setattr(figures, name, lambda _, name=name: name)
+    monkeypatch.setattr(figures, "head_table", lambda heads, most: f"{len(heads)} heads, {most}")
 
     def finish(_: Any, out: Any, tables: list[Any], *, as_json: bool) -> int:
         given.append((tables, out, as_json))
@@ -465,7 +465,12 @@ def test_a_run_goes_on_elsewhere_and_only_one_process_speaks(
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(pretraining, "stored_configs", lambda _: "stored")
-    monkeypatch.setattr(pretraining, "pretrain", lambda *given, **more: asked.append((given, more)) or pretrained())
+
+    def note(*given: Any, **more: Any) -> Any:
+        asked.append((given, more))
+        return pretrained()
+
+    monkeypatch.setattr(pretraining, "pretrain", note)
     monkeypatch.setattr("topicscope.report.write_report", lambda *_: None)
     call("pretrain", "--resume", "--out", str(tmp_path), "--device", "cpu")
     (configs, _), more = asked.pop()

@@ -53,7 +53,7 @@ def test_tables_are_printed_with_their_titles(capsys: Capture) -> None:
 
 
 def test_facts_side_by_side(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = [{"lr": 0.1, "loss": 1.234567}, {"lr": 0.01, "phase": "never", "none": None}]
+    facts: list[dict[str, Any]] = [{"lr": 0.1, "loss": 1.234567}, {"lr": 0.01, "phase": "never", "none": None}]
     consoles.print_side_by_side("", ["a", "b"], facts, marked=1)
     shown = capsys.readouterr().out
     assert cells(shown) == [
@@ -219,12 +219,13 @@ def test_a_run_or_one_per_seed_or_those_of_a_folder(tmp_path: Path) -> None:
     assert configs({"device": None}, None, (), 1, tmp_path, resume=True) == "stored"
     with pytest.raises(InputError, match="--resume needs --out"):
         configs(resume=True)
-    for given in (
+    refused: list[Any] = [
         ({"steps": 7, "seed": None}, None, (), 1, tmp_path),
         ({}, tmp_path / "x.yaml", (), 1, tmp_path),
         ({}, None, ["steps=7"], 1, tmp_path),
         ({}, None, (), 2, tmp_path),
-    ):
+    ]
+    for given in refused:
         with pytest.raises(InputError, match="takes all settings from the folder"):
             configs(*given, resume=True)
     with pytest.raises(InputError, match="takes all settings from the folder"):

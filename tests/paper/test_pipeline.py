@@ -112,7 +112,7 @@ def test_what_is_trained_fitted_and_probed(monkeypatch: pytest.MonkeyPatch, scal
     monkeypatch.setattr(language, "assign", assign)
     monkeypatch.setattr(language, "checked", lambda name, model, _: (name, model))
     monkeypatch.setattr(language, "probe_model", probe)
-    found = pipeline.measure(Context(scale, 2))
+    found: Any = pipeline.measure(Context(scale, 2))
     assert (found.probe, found.accuracy, found.losses, found.topics) == ("probe", 1.0, [3.0, 2.0], len(lists))
     size = len(SPECIAL) + 1 + sum(map(len, lists.values()))
     assert asked["train"] == (size, 3000, steps, 2)
