@@ -235,7 +235,7 @@ def print_certificates(certificates: list[Certificate], failed: list[Certificate
         if c.note and needed and (not c.should_hold or c in failed or "exponent" in c.note):
             shown.add(c.claim)
             settings = " ".join(f"{LETTERS.get(key, key)}={value}" for key, value in c.settings.items())
-            out.print(f"- {c.claim}, {settings}: {c.note}", soft_wrap=True, highlight=False, markup=False)
+            consoles.print_lines([f"- {c.claim}, {settings}: {c.note}"])
 
 
 command(
