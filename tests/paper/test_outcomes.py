@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ from tests.paper import (
     samples_stages as stages,
     samples_theory as theory,
 )
-from tests.paper.samples import judged
+from tests.paper.samples import GOOD, judged
 from tests.paper.samples_blocks import HALF
 from topicscope.figures import Heat, Lines, Points
 from topicscope.measure import AttentionMeans
-from topicscope.paper import figure1, figure4
+from topicscope.paper import EXPERIMENTS, figure1, figure4
 from topicscope.paper.blocks import Blocks, WordMatrix
 
 
@@ -78,6 +78,41 @@ def test_paths_of_figure_1() -> None:
     assert diagonal.y == diagonal.low == diagonal.high == x.tolist()
     shorter = figure1.path_lines("cut", [figure1.Path(np.ones(n), np.zeros(n), np.ones(n)) for n in (50, 40)])
     assert shorter.series[0].x[-1] == 40.0  # as long as the shortest
+
+
+COLUMNS = {"figure4": 3, "figure5": 4, "figure6": 1, "table3": 1, "table4": 1, "theorem1": 1, "theorem3": 1}
+COLUMNS |= {"theorem5": 1, "robustness": 1, "pipeline": 1, "two-stage": 4, "table1": 3, "table5": 3}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_panels_stand_in_rows(name: str) -> None:
+    """A panel alone has the whole width; else there are two beside each other, or one per matrix or layer."""
+    figures = judged(name).figures
+    assert len({figure.name for figure in figures}) == len(figures)  # files of their own
+    assert figures[0].columns == COLUMNS.get(name, 2) if figures else name == "table2"
+
+
+LOGARITHMIC = {"figure1-path": (True, False), "theorem2": (True, True)}
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure4", "theorem2", "pipeline"])
+def test_curves_that_span_decades_are_on_logarithmic_axes(name: str) -> None:
+    for figure in judged(name).figures:
+        for panel in figure.panels:
+            if isinstance(panel, Lines):
+                assert (panel.log_x, panel.log_y) == LOGARITHMIC.get(figure.name, (False, False))
+                assert [line.markers for line in panel.series] == [name == "theorem2"] * len(panel.series)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_what_was_measured_stays_as_it_is(name: str) -> None:
+    found = GOOD[name]()
+    parts = (
+        [*found, *(run for one in found for run in getattr(one, "runs", []))] if isinstance(found, list) else [found]
+    )
+    for part in parts:
+        with pytest.raises(FrozenInstanceError):
+            setattr(part, next(iter(vars(part))), None)
 
 
 def test_heat_maps_have_the_colours_of_their_middle() -> None:
@@ -189,7 +224,10 @@ def test_rows_of_table_3() -> None:
     assert outcome.measured == (
         "same topic 0.011, 0.011, 0.011, 0.04, 0.011; different topic 0.007, 0.007, 0.007, 0.01, 0.007"
     )
+    assert outcome.theory == "Theorem 3 at tau = 3: gamma in (1.15, 5.87e+04), asymptotically"
+    assert outcome.config["optimizer"]["lr"] == 0.003  # of the first row
     numbers = outcome.numbers["SGD 0.01 (x 1000)"]
+    assert numbers["interval"] == pytest.approx([1.15, 5.87e4], rel=5e-3)
     assert numbers["rate"] == 10.0
     assert outcome.numbers["Adam 0.03"]["rate"] == 0.03
     assert numbers["gamma"] == pytest.approx(

@@ -12,9 +12,10 @@ import torch
 
 from tests.paper.samples import judged
 from tests.paper.samples_models import effect, small_bert
+from topicscope import language
 from topicscope.figures import Lines
 from topicscope.ground import one_thread
-from topicscope.paper import pipeline
+from topicscope.paper import Context, pipeline
 from topicscope.paper.pipeline import SPECIAL, build_tokenizer, sample_texts, word_lists
 
 
@@ -82,6 +83,46 @@ def test_topics_are_matched_one_to_one() -> None:
         for order in itertools.permutations(lists)
     ]
     assert share * 9 == pytest.approx(max(every))
+
+
+@pytest.mark.parametrize(("scale", "steps"), [("quick", 900), ("full", 2500)])
+def test_what_is_trained_fitted_and_probed(monkeypatch: pytest.MonkeyPatch, scale: Any, steps: int) -> None:
+    asked: dict[str, Any] = {}
+    lists = word_lists()
+    topics = [*list(lists.values())[1:], next(iter(lists.values()))]  # the fit has another order
+
+    def train(tokenizer: Any, texts: list[str], count: int, seed: int) -> tuple[str, list[float]]:
+        asked["train"] = (len(tokenizer), len(texts), count, seed)
+        return "model", [3.0, 2.0]
+
+    def fit(texts: list[str], words: Any, count: int, **options: Any) -> str:
+        asked["fit"] = (len(texts), count, options)
+        return "topics"
+
+    def assign(model: str, threshold: float, names: tuple[str, ...] = ()) -> Any:
+        asked.setdefault("assign", []).append((model, threshold, names))
+        return fitted(topics)
+
+    def probe(model: Any, texts: list[str], assignment: Any, measurement: Any) -> str:
+        asked["probe"] = (model, texts, measurement.seed)
+        return "probe"
+
+    monkeypatch.setattr(pipeline, "train_bert", train)
+    monkeypatch.setattr(language, "fit_topics", fit)
+    monkeypatch.setattr(language, "assign", assign)
+    monkeypatch.setattr(language, "checked", lambda name, model, _: (name, model))
+    monkeypatch.setattr(language, "probe_model", probe)
+    found: Any = pipeline.measure(Context(scale, 2))
+    assert (found.probe, found.accuracy, found.losses, found.topics) == ("probe", 1.0, [3.0, 2.0], len(lists))
+    size = len(SPECIAL) + 1 + sum(map(len, lists.values()))
+    assert asked["train"] == (size, 3000, steps, 2)
+    assert asked["fit"] == (3000, len(lists), {"iterations": 50, "restarts": 12, "seed": 2})
+    (_, threshold, _), named = asked["assign"]
+    assert int(threshold * size) == len(topics[0])  # as many words for a topic as it has
+    assert (threshold * size) % 1 == pytest.approx(0.5)  # however the product is rounded
+    assert named == ("topics", threshold, (*list(lists)[1:], next(iter(lists))))
+    model, texts, seed = asked["probe"]
+    assert (model, texts, seed) == (("small BERT", "model"), sample_texts(lists, 2)[:150], 2)
 
 
 def test_the_outcome_says_what_was_found() -> None:

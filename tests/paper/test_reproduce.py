@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from topicscope import InputError, read
 from topicscope.ground import EngineError, read_about
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
 from topicscope.paper.registry import NOT_IN_REFERENCE, ORDER
-from topicscope.paper.reproduction import compute, finite, outcome_path, read_outcome
+from topicscope.paper.reproduction import REPRODUCE, compute, finite, outcome_path, read_outcome
 
 FAST = ["figure7", "figure8"]
 
@@ -171,6 +172,22 @@ def test_results_hold_all_that_is_in_the_folder(tmp_path: Path, made_up: list[st
         *("id", "claim", "paper", "theory", "measured", "verdict", "reason", "seconds", "rule", "numbers")
     ]
     assert made_up == ["theorem1", "figure7"]
+
+
+def test_seconds_are_those_of_the_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_up: list[str]
+) -> None:
+    clock = iter([100.0, 112.3456])
+    monkeypatch.setattr("topicscope.paper.reproduction.time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    record = compute(Context("full", 4), "theorem1")
+    assert record == {
+        "format": 2,  # files that earlier versions wrote can be read
+        "context": {"scale": "full", "seed": 4},
+        "seconds": 12.35,
+        "outcome": asdict(samples.judged("theorem1")),
+    }
+    assert made_up == ["theorem1"]
+    assert REPRODUCE.format == 1
 
 
 def test_outcomes_of_other_models_are_computed_again(tmp_path: Path, made_up: list[str]) -> None:

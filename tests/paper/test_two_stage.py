@@ -169,6 +169,11 @@ def test_the_outcome_counts_points_and_draws_maps() -> None:
     )
     assert [len(figure.panels) for figure in outcome.figures] == [8, 8, 8, 8, 8, 4, 4]
     assert [figure.columns for figure in outcome.figures[:5]] == [4] * 5
+    scales = {
+        figure.name: {panel.log for panel in figure.panels if isinstance(panel, Map)} for figure in outcome.figures
+    }
+    logarithmic = {"two-stage-separation", "two-stage-starts", "two-stage-epsilon-separation"}
+    assert scales == {name: {name in logarithmic} for name in scales}
     lines = outcome.reason.split("\n")
     assert len(lines) == 1 + 8 + 2 + 4 + 4  # eight panels, two remarks, epsilon, flow
     assert lines[0].endswith("occur along the rates (yes) and along the scales (yes).")

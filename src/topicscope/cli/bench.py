@@ -49,15 +49,17 @@ def command(
         )
         for heading in ("what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met")
     ]
-    table = Table(*columns, title=f"topicscope bench ({device}, one thread a process)", title_justify="left")
+    table = Table(*columns, title=f"topicscope bench ({device}, one thread per process)", title_justify="left")
     for row in rows:
-        plain = "\n".join(f"{name}: {seconds(value)}" for name, value in row.plain.items())
-        faster = "\n".join(f"{value:,.1f}" for value in row.times_faster.values())
-        floor = "" if row.floor is None else f"{seconds(row.floor)} ({row.floor_is})"
-        over = "" if row.over_floor is None else f"{row.over_floor:.3g}"
-        ours = f"{row.ours:.2f} {row.unit}" if row.unit in ("GB", "CPU s") else seconds(row.ours)
         table.add_row(
-            row.name, ours, plain, faster, floor, over, row.aim, {True: "yes", False: "no", None: ""}[row.met]
+            row.name,
+            f"{row.ours:.2f} {row.unit}" if row.unit in ("GB", "CPU s") else seconds(row.ours),
+            "\n".join(f"{name}: {seconds(value)}" for name, value in row.plain.items()),
+            "\n".join(f"{value:,.1f}" for value in row.times_faster.values()),
+            "" if row.floor is None else f"{seconds(row.floor)} ({row.floor_is})",
+            "" if row.over_floor is None else f"{row.over_floor:.3g}",
+            row.aim,
+            {True: "yes", False: "no", None: ""}[row.met],
         )
     results().print(table)
     return 0

@@ -69,8 +69,7 @@ def print_side_by_side(
     headings = [Column(column, justify="right", overflow="fold") for column in columns]
     table = Table("", *headings, title=title or None, title_justify="left")
     for number, label in enumerate(dict.fromkeys(label for one in facts for label in one)):
-        style = "cyan" if number < marked else None
-        table.add_row(label, *(cell(one.get(label)) for one in facts), style=style)
+        table.add_row(label, *(cell(one.get(label)) for one in facts), style="cyan" if number < marked else None)
     results().print(table, markup=False)
 
 

@@ -73,8 +73,7 @@ def reproduce(
 
 
 def print_outcome(name: str, outcome: paper.Outcome, seconds: float) -> None:
-    verdict = typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])
-    typer.echo(f"{name}: {verdict} ({seconds:.0f} s)", err=True)
+    typer.echo(f"{name}: {typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])} ({seconds:.0f} s)", err=True)
 
 
 def print_verdicts(reproduction: paper.Reproduction) -> None:
@@ -87,8 +86,8 @@ def print_verdicts(reproduction: paper.Reproduction) -> None:
         "s",
     )
     for name, o in reproduction.outcomes.items():
-        verdict, seconds = f"[{COLOURS[o.verdict]}]{o.verdict}[/]", f"{reproduction.seconds[name]:.0f}"
-        table.add_row(name, o.paper, o.theory, o.measured, verdict, seconds)
+        verdict = f"[{COLOURS[o.verdict]}]{o.verdict}[/]"
+        table.add_row(name, o.paper, o.theory, o.measured, verdict, f"{reproduction.seconds[name]:.0f}")
     consoles.results().print(table)
     consoles.print_lines(reproduction.summary())
 

@@ -39,8 +39,11 @@ def show(
     runs = [(folder, result) for folder, result in results if hasattr(result, "facts")]
     if runs:
         settings = [flat(result.config.as_dict()) for _, result in runs]
-        names = dict.fromkeys(name for one in settings for name in one)
-        differing = [name for name in names if any(one.get(name) != settings[0].get(name) for one in settings)]
+        differing = [
+            name
+            for name in dict.fromkeys(name for one in settings for name in one)
+            if any(one.get(name) != settings[0].get(name) for one in settings)
+        ]
         facts = [
             {name: one.get(name) for name in differing} | result.facts()
             for one, (_, result) in zip(settings, runs, strict=True)

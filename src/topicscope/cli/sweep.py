@@ -68,8 +68,10 @@ def command(
             progress("drawing the page")
             write(result)
     except KeyboardInterrupt:
-        done = f"{sweeps.stored_points(points, folder)} of {len(points.points)} points are done and kept in {folder}"
-        raise Interrupted(f"stopped: {done}; to go on: {folders.command()}") from None
+        raise Interrupted(
+            f"stopped: {sweeps.stored_points(points, folder)} of {len(points.points)} points are done and kept in "
+            f"{folder}; to go on: {folders.command()}"
+        ) from None
     if as_json:
         print(json.dumps({"folder": str(folder), "counts": result.counts, "rows": result.rows}, allow_nan=False))
     else:
@@ -96,7 +98,7 @@ def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None,
     if as_json:
         counts = {"points": len(rows), "missing": len(missing), "axes": axes, "packs": cost.packs}
         times = {"core_seconds": round(cost.core_seconds, 1), "seconds": round(seconds, 1)}
-        print(json.dumps(counts | times | {"side_by_side": side_by_side, "bytes": disk}))
+        print(json.dumps({**counts, **times, "side_by_side": side_by_side, "bytes": disk}))
     else:
         where = "in this process" if engine == "serial" else f"on {side_by_side} processes of the engine {engine}"
         about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting the start"

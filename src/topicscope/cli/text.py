@@ -237,8 +237,8 @@ def words(
     groups: list[list[str]] = [[]]
     for word in words:
         groups.append([]) if word == "/" else groups[-1].append(word)
-    given = [group for group in groups if group]
-    settings = language.WordsConfig.of(gather(None, {"model": model, "groups": given, "embedding": embedding}))
+    flags = {"model": model, "groups": [group for group in groups if group], "embedding": embedding}
+    settings = language.WordsConfig.of(gather(None, flags))
     with progress_shown() as progress:
         result = language.map_words(settings, out, progress=progress)
     return consoles.finish(result, out, [figures.word_table(result)], as_json=as_json)

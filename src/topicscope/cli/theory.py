@@ -155,8 +155,12 @@ def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
         stage = second_stage(setting, numbers.value_matrix, convention, theorem=theorem)
         return emit(stage.as_dict() | numbers.numbers(), as_json, [attention_table(stage), *stage.summary()])
 
-    sizes = "--topics 1000000 --words-per-topic 1000 --topics-per-document 100"
-    command(run, theorem.__name__, theorem.__doc__ or "", sizes)
+    command(
+        run,
+        theorem.__name__,
+        theorem.__doc__ or "",
+        "--topics 1000000 --words-per-topic 1000 --topics-per-document 100",
+    )
 
 
 def attention_table(stage: SecondStage) -> Table:
@@ -177,9 +181,11 @@ def landscape(
     as_json: bool,
 ) -> int:
     result = attention_landscape(setting, value_matrix, convention, cap=cap, out=out, force=force)
-    title = "loss, the fuller a cell the lower; beta from 1e-4 to the right, alpha from 1e-4 upwards"
     lines: list[Any] = [
-        consoles.heat_map(-result.grid.loss[::-1], title),
+        consoles.heat_map(
+            -result.grid.loss[::-1],
+            "loss, the fuller a cell the lower; beta from 1e-4 to the right, alpha from 1e-4 upwards",
+        ),
         attention_table(result.stage),
         *result.summary(),
     ]
@@ -210,8 +216,13 @@ def print_certificates(certificates: list[Certificate], failed: list[Certificate
     )
     for (claim, should), group in claims.items():
         good = sum(c.holds for c in group)
-        word = ("yes" if good == len(group) else "NO") if should else f"not claimed ({good}/{len(group)})"
-        table.add_row(claim, str(len(group)), f"{max(c.error for c in group):.2g}", f"{group[0].tolerance:g}", word)
+        table.add_row(
+            claim,
+            str(len(group)),
+            f"{max(c.error for c in group):.2g}",
+            f"{group[0].tolerance:g}",
+            ("yes" if good == len(group) else "NO") if should else f"not claimed ({good}/{len(group)})",
+        )
     out = consoles.results()
     out.print(table)
     out.print(
@@ -224,7 +235,7 @@ def print_certificates(certificates: list[Certificate], failed: list[Certificate
         if c.note and needed and (not c.should_hold or c in failed or "exponent" in c.note):
             shown.add(c.claim)
             settings = " ".join(f"{LETTERS.get(key, key)}={value}" for key, value in c.settings.items())
-            out.print(f"- {c.claim}, {settings}: {c.note}", soft_wrap=True, highlight=False, markup=False)
+            consoles.print_lines([f"- {c.claim}, {settings}: {c.note}"])
 
 
 command(

@@ -59,6 +59,10 @@ def attention_cells(means: Sequence[Estimate]) -> list[str]:
 def attention_figure(name: str, title: str, alt: str, rows: dict[str, list[Estimate]]) -> Figure:
     """One series per relation, one category per row."""
     by_relation = zip(RELATIONS.values(), zip(*rows.values(), strict=True), strict=True)
-    series = [by_category(relation, means) for relation, means in by_relation]
-    panel = Points(name.replace("table", "Table "), list(rows), series, "mean attention of a pair of positions")
+    panel = Points(
+        name.replace("table", "Table "),
+        list(rows),
+        [by_category(relation, means) for relation, means in by_relation],
+        "mean attention of a pair of positions",
+    )
     return Figure(name, title, alt, [panel], 1)

@@ -151,8 +151,9 @@ def train_panels(context: Context, model: dict[str, str], **penalty: Any) -> lis
 
 
 def panel_of(runs: Sequence[training.Run], which: Which) -> Panel:
-    first = WordMatrix.of(matrix_of(runs[0], which), runs[0])
-    return Panel([blocks_of(run, which) for run in runs], first, runs[0].config)
+    return Panel(
+        [blocks_of(run, which) for run in runs], WordMatrix.of(matrix_of(runs[0], which), runs[0]), runs[0].config
+    )
 
 
 def measure_values(context: Context, *, l2: float, attention: bool) -> list[Panel]:

@@ -115,11 +115,14 @@ class Experiment(Generic[Found]):
         if all(getattr(context, name) for name in self.needs):
             return self.judge(self.measure(context))
         models = " ".join(f"--model {model}" for model in CHECKPOINTS)
-        reason = (
-            f"needs models and text; run: topicscope reproduce {self.id} {models} --corpus {WIKIPEDIA} "
-            "(or your own: folders and files)"
+        return Outcome(
+            paper=self.paper,
+            theory="-",
+            measured="-",
+            verdict="skipped",
+            reason=f"needs models and text; run: topicscope reproduce {self.id} {models} --corpus {WIKIPEDIA} "
+            "(or your own: folders and files)",
         )
-        return Outcome(self.paper, "-", "-", "skipped", reason)
 
     def key(self, context: Context) -> dict[str, Any]:
         """What an outcome depends on."""

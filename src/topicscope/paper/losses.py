@@ -56,8 +56,9 @@ def judge(found: list[Found]) -> Outcome:
         everything = dev[EVERYTHING]
         gain = UNIFORM[one.loss] - everything.mean
         levels = [(one.bayes, "Bayes"), (one.bayes_topics, "Bayes, from topics alone")]
-        series = [by_category("dev loss", list(dev.values()))]
-        panels.append(Points(f"dev loss, {one.loss}", list(dev), series, "loss", levels))
+        panels.append(
+            Points(f"dev loss, {one.loss}", list(dev), [by_category("dev loss", list(dev.values()))], "loss", levels)
+        )
         if everything.high < one.bayes_topics:
             copying += (
                 f"; with the {one.loss} loss, training everything goes below what topics alone allow "
@@ -74,11 +75,12 @@ def judge(found: list[Found]) -> Outcome:
             }
             above = [f"{here.mean - floor:.4g}" for floor, _ in levels]
             rows.append([one.loss, trained, str(here), *above, f"{100 * (lost / gain):.1f}%"])
-    means = [n["dev_loss"] for n in numbers.values()]
     return Outcome(
         paper="'only slightly more' (no number)",
         theory="-",
-        measured="; ".join(f"{row[1]} {mean:.4g}" for row, mean in zip(rows, means, strict=True)),
+        measured="; ".join(
+            f"{row[1]} {here['dev_loss']:.4g}" for row, here in zip(rows, numbers.values(), strict=True)
+        ),
         verdict=verdict(all(small)),
         reason="training a part alone loses "
         + ", ".join(f"{share} ({loss}, {trained})" for loss, trained, *_, share in rows if trained != EVERYTHING)

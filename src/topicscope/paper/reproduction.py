@@ -58,8 +58,9 @@ class Reproduction(Result):
     @classmethod
     def of(cls, context: Context, finished: dict[str, tuple[Outcome, float]], folder: Path) -> Reproduction:
         names = [name for name in EXPERIMENTS if name in finished]
-        outcomes = {name: finished[name][0] for name in names}
-        return cls(context, outcomes, {name: finished[name][1] for name in names}, folder)
+        return cls(
+            context, {name: finished[name][0] for name in names}, {name: finished[name][1] for name in names}, folder
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """results.json."""

@@ -43,8 +43,9 @@ def measure(context: Context) -> Found:
         )
         for name, change in VARIATIONS.items()
     }
-    blocks = {name: [blocks_of(run) for run in here] for name, here in runs.items()}
-    return Found(blocks, next(iter(runs.values()))[0].config)
+    return Found(
+        {name: [blocks_of(run) for run in here] for name, here in runs.items()}, next(iter(runs.values()))[0].config
+    )
 
 
 def judge(found: Found) -> Outcome:

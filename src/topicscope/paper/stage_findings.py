@@ -47,9 +47,10 @@ def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row
     two = [row for row in rows if row["phase"] == "two-stage"]
     where = ""
     if two:
-        rates, scales = span([row[LR] for row in two]), span([row[SCALE] for row in two])
-        middle = float(np.median([row["separation"] for row in two]))
-        where = f"; two-stage at lr {rates} and init_scale {scales}, median separation {middle:.3g}"
+        where = (
+            f"; two-stage at lr {span([row[LR] for row in two])} and init_scale {span([row[SCALE] for row in two])}, "
+            f"median separation {np.median([row['separation'] for row in two]):.3g}"
+        )
     return f"{optimiser}, {loss}, {embedding} embedding: of {len(rows)} points {listed}{where}."
 
 
@@ -102,8 +103,8 @@ def flow_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     parts = []
     for scale in sorted({row[SCALE] for row in rows}):
         pair = sorted((row for row in rows if row[SCALE] == scale), key=lambda row: -row[LR])
-        courses = " and ".join(f"{row['phase']} ({cell(row.get('separation'))}) at rate {row[LR]:.2g}" for row in pair)
-        parts.append(f"from scale {scale:g} {courses}")
+        courses = [f"{row['phase']} ({cell(row.get('separation'))}) at rate {row[LR]:.2g}" for row in pair]
+        parts.append(f"from scale {scale:g} {' and '.join(courses)}")
     return f"Gradient flow, {loss}, {embedding} embedding: {'; '.join(parts)}."
 
 

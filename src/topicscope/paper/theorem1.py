@@ -40,9 +40,8 @@ def measure(context: Context) -> Found:
         },
     )
     s = Setting.of(10, 10, 3)
-    fits = [fit_embedding(run.weights["embedding"], s.topic_model, s.masking) for run in runs]
     return Found(
-        [fit.violation / s.constants.c3 for fit in fits],
+        [fit_embedding(run.weights["embedding"], s.topic_model, s.masking).violation / s.constants.c3 for run in runs],
         [run.results["dev_loss"] for run in runs],
         WordMatrix.of(matrix_of(runs[0], "gram"), runs[0]),
         runs[0].config,

@@ -56,8 +56,10 @@ def measure(context: Context) -> Found:
         steps=3000,
         snapshots="log",
     )
-    effects = [training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
-    sandbox, config = [measures.Timeline.of(one) for one in effects], runs[0].config.as_dict()
+    config = runs[0].config.as_dict()
+    sandbox = [
+        measures.Timeline.of(training.sandbox_effects(run.config, run.snapshots, seed=context.seed)) for run in runs
+    ]
     if not context.corpus:
         return Found(sandbox, None, config)
     text, text_config = timeline_of_text(context)
@@ -71,8 +73,10 @@ def moments_and_order(timeline: measures.Timeline) -> dict[str, Any]:
 
 
 def judge(found: Found) -> Outcome:
-    orders = [timeline.order for timeline in found.sandbox]
-    holds = [order is not None and order.interval is not None and order.interval[0] > 1 for order in orders]
+    holds = [
+        order is not None and order.interval is not None and order.interval[0] > 1
+        for order in (timeline.order for timeline in found.sandbox)
+    ]
     named = {f"Sandbox, seed {seed}": timeline for seed, timeline in enumerate(found.sandbox)}
     shown = figures.timeline_figures(found.sandbox[0], "timeline-sandbox")
     numbers: dict[str, Any] = {"sandbox": [moments_and_order(timeline) for timeline in found.sandbox]}

@@ -88,10 +88,21 @@ def measure(context: Context) -> Found:
     steps, scales, epsilons = context.pick(1000, 3000), SCALES[context.scale], EPSILONS[context.scale]
     setting: Axes = {LOSS: LOSSES, EMBEDDING: EMBEDDINGS}
     seeds: Axes = {"seed": [1000 * context.seed + i for i in range(context.pick(1, 3))]}
-    grids = {name: setting | {LR: rates[context.scale], SCALE: scales} | seeds for name, rates in RATES.items()}
-    maps = {name: run_grid(context, axes, steps=steps, optimizer={"name": name}) for name, axes in grids.items()}
-    along_epsilon = setting | {EPS: epsilons, SCALE: [1e-3, 1e-2]} | seeds
-    epsilon = run_grid(context, along_epsilon, steps=steps, optimizer={"lr": EPSILON_RATE})
+    maps = {
+        name: run_grid(
+            context,
+            setting | {LR: rates[context.scale], SCALE: scales} | seeds,
+            steps=steps,
+            optimizer={"name": name},
+        )
+        for name, rates in RATES.items()
+    }
+    epsilon = run_grid(
+        context,
+        setting | {EPS: epsilons, SCALE: [1e-3, 1e-2]} | seeds,
+        steps=steps,
+        optimizer={"lr": EPSILON_RATE},
+    )
     config = {"steps": steps, "rates": RATES, "scales": scales, "epsilons": epsilons, "flow_rates": str(FLOW_RATES)}
     return Found(maps, epsilon, flows(context), config)
 

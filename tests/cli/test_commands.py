@@ -1,0 +1,554 @@
+"""Commands in this process: exit codes, what options become, and what is printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from tests.cli.test_consoles import Capture, cells
+from tests.paper import samples
+from topicscope import __version__, figures, language, pretraining, sweeps, training
+from topicscope.cli import consoles, main as entry, sweep, theory
+from topicscope.ground import EngineError, InputError, Interrupted
+from topicscope.paper import EXPERIMENTS, Context
+from topicscope.theory import Certificate
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Call:
+    """Run the command with these arguments; fails unless it ends with this exit code. What it printed."""
+    for registered in ("registered_commands", "registered_groups"):
+        monkeypatch.setattr(entry.app, registered, [])
+
+    def run(*arguments: str, code: int = 0) -> Any:
+        entry.app.registered_commands.clear()
+        entry.app.registered_groups.clear()
+        monkeypatch.setattr(sys, "argv", ["topicscope", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            entry.main()
+        printed = capsys.readouterr()
+        assert stop.value.code == code, printed.err
+        return printed
+
+    return run
+
+
+def test_without_a_command_there_is_help_and_the_version(call: Call) -> None:
+    shown = call().out
+    assert "Usage: " in shown
+    assert shown == call("--help").out == call("-h").out
+    assert "completion" not in shown
+    for name in ("The paper", "reproduce", "list", "theory", "timeline", "words", "pretrain", "sweep", "bench"):
+        assert name in shown
+    assert call("--version").out == f"{__version__}\n"
+    assert call("--version", "nonsense").out == f"{__version__}\n"
+    wrong = call("nonsense", code=2)
+    assert (wrong.out, wrong.err) == ("", "topicscope: No such command 'nonsense'. (see topicscope --help)\n")
+
+
+INTERRUPTED = (
+    "topicscope: interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; "
+    "other commands start anew\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (InputError("two\n  lines"), 2, "topicscope: two lines\n"),
+        (EngineError("workers died"), 1, "topicscope: workers died\n"),
+        (Interrupted("stopped: 3 of 4"), 130, "topicscope: stopped: 3 of 4\n"),
+        (KeyboardInterrupt(), 130, INTERRUPTED),
+        (FileNotFoundError(2, "No such file", "x.txt"), 1, "topicscope: No such file (x.txt)\n"),
+        (OSError("disk full"), 1, "topicscope: disk full\n"),
+    ],
+)
+def test_an_error_is_one_line_and_a_code(
+    call: Call, monkeypatch: pytest.MonkeyPatch, raised: Any, code: int, said: str
+) -> None:
+    def stopped(**_: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(entry, "register", lambda: None)
+    monkeypatch.setattr(entry, "app", App(stopped))
+    assert call(code=code).err == said
+
+
+class App:
+    """In the place of the typer app."""
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self.run = run
+        self.registered_commands: list[Any] = []
+        self.registered_groups: list[Any] = []
+
+    def __call__(self, **given: Any) -> Any:
+        return self.run(**given)
+
+
+def test_the_code_is_that_of_the_command(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(entry, "register", lambda: None)
+    for returned, code in ((0, 0), (1, 1), (None, 0), ("text", 0)):
+        monkeypatch.setattr(entry, "app", App(lambda returned=returned, **_: returned))
+        assert call(code=code).err == ""
+    monkeypatch.setattr(entry, "app", App(lambda **_: 130))
+    assert call(code=130).err == INTERRUPTED
+
+    def memory(**_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(entry, "app", App(memory))
+    assert "not enough memory" in call(code=2).err
+
+    def gone(**_: Any) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(entry, "app", App(gone))
+    with (tmp_path / "pipe").open("w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        call()
+        pipe.write("lost")
+    assert (tmp_path / "pipe").read_text() == ""
+
+
+TINY = ["--steps", "5", "--topics", "3", "--words-per-topic", "2", "--device", "cpu", "--batch-size", "4"]
+TINY += ["--set", "data.documents=20", "--set", "data.dev_documents=10"]
+
+
+def test_train_prints_saves_and_shows(call: Call, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    printed = json.loads(call("train", *TINY, "--no-floors", "--json", "--out", str(one)).out)
+    assert printed == json.loads((one / "results.json").read_text())
+    assert "floors" not in printed
+    said = call("train", *TINY, "--runs", "2", "--no-floors", "--uniform-attention", "--out", str(two)).out
+    assert cells(said)[0] == ["", "seed 0", "seed 1"]
+    assert said.endswith(f"Written to {two}; 'topicscope report {two}' draws it.\n")
+    config = yaml.safe_load((two / "run-001" / "config.yaml").read_text())
+    assert (config["model"]["key"], config["model"]["query"], config["floors"]) == ("zero", "zero", False)
+    assert yaml.safe_load((one / "config.yaml").read_text())["model"]["key"] != "zero"
+    again = json.loads(call("train", "--resume", "--out", str(two), "--json").out)
+    assert [run["seed"] for run in again] == [0, 1]
+    entries = json.loads(call("show", str(one), str(two), "--json").out)
+    assert [Path(entry["folder"]).name for entry in entries] == ["one", "run-000", "run-001"]
+    assert entries[0]["results"] == printed
+    assert entries[0]["config"]["steps"] == 5
+    shown = call("show", str(one), str(two)).out
+    labels = [row[0] for row in cells(shown)]
+    assert {"model.key", "seed"} < set(labels)
+    assert "batch_size" not in labels  # the same in all
+    assert f"{one} (train):" in shown
+    alone = call("show", str(one)).out
+    assert "(train):" not in alone
+    assert "seed" not in [row[0] for row in cells(alone)]
+    assert "--resume takes all settings" in call("train", "--resume", "--out", str(one), "--steps", "6", code=2).err
+
+
+def test_a_diverging_run_is_said_once(call: Call) -> None:
+    said = call("train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e9", "--steps", "40", code=1)
+    assert said.err.startswith("topicscope: ")
+    assert "diverged at step" in said.err
+    assert "diverged at step" not in said.out
+    assert "Written to" not in said.out
+
+
+def test_options_of_train_are_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def note(what: Any, out: Any, **given: Any) -> Any:
+        asked.append((what, out, given))
+        raise InputError("enough")
+
+    monkeypatch.setattr(training, "train", note)
+    call("train", "--snapshots", "[0, 10]", "--force", "--out", "x", "--prior", "fixed", code=2)
+    call("train", "--set", "seed=3", code=2)
+    (first, out, given), (second, none, plain) = asked
+    assert (first.snapshots, first.floors, first.documents.kind) == ([0, 10], True, "fixed")
+    assert (out, given["resume"], given["force"]) == (Path("x"), False, True)
+    assert (second.seed, second.snapshots, none) == (3, training.RunConfig().snapshots, None)
+    assert (plain["resume"], plain["force"]) == (False, False)
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[Context]:
+    """Experiments that take no time; the contexts that they were given."""
+    given: list[Context] = []
+
+    def at_once(found: Any, context: Context) -> Any:
+        given.append(context)
+        return found
+
+    for name in ("figure6", "table1"):
+        found = samples.GOOD[name]()
+        monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS[name], measure=partial(at_once, found)))
+    return given
+
+
+def test_reproduce_takes_the_folder_of_its_scale_and_seed(
+    call: Call, measured: list[Context], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    drawn: list[Path] = []
+    monkeypatch.setattr(consoles, "draw_result", lambda _, folder: drawn.append(folder))
+    serial = ["figure6", "--engine", "serial", "--json"]
+    said = call("reproduce", *serial)
+    assert said.err == "figure6: reproduced (0 s)\n"
+    assert [entry["id"] for entry in json.loads(said.out)["results"]] == ["figure6"]
+    call("reproduce", *serial, "--scale", "full")
+    call("reproduce", *serial, "--seed", "3")
+    call("reproduce", *serial, "--scale", "full", "--seed", "3")
+    call("reproduce", "table1", *serial[1:], "--model", "a", "--model", "b", "--corpus", "c", "--out", "mine")
+    assert [str(folder) for folder in drawn] == [
+        *("runs/reproduce", "runs/reproduce-full", "runs/reproduce-seed-3", "runs/reproduce-full-seed-3", "mine")
+    ]
+    assert measured[:2] == [Context(), Context("full")]
+    assert measured[3:] == [Context("full", 3), Context(models=("a", "b"), corpus=("c",))]
+
+
+def test_verdicts_are_printed(
+    call: Call, measured: list[Context], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consoles, "draw_result", lambda *_: None)
+    shown = call("reproduce", "figure6", "table1", "--engine", "serial", "--out", str(tmp_path / "out")).out
+    assert cells(shown)[0] == ["id", "paper", "theory", "measured", "verdict", "s"]
+    assert [row[0] for row in cells(shown) if row[0]] == ["id", "figure6", "table1"]
+    assert shown.endswith(f"page: {tmp_path / 'out' / 'report.html'}\n")
+    none = samples.BAD["figure6"]["no diagonal run"]
+    monkeypatch.setitem(EXPERIMENTS, "figure6", replace(EXPERIMENTS["figure6"], measure=lambda _: none))
+    lost = call("reproduce", "figure6", "--engine", "serial", "--out", str(tmp_path / "lost"), code=1)
+    assert lost.err.endswith("not reproduced, though the reference runs were: figure6\n")
+    assert "not reproduced, though" not in lost.out
+
+
+def test_the_list_has_every_experiment(call: Call) -> None:
+    shown = call("list").out
+    assert [row[0] for row in cells(shown) if row[0]] == ["id", *EXPERIMENTS]
+    listed = json.loads(call("list", "--json").out)
+    assert listed[1] == {name: getattr(EXPERIMENTS["figure2"], name) for name in ("id", "claim", "rule", "seconds")}
+
+
+GRID = {
+    "base": {"steps": 5, "data": {"documents": 20, "dev_documents": 10}, "evaluate_every": None, "floors": False},
+    "axes": {"optimizer.lr": [0.01, 0.1], "seed": {"seeds": 3}},
+}
+
+
+@pytest.fixture
+def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(GRID))
+    return str(tmp_path / "small.yaml")
+
+
+def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def cost(_: Any, missing: set[str], progress: Any) -> sweeps.Cost:
+        asked.append(len(missing))
+        return sweeps.Cost(3, 600.04, 1_000_000) if missing else sweeps.Cost(0, 0.0, 0)
+
+    monkeypatch.setattr(sweeps, "estimate", cost)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+
+    def found(*more: str) -> Any:
+        return json.loads(call("sweep", grid, "--dry-run", "--json", *more).out)
+
+    assert found() == {
+        "points": 6,
+        "missing": 6,
+        "axes": {"optimizer.lr": 2, "seed": 3},
+        "packs": 3,
+        "core_seconds": 600.0,
+        "seconds": 300.0,
+        "side_by_side": 2,
+        "bytes": 1_000_000 + 5_000_000 + 6 * 4_000,
+    }
+    assert found("--engine", "serial")["side_by_side"] == 1
+    assert found("--workers", "1")["seconds"] == 600.0
+    assert found("--workers", "7")["side_by_side"] == 3  # no more than there are packs
+    said = " ".join(call("sweep", grid, "--dry-run").out.split())
+    assert said == (
+        "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do, in 3 packs about 5 min on 2 processes of the "
+        "engine local (10 min of one core), not counting the start; 6.02 MB in runs/sweep-small"
+    )
+    assert "about 10 min in this process (10 min" in call("sweep", grid, "--dry-run", "--engine", "serial").out
+    (Path(grid).parent / "alone.yaml").write_text(yaml.safe_dump({"base": GRID["base"]}))
+    assert "1 points of 'train' (no axes); 1 still" in call("sweep", "alone.yaml", "--dry-run").out
+    assert asked == [6] * 6 + [1]
+
+    def refused(*_: Any) -> None:
+        raise InputError("a point is bad")
+
+    monkeypatch.setattr(sweeps, "estimate", refused)
+    assert "6 still to do; no estimate, since a point is bad" in call("sweep", grid, "--dry-run", code=2).err
+
+
+def test_a_sweep_goes_on_unless_it_is_told_not_to(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    serial, out = ["sweep", grid, "--engine", "serial"], Path("runs/sweep-small")
+    shown = call(*serial).out
+    assert "6 points done, 0 failed" in shown
+    assert f"table: {out / 'points.csv'}; page: {out / 'report.html'}" in shown
+    assert "topicscope sweep" in (out / "report.html").read_text()
+    left = json.loads(call(*serial, "--dry-run", "--json").out)
+    assert (left["missing"], left["bytes"], left["side_by_side"]) == (0, 0, 1)
+    printed = json.loads(call(*serial, "--json").out)
+    assert (printed["folder"], printed["counts"]) == (str(out), {"done": 6, "failed": 0, "missing": 0})
+    assert len(printed["rows"]) == 6
+    assert "runs/sweep-small" in call(*serial, "--no-resume", code=2).err
+    asked: list[Any] = []
+
+    def swept(*_: Any, **given: Any) -> None:
+        asked.append(given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweeps, "sweep", swept)
+    stopped = call(*serial, "--retry-failed", code=130).err
+    assert "stopped: 6 of 6 points are done and kept in runs/sweep-small; to go on: topicscope sweep" in stopped
+    call(*serial, "--force", code=130)
+    assert [(one["resume"], one["force"], one["retry_failed"]) for one in asked] == [
+        (True, False, True),
+        (False, True, False),
+    ]
+
+
+def test_points_that_fail_are_an_error(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = SimpleNamespace(counts={"done": 5, "failed": 1}, rows=[], sections=list, summary=list)
+    monkeypatch.setattr(sweeps, "sweep", lambda *_, **__: result)
+    monkeypatch.setattr(sweep, "write", lambda _: None)
+    call("sweep", grid, "--engine", "serial", code=1)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The settings of the work on texts, and where its result goes; nothing is computed."""
+    given: list[Any] = []
+
+    def worker(name: str) -> Callable[..., Any]:
+        def work(settings: Any, out: Any, **_: Any) -> Any:
+            given.append((name, settings, out))
+            return SimpleNamespace(rows=["rows"], heads=["head"] * 9, cooccurrence=["pairs"])
+
+        return work
+
+    for name in ("fit_corpus", "probe", "timeline", "map_words"):
+        monkeypatch.setattr(language, name, worker(name))
+    monkeypatch.setattr(language, "check_inputs", lambda _: None)
+    for name in ("ratio_table", "cooccurrence_table", "topic_model_table", "moment_table", "word_table"):
+        monkeypatch.setattr(figures, name, lambda _, name=name: name)
+    monkeypatch.setattr(figures, "head_table", lambda heads, most: f"{len(heads)} heads, {most}")
+
+    def finish(_: Any, out: Any, tables: list[Any], *, as_json: bool) -> int:
+        given.append((tables, out, as_json))
+        return 0
+
+    monkeypatch.setattr(consoles, "finish", finish)
+    return given
+
+
+def test_options_of_probe_are_settings(call: Call, asked: list[Any]) -> None:
+    both = ["--threshold", "0.1", "--threshold", "0.2", "--topics-per-word", "both", "--no-random", "--set", "seed=4"]
+    call("probe", "a", "b", "--corpus", "c.txt", *both, "--out", "x", "--json")
+    (name, settings, out), finished = asked
+    assert (name, tuple(settings.models), tuple(settings.corpus), out) == ("probe", ("a", "b"), ("c.txt",), Path("x"))
+    assert (list(settings.thresholds), list(settings.topics_per_word)) == ([0.1, 0.2], ["one", "many"])
+    assert (settings.random, settings.matched, settings.seed) == (False, True, 4)
+    assert finished == (["ratio_table", "9 heads, 5", "cooccurrence_table"], Path("x"), True)
+    asked.clear()
+    call("probe", "a", "--corpus", "c.txt", "--topics-per-word", "many")
+    settings = asked[0][1]
+    assert list(settings.topics_per_word) == ["many"]
+    assert len(settings.thresholds) == 3  # the usual ones
+    assert asked[1][1:] == (None, False)
+    assert "use: topicscope timeline" in call("probe", "--checkpoints", "x", "--corpus", "c.txt", code=2).err
+    assert "--checkpoints" not in call("probe", "--help").out
+    assert "--threshold" in call("timeline", "--help").out
+    assert "--shuffles" not in call("timeline", "--help").out
+    assert "engine 'cloud'" in call("probe", "a", "--corpus", "c.txt", "--engine", "cloud", code=2).err
+
+
+def test_options_of_topics_timeline_and_words_are_settings(
+    call: Call, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("topics", "c.txt", "--tokenizer", "t", "--topics", "7")
+    call("timeline", "run", "--corpus", "c.txt", "--threshold", "0.3")
+    call("words", "m", "frog", "toad", "/", "/", "mozart", "haydn", "--embedding", "layer", "--json")
+    (_, topics, _), topic_tables, (_, timeline, _), moments, (_, words, _), word_tables = asked
+    assert (tuple(topics.corpus), topics.tokenizer, topics.topics) == (("c.txt",), "t", 7)
+    assert (tuple(timeline.snapshots), timeline.threshold) == (("run",), 0.3)
+    assert (words.model, words.groups, words.embedding) == ("m", (("frog", "toad"), ("mozart", "haydn")), "layer")
+    assert [tables[0] for tables in (topic_tables, moments, word_tables)] == [
+        *(["topic_model_table"], ["moment_table"], ["word_table"])
+    ]
+    assert [tables[2] for tables in (topic_tables, moments, word_tables)] == [False, False, True]
+    asked.clear()
+    sandbox: list[Any] = []
+    monkeypatch.setattr(training, "is_sandbox", lambda name: name == "sand")
+    monkeypatch.setattr(training, "sandbox_timeline", lambda *given, **more: sandbox.append((given, more)))
+    call("timeline", "sand", "--out", "x", "--bootstrap", "20", "--seed", "5")
+    assert sandbox == [(("sand", Path("x")), {"bootstrap": 20, "seed": 5})]
+    assert "give it alone" in call("timeline", "run", "sand", "--corpus", "c.txt", code=2).err
+    for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"]):
+        assert "leave corpus, topics_from and engine out" in call("timeline", "sand", *more, code=2).err
+
+
+class Results(list[Any]):
+    """Several runs of `pretrain`."""
+
+    status = "done"
+
+    def summary(self) -> list[str]:
+        return ["All done."]
+
+    def sections(self) -> list[Any]:
+        return []
+
+
+def pretrained(status: str = "done", loss: float = 1.5) -> Any:
+    numbers = SimpleNamespace(as_dict=lambda: {"loss": loss})
+    return SimpleNamespace(results=numbers, status=status, folder="home", summary=lambda: ["Done."], sections=list)
+
+
+def test_options_of_pretrain_are_settings(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[Any] = []
+    result: list[Any] = [pretrained()]
+
+    def note(configs: Any, out: Any, **given: Any) -> Any:
+        asked.append((configs, out, given))
+        return result[0]
+
+    monkeypatch.setattr(pretraining, "pretrain", note)
+    drawn: list[Any] = []
+    monkeypatch.setattr("topicscope.report.write_report", lambda *given: drawn.append(given))
+    out = tmp_path / "out"
+    plain = ["pretrain", "--corpus", "c.txt"]
+    said = call(*plain, "--init-scale", "[0.1, 0.2]", "--layers", "2", "--dropout", "usual", "--set", "steps=9").out
+    assert said == "Done.\n--out DIR keeps the model, its snapshots, metrics and a page\n"
+    config, where, given = asked.pop()
+    assert (config.model.init_scale, config.model.dropout, config.steps) == ([0.1, 0.2], "usual", 9)
+    assert (config.bf16, where, drawn) == (False, None, [])
+    assert (given["resume"], given["force"], given["device"]) == (False, False, None)
+    said = call(*plain, "--out", str(out), "--force").out
+    assert f"page: {out / 'report.html'}; probe it with: topicscope probe home/model --corpus ..." in said
+    assert drawn.pop()[:3] == (out, "topicscope pretrain: out", "Done.")
+    assert asked.pop()[2]["force"] is True
+    assert json.loads(call(*plain, "--json").out) == {"loss": 1.5}
+    result[0] = Results([pretrained(), pretrained(loss=2.5)])
+    assert json.loads(call(*plain, "--json", "--runs", "2", "--device", "cpu").out) == [{"loss": 1.5}, {"loss": 2.5}]
+    configs, _, given = asked.pop()
+    assert [(one.seed, one.device) for one in configs] == [(0, "cpu"), (1, "cpu")]
+    assert call(*plain, "--runs", "2").out.startswith("All done.\n")
+    result[0] = pretrained("diverged")
+    call(*plain, code=1)
+    wrong = call(*plain, "--tokenizer", "t", "--train-tokenizer", "bpe", code=2).err
+    assert "--tokenizer and --train-tokenizer are both given" in wrong
+    call(*plain, "--tokenizer", "t", code=1)
+    assert asked[-1][0].tokenizer.existing is not None
+    call(*plain, "--train-tokenizer", "bpe", code=1)
+    assert asked[-1][0].tokenizer.train == "bpe"
+    assert "--resume takes all settings but --device" in call(*plain, "--resume", "--out", str(out), code=2).err
+
+
+def test_a_run_goes_on_elsewhere_and_only_one_process_speaks(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(pretraining, "stored_configs", lambda _: "stored")
+
+    def note(*given: Any, **more: Any) -> Any:
+        asked.append((given, more))
+        return pretrained()
+
+    monkeypatch.setattr(pretraining, "pretrain", note)
+    monkeypatch.setattr("topicscope.report.write_report", lambda *_: None)
+    call("pretrain", "--resume", "--out", str(tmp_path), "--device", "cpu")
+    (configs, _), more = asked.pop()
+    assert (configs, more["resume"], more["device"]) == ("stored", True, "cpu")
+    monkeypatch.setattr(pretraining, "is_main", lambda: False)
+    monkeypatch.setattr("topicscope.cli.pretrain.progress_shown", lambda: nullcontext("shown"))
+    quiet = call("pretrain", "--corpus", "c.txt")
+    assert (quiet.out, quiet.err) == ("", "")
+    assert asked.pop()[1]["progress"] != "shown"
+
+
+def certificates() -> list[Certificate]:
+    sizes = {"topics": 3, "p_mask": 0.5, "other": 1}
+    return [
+        Certificate("holds", sizes, 1e-9, 1e-6),
+        Certificate("holds", sizes, 2e-9, 1e-6, note="a plain note"),
+        Certificate("lost", sizes, 2.0, 1e-6, note="was lost"),
+        Certificate("lost", sizes, 0.0, 1e-6, note="first note"),
+        Certificate("open", sizes, 0.0, 1e-6, should_hold=False, note="[first]"),
+        Certificate("open", sizes, 1.0, 1e-6, should_hold=False, note="second"),
+        Certificate("open", sizes, 1.0, 1e-6, should_hold=False, note="strained here"),
+        Certificate("open", sizes, 1.0, 1e-6, should_hold=False),
+        Certificate("grows", sizes, 0.0, 1e-6, note="exponent 2"),
+        Certificate("grows", sizes, 0.0, 1e-6, note="exponent 3"),
+    ]
+
+
+def test_certificates_one_row_per_claim(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(theory, "all_certificates", lambda _: certificates())
+    shown = call("theory", "verify", code=1).out
+    assert cells(shown) == [
+        ["claim", "cases", "error", "tolerance", "holds"],
+        ["holds", "2", "2e-09", "1e-06", "yes"],
+        ["lost", "2", "2", "1e-06", "NO"],
+        ["open", "4", "1", "1e-06", "not claimed (1/4)"],
+        ["grows", "2", "0", "1e-06", "yes"],
+    ]
+    assert [line for line in shown.splitlines() if line.startswith("- ")] == [
+        "- lost, T=3 p_m=0.5 other=1: was lost",
+        "- open, T=3 p_m=0.5 other=1: [first]",
+        "- open, T=3 p_m=0.5 other=1: strained here",
+        "- grows, T=3 p_m=0.5 other=1: exponent 2",
+    ]
+    printed = json.loads(call("theory", "verify", "--json", code=1).out)
+    assert (printed["failed"], len(printed["certificates"])) == (1, 10)
+    monkeypatch.setattr(theory, "all_certificates", lambda _: certificates()[:2])
+    assert json.loads(call("theory", "verify", "--json").out)["failed"] == 0
+
+
+def test_theorems_are_drawn_where_they_are_small(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = ["theory", "theorem2", "--topics", "3", "--words-per-topic", "2"]
+    small = call(*flags).out
+    assert "█" in small
+    monkeypatch.setattr(theory, "DRAWN", 7)
+    assert call(*flags).out == small
+    monkeypatch.setattr(theory, "DRAWN", 6)
+    assert "█" not in call(*flags).out
+    assert "topics_per_document" not in json.loads(call(*flags, "--json").out)["settings"]
+    shown = call("theory", "theorem3", "--topics", "4", "--words-per-topic", "3", "--topics-per-document", "2").out
+    assert [row[0] for row in cells(shown)] == ["", "uniform attention", "best attention"]
+    assert cells(shown)[1][1:4] == ["1", "1", "1"]
+    numbers = json.loads(call("theory", "theorem5", "--topics-per-document", "2", "--json").out)
+    assert numbers["minimum"]["beta"] > numbers["minimum"]["alpha"]
+
+
+def test_the_landscape_is_drawn_with_the_lowest_loss_full(call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    flags = ["theory", "landscape", "--topics", "4", "--words-per-topic", "3", "--topics-per-document", "2"]
+    shown = call(*flags, "--out", str(out)).out
+    assert f"written to {out}: landscape.png, .svg, .npz, .csv, results.json" in shown
+    assert {"landscape.png", "landscape.svg", "landscape.csv"} < {path.name for path in out.iterdir()}
+    loss = np.load(out / "landscape.npz")["loss"]
+    row, column = np.unravel_index(loss.argmin(), loss.shape)
+    picture = shown.splitlines()[24:0:-1]  # from the smallest alpha on
+    ends = np.cumsum([len(part) for part in np.array_split(np.arange(110), 24)])
+    place = [int(np.searchsorted(ends, index, side="right")) for index in (row, column)]
+    assert picture[place[0]][2 + 2 * place[1]] == "█"
+    assert "written to" not in call(*flags).out
+    assert "not empty" in call(*flags, "--out", str(out), code=2).err
+    forced = json.loads(call(*flags, "--out", str(out), "--force", "--json").out)
+    assert forced == json.loads((out / "results.json").read_text())
