@@ -90,8 +90,8 @@ class Numbers:
 
 
 def test_sizes_are_the_configs_and_the_rest_is_the_librarys() -> None:
-    def built(architecture: str, pad: int | None = 3, last: int | None = 5, **sizes: Any) -> Any:
-        return library_config(Shape(architecture, heads=2, layers=3, **sizes), Numbers(pad, 4, last), 20)  # type: ignore[arg-type]
+    def built(architecture: Any, pad: int | None = 3, last: int | None = 5, **sizes: Any) -> Any:
+        return library_config(Shape(architecture, heads=2, layers=3, **sizes), Numbers(pad, 4, last), 20)
 
     bert = built("bert", dim=24)
     assert (bert.hidden_size, bert.num_hidden_layers, bert.num_attention_heads) == (24, 3, 2)
