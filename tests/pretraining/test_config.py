@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,6 +43,110 @@ def test_one_config_from_settings_keywords_and_classes() -> None:
         PretrainConfig.of(one.as_dict(), version=2)
     with pytest.raises(InputError, match="no text is given"):
         PretrainConfig.of(steps=5)
+
+
+def test_defaults_are_part_of_every_result() -> None:
+    """What a run with no settings is. A change here changes the results of commands that were given before."""
+    assert PretrainConfig(text=Text(["a.txt"])).as_dict() == {
+        "text": {"corpus": ["a.txt"], "text_field": "text", "split": "auto"},
+        "version": 1,
+        "seed": 0,
+        "steps": 400,
+        "batch_size": 32,
+        "micro_batch": None,
+        "length": 64,
+        "snapshots": "log",
+        "checkpoint_every": 100,
+        "device": "auto",
+        "bf16": False,
+        "tokenizer": {"existing": None, "train": "wordpiece", "vocab_size": 8000, "documents": 10_000},
+        "model": {
+            "architecture": "bert",
+            "layers": 4,
+            "heads": 4,
+            "dim": 128,
+            "feedforward": None,
+            "init_scale": 0.0001,
+            "dropout": "usual",
+        },
+        "masking": {"p_mask": 0.15, "p_correct": 0.1, "p_random": 0.1},
+        "optimizer": {
+            "name": "adamw",
+            "lr": 0.001,
+            "betas": [0.9, 0.999],
+            "eps": 1e-8,
+            "weight_decay": 0.01,
+            "momentum": 0.0,
+            "warmup": 0,
+            "decay": "constant",
+            "clip": 1.0,
+        },
+    }
+
+
+def test_values_at_the_border_are_taken() -> None:
+    config = small.config(
+        steps=5,
+        batch_size=7,
+        length=8,
+        snapshots=[5, 0],
+        model={"dropout": 1, "init_scale": [0, 0.5]},
+        masking={"p_mask": 1, "p_correct": 1, "p_random": 0},
+        optimizer={"warmup": 5, "betas": (0, 0), "momentum": 0},
+    )
+    assert (config.batch_size, config.masking.p_mask, config.masking.p_correct) == (7, 1, 1)
+    assert small.config(masking={"p_correct": 0.25, "p_random": 0.75}).masking.p_random == 0.75
+    assert small.config(snapshots=[]).snapshot_steps == []
+    assert small.config(device="cuda", bf16=True).bf16
+    for wrong in (
+        {"length": 7},
+        {"snapshots": [3, 61]},
+        {"snapshots": [-1]},
+        {"masking": {"p_mask": 0}},
+        {"masking": {"p_mask": 1.01}},
+        {"masking": {"p_correct": -0.01}},
+        {"model": {"dropout": 1.01}},
+        {"optimizer": {"betas": (0.9, 1.0)}},
+        {"optimizer": {"momentum": 1.0}},
+        {"optimizer": {"momentum": -0.1}},
+        {"model": {"init_scale": {"key": [0.1]}}},
+        {"model": {"init_scale": {"key": 0.1, "value": [0.1, 0.2, 0.3]}}},
+    ):
+        with pytest.raises(InputError):
+            small.config(**wrong)
+
+
+@pytest.mark.parametrize("missing", [None, {}, {"corpus": []}, []])
+def test_a_text_that_is_missing_is_one_line(missing: Any) -> None:
+    with pytest.raises(InputError, match="no text is given"):
+        PretrainConfig.of({"text": missing})
+
+
+def test_a_text_is_a_section() -> None:
+    assert PretrainConfig.of({"text": Text(["a.txt"])}).text.corpus == ["a.txt"]
+    with pytest.raises(InputError, match="text"):
+        PretrainConfig.of({"text": "a.txt"})
+
+
+def test_the_scale_of_every_part_and_layer() -> None:
+    shape = small.config(model={"init_scale": {"key": [0.1, "usual"], "value": 0.2}}).model
+    found = {part: [shape.init_scale_of(part, layer) for layer in range(2)] for part in ("key", "query", "value")}
+    assert found == {"key": [0.1, "usual"], "query": ["usual", "usual"], "value": [0.2, 0.2]}
+    shape = small.config(model={"init_scale": [0.1, 0.3]}).model
+    assert [shape.init_scale_of("query", layer) for layer in range(2)] == [0.1, 0.3]
+    assert small.config(model={"init_scale": 0.4}).model.init_scale_of("value", 1) == 0.4
+
+
+@pytest.mark.parametrize("warmup", [0, 1, 3, 6, 7])
+def test_rates_rise_to_lr_and_fall_to_a_step_above_zero(warmup: int) -> None:
+    linear, constant = (
+        small.config(steps=7, optimizer={"lr": 0.6, "warmup": warmup, "decay": decay}).optimizer
+        for decay in ("linear", "constant")
+    )
+    rising = [0.6 * number / warmup for number in range(1, warmup + 1)]
+    falling = [0.6 * left / (7 - warmup) for left in range(7 - warmup, 0, -1)]
+    assert [linear.lr_at(step, 7) for step in range(7)] == pytest.approx([*rising, *falling])
+    assert [constant.lr_at(step, 7) for step in range(7)] == pytest.approx([*rising, *[0.6] * (7 - warmup)])
 
 
 def test_files_are_named_in_full_patterns_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 from tests.pretraining import small
 from topicscope.ground.errors import InputError
-from topicscope.language import whole_words
+from topicscope.language import Corpus, whole_words
 from topicscope.language.vocabulary import encode
 from topicscope.pretraining import data, train_tokenizer
 from topicscope.pretraining.data import Rows
@@ -86,6 +92,39 @@ def test_the_state_goes_on_with_the_same_rows(monkeypatch: pytest.MonkeyPatch) -
     assert not np.array_equal(other.take(0, 8), Rows(small.texts(), small.tokenizer(), small.LENGTH, 1).take(0, 8))
 
 
+def test_what_is_held_in_memory_does_not_grow_with_the_corpus() -> None:
+    """A thousand documents, and 4096 rows."""
+    read = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal read
+        while True:
+            read += 1
+            yield "boat bread " * 200
+
+    rows = Rows(endless(), small.tokenizer(), small.LENGTH, 0)
+    next(rows._shuffled())
+    assert read == 1001
+    rows.take(0, 8)
+    assert rows.store.shape == (4096, small.LENGTH)
+    assert len(rows.rest) < 33 * 401  # what one reading brings
+
+
+def test_a_batch_may_be_the_whole_store_but_no_more() -> None:
+    text = " ".join(["boat"] * 43)  # and the token between documents: two rows of 22
+    assert Rows([text], small.tokenizer(), small.LENGTH, 0).take(0, 2).shape == (2, small.LENGTH)
+    with pytest.raises(InputError, match="has 2 rows of 24 tokens, fewer than a batch of 3; give more text"):
+        Rows([text], small.tokenizer(), small.LENGTH, 0).take(0, 3)
+    with pytest.raises(InputError, match="the corpus has no text"):
+        Rows([], small.tokenizer(), small.LENGTH, 0).take(0, 1)
+
+
+def test_a_corpus_of_files_is_known_by_its_fingerprint(corpus: str) -> None:
+    read = Corpus([corpus])
+    assert Rows(read, small.tokenizer(), small.LENGTH, 0).fingerprint == read.fingerprint()
+    assert Rows(small.texts(), small.tokenizer(), small.LENGTH, 0).fingerprint == "given"
+
+
 def test_a_corpus_smaller_than_a_batch_is_one_line() -> None:
     rows = Rows(["the bread and the butter"], small.tokenizer(), small.LENGTH, 0)
     with pytest.raises(InputError, match="0 rows of 24 tokens, fewer than a batch of 8"):
@@ -121,6 +160,98 @@ def test_a_vocabulary_that_the_corpus_cannot_fill_is_one_line() -> None:
         train_tokenizer(list(small.texts()), "wordpiece", 5000, 24)
     with pytest.raises(InputError, match="a vocabulary of 20 is too small"):
         train_tokenizer(list(small.texts()), "wordpiece", 20, 24)
+
+
+def test_a_tokenizer_of_the_configs_kind_is_trained_on_the_first_documents(corpus: str, tmp_path: Path) -> None:
+    texts = ["ab ba"] * 5 + ["cd dc"] * 5
+    phases: list[str] = []
+    settings = {"vocab_size": 11, "documents": 5}
+
+    def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        phases.append(phase)
+
+    made = data.make_tokenizer(small.config(tokenizer=settings), texts, progress)
+    assert phases == ["training a tokenizer"]
+    assert set(made.get_vocab()) == {*data.SPECIAL.values(), "a", "b", "##a", "##b", "ab", "ba"}
+    (tmp_path / "empty.txt").write_text("")
+    empty = Corpus([str(tmp_path / "empty.txt")])
+    with pytest.raises(InputError, match=r"the corpus has no text \(.*empty\.txt: .*\); give files with text in them"):
+        data.make_tokenizer(small.config(str(tmp_path / "empty.txt")), empty)
+    with pytest.raises(InputError, match="the corpus has no text; give files"):
+        data.make_tokenizer(small.config(), [])
+
+
+def test_a_tokenizer_that_exists_needs_a_mask(tmp_path: Path) -> None:
+    own = copy.deepcopy(small.tokenizer())
+    own.save_pretrained(tmp_path / "own")
+    config = small.config(length=12, tokenizer={"existing": str(tmp_path / "own")})
+    found = data.make_tokenizer(config, [])
+    assert found.get_vocab() == small.tokenizer().get_vocab()
+    assert found.model_max_length == 12
+    own.mask_token = None
+    own.save_pretrained(tmp_path / "none")
+    with pytest.raises(InputError, match="has no mask token, which masked language modelling needs"):
+        data.make_tokenizer(small.config(tokenizer={"existing": str(tmp_path / "none")}), [])
+
+
+def test_wordpiece_continues_with_letters_and_not_with_what_it_splits_at() -> None:
+    texts = ["ab1€, b$a —c."] * 3
+    tokenizer = train_tokenizer(texts, "wordpiece", 40, 24, exact=False)
+    tokens = set(tokenizer.get_vocab())
+    assert {"a", "b", "1", "€", ",", "$", "—", ".", "##a", "##b", "##1", "##€", "##c"} <= tokens
+    assert not tokens & {"##,", "##$", "##—", "##."}
+    assert tokenizer.tokenize("c, b.") == ["c", ",", "b", "."]
+    assert tokenizer.backend_tokenizer.decode(tokenizer("c , b .", add_special_tokens=False)["input_ids"]) == "c , b ."
+
+
+def test_a_wordpiece_alphabet_has_the_thousand_most_frequent_letters() -> None:
+    letters = [chr(0x4E00 + i) for i in range(1010)]
+    texts = [" ".join(letters[:1003]), " ".join(letters[3:])]  # 1000 letters twice, the others once
+    tokens = set(train_tokenizer(texts, "wordpiece", 3000, 24, exact=False).get_vocab())
+    assert tokens & set(letters) == set(letters[3:1003])
+
+
+def test_bytes_are_told_apart_and_a_word_is_the_same_everywhere() -> None:
+    tokenizer = small.tokenizer("bpe")
+    first, second = tokenizer.tokenize("boat boat")
+    assert first == second
+    assert tokenizer.decode(tokenizer("Ünïcödé", add_special_tokens=False)["input_ids"]).strip() == "Ünïcödé"
+    assert len(tokenizer) == 330
+
+
+def test_unigram_pieces_come_by_probability_after_the_special_tokens() -> None:
+    tokenizer = small.tokenizer("unigram")
+    model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+    names = [name for name, _ in model["vocab"]]
+    assert names[:5] == list(data.SPECIAL.values())
+    assert len(set(names)) == len(names) == 60
+    pieces = [(-score, name) for name, score in model["vocab"][5:]]
+    assert pieces == sorted(pieces)
+    assert tokenizer("ß", add_special_tokens=False)["input_ids"][-1] == tokenizer.unk_token_id
+    assert tokenizer.tokenize("THE") == tokenizer.tokenize("the")
+
+
+class Pieces:
+    """A trainer's result with pieces of equal probability, in an order of its own."""
+
+    def __init__(self, model: Any) -> None: ...
+
+    def train_from_iterator(self, lines: Iterator[str], trainer: Any) -> None:
+        self.lines = list(lines)
+
+    def to_str(self) -> str:
+        vocabulary = [["[UNK]", 0.0], ["c", -1.0], ["b", -1.00000004], ["d", -0.5], ["a", -1.0]]
+        return json.dumps({"model": {"vocab": vocabulary}})
+
+
+def test_unigram_pieces_of_equal_probability_come_by_name() -> None:
+    library = MagicMock()
+    library.Tokenizer = Pieces
+    library.models.Unigram.side_effect = lambda *given: given
+    built, (vocabulary, unknown, _) = data.unigram(library, ["a b\nc", "d"], 9)
+    assert built.lines == ["a b", "c", "d"]  # short texts
+    assert [name for name, _ in vocabulary] == [*data.SPECIAL.values(), "d", "a", "b", "c"]
+    assert vocabulary[unknown][0] == "[UNK]"
 
 
 SCRIPT = """

@@ -40,6 +40,7 @@ def test_stopped_in_the_middle_and_resumed_is_the_same_bytes(whole: Path, corpus
         pretrain(small.config(corpus, seed=5), out, resume=True)
     pretrain(small.config(corpus), out, resume=True)
     assert small.files(out) == small.files(whole)
+    assert json.loads((out / "environment.json").read_text())["resumed_at"] == 20
     again = pretrain(small.config(corpus), out, resume=True)  # nothing left to do
     assert again.results.as_dict() == json.loads((whole / "results.json").read_text())
 
@@ -179,8 +180,10 @@ def test_a_text_that_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:
         pretrain(small.config(str(path)), out, progress=small.stop_at(30, KeyboardInterrupt()))
     text = path.read_text()
     path.write_text(text[:-5] + "xxxxx")  # as long as before
+    before = small.files(out)
     with pytest.raises(InputError, match="the text has changed"):
         pretrain(small.config(str(path)), out, resume=True)
+    assert small.files(out) == before
     path.write_text(text)
     assert pretrain(small.config(str(path)), out, resume=True, device="cpu").status == "done"
 

@@ -7,13 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from tests.pretraining import small
 from topicscope import InputError
-from topicscope.pretraining.config import Masking
+from topicscope.pretraining.config import Masking, Shape
 from topicscope.pretraining.data import Rows
 from topicscope.pretraining.loop import build_optimizer
-from topicscope.pretraining.model import MaskedLoss, Masker, Tracker, attention_layers, build_model
+from topicscope.pretraining.model import (
+    MaskedLoss,
+    Masker,
+    Tracker,
+    attention_layers,
+    build_model,
+    library_config,
+)
 
 ARCHITECTURES = ("bert", "roberta", "albert", "electra", "bart")
 
@@ -71,6 +79,62 @@ def test_attention_matrices_are_found_and_start_where_told(architecture: str) ->
         assert torch.equal(a, b) or a.data_ptr() in touched, name  # everything else is untouched
 
 
+class Numbers:
+    """Of a tokenizer that knows only some special tokens."""
+
+    def __init__(self, pad: int | None, first: int | None, last: int | None) -> None:
+        self.pad_token_id, self.cls_token_id, self.sep_token_id = pad, first, last
+
+    def __len__(self) -> int:
+        return 77
+
+
+def test_sizes_are_the_configs_and_the_rest_is_the_librarys() -> None:
+    def built(architecture: Any, pad: int | None = 3, last: int | None = 5, **sizes: Any) -> Any:
+        return library_config(Shape(architecture, heads=2, layers=3, **sizes), Numbers(pad, 4, last), 20)
+
+    bert = built("bert", dim=24)
+    assert (bert.hidden_size, bert.num_hidden_layers, bert.num_attention_heads) == (24, 3, 2)
+    assert (bert.intermediate_size, bert.vocab_size, bert.max_position_embeddings) == (96, 77, 20)
+    assert (bert.pad_token_id, bert.bos_token_id, bert.eos_token_id) == (3, 4, 5)
+    assert bert.hidden_dropout_prob == transformers.BertConfig().hidden_dropout_prob
+    given = built("bert", feedforward=10, dropout=0.0)
+    assert (given.intermediate_size, given.hidden_dropout_prob, given.attention_probs_dropout_prob) == (10, 0.0, 0.0)
+    bart = built("bart", dim=24, dropout=0.25)
+    assert (bart.d_model, bart.encoder_layers, bart.decoder_layers) == (24, 3, 3)
+    assert (bart.encoder_attention_heads, bart.decoder_attention_heads) == (2, 2)
+    assert (bart.encoder_ffn_dim, bart.decoder_ffn_dim) == (96, 96)
+    assert (bart.dropout, bart.attention_dropout, bart.activation_dropout) == (0.25, 0.25, 0.25)
+    assert (bart.decoder_start_token_id, bart.forced_eos_token_id) == (5, 5)
+    assert built("bart", last=None).decoder_start_token_id == 0
+    for architecture in ("albert", "electra"):
+        assert [built(architecture, dim=dim).embedding_size for dim in (24, 128, 256)] == [24, 128, 128]
+    assert built("roberta").max_position_embeddings == 24  # positions start after the padding token's number
+    assert built("roberta", pad=None).max_position_embeddings == 22
+    assert built("bert", pad=None).pad_token_id == transformers.BertConfig().pad_token_id
+
+
+def test_a_loss_of_bfloat16_logits_is_summed_in_float32() -> None:
+    model = build_model(small.config(), small.tokenizer()).eval()
+    full = MaskedLoss(model)(*batch())
+    with torch.autocast("cpu", torch.bfloat16):
+        half = MaskedLoss(model)(*batch())
+    assert half.dtype == torch.float32
+    assert half.item() == pytest.approx(full.item(), rel=0.01)
+
+
+def test_making_a_model_does_not_disturb_the_callers_draws() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    first = build_model(small.config(seed=5), small.tokenizer())
+    assert torch.equal(torch.rand(2), expected)
+    again, other = (build_model(small.config(seed=seed), small.tokenizer()) for seed in (5, 6))
+    weights = [next(iter(model.parameters())) for model in (first, again, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
 def test_tracking_is_that_of_the_definitions() -> None:
     """Norms and rotation after every step, against a copy of all matrices."""
     config = small.config()
@@ -79,8 +143,10 @@ def test_tracking_is_that_of_the_definitions() -> None:
     tracker = Tracker(layers)
     copies: list[list[dict[str, torch.Tensor]]] = []
     tables = []
+    losses: list[float] = []
     for step in range(30):
         tracker.record(step, 0.5)
+        assert (tracker.start, tracker.row) == [(s, step - s + 1) for s in (0, 7, 20) if s <= step][-1]
         copies.append(
             [
                 {part: getattr(layer, part).detach().double().clone() for part in ("key", "query", "value")}
@@ -92,12 +158,16 @@ def test_tracking_is_that_of_the_definitions() -> None:
         loss.backward()
         optimizer.step()
         tracker.loss(loss.detach())
+        losses.append(loss.item())
         if step in (6, 19):
             tables.append(tracker.rows())
     tables.append(tracker.rows())
     table = np.concatenate(tables)
     column = {name: i for i, name in enumerate(tracker.names)}
     assert table.shape == (30, 2 + 4 * 2)
+    assert table[:, column["loss"]].tolist() == pytest.approx(losses)
+    assert table[:, column["lr"]].tolist() == [0.5] * 30
+    assert np.isnan(tracker.table.numpy()).all()  # nothing is left of what was read out
     for step in range(30):
         for i in range(2):
             for part in ("key", "query", "value"):

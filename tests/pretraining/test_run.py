@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock, call
 
 import numpy as np
 import pytest
@@ -13,7 +17,7 @@ from tests.pretraining import small
 from topicscope import InputError, read
 from topicscope.ground import read_metrics
 from topicscope.language import load_model
-from topicscope.pretraining import pretrain, stored_configs
+from topicscope.pretraining import accelerated, is_main, pretrain, run, stored_configs
 
 
 def test_a_run_learns_and_follows_every_layer(whole: Path) -> None:
@@ -54,13 +58,15 @@ def test_progress_names_its_phases_and_never_shows_a_loss_that_is_none(corpus: s
     pretrain(configs, tmp_path / "runs", progress=progress)
     one = ["reading text", "pretraining", "pretraining", "writing the model"]
     assert [phase for phase, *_ in calls] == ["training a tokenizer", *one, *one]
+    assert {(done, total) for phase, done, total, _ in calls if phase != "pretraining"} == {(0, None)}
+    assert [note for phase, *_, note in calls if phase == "reading text"] == ["run 1 of 2", "run 2 of 2"]
     counted = [(done, total) for phase, done, total, _ in calls if phase == "pretraining"]
     assert counted == [(5, 20), (10, 20), (15, 20), (20, 20)]
     assert calls[2][3].startswith("run 1 of 2, loss 4.")
     calls.clear()
     pretrain(small.config(corpus, optimizer={"name": "sgd", "lr": 1e30, "clip": None}), progress=progress)
     assert calls[-2][0] == "pretraining"
-    assert "tokens/s" in calls[-2][3]
+    assert re.fullmatch(r"[1-9][\d,]* tokens/s", calls[-2][3])
     assert not any("nan" in note for *_, note in calls)
 
 
@@ -124,6 +130,93 @@ def test_several_runs_share_a_folder_and_a_tokenizer(corpus: str, tmp_path: Path
     assert len(stored.sections()[0].figures[0].panels[0].series) == 2
     with pytest.raises(InputError, match="was made with another config"):
         pretrain(configs[0], tmp_path / "two", resume=True)
+
+
+def test_several_runs_stopped_in_the_second_go_on_there(corpus: str, tmp_path: Path) -> None:
+    configs = small.config(corpus, steps=6, snapshots=[0], checkpoint_every=2).with_seeds(2)
+    pretrain(configs, tmp_path / "whole")
+    out = tmp_path / "stopped"
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(configs, out, progress=small.stop_at(11, KeyboardInterrupt()))
+    assert sorted(path.name for path in out.iterdir() if path.is_dir()) == ["run-000", "run-001"]
+    with pytest.raises(InputError, match="not empty"):
+        pretrain(configs, out)
+    assert pretrain(configs, out, resume=True).status == "done"
+    assert small.files(out) == small.files(tmp_path / "whole")
+    resumed = [json.loads((out / f"run-00{i}" / "environment.json").read_text())["resumed_at"] for i in range(2)]
+    assert resumed == [None, 4]
+    assert list(out.rglob("checkpoint.safetensors")) == []
+    assert pretrain(configs[:1], tmp_path / "whole", force=True).folder == tmp_path / "whole"
+
+
+def test_the_environment_says_how_the_run_went(corpus: str, tmp_path: Path) -> None:
+    began = time.perf_counter()
+    pretrain(small.config(corpus, steps=3, snapshots="none"), tmp_path / "run")
+    took = time.perf_counter() - began
+    found = json.loads((tmp_path / "run" / "environment.json").read_text())
+    assert 0 < found["wall_seconds"] < took
+    assert found["tokens_per_second"] * found["wall_seconds"] == pytest.approx(3 * 8 * 24)
+    assert (found["device"], found["processes"], found["resumed_at"]) == ("cpu", 1, None)
+    assert found["text"] == "300 documents"
+    with pytest.raises(InputError, match="not empty"):
+        pretrain(small.config(corpus, steps=3), tmp_path / "run")
+
+
+def test_an_error_after_some_work_leaves_it_to_go_on_with(corpus: str, tmp_path: Path) -> None:
+    config, out = small.config(corpus, steps=10, checkpoint_every=4), tmp_path / "run"
+    with pytest.raises(InputError, match="enough"):
+        pretrain(config, out, progress=small.stop_at(5, InputError("enough")))
+    before = small.files(out)
+    assert {"tokenizer/tokenizer.json", "metrics.jsonl", "checkpoint.safetensors"} <= set(before)
+    assert any(name.startswith("snapshots/step-000000/") for name in before)
+    with pytest.raises(InputError, match="too much"):  # nor does an error while it is resumed take anything away
+        pretrain(config, out, resume=True, progress=small.stop_at(0, InputError("too much")))
+    assert set(small.files(out)) >= set(before)
+    assert pretrain(config, out, resume=True).status == "done"
+
+
+def test_without_a_config_there_is_nothing_to_train() -> None:
+    with pytest.raises(InputError, match="there is no config to train"):
+        pretrain([])
+
+
+def test_the_device_of_the_caller_goes_before_the_configs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert accelerated(small.config(device="cuda"), "cpu").device.type == "cpu"
+    assert accelerated(small.config(device="cpu")).device.type == "cpu"
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(InputError, match="bf16 is for GPUs only, and this run is on the CPU"):
+        accelerated(small.config(device="cuda", bf16=True), "cpu")
+    with pytest.raises(InputError, match="finds no usable GPU"):
+        accelerated(small.config(device="cuda"))
+    for rank, main in ((None, True), ("0", True), ("1", False)):
+        monkeypatch.delenv("RANK", raising=False) if rank is None else monkeypatch.setenv("RANK", rank)
+        assert is_main() == main
+
+
+@pytest.mark.parametrize(
+    ("made", "processes", "there", "asked", "reset"),
+    [
+        (False, 1, "cpu", "cuda", False),
+        (True, 1, "cpu", "cuda", True),
+        (True, 1, "cuda", "cpu", True),
+        (True, 1, "cuda", "cuda", False),
+        (True, 1, "cpu", "cpu", False),
+        (True, 2, "cpu", "cuda", False),
+    ],
+)
+def test_a_device_can_be_changed_within_a_process(
+    made: bool, processes: int, there: str, asked: str, reset: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library keeps the first one; where several processes run, it stays."""
+    library = MagicMock()
+    state = library.state.AcceleratorState
+    state._shared_state = {"device": there} if made else {}
+    state.return_value = SimpleNamespace(num_processes=processes, device=SimpleNamespace(type=there))
+    monkeypatch.setattr(run, "needed", lambda *names: library)
+    monkeypatch.setattr(run, "usable_device", lambda name: name)
+    assert accelerated(small.config(device=asked)) is library.Accelerator.return_value
+    library.Accelerator.assert_called_once_with(cpu=asked == "cpu")
+    assert state._reset_state.mock_calls == ([call(reset_partial_state=True)] if reset else [])
 
 
 def test_runs_with_tokenizers_of_their_own_have_them(corpus: str) -> None:

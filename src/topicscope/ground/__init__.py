@@ -43,7 +43,7 @@ from topicscope.ground.files import (
 )
 from topicscope.ground.folders import Folder, Kind, check_folder, finished_about, open_folder, read_about
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
-from topicscope.ground.results import Result, arrow_table, read_finished
+from topicscope.ground.results import Result, SeveralRuns, arrow_table, configs_to_resume, read_finished
 from topicscope.ground.streams import Stream, generator, torch_seed
 from topicscope.ground.threads import Device, one_thread, repeatable, usable_device, worker_pool
 
@@ -65,12 +65,14 @@ __all__ = [
     "Output",
     "Progress",
     "Result",
+    "SeveralRuns",
     "Stream",
     "append_lines",
     "arrow_table",
     "assign",
     "check_engine",
     "check_folder",
+    "configs_to_resume",
     "duration",
     "files",
     "finished_about",

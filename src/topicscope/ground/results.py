@@ -13,11 +13,13 @@ from __future__ import annotations
 import importlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from topicscope.ground.config import Config, load_settings
 from topicscope.ground.errors import InputError
-from topicscope.ground.folders import RESULTS, Kind, finished_about, read_results
+from topicscope.ground.folders import CONFIG, RESULTS, Kind, finished_about, read_about, read_results
 
 if TYPE_CHECKING:
     import pyarrow
@@ -63,6 +65,35 @@ class Result(ABC):
 
 
 Stored = TypeVar("Stored")
+Made = TypeVar("Made", bound=Config)
+
+
+class SeveralRuns(list[Stored], Result):
+    """What a command returns for several configs: a list of runs, each with its `config` and its `facts()`."""
+
+    def __init__(self, runs: Iterable[Stored], folder: Path | None = None) -> None:
+        super().__init__(runs)
+        self.folder = folder
+
+    def summary(self: list[Any]) -> list[str]:
+        return [sentence for run in self for sentence in run.summary()]
+
+    def table(self: list[Any]) -> pyarrow.Table:
+        """One row per run: seed and main numbers."""
+        return arrow_table([{"seed": run.config.seed, **run.facts()} for run in self])
+
+    __repr__ = Result.__repr__
+
+
+def configs_to_resume(
+    folder: str | os.PathLike[str], kind: Kind, config: type[Made], what: str = "run"
+) -> Made | list[Made]:
+    """The config, or the configs, of the runs that a folder was opened for: to go on with them."""
+    about = read_about(folder)
+    if about is None or about.kind != kind.name or about.status == "starting":
+        raise InputError(f"{folder} holds no {what} to resume; leave resume out to start one there")
+    settings = load_settings(Path(folder) / CONFIG)
+    return config.of(settings) if about.runs is None else [config.of(one) for one in settings["runs"]]
 
 
 def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any], Stored]) -> Stored:

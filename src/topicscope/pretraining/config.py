@@ -114,7 +114,7 @@ class Optimizer:
         """The rate of step `step` (from 0)."""
         if step < self.warmup:
             return self.lr * (step + 1) / self.warmup
-        return self.lr * (steps - step) / max(1, steps - self.warmup) if self.decay == "linear" else self.lr
+        return self.lr * (steps - step) / (steps - self.warmup) if self.decay == "linear" else self.lr
 
 
 @section

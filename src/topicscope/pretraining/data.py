@@ -154,9 +154,10 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
         pair=f"{first} $A {last} $B {last}",
         special_tokens=[(token, built.token_to_id(token)) for token in (first, last)],
     )
-    build = needed("transformers", "transformers", "to train a tokenizer").PreTrainedTokenizerFast
     # an encoder-decoder asks for a first and a last token
-    return build(tokenizer_object=built, model_max_length=length, bos_token=first, eos_token=last, **SPECIAL)
+    return needed("transformers", "transformers", "to train a tokenizer").PreTrainedTokenizerFast(
+        tokenizer_object=built, model_max_length=length, bos_token=first, eos_token=last, **SPECIAL
+    )
 
 
 def wordpiece(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
@@ -168,8 +169,8 @@ def wordpiece(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
     built.normalizer, built.decoder = library.normalizers.BertNormalizer(), library.decoders.WordPiece(cleanup=False)
     built.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
     counts = Counter(chain.from_iterable(map(built.normalizer.normalize_str, texts)))
-    letters = sorted(counts, key=lambda letter: (-counts[letter], letter))
-    alphabet = sorted([letter for letter in letters if not letter.isspace()][:ALPHABET])
+    letters = (letter for letter in counts if not letter.isspace())
+    alphabet = sorted(sorted(letters, key=lambda letter: (-counts[letter], letter))[:ALPHABET])
     continuing = [
         f"##{letter}"
         for letter in alphabet
@@ -179,7 +180,7 @@ def wordpiece(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
         vocab_size=size,
         special_tokens=[*SPECIAL.values(), *continuing],
         initial_alphabet=alphabet,
-        limit_alphabet=max(1, len(alphabet)),
+        limit_alphabet=ALPHABET,
         show_progress=False,
     )
     built.train_from_iterator(texts, trainer)

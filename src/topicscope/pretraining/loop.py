@@ -106,7 +106,7 @@ class Loop:
         return self._end("done" if finite else "diverged")
 
     def tokens_per_second(self, seconds: float) -> float:
-        return (self.step - self.first_step) * self.config.batch_size * self.config.length / max(seconds, 1e-9)
+        return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
 
     def _at_checkpoint(self, step: int) -> bool:
         return self.config.checkpoint_every is not None and step % self.config.checkpoint_every == 0
@@ -161,15 +161,15 @@ class Loop:
         return not len(bad)
 
     def _end(self, status: str) -> PretrainRun:
-        if self._coming is not None:  # of a run that diverged: what it has read is then the same every time
-            self._coming.result()
+        self._ahead.shutdown()  # waits for a run that diverged: what it has read is then the same every time
         if self.folder is not None:
             metrics = stored_metrics(self.folder)
         else:  # as metrics.jsonl would have them
             table = np.concatenate(self.tables)
             written = np.array([float(f"{x:.{DIGITS}g}") for x in table.ravel()]).reshape(table.shape)
-            metrics = {"step": np.arange(len(table), dtype=float)}
-            metrics |= dict(zip(self.tracker.names, written.T, strict=True))
+            metrics = dict(
+                zip(("step", *self.tracker.names), [np.arange(len(table), dtype=float), *written.T], strict=True)
+            )
         config, model = self.config, self.model.eval()
         if self.writes is not None and status == "done":
             write_pretrained(self.writes / MODEL, model, self.tokenizer)
@@ -190,12 +190,11 @@ class Loop:
 
     def save(self, path: Path) -> None:
         """A checkpoint, whole or not there."""
-        states = self.optimizer.state_dict()["state"].items()
         tensors = {
             **{f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in self.model.named_parameters()},
             **{
                 f"optimizer.{number}.{name}": torch.as_tensor(value).cpu().numpy()
-                for number, state in states
+                for number, state in self.optimizer.state_dict()["state"].items()
                 for name, value in state.items()
                 if value is not None
             },
@@ -203,8 +202,9 @@ class Loop:
             "history": self.tracker.history.cpu().numpy(),
             "past_norms": self.tracker.past_norms,
         }
-        note = {"step": str(self.step), "fingerprint": self.fingerprint, "text": self.rows.fingerprint}
-        write_tensors(path, tensors, note)
+        write_tensors(
+            path, tensors, {"step": str(self.step), "fingerprint": self.fingerprint, "text": self.rows.fingerprint}
+        )
 
     @torch.no_grad()
     def load(self, path: Path) -> None:
@@ -233,8 +233,9 @@ class Loop:
             self.rows.load({name: tensors[f"rows.{name}"] for name in ("place", "rest", "store")})
             self.step = self.first_step = int(note["step"])
         except (KeyError, ValueError, RuntimeError) as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"{path} is damaged or of another version ({reason}); {ADVICE}") from None
+            raise InputError(
+                f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ADVICE}"
+            ) from None
 
 
 def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
@@ -258,10 +259,9 @@ def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
 def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer:
     """Biases and norms do not decay, as is usual."""
     settings = config.optimizer
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": settings.weight_decay},
-        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+        {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for p in model.parameters() if p.ndim <= 1], "weight_decay": 0.0},
     ]
     if settings.name == "sgd":
         return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)

@@ -41,18 +41,18 @@ HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_pred
 
 def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
     """A masked language model with fresh weights."""
-    transformers = needed("transformers", "transformers", "to pretrain")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
-        model = transformers.AutoModelForMaskedLM.from_config(library_config(config.model, tokenizer, config.length))
+        model = needed("transformers", "transformers", "to pretrain").AutoModelForMaskedLM.from_config(
+            library_config(config.model, tokenizer, config.length)
+        )
     start_near_zero(model, config.model, config.seed)
     return model
 
 
 def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
     """The library's defaults, except for the sizes that the config names."""
-    sizes: dict[str, Any] = {name: getattr(shape, name) for name in ENCODER}
-    sizes["feedforward"] = shape.feedforward or 4 * shape.dim
+    sizes: dict[str, Any] = {**vars(shape), "feedforward": shape.feedforward or 4 * shape.dim}
     names = BART if shape.architecture == "bart" else ENCODER
     settings = {name: sizes[part] for part in names for name in names[part] if sizes[part] != "usual"}
     ids = {"pad": tokenizer.pad_token_id, "bos": tokenizer.cls_token_id, "eos": tokenizer.sep_token_id}
@@ -62,8 +62,9 @@ def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
     settings |= {"bart": ends, "albert": narrow, "electra": narrow}.get(shape.architecture, {})
     if shape.architecture == "roberta":  # its positions start after its padding token's number
         length += settings.get("pad_token_id", 1) + 1
-    build = needed("transformers", "transformers", "to pretrain").AutoConfig.for_model
-    return build(shape.architecture, vocab_size=len(tokenizer), max_position_embeddings=length, **settings)
+    return needed("transformers", "transformers", "to pretrain").AutoConfig.for_model(
+        shape.architecture, vocab_size=len(tokenizer), max_position_embeddings=length, **settings
+    )
 
 
 @dataclass(frozen=True)
@@ -86,14 +87,15 @@ def attention_layers(model: Any) -> list[AttentionLayer]:
     for path, module in model.named_modules():
         for names in (PARTS, ("k_proj", "q_proj", "v_proj")):
             if all(isinstance(getattr(module, name, None), nn.Linear) for name in names):
-                numbers = re.findall(r"\.(\d+)\.", f"{path}.")
                 part = "cross" if "encoder_attn" in path else "decoder" if ".decoder." in path else "encoder"
-                layers.append((part, int([0, *numbers][-1]), [getattr(module, name).weight for name in names]))
+                layer = int(re.findall(r"\.(\d+)\.", path)[-1])
+                layers.append((part, layer, [getattr(module, name).weight for name in names]))
     several = len({part for part, _, _ in layers}) > 1
-    order = ("encoder", "decoder", "cross")
     return [
         AttentionLayer(f"{part}_{layer}" if several else str(layer), layer, *weights)
-        for part, layer, weights in sorted(layers, key=lambda entry: (order.index(entry[0]), entry[1]))
+        for part, layer, weights in sorted(
+            layers, key=lambda entry: (("encoder", "decoder", "cross").index(entry[0]), entry[1])
+        )
     ]
 
 
@@ -112,9 +114,8 @@ class Masker:
     """The library's masking, with a stream of its own for every micro-batch: each process can draw the masks of all."""
 
     def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
-        transformers = needed("transformers", "transformers", "to pretrain")
         self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
-        self.collator = transformers.DataCollatorForLanguageModeling(
+        self.collator = needed("transformers", "transformers", "to pretrain").DataCollatorForLanguageModeling(
             tokenizer,
             mlm=True,
             mlm_probability=masking.p_mask,

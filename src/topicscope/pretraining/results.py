@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,17 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope import language
-from topicscope.ground import METRICS, InputError, Kind, Result, arrow_table, folders, load_settings, read_metrics
+from topicscope.ground import (
+    METRICS,
+    InputError,
+    Kind,
+    Result,
+    SeveralRuns,
+    configs_to_resume,
+    folders,
+    load_settings,
+    read_metrics,
+)
 from topicscope.measure import Course, Stages, course, stages
 from topicscope.pretraining.config import Part, PretrainConfig
 
@@ -92,19 +102,22 @@ class PretrainRun(Result):
     @cached_property
     def course(self) -> Course:
         """Which phase the run took; of its layers the one with the smallest separation counts."""
-        layers = [layer_metrics(self.metrics, name) for name in layer_names(self.metrics)]
-        return course(self.status, self.metrics["loss"], self.results.loss, layers)
+        return course(
+            self.status,
+            self.metrics["loss"],
+            self.results.loss,
+            [layer_metrics(self.metrics, name) for name in layer_names(self.metrics)],
+        )
 
     def facts(self) -> dict[str, Any]:
         """The main numbers, by what they are."""
-        results = self.results
         return {
-            "status": results.status,
-            "steps": results.steps,
-            "first loss": results.first_loss,
-            "training loss (last 50 steps)": results.loss,
+            "status": self.status,
+            "steps": self.results.steps,
+            "first loss": self.results.first_loss,
+            "training loss (last 50 steps)": self.results.loss,
             "phase": self.course.phase,
-            **{f"separation, layer {name}": steps.as_dict()["separation"] for name, steps in results.layers.items()},
+            **{f"separation, layer {name}": at.as_dict()["separation"] for name, at in self.results.layers.items()},
         }
 
     @cached_property
@@ -149,30 +162,17 @@ class PretrainRun(Result):
         return f"seed {self.results.seed}, {self.status}, {self.results.steps} steps"
 
 
-class PretrainRuns(list[PretrainRun], Result):
+class PretrainRuns(SeveralRuns[PretrainRun]):
     """Several runs, as `pretrain` returns them for several configs."""
 
     kind: ClassVar[str] = PRETRAIN.name
-
-    def __init__(self, runs: Iterable[PretrainRun], folder: Path | None = None) -> None:
-        super().__init__(runs)
-        self.folder = folder
 
     @property
     def status(self) -> str:
         return "diverged" if any(run.status == "diverged" for run in self) else "done"
 
-    def summary(self) -> list[str]:
-        return [sentence for run in self for sentence in run.summary()]
-
-    def table(self) -> pyarrow.Table:
-        """One row per run: seed and main numbers."""
-        return arrow_table([{"seed": run.config.seed, **run.facts()} for run in self])
-
     def _about(self) -> str:
         return f"{len(self)} runs, {self.status}"
-
-    __repr__ = Result.__repr__
 
 
 def read_pretrain(folder: str | os.PathLike[str]) -> PretrainRun | PretrainRuns:
@@ -192,11 +192,7 @@ def read_one(path: Path) -> PretrainRun:
 
 def stored_configs(folder: str | os.PathLike[str]) -> PretrainConfig | list[PretrainConfig]:
     """The config, or the configs, of the runs that a folder was opened for: to go on with them."""
-    about = folders.read_about(folder)
-    if about is None or about.kind != PRETRAIN.name or about.status == "starting":
-        raise InputError(f"{folder} holds no pretraining run to resume; leave resume out to start one there")
-    settings = load_settings(Path(folder) / folders.CONFIG)
-    return PretrainConfig.of(settings) if about.runs is None else [PretrainConfig.of(one) for one in settings["runs"]]
+    return configs_to_resume(folder, PRETRAIN, PretrainConfig, "pretraining run")
 
 
 def stored_metrics(folder: Path) -> Metrics:

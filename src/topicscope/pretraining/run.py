@@ -96,21 +96,23 @@ def pretrain(
     first, accelerator = configs[0], accelerated(configs[0], device)
     settings = [one.as_dict() for one in configs]
     stored, count = (settings[0], None) if single else ({"runs": settings}, len(configs))
-    place: AbstractContextManager[Folder | None] = nullcontext()
-    if root is not None and accelerator.is_main_process:
-        place = open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count)
+    place: AbstractContextManager[Folder | None] = (
+        open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count)
+        if root is not None and accelerator.is_main_process
+        else nullcontext()
+    )
     runs = PretrainRuns([], root)
     with watched(progress) as shown, one_thread(), torch.random.fork_rng(), place as whole:
-        opened: list[Folder | None] = [whole] * len(configs)
-        if whole is not None and not single:
-            parts = zip(homes, settings, strict=True)
-            opened = [folders.join_folder(home, PRETRAIN, one, resume=True) for home, one in parts if home]
+        opened: list[Folder | None] = (
+            [whole] * len(configs)
+            if whole is None or single
+            else [folders.join_folder(p, PRETRAIN, s, resume=True) for p, s in zip(homes, settings, strict=True) if p]
+        )
         accelerator.wait_for_everyone()
         for number, (one, corpus, home, folder) in enumerate(zip(configs, corpora, homes, opened, strict=True)):
             same = (one.tokenizer, one.text, one.length) == (first.tokenizer, first.text, first.length)
             known = runs[0].tokenizer if runs and tokenizer is None and same else tokenizer
-            part = _part_of(shown, configs, number)
-            runs.append(_pretrain_one(one, corpus, home, folder, accelerator, known, part))
+            runs.append(_pretrain_one(one, corpus, home, folder, accelerator, known, _part_of(shown, configs, number)))
         if whole is not None and not single:
             whole.finish([run.results.as_dict() for run in runs], runs.status)
     return runs[0] if single else runs
@@ -145,8 +147,7 @@ def _pretrain_one(
     from topicscope.pretraining.data import make_tokenizer
     from topicscope.pretraining.loop import Loop
 
-    about = None if home is None else read_about(home)
-    if home is not None and about is not None and about.status not in ("starting", "running"):
+    if home is not None and (about := read_about(home)) is not None and about.status not in folders.UNFINISHED:
         return read_one(home)
     began, stored = time.perf_counter(), None if home is None else home / TOKENIZER
     try:

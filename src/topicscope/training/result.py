@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from topicscope.ground import InputError, Kind, Result, arrow_table, files, flat, folders, load_settings, read_metrics
+from topicscope.ground import (
+    InputError,
+    Kind,
+    Result,
+    SeveralRuns,
+    configs_to_resume,
+    files,
+    flat,
+    folders,
+    load_settings,
+    read_metrics,
+)
 from topicscope.measure import Course, course
 from topicscope.training.config import RunConfig
 
@@ -112,31 +122,21 @@ class Run(Result):
         return f"seed {self.config.seed}, {self.status}, {self.results['steps']:,} steps"
 
 
-class Runs(list[Run], Result):
+class Runs(SeveralRuns[Run]):
     """Several runs, as `train` returns them for several configs."""
 
     kind: ClassVar[str] = TRAIN.name
 
-    def __init__(self, runs: Iterable[Run], folder: Path | None = None) -> None:
-        super().__init__(runs)
-        self.folder = folder
-
     def summary(self) -> list[str]:
         losses = [run.results["dev_loss"] for run in self if run.results.get("dev_loss") is not None]
         if len(losses) < 2:
-            return [sentence for run in self for sentence in run.summary()]
+            return super().summary()
         mean, spread = statistics.fmean(losses), statistics.stdev(losses)
         diverged = (run.summary()[0] for run in self if run.status == "diverged")
         return [f"{len(self)} runs: dev loss {mean:.5g} on average (sd {spread:.2g}).", *diverged]
 
-    def table(self) -> pyarrow.Table:
-        """One row per run: seed and main numbers."""
-        return arrow_table([{"seed": run.config.seed, **run.facts()} for run in self])
-
     def _about(self) -> str:
         return f"{len(self)} runs, seeds {', '.join(str(run.config.seed) for run in self[:5])}"
-
-    __repr__ = Result.__repr__
 
 
 def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
@@ -163,9 +163,4 @@ def read_one(path: Path) -> Run:
 
 def stored_configs(folder: str | os.PathLike[str]) -> RunConfig | list[RunConfig]:
     """The config, or the configs, of the runs that a folder was opened for: to go on with them."""
-    path = Path(folder)
-    about = folders.read_about(path)
-    if about is None or about.kind != TRAIN.name or about.status == "starting":
-        raise InputError(f"{folder} holds no run to resume; leave resume out to start one there")
-    settings = load_settings(path / folders.CONFIG)
-    return RunConfig.of(settings) if about.runs is None else [RunConfig.of(one) for one in settings["runs"]]
+    return configs_to_resume(folder, TRAIN, RunConfig)
