@@ -15,9 +15,18 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.report import samples
-from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
-from topicscope.report.layout import pens
-from topicscope.report.page import anchors, panel_spec, shared_keys, write_page, write_report
+from topicscope.figures.panels import Figure, Heat, Lines, Map, Panel, Section, Series, TableData
+from topicscope.report.layout import PALETTE, pens
+from topicscope.report.page import (
+    anchors,
+    duration,
+    numeric_columns,
+    panel_spec,
+    script_json,
+    shared_keys,
+    write_page,
+    write_report,
+)
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())
@@ -77,7 +86,7 @@ def test_text_is_escaped(page: Path) -> None:
 
 def test_ids_are_unique_and_fit_for_links() -> None:
     made = anchors(["figure 4", "figure-4", "<b>", "δ", "figure 4"])
-    assert len(set(made)) == 5
+    assert made == ["section-figure-4", "section-figure-4-2", "section-b", "section-x", "section-figure-4-3"]
     assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) for name in made)
 
 
@@ -365,3 +374,91 @@ def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> No
     assert "a &lt;b&gt;</li>" in page
     assert panel_spec(figure(4).panels[0], pens(figure(4)), legend=False)["layout"]["showlegend"] is False
     assert panel_spec(figure(4).panels[0], pens(figure(4)))["layout"]["showlegend"] is True
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0, "0.0"), (9.94, "9.9"), (10.0, "10"), (10.4, "10"), (12345.6, "12,346")]
+)
+def test_durations_are_short(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_columns_of_numbers_stand_to_the_right() -> None:
+    rows = [["1", "-", "1.5 ± 0.1", "3 [1, 2]", "a", "5%"], ["x", "1e-5", "−2", "1,234 (all)", "2", "3 s"]]
+    assert numeric_columns(TableData("", list("abcdef"), rows)) == [False, True, True, True, False, True]
+    assert numeric_columns(TableData("", ["a", "b"], [])) == [False, False]
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        numeric_columns(TableData("", ["a"], [["1", "2"], ["1"]]))
+
+
+def test_json_in_a_script_cannot_end_it() -> None:
+    text = script_json({"a": "</script><!-- & ü"})
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"a": "</script><!-- & ü"}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        script_json(float("nan"))
+
+
+def test_paragraphs_configurations_and_long_tables(tmp_path: Path) -> None:
+    table = TableData("Long", ["name", "number"], [[f"row {i}", f"{i}"] for i in range(41)])
+    short = TableData("Short", ["number", "name"], [["1", "a"]] * 40)
+    section = Section("x", tables=[table, short], config={"ä": Path("p"), "b": {"c": 1}})
+    write_page(tmp_path / "page.html", "t", "First.\n \nSecond.\n\n", [section])
+    page = outside_plotly(tmp_path / "page.html")
+    assert re.findall('<p class="prose">(.*?)</p>', page) == ["First.", "Second."]
+    configuration = '<pre tabindex="0">{\n  "ä": "p",\n  "b": {\n    "c": 1\n  }\n}</pre>'
+    assert (
+        configuration.replace('"ä": "p"', "&#34;ä&#34;: &#34;p&#34;")
+        .replace('"b"', "&#34;b&#34;")
+        .replace('"c"', "&#34;c&#34;")
+        in page
+    )
+    assert "<summary>Long (41 rows)</summary>" in page
+    assert "<summary>Short" not in page
+    assert page.count('<td class="number">') == 41
+    assert page.count('<th scope="col" class="number">number</th>') == 1  # a first column is the row's name
+    assert "\n\n\n" not in page.split("<main>")[1].split("</main>")[0]  # templates leave no blank lines
+    assert '<a class="skip" href="#section-x">To the results</a>' in page
+
+
+def test_verdicts_are_counted(tmp_path: Path) -> None:
+    sections = [*samples.sections(), samples.sections()[0]]
+    write_page(tmp_path / "page.html", "t", "i", sections)
+    assert "<p>2 reproduced, 1 not reproduced, 1 skipped</p>" in outside_plotly(tmp_path / "page.html")
+
+
+def test_a_report_may_be_written_again_and_into_a_new_folder(tmp_path: Path) -> None:
+    for _ in range(2):
+        write_report(tmp_path / "a" / "b", "t", "i", [Section("x", tables=[TableData("t", ["a"], [["1"]])])])
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["report.html"]
+
+
+def keys(*panels: Panel, columns: int = 3, **colours: str) -> list[tuple[str, str, str]]:
+    figure = Figure("f", "", "", list(panels), columns, colours)
+    return shared_keys(figure, pens(figure))
+
+
+def test_one_legend_for_all_panels_needs_the_same_curves_and_nothing_else_to_name() -> None:
+    both = [Series("a", [0], [0]), Series("b", [0], [0])]
+    plain = Lines("", both)
+    assert keys(plain, plain, a="#123456") == [("a", "#123456", "solid"), ("b", "#0072B2", "solid")]
+    assert keys(plain, plain, columns=2) == []
+    assert keys(plain) == []
+    assert keys(Lines("", both[:1]), Lines("", both[:1])) == []
+    assert keys(plain, Lines("", both[::-1])) == []
+    assert keys(plain, Lines("", both, levels=[(0.0, "zero")])) == []
+    assert keys(plain, plain, Lines("", both, bands=[(0.0, 1.0, "early")])) == []
+    assert keys(plain, plain, Heat("", [[0.0]])) == []
+    assert keys(plain, plain, Lines("", [])) == []
+    many = Lines("", [Series(f"{i}", [0], [0]) for i in range(4 * len(PALETTE))])
+    dashes = [dash for _, _, dash in keys(many, many)]
+    assert dashes[:: len(PALETTE)] == ["solid", "dashed", "dotted", "dashed"]
+
+
+def test_words_of_maps_have_one_legend() -> None:
+    first, second = (Map("", [[0.0]], ["a"], ["b"], names=names) for names in ({"x": "#1"}, {"y": "#2", "x": "#1"}))
+    assert keys(first, second, Map("", [[0.0]], ["a"], ["b"]), columns=1) == [
+        ("x", "#1", "solid"),
+        ("y", "#2", "solid"),
+    ]
+    assert keys(Map("", [[0.0]], ["a"], ["b"])) == []
