@@ -21,7 +21,6 @@ def test_colours_can_be_seen_through() -> None:
 
 def test_numbers_that_json_has_not_are_none() -> None:
     assert plotly.numbers([1, 0.123456789, math.nan, -math.inf]) == [1.0, 0.123456789, None, None]
-    assert plotly.number(None) is None
     assert plotly.rounded([0.123456789, 1234567.0, math.nan, math.inf]) == [0.123457, 1234570.0, None, None]
 
 
