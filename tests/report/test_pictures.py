@@ -156,8 +156,9 @@ def test_places_without_a_panel_are_empty() -> None:
     axes = canvas(Figure("f", "", "", panels)).axes
     assert [one.axison for one in axes] == [True, True, True, False]
     assert [one.axison for one in canvas(Figure("f", "", "", [])).axes] == [False]
-    for high, panels in enumerate(([curves("a", "b"), curves("c"), curves("d")], [*panels[:2], curves("a", "b")])):
-        ratios = canvas(Figure("f", "", "", panels)).axes[0].get_gridspec().get_height_ratios()
+    named = curves("a", "b")
+    for high, shown in enumerate(([named, *panels[:2]], [*panels[:2], named])):
+        ratios = canvas(Figure("f", "", "", [*shown])).axes[0].get_gridspec().get_height_ratios()
         assert ratios[high] > ratios[1 - high]  # room for the legend of this row alone
 
 
