@@ -20,9 +20,10 @@ MOST_ROWS = 40  # points that a table shows one by one; of more it shows how man
 
 def sweep_sections(sweep: Sweep) -> list[Section]:
     """One section: the map of the main measure, and a table of the points or of their phases."""
-    axes, measures, tables = sweep.grid.axes, sweep.main_measures, []
+    axes, measures = sweep.grid.axes, sweep.main_measures
     main = measures[:1] if axes else []
     figures = [map_figure(sweep.rows, axes, name, "map", name.replace("_", " ")) for name in main]
+    tables = []
     if len(sweep.rows) <= MOST_ROWS:
         columns = ["point", *axes, "state", *measures]
         cells = [["-" if row.get(name) is None else tick(row[name]) for name in columns] for row in sweep.rows]
