@@ -60,12 +60,6 @@ REACH = "reach.json"
 TESTS = {
     "engines": ["tests/ground/test_engines.py", "tests/sweeps/test_sweep.py"],
     "bench": ["tests/cli"],
-    "figures": [
-        "tests/report",
-        "tests/paper/test_dynamics.py",
-        "tests/paper/test_two_stage.py",
-        "tests/test_reading.py",
-    ],
     "model": ["tests/model", "tests/training"],
 }
 """Tests of a room, where they are not tests/ROOM."""

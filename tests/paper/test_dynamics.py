@@ -13,16 +13,7 @@ from tests.paper.samples import BAD, judged
 from tests.paper.samples_stages import curves, layer_starts, ramp
 from tests.paper.short_training import REFERENCE
 from topicscope import language, pretraining
-from topicscope.figures import Figure, Lines, Series, dynamics_figure, loss_figure, stage_table, starts
 from topicscope.paper import EXPERIMENTS, Context, figure5
-
-
-def test_starts_are_a_tenth_of_the_rise() -> None:
-    assert starts(curves("near zero").run.metrics, "2") == {
-        "key": 42,
-        "query": 48,
-        "value": 2,
-    }  # 40 + 2, 45 + 2.5, 0 + 2
 
 
 def test_the_outcome_counts_layers_and_names_those_that_fail() -> None:
@@ -59,36 +50,6 @@ def test_growth_is_from_start_to_end() -> None:
     ten = np.array([1.0, 9.0, 10.0])
     alike = curves("a", layers=1, norm_key_0=ten, norm_query_0=ten, norm_value_0=ten)
     assert figure5.growth([alike]) == "10 to 10 times"
-
-
-def lines(figure: Figure) -> list[Series]:
-    [panel] = figure.panels
-    assert isinstance(panel, Lines)
-    return panel.series
-
-
-def test_the_figure_is_four_by_four() -> None:
-    runs = [curves("near zero, a").run, curves("near zero, a", seed=1).run, curves("usual").run]
-    labels = ["near zero, a", "near zero, a", "usual"]
-    figure = dynamics_figure(runs, labels)
-    assert figure.columns == 4
-    assert len(figure.panels) == 16
-    assert [panel.title for panel in figure.panels][::5] == [
-        "||W_K||_F (layer 0)",
-        "||W_Q||_F (layer 1)",
-        "||W_V||_F (layer 2)",
-        "rotation of W_V over 10 steps (layer 3)",
-    ]
-    assert [(line.name, line.group) for line in lines(loss_figure(runs, labels))] == [
-        ("near zero, a, seed 0", "near zero, a"),
-        ("near zero, a, seed 1", "near zero, a"),
-        ("usual, seed 0", "usual"),
-    ]
-    assert [line.name for line in lines(loss_figure(runs[:2]))] == ["seed 0", "seed 1"]
-    table = stage_table(runs[:1], labels[:1])
-    assert len(table.rows) == 4
-    assert table.rows[0][:6] == ["near zero, a", "0", "layer 0", "2", "42", "48"]
-    assert table.rows[0][6:] == ["10", "50", "58", "5"]  # half-way, and the earlier of key and query over value
 
 
 @pytest.mark.parametrize("corpus", [(), ("x",)])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,60 +12,11 @@ from tests.paper import samples_stages as stages
 from tests.paper.samples import judged
 from tests.paper.short_training import REFERENCE
 from topicscope import sweeps
-from topicscope.figures import Map, map_figure, phase_table
+from topicscope.figures import Map
 from topicscope.measure import PHASES
 from topicscope.paper import stage_findings as findings, two_stage as module
 from topicscope.paper.experiment import Context
 from topicscope.paper.stage_findings import LR, SCALE
-from topicscope.report.page import panel_spec
-from topicscope.report.pictures import draw_figure, write_csv
-
-AXES: dict[str, list[Any]] = {
-    "optimizer.lr": [0.1, 1.0],
-    "model.init_scale": [0.01, "usual"],
-    "objective.loss": ["squared", "cross-entropy"],
-    "seed": [0, 1, 2],
-}
-
-
-def rows() -> list[dict[str, Any]]:
-    found = [dict(zip(AXES, values, strict=True)) for values in itertools.product(*AXES.values())]
-    for number, row in enumerate(found):
-        row |= {
-            "phase": "two-stage" if row["seed"] < 2 else "never",
-            "separation": float(number) if row["seed"] < 2 else None,
-        }
-    return found
-
-
-def test_a_cell_is_the_mean_over_seeds_or_the_commonest_word(tmp_path: Path) -> None:
-    numbers = map_figure(rows(), AXES, "separation", "map", "separation", across="optimizer.lr", up="model.init_scale")
-    assert [panel.title for panel in numbers.panels] == ["squared", "cross-entropy"]
-    first = numbers.panels[0]
-    assert isinstance(first, Map)
-    assert (first.x, first.y) == (["0.1", "1"], ["0.01", "usual"])
-    assert first.z == [[0.5, 12.5], [6.5, 18.5]]  # rows 0, 1 of the first cell; the third seed has no separation
-    assert (first.low, first.high) == (0.5, 21.5)  # one scale for all panels
-    words = map_figure(rows(), AXES, "phase", "map", "phase", across="optimizer.lr", up="model.init_scale")
-    assert words.panels[0].z == [[0, 0], [0, 0]]  # type: ignore[union-attr]
-    assert phase_table(rows(), AXES).rows == [
-        ["squared", "8", "0", "0", "0", "4", "0"],
-        ["cross-entropy", "8", "0", "0", "0", "4", "0"],
-    ]
-    assert draw_figure(words, tmp_path)[0].stat().st_size > 5000
-    assert write_csv(words, tmp_path)[0].read_text().splitlines()[1] == "0.1,0.01,two-stage"
-
-
-def test_a_map_on_the_page_has_a_colour_for_each_word() -> None:
-    words = map_figure(rows(), AXES, "phase", "map", "phase", across="optimizer.lr", up="model.init_scale")
-    (trace,) = panel_spec(words.panels[0], {})["data"]
-    assert (trace["zmin"], trace["zmax"]) == (-0.5, len(PHASES) - 0.5)
-    assert trace["customdata"][0][0] == ["two-stage"]
-    empty = Map("empty", [[None]], ["a"], ["b"], log=True)
-    assert panel_spec(empty, {})["layout"]["annotations"][0]["text"] == "nothing to show"
-    log = panel_spec(Map("log", [[0.1, 100.0]], ["a", "b"], ["c"], log=True, low=0.1, high=100.0), {})["data"][0]
-    assert log["z"] == [[-1.0, 2.0]]
-    assert (log["zmin"], log["zmax"]) == (-1.0, 2.0)
 
 
 def test_sentences_of_epsilon() -> None:

@@ -1,10 +1,8 @@
-"""Results show themselves: in a notebook, as a matplotlib figure, and by the registry of sections."""
+"""Results show themselves: in a notebook, and as a matplotlib figure."""
 
 from __future__ import annotations
 
 import base64
-import importlib
-import inspect
 import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -14,8 +12,7 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from tests.report import samples
-from topicscope.figures import Section, TableData, sections
-from topicscope.figures.builders import BUILDERS
+from topicscope.figures import Section, TableData
 from topicscope.ground import InputError, Result
 from topicscope.report.page import MOST_ROWS
 
@@ -40,15 +37,6 @@ class Sample(Result):
 
     def _about(self) -> str:
         return f"{len(self.parts)} parts"
-
-
-class Unknown(Sample):
-    """A result of a kind that the registry does not have."""
-
-    kind = "nothing"
-
-    def sections(self) -> list[Section]:
-        return Result.sections(self)
 
 
 def table(rows: int) -> TableData:
@@ -88,17 +76,3 @@ def test_a_notebook_shows_some_rows_of_a_long_table() -> None:
     assert html.count("<tr>") == 1 + MOST_ROWS
     assert "<p>5 more rows; .table() has all numbers.</p>" in html
     assert "<img" not in html
-
-
-def test_a_kind_without_sections_is_refused_in_one_line() -> None:
-    with pytest.raises(InputError, match=r"^no figures for results of kind 'nothing'; expected one of: .*\btrain\b"):
-        Unknown().sections()
-    with pytest.raises(InputError):
-        sections(Unknown())
-
-
-@pytest.mark.parametrize("kind", BUILDERS)
-def test_every_kind_has_a_builder_that_takes_one_result(kind: str) -> None:
-    module, function = BUILDERS[kind].split(".")
-    builder = getattr(importlib.import_module(f"topicscope.figures.{module}"), function)
-    assert len(inspect.signature(builder).parameters) == 1

@@ -48,8 +48,13 @@ def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
             panels += [
                 Lines(f"{title} ({layer_title(layer)})", series, "step", y_label) for layer, series in of_layers.items()
             ]
-    alt = "Norms of key, query and value and the rotation of value against steps, one column per layer."
-    return Figure("figure5", "Norms and rotation, layer by layer", alt, panels, columns=len(layers))
+    return Figure(
+        "figure5",
+        "Norms and rotation, layer by layer",
+        "Norms of key, query and value and the rotation of value against steps, one column per layer.",
+        panels,
+        columns=len(layers),
+    )
 
 
 def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
@@ -99,9 +104,9 @@ def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Tabl
                 + [f"{stages.separation:.3g}{mark}" if np.isfinite(stages.separation) else "-"]
             )
     columns = [f"{part} starts" for part in parts] + [f"t50 {part}" for part in parts]
-    rises = any(row[-1].endswith("*") for row in rows)
-    note = " (*: a norm still rises at the end, so that t50 depends on the length of the run)" if rises else ""
-    title = f"Starts (a tenth of the rise), half-way points and stage separation{note}"
+    title = "Starts (a tenth of the rise), half-way points and stage separation"
+    if any(row[-1].endswith("*") for row in rows):
+        title += " (*: a norm still rises at the end, so that t50 depends on the length of the run)"
     return TableData(title, ["setting", "seed", "layer", *columns, "separation"], rows)
 
 

@@ -3,7 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from statistics import fmean
+from statistics import fmean, mode
 from typing import Any
 
 from topicscope.figures.panels import Figure, Map, Section, TableData
@@ -69,8 +69,13 @@ def map_figure(
     known = [value for panel in panels for line in panel.z for value in line if value is not None]
     for panel in panels:  # one scale for all panels
         panel.low, panel.high = (min(known), max(known)) if known and words is None else (None, None)
-    alt = f"{title}: {last(chosen_x)} to the right, {last(chosen_y) or 'nothing'} upwards."
-    return Figure(name, title, alt, panels, columns=min(4, len(panels)))
+    return Figure(
+        name,
+        title,
+        f"{title}: {last(chosen_x)} to the right, {last(chosen_y) or 'nothing'} upwards.",
+        panels,
+        columns=min(4, len(panels)),
+    )
 
 
 def layout(axes: Axes, across: str = "", up: str = "") -> tuple[str, str, list[str]]:
@@ -86,7 +91,7 @@ def middle(values: list[Any], words: dict[str, str] | None) -> float | None:
     """The mean; for words the number of the most frequent one."""
     if not values:
         return None
-    return list(words).index(Counter(values).most_common(1)[0][0]) if words is not None else float(fmean(values))
+    return list(words).index(mode(values)) if words is not None else fmean(values)
 
 
 def last(axis: str) -> str:

@@ -90,7 +90,7 @@ def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
     for measure in MAIN_MEASURES:
         # embeddings of random weights have no ratio worth a curve: their different-topic mean may be zero
         wanted = [key for key in models if key[1] == "trained" or measure == "attention"]
-        curves = [ratio_curve([row for row in shown if (row.model, row.variant) == key], measure) for key in wanted]
+        curves = (ratio_curve([row for row in shown if (row.model, row.variant) == key], measure) for key in wanted)
         series = [curve for curve in curves if curve.x]
         panels.append(Lines(measure, series, "threshold", "same / different", log_x=True, levels=[(1.0, "no effect")]))
     alt = "Ratios of cosine, dot product and attention against the threshold."
@@ -122,8 +122,8 @@ def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
             for head in here:
                 z[head.layer, head.head] = np.nan if head.effect.ratio is None else head.effect.ratio
             panels.append(Heat(f"{part} attention", z.tolist(), "head", "layer"))
-        title = f"{short(model)}: attention ratio of every head"
-        figures.append(Figure(f"probe-heads-{len(figures) + 1}", title, "Heat maps, layers by heads.", panels))
+        name, title = f"probe-heads-{len(figures) + 1}", f"{short(model)}: attention ratio of every head"
+        figures.append(Figure(name, title, "Heat maps, layers by heads.", panels))
     return figures
 
 
@@ -182,7 +182,6 @@ def setting(row: ProbeRow) -> list[str]:
 
 def difference_table(rows: Sequence[ProbeRow]) -> TableData:
     """Every effect with its interval and its controls."""
-    columns = ["model", "weights", "threshold", "topics per word", "measure", "same", "different", "difference", "95%"]
     cells = [
         [
             *setting(row),
@@ -201,8 +200,9 @@ def difference_table(rows: Sequence[ProbeRow]) -> TableData:
         for measure, effect in row.effects.items()
         if effect is not None
     ]
-    columns += ["shuffled topics", "p", "matched frequencies"]
-    return TableData("Every effect, and the same by chance", columns, cells)
+    columns = ["model", "weights", "threshold", "topics per word", "measure", "same", "different", "difference", "95%"]
+    controls = ["shuffled topics", "p", "matched frequencies"]
+    return TableData("Every effect, and the same by chance", columns + controls, cells)
 
 
 def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:

@@ -23,9 +23,16 @@ def theorem_sections(theorem: Theorem) -> list[Section]:
         figures.append(Figure(name.lower(), f"The matrix of {name} ({s.letters})", alt, [heat], 1))
     rows = [[entry.name, f"{entry.value:.7g}", entry.meaning] for entry in theorem.entries()]
     flags = " ".join(f"--{key.replace('_', '-')} {value:g}" for key, value in theorem.settings().items())
-    tables = [TableData(f"Numbers of {name}", ["entry", "value", "meaning"], rows)]
-    command = f"topicscope theory {name.lower()} {flags}"
-    return [Section(name, theorem.sentence, command, figures, tables, config=theorem.settings())]
+    return [
+        Section(
+            name,
+            theorem.sentence,
+            f"topicscope theory {name.lower()} {flags}",
+            figures,
+            [TableData(f"Numbers of {name}", ["entry", "value", "meaning"], rows)],
+            config=theorem.settings(),
+        )
+    ]
 
 
 def landscape_sections(result: AttentionLandscape) -> list[Section]:
@@ -78,8 +85,10 @@ def landscape_figure(
         )
         for panel, grid in grids.items()
     ]
-    alt = (
+    return Figure(
+        name,
+        title,
         "The loss over alpha and beta on logarithmic axes; dark is low. "
-        "The coloured mark is the lowest point, the ring uniform attention."
+        "The coloured mark is the lowest point, the ring uniform attention.",
+        panels,
     )
-    return Figure(name, title, alt, panels)

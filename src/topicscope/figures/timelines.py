@@ -14,8 +14,14 @@ NOTE = (
 
 
 def timeline_sections(timeline: Timeline) -> list[Section]:
-    title = "When does topic structure appear?"
-    return [Section(title, NOTE, figures=timeline_figures(timeline), tables=[moment_table(timeline)])]
+    return [
+        Section(
+            "When does topic structure appear?",
+            NOTE,
+            figures=timeline_figures(timeline),
+            tables=[moment_table(timeline)],
+        )
+    ]
 
 
 def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]:

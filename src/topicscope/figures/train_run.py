@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.figures.panels import Figure, Heat, Lines, Panel, Section, Series, TableData
+from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
 from topicscope.measure import stage_bands
 from topicscope.training import Run, RunData, word_scores
 
@@ -68,8 +68,13 @@ def many_runs(runs: Sequence[Run]) -> Section:
         Lines("Dev loss", losses, "step", "loss"),
         Lines("Norms: which part moves first?", norms, "step", "Frobenius norm"),
     ]
-    alt = "Dev loss and Frobenius norms of the trained parts against steps, one curve per run."
-    figure = Figure("figure", f"{len(runs)} training runs", alt, panels, colours=COLOURS)
+    figure = Figure(
+        "figure",
+        f"{len(runs)} training runs",
+        "Dev loss and Frobenius norms of the trained parts against steps, one curve per run.",
+        panels,
+        colours=COLOURS,
+    )
     facts = [(str(run.config.seed), run.facts()) for run in runs]
     names = list(dict.fromkeys(name for _, row in facts for name in row))
     rows = [[seed, *(cell(row.get(name)) for name in names)] for seed, row in facts]
@@ -78,13 +83,14 @@ def many_runs(runs: Sequence[Run]) -> Section:
 
 def run_figure(run: Run) -> Figure:
     """The picture of a run: loss with floors, norms with stages, means by word relation, the matrix at the end."""
-    title = f"Training run: seed {run.config.seed}, {run.results['steps']:,} steps, {run.results['status']}"
-    alt = (
+    return Figure(
+        "figure",
+        f"Training run: seed {run.config.seed}, {run.results['steps']:,} steps, {run.results['status']}",
         "Loss with its floors, Frobenius norms of the trained parts with their stages, means of the matrix by word "
-        "relation, all against steps; and the matrix at the end, words ordered by topic."
+        "relation, all against steps; and the matrix at the end, words ordered by topic.",
+        [loss_panel(run), norm_panel(run), *mean_panels(run), *matrix_panels(run)],
+        colours=COLOURS,
     )
-    panels: list[Panel] = [loss_panel(run), norm_panel(run), *mean_panels(run), *matrix_panels(run)]
-    return Figure("figure", title, alt, panels, colours=COLOURS)
 
 
 def loss_panel(run: Run) -> Lines:
@@ -148,7 +154,6 @@ def attention_figures(run: Run) -> list[Figure]:
         return []
     table = word_scores(run.weights)
     scores = word_heat("", table, run, "topic of the key's word", "topic of the query's word")
-    of_words = "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns."
     maps: list[Heat] = []
     infinite = run.config.documents.length == "infinite"
     for document in () if infinite else RunData(run.config).dev.finite().words[:DOCUMENTS]:
@@ -159,10 +164,19 @@ def attention_figures(run: Run) -> list[Figure]:
         z = (weight / weight.sum(1, keepdims=True))[np.ix_(shown, shown)]
         title = f"dev document {len(maps) + 1}, {len(shown)} of {len(present)} positions, ordered by word"
         maps.append(Heat(title, digits(z), "key position", "query position"))
-    of_positions = "Heat maps of attention between positions: query in rows, key in columns."
     figures = [
-        Figure("scores", "Attention scores at the end", of_words, scores),
-        Figure("attention", "Attention of some documents", of_positions, maps),
+        Figure(
+            "scores",
+            "Attention scores at the end",
+            "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns.",
+            scores,
+        ),
+        Figure(
+            "attention",
+            "Attention of some documents",
+            "Heat maps of attention between positions: query in rows, key in columns.",
+            maps,
+        ),
     ]
     return [figure for figure in figures if figure.panels]
 

@@ -12,9 +12,13 @@ def word_sections(words: WordMap) -> list[Section]:
 
 
 def word_figure(words: WordMap) -> Figure:
-    panel = Heat(short(words.model), np.round(words.cosine, 5).tolist(), labels=words.labels)
-    alt = f"Heat map of cosines between {len(words.words)} words."
-    return Figure("figure3", "Cosine of word embeddings", alt, [panel], columns=1)
+    return Figure(
+        "figure3",
+        "Cosine of word embeddings",
+        f"Heat map of cosines between {len(words.words)} words.",
+        [Heat(short(words.model), np.round(words.cosine, 5).tolist(), labels=words.labels)],
+        columns=1,
+    )
 
 
 def word_table(words: WordMap) -> TableData:
@@ -53,5 +57,6 @@ def topic_model_figure(topics: Topics) -> Figure:
         sweeps = [float(min(10 * (i + 1), topics.fit.iterations)) for i in range(len(trace))]
         likelihood = Series("log-likelihood", sweeps, trace)
         panels.insert(0, Lines("fit", [likelihood], "sweep", "log-likelihood per word"))
-    alt = "Log-likelihood against sweeps, and coherence of every topic."
-    return Figure("topics", "Fitted topics", alt, panels, columns=1)
+    return Figure(
+        "topics", "Fitted topics", "Log-likelihood against sweeps, and coherence of every topic.", panels, columns=1
+    )

@@ -73,9 +73,9 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
     z = np.array(heat.z, dtype=float)
     xs, ys = positions(heat.x, z.shape[1]), positions(heat.y, z.shape[0])
     colours: Any = {"cmap": "cividis", "vmin": heat.low, "vmax": heat.high}
-    if heat.x is None and heat.y is None and not heat.log:
-        aspect: Any = "equal" if z.shape[0] == z.shape[1] else "auto"
-        image: Any = axes.imshow(z, interpolation="nearest", aspect=aspect, **colours)
+    if heat.x is None and heat.y is None:
+        square = z.shape[0] == z.shape[1]
+        image: Any = axes.imshow(z, interpolation="nearest", aspect="equal" if square else "auto", **colours)
     else:
         image = axes.pcolormesh(xs, ys, z, shading="nearest", rasterized=True, **colours)
         if heat.log:
@@ -89,7 +89,7 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
         if (ticks := topic_ticks(heat, length)) is not None:
             turned = {"rotation": 45, **TURNED} if heat.labels is not None and axis is axes.xaxis else {}
             axis.set_ticks(*ticks, **turned)
-        elif given is None and not heat.log:
+        elif given is None:
             axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
     axes.grid(visible=False)
@@ -129,8 +129,7 @@ def draw_marks(axes: Axes, heat: Heat) -> None:
 
 
 def draw_map(axes: Axes, chart: Map, _pens: Pens) -> None:
-    numbers = [[math.nan if value is None else value for value in row] for row in chart.z]
-    z = np.ma.masked_invalid(np.array(numbers, dtype=float))
+    z = np.ma.masked_invalid(np.array(chart.z, dtype=float))  # None is NaN
     how: dict[str, Any] = {"cmap": "cividis", "vmin": chart.low, "vmax": chart.high}
     if chart.names is not None:
         colours: Any = list(chart.names.values())

@@ -63,8 +63,7 @@ def notebook_html(summary: list[str], sections: list[Section]) -> str:
     """What a notebook shows: the sentences, the first figure as a PNG inside the HTML, and the first table, escaped."""
     figure = next((figure for section in sections for figure in section.figures), None)
     table = next((table for section in sections for table in section.tables), None)
-    png = b"" if figure is None else canvas(figure).as_bytes("png", dpi=100)
-    picture = base64.b64encode(png).decode()
+    picture = "" if figure is None else base64.b64encode(canvas(figure)._repr_png_()).decode()
     template = environment().get_template("notebook.html.jinja")
     return template.render(summary=summary, figure=figure, picture=picture, table=table, most_rows=MOST_ROWS)
 

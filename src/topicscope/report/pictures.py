@@ -89,8 +89,9 @@ def canvas(figure: Figure) -> Picture:
     pens_of = pens(figure)
     legends = [legend(panel, pens_of) for panel in figure.panels]
     common = common_legend(figure, legends)
-    across = common_columns(figure, common, columns) if common else 1
+    across = 1
     if common:
+        across = min(len(common), columns * (2 if isinstance(figure.panels[0], Map) else legend_columns(common)))
         legends = [[] for _ in legends]
     sizes = [panel_height(*both, scale) for both in zip(figure.panels, legends, strict=True)]
     heights = [max(sizes[row * columns : (row + 1) * columns], default=PANEL_HEIGHT) for row in range(rows)]
@@ -123,12 +124,6 @@ def common_legend(figure: Figure, legends: list[Entries]) -> Entries:
     names = {tuple(name for name, _ in entries) for entries in legends}
     same = len(names) == 1 and len({panel.kind for panel in figure.panels}) == 1
     return legends[0] if same and len(legends) > 1 else []
-
-
-def common_columns(figure: Figure, entries: Entries, columns: int) -> int:
-    if isinstance(figure.panels[0], Map):
-        return min(len(entries), 2 * columns)
-    return max(1, min(len(entries), columns * legend_columns(entries)))
 
 
 def draw_legend(axes: Axes, entries: Entries) -> None:

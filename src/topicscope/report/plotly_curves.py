@@ -46,10 +46,14 @@ def points_spec(points: Points, pens_of: dict[str, Pen], *, legend: bool) -> plo
             **hover(series, "%{text}"),
         }
         if series.low is not None and series.high is not None:
-            above = [max(0.0, high - y) for high, y in zip(series.high, series.y, strict=True)]
-            below = [max(0.0, y - low) for low, y in zip(series.low, series.y, strict=True)]
-            ends = {"array": plotly.rounded(above), "arrayminus": plotly.rounded(below)}
-            trace["error_y"] = {"type": "data", "symmetric": False, "thickness": 1.6, "width": 4, **ends}
+            trace["error_y"] = {
+                "type": "data",
+                "symmetric": False,
+                "array": plotly.rounded([max(0.0, high - y) for high, y in zip(series.high, series.y, strict=True)]),
+                "arrayminus": plotly.rounded([max(0.0, y - low) for low, y in zip(series.low, series.y, strict=True)]),
+                "thickness": 1.6,
+                "width": 4,
+            }
         data.append(trace)
     count = len(points.categories)
     x_axis = plotly.axis("") | {

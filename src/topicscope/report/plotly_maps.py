@@ -29,8 +29,8 @@ def heat_spec(heat: Heat) -> plotly.Spec:
         "x": plotly.numbers(positions(heat.x, columns)),
         "y": plotly.numbers(positions(heat.y, rows)),
         "colorscale": "Cividis",
-        "zmin": plotly.number(min(finite) if heat.low is None else heat.low),
-        "zmax": plotly.number(max(finite) if heat.high is None else heat.high),
+        "zmin": min(finite) if heat.low is None else heat.low,
+        "zmax": max(finite) if heat.high is None else heat.high,
         "zauto": False,
         "colorbar": {**BAR, "exponentformat": "e", **title},
         "hovertemplate": f"{plotly.text(heat.y_label or 'row')}: %{{y:.4~g}}"
@@ -42,9 +42,9 @@ def heat_spec(heat: Heat) -> plotly.Spec:
         axis["showgrid"] = axis["zeroline"] = False
         if ticks is not None:
             axis |= {"tickmode": "array", "tickvals": ticks[0], "ticktext": ticks[1]}
-        elif given is None and not heat.log:
+        elif given is None:
             axis |= {"tick0": 0, "dtick": max(1, math.ceil(max(rows, columns) / MOST_TICKS))}
-        elif given is not None and len(given) > 1:  # no room for marks at the edge, which the map would not fill
+        elif len(given) > 1:  # no room for marks at the edge, which the map would not fill
             axis["range"] = edges(given, log=heat.log)
     if heat.y is None:  # rows of a matrix: the first on top
         y_axis["autorange"] = "reversed"

@@ -5,7 +5,6 @@ import math
 import textwrap
 from typing import Any
 
-DIGITS = 6
 Spec = dict[str, Any]
 """A piece of what plotly draws, as JSON."""
 
@@ -49,14 +48,10 @@ def see_through(colour: str, alpha: float = 0.2) -> str:
     return f"rgba({red},{green},{blue},{alpha:.2f})"
 
 
-def number(value: float | None) -> float | None:
-    """None where JSON has no such number."""
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
 def numbers(values: list[float]) -> list[float | None]:
-    return [number(value) for value in values]
+    """None where JSON has no such number."""
+    return [float(value) if math.isfinite(value) else None for value in values]
 
 
 def rounded(values: list[float]) -> list[float | None]:
-    return [float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None for value in values]
+    return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values]

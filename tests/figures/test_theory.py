@@ -1,0 +1,74 @@
+"""Theorems and landscapes, as data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from topicscope.figures import Heat, landscape_figure
+from topicscope.figures.theory import landscape_sections, theorem_sections
+from topicscope.theory import Landscape, Setting, attention_landscape, theorem1
+
+
+def test_a_landscape_marks_the_lowest_point_and_uniform_attention() -> None:
+    axis = np.array([0.1, 1.0, 10.0])
+    loss = np.array([[3.0, 2.0, 4.0], [5.0, 1.12345678, 6.0], [7.0, 8.0, 9.0]])
+    grid = Landscape(alpha=axis, beta=2 * axis, loss=loss)
+    figure = landscape_figure("figure7", "Landscapes", {"τ = 1": grid, "τ = 2": grid}, {"τ = 2": (0.01, 5.0)})
+    first, second = figure.panels
+    assert isinstance(first, Heat)
+    assert isinstance(second, Heat)
+    assert (figure.name, figure.title) == ("figure7", "Landscapes")
+    assert (first.title, second.title) == ("τ = 1", "τ = 2")
+    assert first.marks == [(2.0, 1.0, "lowest")]  # x is beta
+    assert second.marks == [(5.0, 0.01, "lowest")]
+    assert first.references == second.references == [(1.0, 1.0, "uniform")]
+    assert (first.x, first.y, first.z[0]) == ([0.2, 2.0, 20.0], [0.1, 1.0, 10.0], [3.0, 2.0, 4.0])
+    assert first.z[1][1] == 1.123457
+    assert (first.log, first.contours > 0, first.z_label) == (True, True, "squared loss")
+    assert (first.x_label, first.y_label) == ("β: attention to same word", "α: attention to same topic")
+    (alone,) = landscape_figure("figure7", "Landscape", {"": grid}).panels
+    assert isinstance(alone, Heat)
+    assert alone.marks == first.marks
+
+
+@pytest.mark.parametrize("cap", [True, False])
+def test_the_report_of_a_landscape_compares_the_best_attention_with_uniform(cap: bool) -> None:
+    matrix, convention = ("diagonal", "paper") if cap else ("blocks", "exact")
+    landscape = attention_landscape(Setting.of(), matrix, convention)
+    assert landscape.stage.cap is cap
+    (section,) = landscape_sections(landscape)
+    best = landscape.stage.optimum
+    (panel,) = section.figures[0].panels
+    assert isinstance(panel, Heat)
+    assert panel.marks == [(best.beta, best.alpha, "lowest")]
+    rows = {row[0]: row[1:] for row in section.tables[0].rows}
+    assert rows["uniform attention"] == ["1", "1", "1", f"{landscape.stage.uniform_loss:.6g}"]
+    assert rows["best attention"] == [f"{value:.6g}" for value in (best.alpha, best.beta, best.gamma, best.loss)]
+    alpha, beta, loss = landscape.grid.minimum
+    gamma = landscape.stage.setting.gamma(alpha, beta)
+    assert rows["lowest point of the grid"] == [f"{value:.6g}" for value in (alpha, beta, gamma, loss)]
+    assert section.command.startswith(
+        f"topicscope theory landscape --value-matrix {matrix} --convention {convention} --topics 10"
+    )
+    assert section.command.split()[-1] == ("--cap" if cap else "--no-cap")
+    assert section.config["cap"] is cap
+
+
+def test_a_theorem_is_its_matrix_and_its_numbers() -> None:
+    theorem = theorem1(Setting.of(3, 4, 2))
+    (section,) = theorem_sections(theorem)
+    (figure,) = section.figures
+    (heat,) = figure.panels
+    assert isinstance(heat, Heat)
+    assert heat.z == np.round(theorem.matrix(), 6).tolist()
+    assert (heat.topics, heat.words_per_topic, figure.columns, figure.name) == (3, 4, 1, "theorem1")
+    rows = {row[0]: row[1:] for row in section.tables[0].rows}
+    assert rows == {entry.name: [f"{entry.value:.7g}", entry.meaning] for entry in theorem.entries()}
+    assert section.command.startswith("topicscope theory theorem1 --topics 3 --words-per-topic 4")
+
+
+@pytest.mark.parametrize(("topics", "words", "drawn"), [(40, 10, True), (2, 200, True), (3, 134, False)])
+def test_large_matrices_are_not_drawn(topics: int, words: int, drawn: bool) -> None:
+    (section,) = theorem_sections(theorem1(Setting.of(topics, words, 2)))
+    assert bool(section.figures) is drawn  # 401 words at most, [MASK] among them
