@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, get_args
 
@@ -17,7 +18,7 @@ import pytest
 from topicscope.ground import engines, ray_engine
 from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial
 from topicscope.ground.errors import EngineError, InputError
-from topicscope.ground.ray_engine import Tasks
+from topicscope.ground.ray_engine import tasks
 
 
 def double(common: int, item: int) -> int:
@@ -45,6 +46,7 @@ class FakeRay:
         self.resources = {"CPU": 2.0} if resources is None else resources
         self.options: dict[str, Any] = {}
         self.stored: list[Any] = []
+        self.says = "the owner has died"
 
     def cluster_resources(self) -> dict[str, float]:
         return self.resources
@@ -73,7 +75,7 @@ class FakeRay:
         work, (common, item), _ = reference
         self.alive -= 1
         self.times[item] = self.times.get(item, 0) + 1
-        trouble: Any = self.exceptions.RayError("the owner has died")
+        trouble: Any = self.exceptions.RayError(self.says)
         if self.lost(item, self.times[item] - 1):
             if not self.inside:
                 raise trouble
@@ -95,34 +97,34 @@ class FakeRay:
 @pytest.mark.parametrize("inside", [True, False])
 def test_what_ray_loses_is_run_again(inside: bool) -> None:
     ray = FakeRay(lambda item, times: item % 3 == 0 and times < RETRIES, inside)
-    assert sorted(Tasks(ray, 0)(double, 1, range(10))) == [(i, 1 + 2 * i) for i in range(10)]
+    assert sorted(tasks(ray, 0, double, 1, range(10))) == [(i, 1 + 2 * i) for i in range(10)]
     assert ray.most == 4  # two a core
     hopeless = FakeRay(lambda item, _times: item == 5, inside)
     with pytest.raises(EngineError, match="after 3 more tries"):
-        list(Tasks(hopeless, 0)(double, 1, range(10)))
+        list(tasks(hopeless, 0, double, 1, range(10)))
     assert hopeless.times[5] == RETRIES + 1
     assert hopeless.alive == 0  # nothing is left running
 
 
 def test_errors_of_the_work_are_raised_as_they_are() -> None:
     with pytest.raises(ZeroDivisionError, match="the work's own"):
-        list(Tasks(FakeRay(), 0)(double, 1, [1, -1]))
+        list(tasks(FakeRay(), 0, double, 1, [1, -1]))
     with open_engine("serial") as engine, pytest.raises(ZeroDivisionError, match="the work's own"):
         list(engine(double, 1, [1, -1]))
 
 
 def test_a_ray_task_has_a_core_and_the_gpus_it_needs() -> None:
     with pytest.raises(InputError, match="has no GPU"):
-        list(Tasks(FakeRay(), 1)(double, 1, [1]))
+        list(tasks(FakeRay(), 1, double, 1, [1]))
     ray = FakeRay(resources={"CPU": 2.0, "GPU": 1.0})
-    assert list(Tasks(ray, 1)(double, 1, [1])) == [(0, 3)]
+    assert list(tasks(ray, 1, double, 1, [1])) == [(0, 3)]
     assert ray.options == {"num_cpus": 1, "num_gpus": 1, "max_retries": RETRIES}
 
 
 @pytest.mark.parametrize(("resources", "most"), [({}, 2), ({"CPU": 0.5}, 2), ({"CPU": 1.0}, 2), ({"CPU": 3.0}, 6)])
 def test_ray_has_two_tasks_per_core_and_never_none(resources: dict[str, float], most: int) -> None:
     ray = FakeRay(resources=resources)
-    assert sorted(Tasks(ray, 0)(double, 0, range(9))) == [(i, 2 * i) for i in range(9)]
+    assert sorted(tasks(ray, 0, double, 0, range(9))) == [(i, 2 * i) for i in range(9)]
     assert ray.most == most
 
 
@@ -131,17 +133,15 @@ def test_what_tasks_have_in_common_is_stored_once_where_it_is_large(monkeypatch:
     for limit, stored in ((size + 1, []), (size, [7])):
         monkeypatch.setattr(ray_engine, "INLINE", limit)
         ray = FakeRay()
-        assert sorted(Tasks(ray, 0)(double, 7, [1, 2, 3])) == [(0, 9), (1, 11), (2, 13)]
+        assert sorted(tasks(ray, 0, double, 7, [1, 2, 3])) == [(0, 9), (1, 11), (2, 13)]
         assert ray.stored == stored
 
 
 def test_what_ray_says_of_a_task_it_gives_up_is_one_short_line() -> None:
-    FakeRay.exceptions.RayError.__str__ = lambda _: "lost\n " * 100  # type: ignore[method-assign,assignment]
-    try:
-        with pytest.raises(EngineError) as found:
-            list(Tasks(FakeRay(lambda _item, _times: True), 0)(double, 1, [1]))
-    finally:
-        del FakeRay.exceptions.RayError.__str__
+    ray = FakeRay(lambda _item, _times: True)
+    ray.says = "lost\n " * 100
+    with pytest.raises(EngineError) as found:
+        list(tasks(ray, 0, double, 1, [1]))
     assert str(found.value) == f"Ray gave a task up after 3 more tries (RayError: {('lost ' * 40).strip()} )"
 
 
@@ -241,12 +241,12 @@ def test_a_name_opens_its_own_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("topicscope.ground.ray_engine.connect", lambda *given: opened.append(given[1:]))
     monkeypatch.setattr(ray, "shutdown", lambda: opened.append(("closed",)))
     with open_engine("ray", workers=2, address="auto", gpus=1) as engine:
-        assert isinstance(engine, Tasks)
-        assert engine.gpus == 1
+        assert isinstance(engine, partial)
+        assert (engine.func, engine.args) == (tasks, (ray, 1))
     assert opened == [("auto", 2), ("closed",)]
     with open_engine("ray") as engine:
-        assert isinstance(engine, Tasks)
-        assert engine.gpus == 0
+        assert isinstance(engine, partial)
+        assert engine.args == (ray, 0)
     assert opened[2:] == [("local", None), ("closed",)]
     monkeypatch.setattr(ray, "is_initialized", lambda: True)
     with open_engine("ray"):  # the Ray that this process has joined is another's, and stays
@@ -255,9 +255,7 @@ def test_a_name_opens_its_own_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("address", "own"), [("local", True), ("auto", False), ("head:1", False)])
-def test_settings_of_ray_that_the_user_has_made_stay(
-    monkeypatch: pytest.MonkeyPatch, address: str, own: bool
-) -> None:
+def test_settings_of_ray_that_the_user_has_made_stay(monkeypatch: pytest.MonkeyPatch, address: str, own: bool) -> None:
     pytest.importorskip("ray", reason="needs ray")
     monkeypatch.setattr(os, "environ", {"RAY_USAGE_STATS_ENABLED": "1"})
     monkeypatch.setattr(ray_engine, "connect", lambda *_: None)
