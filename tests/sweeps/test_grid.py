@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from topicscope import InputError, RunConfig
-from topicscope.sweeps import Point, build_grid, grid_of, pack, read_grid
-from topicscope.sweeps import grid as grids
+from topicscope.sweeps import Point, build_grid, grid as grids, grid_of, pack, read_grid
 from topicscope.sweeps.grid import axis_steps, axis_values, placed
 
 BASE = {"steps": 20, "data": {"documents": 100, "dev_documents": 20}}
