@@ -120,7 +120,7 @@ def test_of_a_large_file_both_ends_and_the_size_count(tmp_path: Path, monkeypatc
 
     def that_count(size: int) -> list[int]:
         """Which bytes of a file of this size change the digest."""
-        plain = bytearray(size)
+        plain = bytes(size)
         before = digest(plain)
         return [i for i in range(size) if digest(plain[:i] + b"x" + plain[i + 1 :]) != before]
 

@@ -70,10 +70,12 @@ class Sweep(Result):
         failed = [row for row in self.rows if row["state"] == "failed"]
         missing = f", {self.counts['missing']} missing" if self.counts["missing"] else ""
         again = "; --retry-failed tries them again" if failed else ""
-        sentences = [f"{self.counts['done']} points done, {len(failed)} failed{missing}{again}."]
-        sentences += [
-            f"failed: {row['point']} ({place_text({name: row[name] for name in self.grid.axes})}): {row['error']}"
-            for row in failed[:MOST_FAILURES]
+        sentences = [
+            f"{self.counts['done']} points done, {len(failed)} failed{missing}{again}.",
+            *(
+                f"failed: {row['point']} ({place_text({name: row[name] for name in self.grid.axes})}): {row['error']}"
+                for row in failed[:MOST_FAILURES]
+            ),
         ]
         home, ours = self.folder / points.POINTS, {point.name for point in self.grid.points}
         stored = {path.name for path in home.iterdir()} if home.is_dir() else set()
