@@ -77,9 +77,8 @@ class Sweep(Result):
                 for row in failed[:MOST_FAILURES]
             ),
         ]
-        home, ours = self.folder / points.POINTS, {point.name for point in self.grid.points}
-        stored = {path.name for path in home.iterdir()} if home.is_dir() else set()
-        if others := sum(not name.startswith(".") for name in stored - ours):
+        stored = {path.name for path in (self.folder / points.POINTS).glob("[!.]*")}
+        if others := len(stored - {point.name for point in self.grid.points}):
             sentences.append(
                 f"{others} points of other grids are in {self.folder} too, and stay there; "
                 "table, picture and page are of this grid."
