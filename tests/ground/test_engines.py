@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
+from contextlib import contextmanager
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, get_args
 
 import pytest
 
-from topicscope.ground import engines
+from topicscope.ground import engines, ray_engine
 from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial
 from topicscope.ground.errors import EngineError, InputError
-from topicscope.ground.ray_engine import Tasks
+from topicscope.ground.ray_engine import tasks
 
 
 def double(common: int, item: int) -> int:
@@ -32,13 +36,28 @@ class FakeRay:
         RayError = type("RayError", (Exception,), {})
         RayTaskError = type("RayTaskError", (RayError,), {})
 
-    def __init__(self, lost: Callable[[int, int], bool], inside: bool) -> None:
+    def __init__(
+        self,
+        lost: Callable[[int, int], bool] = lambda _item, _times: False,
+        inside: bool = True,
+        resources: dict[str, float] | None = None,
+    ) -> None:
         self.lost, self.inside, self.times, self.most, self.alive = lost, inside, dict[int, int](), 0, 0
+        self.resources = {"CPU": 2.0} if resources is None else resources
+        self.options: dict[str, Any] = {}
+        self.stored: list[Any] = []
+        self.says = "the owner has died"
 
     def cluster_resources(self) -> dict[str, float]:
-        return {"CPU": 2.0}
+        return self.resources
 
-    def remote(self, **_: Any) -> Any:
+    def put(self, value: Any) -> Any:
+        self.stored.append(value)
+        return value
+
+    def remote(self, **options: Any) -> Any:
+        self.options = options
+
         def wrap(work: Any) -> Any:
             def start(*arguments: Any) -> Any:
                 self.alive += 1
@@ -56,7 +75,7 @@ class FakeRay:
         work, (common, item), _ = reference
         self.alive -= 1
         self.times[item] = self.times.get(item, 0) + 1
-        trouble: Any = self.exceptions.RayError("the owner has died")
+        trouble: Any = self.exceptions.RayError(self.says)
         if self.lost(item, self.times[item] - 1):
             if not self.inside:
                 raise trouble
@@ -78,39 +97,123 @@ class FakeRay:
 @pytest.mark.parametrize("inside", [True, False])
 def test_what_ray_loses_is_run_again(inside: bool) -> None:
     ray = FakeRay(lambda item, times: item % 3 == 0 and times < RETRIES, inside)
-    assert sorted(Tasks(ray, 0)(double, 1, range(10))) == [(i, 1 + 2 * i) for i in range(10)]
-    assert ray.most <= 4  # two a core
+    assert sorted(tasks(ray, 0, double, 1, range(10))) == [(i, 1 + 2 * i) for i in range(10)]
+    assert ray.most == 4  # two a core
     hopeless = FakeRay(lambda item, _times: item == 5, inside)
     with pytest.raises(EngineError, match="after 3 more tries"):
-        list(Tasks(hopeless, 0)(double, 1, range(10)))
+        list(tasks(hopeless, 0, double, 1, range(10)))
     assert hopeless.times[5] == RETRIES + 1
     assert hopeless.alive == 0  # nothing is left running
 
 
 def test_errors_of_the_work_are_raised_as_they_are() -> None:
-    ray = FakeRay(lambda _item, _times: False, inside=True)
     with pytest.raises(ZeroDivisionError, match="the work's own"):
-        list(Tasks(ray, 0)(double, 1, [1, -1]))
+        list(tasks(FakeRay(), 0, double, 1, [1, -1]))
+    with open_engine("serial") as engine, pytest.raises(ZeroDivisionError, match="the work's own"):
+        list(engine(double, 1, [1, -1]))
+
+
+def test_a_ray_task_has_a_core_and_the_gpus_it_needs() -> None:
     with pytest.raises(InputError, match="has no GPU"):
-        list(Tasks(ray, 1)(double, 1, [1]))
+        list(tasks(FakeRay(), 1, double, 1, [1]))
+    ray = FakeRay(resources={"CPU": 2.0, "GPU": 1.0})
+    assert list(tasks(ray, 1, double, 1, [1])) == [(0, 3)]
+    assert ray.options == {"num_cpus": 1, "num_gpus": 1, "max_retries": RETRIES}
 
 
-def test_an_item_that_a_broken_pool_did_not_take_is_run_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused: list[int] = []
+@pytest.mark.parametrize(("resources", "most"), [({}, 2), ({"CPU": 0.5}, 2), ({"CPU": 1.0}, 2), ({"CPU": 3.0}, 6)])
+def test_ray_has_two_tasks_per_core_and_never_none(resources: dict[str, float], most: int) -> None:
+    ray = FakeRay(resources=resources)
+    assert sorted(tasks(ray, 0, double, 0, range(9))) == [(i, 2 * i) for i in range(9)]
+    assert ray.most == most
 
-    class Pool:
-        def submit(self, work: Callable[[int, int], int], common: int, item: int) -> Future[int]:
-            if item == 2 and not refused:
-                refused.append(item)
-                raise BrokenProcessPool("a worker died while items were handed out")
-            done = Future[int]()
+
+def test_what_tasks_have_in_common_is_stored_once_where_it_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(ForkingPickler.dumps(7))
+    for limit, stored in ((size + 1, []), (size, [7])):
+        monkeypatch.setattr(ray_engine, "INLINE", limit)
+        ray = FakeRay()
+        assert sorted(tasks(ray, 0, double, 7, [1, 2, 3])) == [(0, 9), (1, 11), (2, 13)]
+        assert ray.stored == stored
+
+
+def test_what_ray_says_of_a_task_it_gives_up_is_one_short_line() -> None:
+    ray = FakeRay(lambda _item, _times: True)
+    ray.says = "lost\n " * 100
+    with pytest.raises(EngineError) as found:
+        list(tasks(ray, 0, double, 1, [1]))
+    assert str(found.value) == f"Ray gave a task up after 3 more tries (RayError: {('lost ' * 40).strip()} )"
+
+
+class FakePools:
+    """Pools of processes in their places: `breaks(item, times)` says whether the item's worker dies.
+
+    `refuses` is an item that a pool which has just broken does not take, once.
+    """
+
+    def __init__(self, breaks: Callable[[int, int], bool] = lambda _item, _times: False, refuses: int = -1) -> None:
+        self.breaks, self.refuses, self.taken, self.opened, self.closed = breaks, refuses, list[int](), 0, 0
+
+    @contextmanager
+    def __call__(self, workers: int) -> Iterator[FakePools]:
+        self.opened += 1
+        try:
+            yield self
+        finally:
+            self.closed += 1
+
+    def submit(self, work: Callable[[int, int], int], common: int, item: int) -> Future[int]:
+        done = Future[int]()
+        if item == self.refuses:
+            self.refuses = -1
+            raise BrokenProcessPool("a worker died while items were handed out")
+        if self.breaks(item, self.taken.count(item)):
+            done.set_exception(BrokenProcessPool("a worker died"))
+        else:
             done.set_result(work(common, item))
-            return done
+        self.taken.append(item)
+        return done
 
-    monkeypatch.setattr(engines, "worker_pool", lambda _: nullcontext(Pool()))
+
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> FakePools:
+    found = FakePools()
+    monkeypatch.setattr(engines, "worker_pool", found)
+    return found
+
+
+def test_an_item_that_a_broken_pool_did_not_take_is_run_all_the_same(pools: FakePools) -> None:
+    pools.refuses = 2
     with open_engine("local", workers=4) as engine:
         assert sorted(engine(double, 1, range(5))) == [(i, 1 + 2 * i) for i in range(5)]
-    assert refused == [2]
+    assert pools.refuses == -1
+    assert pools.taken == [0, 1, 0, 1, 2, 3, 4]  # what was running goes first, in its order
+    assert (pools.opened, pools.closed) == (2, 2)
+
+
+def test_each_worker_has_one_item_running_and_one_waiting(pools: FakePools) -> None:
+    with open_engine("local", workers=2) as engine:
+        results = engine(double, 1, range(9))
+        assert pools.opened == 0  # nothing is started before somebody asks
+        found = [next(results)]
+        assert pools.taken == [0, 1, 2, 3]
+        found += results
+        assert sorted(found) == [(i, 1 + 2 * i) for i in range(9)]
+        assert list(engine(double, 1, [])) == []
+        assert list(engine(double, 1, [7])) == [(0, 15)]
+        assert (pools.opened, pools.closed) == (1, 0)  # one pool for all
+    assert pools.closed == 1
+
+
+def test_an_item_is_tried_again_three_times_after_its_worker_has_died(pools: FakePools) -> None:
+    pools.breaks = lambda item, times: item == 1 and times < 3
+    with open_engine("local", workers=1) as engine:
+        assert sorted(engine(double, 1, range(4))) == [(i, 1 + 2 * i) for i in range(4)]
+    assert pools.taken.count(1) == 4
+    pools.breaks = lambda item, _times: item == 1
+    with open_engine("local", workers=1) as engine, pytest.raises(EngineError, match="died 4 times over the same work"):
+        list(engine(double, 1, range(4)))
+    assert pools.opened == pools.closed
 
 
 def test_results_come_in_the_order_of_their_items() -> None:
@@ -127,18 +230,93 @@ def test_a_name_opens_its_own_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert get_args(Name) == NAMES == ("serial", "local", "ray")
     with open_engine("serial") as engine:
         assert engine is serial
-    with open_engine("local", workers=3) as engine:
-        assert isinstance(engine, Local)
-        assert (engine.workers, engine.pool) == (3, None)  # nothing is started before there is work
+    for cores, given, workers in ((5, 3, 3), (5, None, 5), (None, None, 1)):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        with open_engine("local", workers=given) as engine:
+            assert isinstance(engine, Local)
+            assert (engine.workers, engine.pool) == (workers, None)  # nothing is started before there is work
     ray = pytest.importorskip("ray", reason="needs ray")
     opened: list[tuple[Any, ...]] = []
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr("topicscope.ground.ray_engine.connect", lambda *given: opened.append(given[1:]))
     monkeypatch.setattr(ray, "shutdown", lambda: opened.append(("closed",)))
     with open_engine("ray", workers=2, address="auto", gpus=1) as engine:
-        assert isinstance(engine, Tasks)
-        assert engine.gpus == 1
+        assert isinstance(engine, partial)
+        assert (engine.func, engine.args) == (tasks, (ray, 1))
     assert opened == [("auto", 2), ("closed",)]
+    with open_engine("ray") as engine:
+        assert isinstance(engine, partial)
+        assert engine.args == (ray, 0)
+    assert opened[2:] == [("local", None), ("closed",)]
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    with open_engine("ray"):  # the Ray that this process has joined is another's, and stays
+        pass
+    assert len(opened) == 4
+
+
+@pytest.mark.parametrize(("address", "own"), [("local", True), ("auto", False), ("head:1", False)])
+def test_settings_of_ray_that_the_user_has_made_stay(monkeypatch: pytest.MonkeyPatch, address: str, own: bool) -> None:
+    pytest.importorskip("ray", reason="needs ray")
+    monkeypatch.setattr(os, "environ", {"RAY_USAGE_STATS_ENABLED": "1"})
+    monkeypatch.setattr(ray_engine, "connect", lambda *_: None)
+    with open_engine("ray", address=address):
+        assert os.environ["RAY_USAGE_STATS_ENABLED"] == "1"
+        assert os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] == "0"
+        assert ("RAY_worker_niceness" in os.environ) == own
+        assert ("RAY_gcs_rpc_server_connect_timeout_s" in os.environ) != own  # an address is to answer soon
+
+
+class FakeStart:
+    """ray.init: says something on stderr, from outside Python, and succeeds or does not."""
+
+    def __init__(self, error: Exception | None = None, says: bytes = b"") -> None:
+        self.error, self.says, self.options = error, says, dict[str, Any]()
+
+    def init(self, **options: Any) -> None:
+        self.options = options
+        os.write(2, self.says)
+        if self.error is not None:
+            raise self.error
+
+
+def test_a_ray_of_ones_own_has_the_workers_and_no_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+    monkeypatch.setattr("os.cpu_count", lambda: 5)
+    for given, cores in ((3, 3), (None, 5)):
+        ray_engine.connect(ray := FakeStart(), "local", given)
+        assert ray.options == {"address": "local", "num_cpus": cores, "include_dashboard": False, **quiet}
+    ray_engine.connect(ray := FakeStart(), "auto", 3)
+    assert ray.options == {"address": "auto", **quiet}
+    monkeypatch.setattr(ray_engine, "answering", lambda address: f"{address}:1")
+    ray_engine.connect(ray := FakeStart(), "head", None)
+    assert ray.options == {"address": "head:1", **quiet}
+
+
+def test_a_ray_that_does_not_start_is_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError) as found:
+        ray_engine.connect(FakeStart(ConnectionError("no\n " + "x" * 300), b"much ado"), "auto", None)
+    assert str(found.value) == (
+        f"address auto: cannot connect to Ray (no {'x' * 197}); "
+        "start it with 'ray start --head', or use the address local"
+    )
+    with pytest.raises(InputError, match=r"\(it wants a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN\)"):
+        ray_engine.connect(FakeStart(RuntimeError("no"), b"InvalidAuthToken"), "auto", None)
+    with pytest.raises(ZeroDivisionError):  # not Ray's
+        ray_engine.connect(FakeStart(ZeroDivisionError()), "auto", None)
+    os.write(2, b"afterwards")
+    assert capfd.readouterr().err == "afterwards"
+
+
+def test_an_address_has_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        host, port = head.getsockname()
+        assert ray_engine.answering(f"{host}:{port}") == f"{host}:{port}"
+        monkeypatch.setattr(ray_engine, "PORT", port)
+        assert ray_engine.answering(host) == f"{host}:{port}"  # where no port is said
+    with pytest.raises(InputError, match=f"address {host}: nothing answers at {host}:{port}; expected local, auto"):
+        ray_engine.answering(host)
+    with pytest.raises(InputError, match="address head:x: nothing answers at head:x"):
+        ray_engine.answering("head:x")
 
 
 def test_what_an_engine_cannot_take_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +326,11 @@ def test_what_an_engine_cannot_take_is_refused_at_once(monkeypatch: pytest.Monke
         check_engine("serial", workers=2)
     with pytest.raises(InputError, match="address auto is for the engine ray, but the engine is local"):
         check_engine("local", address="auto")
+    check_engine("serial")
+    check_engine("local", workers=2)
+    monkeypatch.setattr(engines, "find_spec", lambda _: object())
+    check_engine("ray", workers=2, address="auto")
     monkeypatch.setattr(engines, "find_spec", lambda _: None)
+    check_engine("local")
     with pytest.raises(InputError, match="the engine ray needs ray, which is not installed"):
         check_engine("ray", workers=2, address="auto")

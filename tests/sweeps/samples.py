@@ -1,11 +1,15 @@
-"""A small grid, and what a sweep of it leaves behind."""
+"""A small grid, what a sweep of it leaves behind, and a kind of sweep that takes no time."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from topicscope.sweeps import Grid, build_grid
+import numpy as np
+
+from topicscope.sweeps import Grid, PointResult, SweepKind, build_grid
 
 BASE = {
     "steps": 60,
@@ -36,3 +40,42 @@ def count(folder: Path) -> int:
     """Points that are there, whole."""
     home = folder / "points"
     return sum(not path.name.startswith(".") for path in home.iterdir()) if home.is_dir() else 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Cake:
+    """The config of a kind that nobody knows."""
+
+    sugar: int = 1
+    seed: int = 0
+    recipe: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def bake(configs: Any, _homes: Any) -> list[PointResult]:
+    curves = {"crumb_size": np.arange(3.0)}
+    measures = [{"sweetness": 10 * config.sugar + config.seed, "together": len(configs)} for config in configs]
+    return [PointResult(one, curves) for one in measures]
+
+
+BAKING = SweepKind[Cake](
+    build=lambda settings: Cake(**settings),
+    run=bake,
+    reads=("recipe",),
+    measures=("sweetness",),
+    knobs={"sugar": (1, 2)},
+    sizes=lambda cake: {"sugar": cake.sugar},
+    pack_size=lambda: 3,
+    may_differ=("seed",),
+    curve_panels={"crumbs": "crumb_"},
+)
+
+
+Bakery = Callable[..., None]
+
+
+def baking(**axes: Any) -> Grid:
+    """A grid of cakes, where `KINDS` knows them."""
+    return build_grid({"kind": "bake", "axes": axes})

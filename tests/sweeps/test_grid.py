@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from topicscope import InputError, RunConfig
-from topicscope.sweeps import build_grid, grid_of, pack, read_grid
+from topicscope.sweeps import Point, build_grid, grid as grids, grid_of, pack, read_grid
+from topicscope.sweeps.grid import axis_steps, axis_values, placed
 
 BASE = {"steps": 20, "data": {"documents": 100, "dev_documents": 20}}
 
@@ -53,6 +55,45 @@ def test_axes_are_written_out_in_order() -> None:
     assert len({point.name for point in grid.points}) == 24
 
 
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        ([3, "1e-3", "usual", None, True], [3, 0.001, "usual", None, True]),
+        ({"seeds": 1}, [0]),
+        ({"seeds": 3}, [0, 1, 2]),
+        ({"seeds": 3, "first": 0}, [0, 1, 2]),
+        ({"seeds": 1, "first": 10}, [10]),
+        ({"range": [-1, 1], "points": 3}, [-1.0, 0.0, 1.0]),
+        ({"range": [0, 0.3], "points": 4}, [0.0, 0.1, 0.2, 0.3]),
+        ({"range": [2, 1], "points": 1}, [2.0]),
+        ({"log": ["1e-6", 1], "points": 3}, [1e-6, 1e-3, 1.0]),
+        ({"log": [100, 0.5], "points": 1}, [100.0]),
+    ],
+)
+def test_values_along_an_axis(given: Any, values: list[Any]) -> None:
+    assert axis_values("x", given) == values
+
+
+def test_axes_of_words_keep_their_order_and_numbers_are_sorted() -> None:
+    assert axis_steps([3, 1, 2.5, 1]) == [1, 2.5, 3]
+    assert axis_steps([3, "usual", 1, "usual"]) == [3, "usual", 1]
+    assert axis_steps([[2, 1], None, [2, 1]]) == [[2, 1], None]
+
+
+def test_a_grid_may_have_as_many_points_as_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grids, "MOST_POINTS", 4)
+    assert len(build_grid({"base": BASE, "axes": {"seed": {"seeds": 4}}}).points) == 4
+    with pytest.raises(InputError, match="the grid has 5 points; at most 4 are taken"):
+        build_grid({"base": BASE, "axes": {"seed": {"seeds": 5}}})
+    assert [point.axes for point in build_grid({"base": BASE, "zipped": [{}]}).points] == [{}]
+
+
+def test_the_base_of_a_grid_is_not_touched() -> None:
+    base: dict[str, Any] = {"optimizer": {"lr": 0.1}}
+    assert placed(base, {"optimizer.lr": 0.2, "seed": 3}) == {"optimizer": {"lr": 0.2}, "seed": 3}
+    assert base == {"optimizer": {"lr": 0.1}}
+
+
 def test_axes_that_move_together_show_each_value_once() -> None:
     pairs = {"optimizer.name": ["adam", "adam", "sgd", "sgd"], "optimizer.lr": [0.01, 0.1, 0.1, 0.03]}
     grid = build_grid({"base": BASE, "zipped": [pairs]})
@@ -74,6 +115,24 @@ def test_names_are_of_what_a_point_is() -> None:
     given = grid_of([RunConfig(steps=20), RunConfig(steps=20, seed=1)])
     assert given.axes == {"seed": [0, 1]}
     assert [point.axes for point in given.points] == [{"seed": 0}, {"seed": 1}]
+    assert Point("train", {"a": 1, "b": 2}, {}).name == Point("train", {"b": 2, "a": 1}, {"b": 2}).name
+    assert Point("train", {"a": 1}, {}).name != Point("probe", {"a": 1}, {}).name
+    assert re.fullmatch("[0-9a-f]{16}", one.points[0].name)
+
+
+def test_a_grid_of_configs_has_the_settings_that_differ_as_axes() -> None:
+    first = RunConfig(steps=20)
+    settings = {**first.as_dict(), "batch_size": 7}
+    grid = grid_of([first, settings, RunConfig(steps=20, seed=1)])
+    assert grid.axes == {"batch_size": sorted([7, first.batch_size]), "seed": [0, 1]}
+    assert [point.axes["batch_size"] for point in grid.points] == [first.batch_size, 7, first.batch_size]
+    assert [point.axes["seed"] for point in grid.points] == [0, 0, 1]
+    alone = grid_of([first])
+    assert (alone.axes, [point.axes for point in alone.points]) == ({}, [{}])
+    with pytest.raises(InputError, match="at least one config"):
+        grid_of([])
+    with pytest.raises(InputError, match="two of the configs are the same"):
+        grid_of([first, settings, first])
 
 
 def test_packs_depend_on_the_grid_alone() -> None:
@@ -100,6 +159,26 @@ def test_packs_depend_on_the_grid_alone() -> None:
             "as many values each; there are seed 2, batch_size 3",
         ),
         ({"axes": {"optimizer.lr": {"log": [0, 1], "points": 3}}}, "needs ends above zero"),
+        ({"axes": {"optimizer.lr": {"log": [1, -1], "points": 3}}}, "needs ends above zero"),
+        (
+            {"axes": {"optimizer.lr": {"range": [0, 1, 2], "points": 3}}},
+            "expected {range: [FROM, TO], points: HOW MANY}",
+        ),
+        ({"axes": {"optimizer.lr": {"range": 5, "points": 3}}}, "expected {range: [FROM, TO], points: HOW MANY}"),
+        ({"axes": {"optimizer.lr": {"range": [0, "x"], "points": 3}}}, "expected {range: [FROM, TO], points"),
+        ({"axes": {"optimizer.lr": {"log": ["x", 1], "points": 3}}}, "expected {log: [FROM, TO], points: HOW MANY}"),
+        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": 0}}}, "expected {log: [FROM, TO], points: HOW MANY}"),
+        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": 2.5}}}, "expected {log: [FROM, TO], points: HOW MANY}"),
+        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": "3"}}}, "expected {log: [FROM, TO], points: HOW MANY}"),
+        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": 2, "first": 1}}}, "axis 'optimizer.lr': expected a list"),
+        ({"axes": {"seed": {}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"seeds": 0}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"seeds": -1}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"seeds": 1.5}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"seeds": "two"}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"seeds": 2, "first": -1}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"seeds": 2, "last": 3}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"first": 2}}}, "axis 'seed': expected a list"),
         ({"axes": {"optimizer.lr": {"log": [0.1, 1]}}}, "expected a list"),
         ({"axes": {"optimizer.lr": 3}}, "expected a list"),
         ({"axes": {"optimizer.lr": [0.1, -1]}}, "point optimizer.lr=-1"),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.sweeps.samples import BASE
+from tests.sweeps.samples import BASE, baking
 from topicscope import InputError
 from topicscope.cli.sweep import write
 from topicscope.ground import flat
-from topicscope.sweeps import KINDS, Point, PointResult, SweepKind, build_grid, cost, kinds, pack, points, sweep
+from topicscope.measure import Course, Effect, Matched
+from topicscope.sweeps import KINDS, Point, build_grid, cost, kinds, pack, points, sweep
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "train": {**BASE, "documents": {"kind": "given", "proportions": [[0.25] * 4]}},
@@ -71,38 +73,10 @@ def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
         kinds.kind_of("bake")
 
 
-@dataclasses.dataclass(frozen=True)
-class Cake:
-    """The config of a kind that nobody knows."""
-
-    sugar: int = 1
-    seed: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-
-def bake(configs: Any, _homes: Any) -> list[PointResult]:
-    curves = {"crumb_size": np.arange(3.0)}
-    measures = [{"sweetness": 10 * config.sugar + config.seed, "together": len(configs)} for config in configs]
-    return [PointResult(one, curves) for one in measures]
-
-
-def test_a_kind_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("bakery")
+def test_a_kind_is_one_entry(tmp_path: Path) -> None:
     """Grids, packs, cost, table and map of a new kind come from its entry alone."""
-    kind = SweepKind[Cake](
-        build=lambda settings: Cake(**settings),
-        run=bake,
-        reads=(),
-        measures=("sweetness",),
-        knobs={"sugar": (1, 2)},
-        sizes=lambda cake: {"sugar": cake.sugar},
-        pack_size=lambda: 3,
-        may_differ=("seed",),
-        curve_panels={"crumbs": "crumb_"},
-    )
-    monkeypatch.setitem(KINDS, "bake", kind)
-    grid = build_grid({"kind": "bake", "axes": {"sugar": [1, 5], "seed": {"seeds": 4}}})
+    grid = baking(sugar=[1, 5], seed={"seeds": 4})
     assert [len(task.points) for task in pack(grid)] == [3, 1, 3, 1]
     result = sweep(grid, tmp_path / "sweep")
     assert [row["sweetness"] for row in result.rows] == [10, 11, 12, 13, 50, 51, 52, 53]
@@ -112,3 +86,116 @@ def test_a_kind_is_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     write(result)
     assert '"curvePanels":{"crumbs":"crumb_"}' in (tmp_path / "sweep" / "report.html").read_text()
     assert cost.estimate(grid, {point.name for point in grid.points}).packs == 4
+
+
+def test_curves_are_thinned_to_two_hundred_points_and_keep_their_ends() -> None:
+    for length, kept in ((1, 1), (2, 2), (200, 200), (201, 200), (1999, 200)):
+        curve = np.arange(length, dtype=float)
+        found = kinds.thinned({"step": curve, "loss": -curve})
+        assert len(found["step"]) == kept
+        assert (found["step"][0], found["step"][-1]) == (0, length - 1)
+        np.testing.assert_array_equal(found["loss"], -found["step"])
+        assert np.all(np.diff(found["step"]) > 0)
+        assert found["loss"].dtype == np.float32
+
+
+def test_what_is_not_a_number_is_stored_as_none() -> None:
+    nan, inf = float("nan"), float("inf")
+    given = {"a": nan, "b": -inf, "c": inf, "d": 0.0, "e": 3, "f": "phase", "g": None, "h": False}
+    assert kinds.finite(given) == {**given, "a": None, "b": None, "c": None}
+
+
+def trained(course: Course | None, **results: Any) -> Any:
+    metrics = {"step": np.arange(3), "loss": np.ones(3), "norm_key": np.zeros(3), "other": np.zeros(3)}
+    results = {"steps": 2, "loss": 0.5, **results}
+    return SimpleNamespace(status="complete", results=results, course=course, metrics=metrics)
+
+
+def test_a_trained_point_has_the_contrast_of_its_values_or_else_of_its_gram_matrix() -> None:
+    value, gram = {"same": 3.0, "different": 1.0}, {"same": 7.0, "different": 2.0}
+    plain = kinds.train_result(trained(None))
+    assert plain.measures == {
+        "status": "complete",
+        "steps_done": 2,
+        "loss": 0.5,
+        "dev_loss": None,
+        "contrast": None,
+    }
+    assert list(plain.curves) == ["step", "loss", "norm_key"]
+    assert kinds.train_result(trained(None, gram=gram)).measures["contrast"] == 5
+    both = kinds.train_result(trained(Course("never"), gram=gram, value=value, dev_loss=0.25)).measures
+    assert (both["contrast"], both["dev_loss"], both["phase"]) == (2, 0.25, "never")
+
+
+def effect(**parts: Any) -> Effect:
+    usual: dict[str, Any] = {"same": 0.5, "different": 0.25, "difference": 0.25, "ratio": 2.0, "interval": (0.1, 0.4)}
+    return Effect(**usual | parts)
+
+
+def probed(*rows: tuple[str, Effect | None, Effect | None], pairs: tuple[float, ...] = ()) -> Any:
+    """A probe with the cosine and attention effects of some variants, and no effect of the dot product."""
+    return SimpleNamespace(
+        rows=[
+            SimpleNamespace(variant=variant, words=30 + i, topics=4 + i, cosine=cosine, dot=None, attention=attention)
+            for i, (variant, cosine, attention) in enumerate(rows)
+        ],
+        cooccurrence=[
+            SimpleNamespace(cosine=SimpleNamespace(cooccurring=one), attention=SimpleNamespace(cooccurring=10 * one))
+            for one in pairs
+        ],
+    )
+
+
+def test_an_interval_of_a_probe_is_two_columns_also_where_it_is_missing() -> None:
+    matched = Matched(0.4, 0.3, 0.1, (0.0, 0.2))
+    whole = effect(ratio_interval=(1.5, 2.5), null_interval=(-0.1, 0.1), p_value=0.01, matched=matched)
+    found = kinds.probe_result(probed(("trained", whole, None))).measures
+    bare = kinds.probe_result(probed(("trained", effect(ratio=None, interval=None), None))).measures
+    assert list(found) == list(bare)
+    assert (found["cosine_interval_low"], found["cosine_interval_high"]) == (0.1, 0.4)
+    assert (found["cosine_ratio_interval_low"], found["cosine_ratio_interval_high"]) == (1.5, 2.5)
+    assert (found["cosine_matched_interval_low"], found["cosine_matched_interval_high"]) == (0.0, 0.2)
+    missing = {name for name in bare if "ratio" in name or "interval" in name or "matched" in name}
+    assert {bare[name] for name in missing} == {None}
+    assert {"cosine_ratio_interval_low", "cosine_ratio_interval_high", "cosine_matched_same"} <= missing
+    assert not {name for name in bare if name.endswith("interval")}
+    assert not {name for name in found if name.startswith(("dot", "attention"))}
+
+
+def test_the_controls_of_a_probe_have_their_prefixes() -> None:
+    random = effect(difference=0.01)
+    found = kinds.probe_result(probed(("trained", effect(), effect()), ("random", None, random), pairs=(0.7, 0.8)))
+    measures = found.measures
+    assert (measures["word_count"], measures["topic_count"]) == (30, 4)  # of the trained model
+    assert (measures["attention_difference"], measures["random_attention_difference"]) == (0.25, 0.01)
+    assert measures["cosine_difference"] == 0.25
+    assert "random_cosine_difference" not in measures
+    assert (measures["cooccurring_cosine"], measures["cooccurring_attention"]) == (0.7, 7)
+    assert "cooccurring_cosine" not in kinds.probe_result(probed(("trained", effect(), None))).measures
+
+
+def test_a_trial_of_pretraining_writes_snapshots_only_where_the_run_does() -> None:
+    kind = KINDS["pretrain"]
+    for snapshots, stored, short, kept in (("none", 1, "none", 1), ([0, 300], 2, "log", 2), ([7], 1, "log", 2)):
+        config = kind.build({**SETTINGS["pretrain"], "snapshots": snapshots})
+        changes = kind.for_trial(config, {"steps": 30})
+        assert changes == {"snapshots": short, "optimizer.warmup": 30}
+        assert kind.for_trial(config, {"steps": 80})["optimizer.warmup"] == 50
+        assert kind.stored(config) == stored
+        trial = kind.build({**config.as_dict(), "steps": 1, "snapshots": short, "optimizer": {"warmup": 1}})
+        assert kind.stored(trial) == kept
+
+
+def test_the_time_of_a_probe_grows_with_the_topic_model_only_where_one_is_fitted() -> None:
+    sizes = KINDS["probe"].sizes
+    fitted = KINDS["probe"].build({**SETTINGS["probe"], "documents": 70, "iterations": 30})
+    assert sizes(fitted) == {"documents": 70, "iterations": 30}
+    assert sizes(dataclasses.replace(fitted, topics_from="topics")) == {"documents": 70}
+
+
+def test_a_trained_point_stores_its_curves_and_nothing_more() -> None:
+    kind = KINDS["train"]
+    for steps, stored in ((60, 60), (5000, 200)):
+        assert kind.stored(kind.build({**BASE, "steps": steps})) == stored
+    assert kind.for_trial(kind.build(BASE), {"steps": 20}) == {"epochs": None, "snapshots": "none"}
+    assert kind.build({**BASE, "device": "cuda"}).device == "cpu"

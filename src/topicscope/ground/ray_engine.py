@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from topicscope.ground.engines import RETRIES, Common, Engine, Item, Output
@@ -30,7 +31,7 @@ HURRY = {
 
 
 @contextmanager
-def ray_engine(address: str = "local", workers: int | None = None, gpus: float = 0) -> Iterator[Engine]:
+def ray_engine(address: str, workers: int | None, gpus: float) -> Iterator[Engine]:
     """A Ray started here (`local`), one that runs (`auto`, HOST[:PORT]), or the one that this process has joined."""
     os.environ.update(ENVIRONMENT | (HURRY if address != "local" else OWN) | os.environ)  # what the user has set stays
     import ray
@@ -39,7 +40,7 @@ def ray_engine(address: str = "local", workers: int | None = None, gpus: float =
     if not joined:
         connect(ray, address, workers)
     try:
-        yield Tasks(ray, gpus)
+        yield partial(tasks, ray, gpus)
     finally:
         if not joined:
             ray.shutdown()
@@ -83,8 +84,7 @@ def complaints_to(file: int) -> Iterator[None]:
 
 def answering(address: str) -> str:
     """HOST:PORT, if something answers there: Ray itself would wait a minute for it."""
-    host, colon, port = address.rpartition(":")
-    host, port = (host, port) if colon else (address, str(PORT))
+    host, _, port = (address if ":" in address else f"{address}:{PORT}").rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=PATIENCE):
             return f"{host}:{port}"
@@ -95,47 +95,41 @@ def answering(address: str) -> str:
         ) from None
 
 
-class Tasks:
+def tasks(
+    ray: Any, gpus: float, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
+) -> Iterator[tuple[int, Output]]:
     """The engine hands out at most two tasks per core at a time, so that the driver never holds more results."""
-
-    def __init__(self, ray: Any, gpus: float) -> None:
-        self.ray, self.gpus = ray, gpus
-
-    def __call__(
-        self, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
-    ) -> Iterator[tuple[int, Output]]:
-        ray = self.ray
-        if self.gpus > ray.cluster_resources().get("GPU", 0):  # Ray would wait for one for ever
-            raise InputError(
-                "the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu"
-            )
-        remote = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(work)
-        # what is small travels with the task: a task then needs nothing that another node holds
-        shared = common if len(ray.cloudpickle.dumps(common)) < INLINE else ray.put(common)
-        queue, running, losses = list(reversed(range(len(items)))), dict[Any, int](), [0] * len(items)
-        try:
-            while queue or running:
-                cores = int(ray.cluster_resources().get("CPU", 1))  # nodes come and go
-                while queue and len(running) < 2 * max(1, cores):
-                    number = queue.pop()
-                    running[remote.remote(shared, items[number])] = number
-                [reference], _ = ray.wait(list(running), num_returns=1)
-                number = running.pop(reference)
-                try:
-                    result = ray.get(reference)
-                except ray.exceptions.RayError as error:
-                    cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
-                    if not isinstance(cause, ray.exceptions.RayError):
-                        raise cause from None  # the work's own
-                    losses[number] += 1  # Ray's trouble, also where a task met it: a node on its way out
-                    if losses[number] > RETRIES:
-                        told = " ".join(str(cause).split())[:200]
-                        raise EngineError(
-                            f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {told})"
-                        ) from None
-                    queue.append(number)
-                else:
-                    yield number, result
-        finally:
-            for reference in running:  # an interruption: others' cluster is not to go on with what nobody waits for
-                ray.cancel(reference, force=True)
+    if gpus > ray.cluster_resources().get("GPU", 0):  # Ray would wait for one for ever
+        raise InputError(
+            "the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu"
+        )
+    remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(work)
+    # what is small travels with the task: a task then needs nothing that another node holds
+    shared = common if len(ray.cloudpickle.dumps(common)) < INLINE else ray.put(common)
+    queue, running, losses = list(reversed(range(len(items)))), dict[Any, int](), [0] * len(items)
+    try:
+        while queue or running:
+            cores = max(1, int(ray.cluster_resources().get("CPU", 1)))  # nodes come and go
+            while queue and len(running) < 2 * cores:
+                number = queue.pop()
+                running[remote.remote(shared, items[number])] = number
+            [reference], _ = ray.wait(list(running), num_returns=1)
+            number = running.pop(reference)
+            try:
+                result = ray.get(reference)
+            except ray.exceptions.RayError as error:
+                cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
+                if not isinstance(cause, ray.exceptions.RayError):
+                    raise cause from None  # the work's own
+                losses[number] += 1  # Ray's trouble, also where a task met it: a node on its way out
+                if losses[number] > RETRIES:
+                    told = " ".join(str(cause).split())[:200]
+                    raise EngineError(
+                        f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {told})"
+                    ) from None
+                queue.append(number)
+            else:
+                yield number, result
+    finally:
+        for reference in running:  # an interruption: others' cluster is not to go on with what nobody waits for
+            ray.cancel(reference, force=True)

@@ -50,8 +50,8 @@ def trial(task: Task) -> tuple[float, float]:
     seconds, size = timed(task, small)
     total = seconds
     for knob, full_size in whole.items():
-        more = kind.knobs[knob][1]
-        if more < full_size:
+        more = min(kind.knobs[knob][1], full_size)
+        if more > small[knob]:
             longer, _ = timed(task, small | {knob: more})
             total += max(0.0, longer - seconds) / (more - small[knob]) * (full_size - small[knob])
     size *= kind.stored(config) / kind.stored(kind.build(shortened(task.points[0], small).config))

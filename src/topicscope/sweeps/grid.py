@@ -153,15 +153,20 @@ def axis_values(name: str, given: Any) -> list[Any]:
             raise InputError(f"axis {name!r} is empty; give at least one value")
         return [number(value) for value in given]
     keys = set(given) if isinstance(given, dict) else set()
-    counts = bool(keys) and all(isinstance(value, int) and value >= 0 for value in given.values())
-    if keys in ({"seeds"}, {"seeds", "first"}) and counts and given["seeds"]:
+    if (
+        keys in ({"seeds"}, {"seeds", "first"})
+        and given["seeds"]
+        and all(isinstance(value, int) and value >= 0 for value in given.values())
+    ):
         return [given.get("first", 0) + i for i in range(given["seeds"])]
     for space, spaced in SPACES.items():
         if keys == {space, "points"}:
             ends, points = given[space], given["points"]
             numbers = [number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else []
-            whole = isinstance(points, int) and points > 0
-            if not (whole and numbers and all(isinstance(end, int | float) for end in numbers)):
+            if not (
+                (isinstance(points, int) and points > 0)
+                and (numbers and all(isinstance(end, int | float) for end in numbers))
+            ):
                 raise InputError(f"axis {name!r}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers")
             if space == "log" and min(numbers) <= 0:
                 raise InputError(f"axis {name!r}: a logarithmic range needs ends above zero")

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from topicscope import language, pretraining, training
-from topicscope.ground import InputError, flat
+from topicscope.ground import InputError
 
 CURVE_POINTS = 200  # of a stored curve, at most
 
@@ -96,16 +96,10 @@ def probe_result(probe: language.Probe) -> PointResult:
     'random_': the same architecture with random weights. 'cooccurring_': the pairs of words that occur together most.
     """
     measures: dict[str, Any] = {"word_count": probe.rows[0].words, "topic_count": probe.rows[0].topics}
-    effects = {
-        f"{'' if row.variant == 'trained' else 'random_'}{name}": effect.as_dict()
-        for row in probe.rows
-        for name, effect in (("cosine", row.cosine), ("dot", row.dot), ("attention", row.attention))
-        if effect is not None
-    }
-    for dotted, value in flat(effects).items():
-        name = dotted.replace(".", "_")
-        # an interval as its two ends
-        measures |= {f"{name}_low": value[0], f"{name}_high": value[1]} if isinstance(value, tuple) else {name: value}
+    for row in probe.rows:
+        for name, effect in (("cosine", row.cosine), ("dot", row.dot), ("attention", row.attention)):
+            prefix = f"{'' if row.variant == 'trained' else 'random_'}{name}_"
+            measures |= {} if effect is None else {prefix + key: value for key, value in effect.columns().items()}
     for pairs in probe.cooccurrence[:1]:
         measures["cooccurring_cosine"] = pairs.cosine.cooccurring
         measures["cooccurring_attention"] = pairs.attention.cooccurring

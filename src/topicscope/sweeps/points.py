@@ -62,9 +62,8 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Point
     try:
         content = json.loads((folder / RESULT).read_text(encoding="utf-8"))
         packed = (folder / CURVES).read_bytes()
-        signed = {key: value for key, value in content.items() if key != "digest"}
         if (
-            content["digest"] != digest(signed)
+            content.pop("digest") != digest(content)
             or content["curves"] != hashlib.sha256(packed).hexdigest()
             or content["config"] != point.config
         ):
@@ -73,7 +72,7 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Point
             return "changed", nothing
         curves = dict(np.load(io.BytesIO(packed), allow_pickle=False))
         result = PointResult(content["measures"], curves, content["error"])
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
         return "damaged", nothing
     return ("done" if result.error is None else "failed"), result
 

@@ -70,14 +70,15 @@ class Sweep(Result):
         failed = [row for row in self.rows if row["state"] == "failed"]
         missing = f", {self.counts['missing']} missing" if self.counts["missing"] else ""
         again = "; --retry-failed tries them again" if failed else ""
-        sentences = [f"{self.counts['done']} points done, {len(failed)} failed{missing}{again}."]
-        sentences += [
-            f"failed: {row['point']} ({place_text({name: row[name] for name in self.grid.axes})}): {row['error']}"
-            for row in failed[:MOST_FAILURES]
+        sentences = [
+            f"{self.counts['done']} points done, {len(failed)} failed{missing}{again}.",
+            *(
+                f"failed: {row['point']} ({place_text({name: row[name] for name in self.grid.axes})}): {row['error']}"
+                for row in failed[:MOST_FAILURES]
+            ),
         ]
-        home, ours = self.folder / points.POINTS, {point.name for point in self.grid.points}
-        stored = {path.name for path in home.iterdir()} if home.is_dir() else set()
-        if others := sum(not name.startswith(".") for name in stored - ours):
+        stored = {path.name for path in (self.folder / points.POINTS).glob("[!.]*")}
+        if others := len(stored - {point.name for point in self.grid.points}):
             sentences.append(
                 f"{others} points of other grids are in {self.folder} too, and stay there; "
                 "table, picture and page are of this grid."

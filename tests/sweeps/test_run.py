@@ -1,0 +1,187 @@
+"""A sweep of cakes: packs, what is run again, progress, and errors of points."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sweeps.samples import Bakery, Cake, bake, baking
+from topicscope import InputError
+from topicscope.ground import serial
+from topicscope.sweeps import (
+    Cost,
+    Grid,
+    Place,
+    Point,
+    PointResult,
+    Sweep,
+    SweepKind,
+    Task,
+    compute,
+    pack,
+    points,
+    read_sweep,
+    sweep,
+)
+
+pytestmark = pytest.mark.usefixtures("bakery")
+
+
+class Watch:
+    """A progress that remembers."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[Any, ...]] = []
+
+    def __call__(self, phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        self.shown.append((phase, done, total, note))
+
+
+def burning(*seeds: int) -> Any:
+    """Cakes with these seeds burn, each alone."""
+
+    def run(configs: Any, homes: Any) -> list[PointResult]:
+        if any(config.seed in seeds for config in configs):
+            raise InputError("burnt")
+        return bake(configs, homes)
+
+    return run
+
+
+def test_progress_counts_what_is_there_and_what_fails(tmp_path: Path, bakery: Bakery) -> None:
+    bakery(run=burning(1))
+    grid = baking(sugar=[1], seed={"seeds": 5})
+    first, again, retried = Watch(), Watch(), Watch()
+    assert sweep(grid, tmp_path, progress=first).counts == {"done": 4, "failed": 1, "missing": 0}
+    read = [("reading points", i, 5, "") for i in range(5)]
+    end = ("reading results", 0, None, "")
+    running = [("running points", 0, 5, ""), ("running points", 3, 5, "1 failed"), ("running points", 5, 5, "1 failed")]
+    assert first.shown == [*read, *running, end]
+    sweep(grid, tmp_path, progress=again)
+    assert again.shown == [*read, ("running points", 5, 5, "1 failed"), end]
+    bakery()
+    assert sweep(grid, tmp_path, progress=retried, retry_failed=True).counts["done"] == 5
+    assert retried.shown == [*read, ("running points", 4, 5, ""), ("running points", 5, 5, ""), end]
+
+
+def test_a_pack_is_run_whole_and_only_what_is_missing_of_it_is_written(tmp_path: Path, bakery: Bakery) -> None:
+    ran: list[list[int]] = []
+
+    def noted(configs: Any, homes: Any) -> list[PointResult]:
+        ran.append([config.seed for config in configs])
+        return bake(configs, homes)
+
+    bakery(run=noted)
+    grid = baking(sugar=[1], seed={"seeds": 5})
+    sweep(grid, tmp_path)
+    assert ran == [[0, 1, 2], [3, 4]]
+    (points.home(tmp_path, grid.points[1]) / "curves.npz").unlink()
+    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result.json")}
+    sweep(grid, tmp_path)
+    assert ran[2:] == [[0, 1, 2]]
+    changed = [path.parent.name for path, stamp in stamps.items() if path.stat().st_mtime_ns != stamp]
+    assert changed == [grid.points[1].name]
+
+
+def test_a_grid_may_be_settings_or_configs_and_an_engine_an_open_one(tmp_path: Path) -> None:
+    asked: list[tuple[Any, int]] = []
+
+    def engine(work: Any, common: Any, items: Any) -> Any:
+        asked.append((common, len(items)))
+        return serial(work, common, items)
+
+    found = sweep({"kind": "bake", "axes": {"seed": {"seeds": 4}}}, tmp_path / "one", engine)
+    assert [row["sweetness"] for row in found.rows] == [10, 11, 12, 13]
+    assert asked == [(Place(str(tmp_path / "one" / "runs"), str(Path.cwd())), 2)]
+    assert sweep(found.grid, tmp_path / "two").rows == found.rows
+    with pytest.raises(InputError, match="at least one config"):
+        sweep([], tmp_path / "three")
+    with pytest.raises(InputError, match="holds a sweep folder; resume it"):
+        sweep(found.grid, tmp_path / "one", resume=False)
+    assert sweep(found.grid, tmp_path / "new", resume=False).counts["done"] == 4
+    other = baking(seed=[9])
+    assert sweep(other, tmp_path / "one", force=True).summary() == ["1 points done, 0 failed."]
+    assert read_sweep(tmp_path / "one").rows == Sweep.of(other, tmp_path / "one").rows
+
+
+def test_a_kind_that_gives_too_few_results_is_wrong(tmp_path: Path, bakery: Bakery) -> None:
+    bakery(run=lambda configs, homes: bake(configs, homes)[1:])
+    with pytest.raises(ValueError, match="shorter"):
+        sweep(baking(seed=[1, 2]), tmp_path)
+
+
+def test_the_error_of_a_point_is_one_line_that_says_where(bakery: Bakery) -> None:
+    def run(configs: Any, _homes: Any) -> list[PointResult]:
+        if configs[0].seed == 0:
+            raise InputError("too\n  hot")
+        if configs[0].seed == 1:
+            raise ZeroDivisionError
+        raise RuntimeError("too\n  cold")
+
+    bakery(run=run)
+    errors = [result.error or "" for result in compute(Place(".", "."), pack(baking(seed=[0, 1, 2]))[0])]
+    line = run.__code__.co_firstlineno
+    assert errors == [
+        "too hot",
+        f"ZeroDivisionError: ZeroDivisionError (test_run.py, line {line + 4})",
+        f"RuntimeError: too cold (test_run.py, line {line + 5})",
+    ]
+
+
+def test_points_of_a_pack_fail_alone_and_trouble_of_the_machine_is_raised(bakery: Bakery) -> None:
+    task = pack(baking(seed=[0, 1, 2]))[0]
+    bakery(run=burning(1))
+    results = compute(Place(".", "."), task)
+    assert [result.error for result in results] == [None, "burnt", None]
+    assert [result.measures.get("together") for result in results] == [1, None, 1]
+    two = compute(Place(".", "."), Task(task.points[:2]))
+    assert [result.error for result in two] == [None, "burnt"]
+    for trouble in (OSError(28, "No space left on device"), MemoryError()):
+
+        def full(_configs: Any, _homes: Any, trouble: BaseException = trouble) -> list[PointResult]:
+            raise trouble
+
+        bakery(run=full)
+        with pytest.raises(type(trouble)):
+            compute(Place(".", "."), task)
+
+
+def test_a_point_runs_where_its_paths_start_in_a_folder_that_depends_on_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bakery: Bakery
+) -> None:
+    places: list[tuple[Path, list[Path]]] = []
+
+    def run(configs: Any, homes: list[Path]) -> list[PointResult]:
+        places.append((Path.cwd(), homes))
+        return bake(configs, homes)
+
+    bakery(run=run)
+    (tmp_path / "kitchen").mkdir()
+    (tmp_path / "kitchen" / "recipe.txt").write_text("flour")
+    monkeypatch.chdir(tmp_path)
+    point = Point("bake", Cake(recipe="recipe.txt").as_dict(), {})
+    compute(Place("scratch", str(tmp_path / "kitchen")), Task((point,)))
+    compute(Place("scratch", str(tmp_path / "gone")), Task((point,)))
+    assert Path.cwd() == tmp_path
+    assert [place for place, _ in places] == [tmp_path / "kitchen", tmp_path]
+    [[one], [other]] = [homes for _, homes in places]
+    assert one.parent == Path("scratch")
+    assert one.name.startswith(f"{point.name}-")
+    assert one != other  # the recipe is not there
+
+
+def test_points_that_differ_in_more_than_they_may_do_not_run_together() -> None:
+    grid = baking(seed={"seeds": 7}, sugar=[1, 2])
+    packs = [[(p.config["sugar"], p.config["seed"]) for p in task.points] for task in pack(grid)]
+    assert packs == [[(s, i) for i in seeds] for s in (1, 2) for seeds in ((0, 1, 2), (3, 4, 5), (6,))]
+
+
+@pytest.mark.parametrize("record", [Cost, Grid, Place, Point, PointResult, Sweep, SweepKind, Task])
+def test_records_cannot_be_changed(record: type) -> None:
+    """Points are named by what they are, and tasks are sent to other processes."""
+    one: Any = object.__new__(record)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(one, dataclasses.fields(record)[0].name, 1)
