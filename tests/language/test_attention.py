@@ -13,9 +13,8 @@ from tests.language import tiny
 from tests.language.samples import assignment
 from topicscope.ground import Stream, generator
 from topicscope.language import Assignment, Vocabulary, whole_words
-from topicscope.language.attention import attention_effect, tally_attention
+from topicscope.language.attention import PairRelation, TopicRelation, attention_effect, tally_attention
 from topicscope.language.models import LoadedModel, checked
-from topicscope.language.relations import PairRelation, TopicRelation
 from topicscope.language.vocabulary import special_tokens, windows
 from topicscope.measure.pairs import Membership, frequency_bins
 

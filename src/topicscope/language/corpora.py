@@ -81,8 +81,7 @@ class Corpus:
             digest.update(f"{sizes[file]} ".encode() if file in sizes else file.encode())
             if file in sizes and sum(sizes.values()) <= HASHED:
                 with Path(file).open("rb") as stream:
-                    while part := stream.read(2**20):
-                        digest.update(part)
+                    hashlib.file_digest(stream, lambda: digest)  # goes on with the one digest
         return digest.hexdigest()
 
     def summary(self) -> str:

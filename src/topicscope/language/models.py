@@ -152,14 +152,15 @@ def window_of(model: Any, tokenizer: Any) -> int:
 
     Where positions start after the padding index, they are fewer than the rows of their table.
     """
-    known = [
-        getattr(model.config, key, None) for key in ("max_position_embeddings", "n_positions", "max_sequence_length")
+    keys = ("max_position_embeddings", "n_positions", "max_sequence_length")
+    lengths = [length for key in keys if isinstance(length := getattr(model.config, key, None), int) and length > 0]
+    lengths += [
+        module.num_embeddings - module.padding_idx - 1
+        for name, module in model.named_modules()
+        if name.endswith("position_embeddings")
+        and isinstance(module, torch.nn.Embedding)
+        and module.padding_idx is not None
     ]
-    lengths = [length for length in known if isinstance(length, int) and length > 0]
-    for name, module in model.named_modules():
-        named = name.endswith("position_embeddings")
-        if named and isinstance(module, torch.nn.Embedding) and module.padding_idx is not None:
-            lengths.append(module.num_embeddings - module.padding_idx - 1)
     if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
         lengths.append(tokenizer.model_max_length)
     return min(lengths, default=512)
@@ -175,8 +176,7 @@ def quiet() -> Iterator[None]:
     hub.setLevel(logging.ERROR)
     logs.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         logs.set_verbosity(before)

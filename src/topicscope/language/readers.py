@@ -130,8 +130,8 @@ class Reader:
             except csv.Error:
                 self.counts["broken lines"] += 1
                 continue
-            named = {key: value for key, value in record.items() if key is not None}
-            yield self._field(named, f"{file}, line {rows.line_num}")
+            record.pop(None, None)  # what stands beyond the columns
+            yield self._field(record, f"{file}, line {rows.line_num}")
 
     def _field(self, record: dict[str, Any], where: str) -> str:
         self._check_field(where, list(record))
@@ -191,8 +191,7 @@ UNPACK: dict[str | None, Callable[[Any], Any]] = {
 def needed(module: str, package: str, purpose: str) -> Any:
     """An optional library; where it is missing, an error that says how to install it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a library says about its own parts
+        with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts
             return importlib.import_module(module)
     except ImportError:
         raise InputError(f"{package} is needed {purpose}; install it with: pip install {package}") from None

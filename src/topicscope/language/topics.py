@@ -76,8 +76,8 @@ class Topics(Result):
 
     def summary(self) -> list[str]:
         fit, mean = self.fit, sum(self.fit.coherence) / len(self.fit.coherence)
-        lines = [f"mean coherence (c_npmi) {mean:.3f}, {fit.documents} documents, {fit.tokens:,} words"]
-        return [*lines, *([f"corpus: {fit.corpus}"] if fit.corpus else [])]
+        found = f"mean coherence (c_npmi) {mean:.3f}, {fit.documents} documents, {fit.tokens:,} words"
+        return [found, f"corpus: {fit.corpus}"] if fit.corpus else [found]
 
     def table(self) -> pyarrow.Table:
         shares = self.document_topics.mean(0)
