@@ -71,9 +71,10 @@ class TopicRelation(NumberedWords):
         else:
             topic = np.empty(words, dtype=np.int64)
             topic[members.word] = members.topic
-            narrow = torch.int16 if members.topics < 2**15 else torch.int32  # compared by the million
-            # (1 + shuffles) x W: the topics as they are, then shuffled
-            self.topic = torch.as_tensor(topic[orders], device=self.device).to(narrow)
+            # (1 + shuffles) x W: the topics as they are, then shuffled; small numbers, since they are compared often
+            self.topic = torch.as_tensor(topic[orders], device=self.device).to(
+                torch.int16 if members.topics < 2**15 else torch.int32
+            )
 
     def codes(self, i: Int[Tensor, " Q"], j: Int[Tensor, " K"]) -> Int[Tensor, "Q K"]:
         """Of every pair of positions with the words i and j."""
@@ -282,7 +283,7 @@ def pairs_of(
     length, device = len(window.tokens), loaded.device
     # copies: the arrays that Ray sends are read-only
     tokens, places = torch.tensor(window.tokens, device=device), torch.tensor(window.places, device=device)
-    shift = int(getattr(loaded.model.config, "is_encoder_decoder", False))
+    shift = int(loaded.model.config.is_encoder_decoder)
     later = places[places + shift < length] + shift
     query, query_shift = (places, 0) if part == "encoder" else (later, shift)
     key, key_shift = (later, shift) if part == "decoder" else (places, 0)

@@ -8,9 +8,10 @@ Input is checked before PyTorch and transformers are loaded: what needs them is 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import TypeVar
 
 from topicscope import language
 from topicscope.ground import (
@@ -37,6 +38,7 @@ from topicscope.language.word_maps import WORDS, WordMap, word_map
 from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
 
 Out = str | os.PathLike[str] | None
+Made = TypeVar("Made", Topics, Probe, Timeline, WordMap)
 
 
 @contextmanager
@@ -52,6 +54,15 @@ def opened(
         yield folder, shown
 
 
+def kept(made: Made, folder: Folder | None, fitted: Sequence[tuple[TopicsConfig, Topics]] = ()) -> Made:
+    """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes."""
+    if folder is not None:
+        for number, (fit, topics) in enumerate(fitted, start=1):
+            topics.save(folder.file(f"topics-{number}"), fit.as_dict())
+        made.write(folder)
+    return made
+
+
 def fit_corpus(
     config: TopicsConfig, out: Out = None, *, engine: Engine = serial, progress: Progress | None = None
 ) -> Topics:
@@ -59,12 +70,8 @@ def fit_corpus(
     with opened(TOPICS, config, out, progress) as (folder, shown):
         shown("loading the tokenizer")
         vocabulary = whole_words(language.load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
-        topics = fit_sample(
-            Corpus(config.corpus, config.text_field, config.split_text), vocabulary, config, engine, shown
-        )
-        if folder is not None:
-            topics.write(folder)
-    return topics
+        corpus = Corpus(config.corpus, config.text_field, config.split_text)
+        return kept(fit_sample(corpus, vocabulary, config, engine, shown), folder)
 
 
 def fit_sample(
@@ -115,10 +122,7 @@ def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, prog
             )
         notes = [f"{short(m.name)}: {note}" for m, one in zip(models, probes, strict=True) for note in one.notes]
         result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
-        if folder is not None:
-            source.save_topics(folder)
-            result.write(folder)
-    return result
+        return kept(result, folder, source.fitted)
 
 
 def timeline(
@@ -159,20 +163,15 @@ def timeline(
             engine=engine,
             progress=shown,
         )
-        if folder is not None:
-            source.save_topics(folder)
-            result.write(folder)
-    return result
+        return kept(result, folder, source.fitted)
 
 
 def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
     """The cosines between some words of a model. `out`: a folder for them; one that holds words is replaced."""
     with opened(WORDS, config, out, progress) as (folder, shown):
         shown(f"loading {config.model}")
-        words = word_map(language.load_model(config.model), config.groups, layer=config.embedding == "layer")
-        if folder is not None:
-            words.write(folder)
-    return words
+        loaded = language.load_model(config.model)
+        return kept(word_map(loaded, config.groups, layer=config.embedding == "layer"), folder)
 
 
 class TextSource:
@@ -195,8 +194,3 @@ class TextSource:
         fit = topics_config(self.config, tokenizer)
         self.fitted.append((fit, fit_sample(self.corpus, vocabulary, fit, self.engine, self.progress)))
         return self.fitted[-1][1]
-
-    def save_topics(self, folder: Folder) -> None:
-        """The fitted topics as folders inside, which `topics_from` takes."""
-        for number, (fit, topics) in enumerate(self.fitted, start=1):
-            topics.save(folder.file(f"topics-{number}"), fit.as_dict())

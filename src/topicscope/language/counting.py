@@ -48,13 +48,12 @@ def _unpacked(common: bytes) -> Any:
 
 
 def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial) -> list[Document]:
-    shards = chunks(texts, DOCUMENTS)
-    return [words for shard in in_shards(engine, whole_words_of, vocabulary, shards) for words in shard]
+    found = in_shards(engine, whole_words_of, vocabulary, chunks(texts, DOCUMENTS))
+    return [words for shard in found for words in shard]
 
 
 def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Document]:
-    each = (vocabulary.words_at(tokens) for tokens in encode(vocabulary.tokenizer, texts))
-    return [words[words >= 0] for words in each]
+    return [words[words >= 0] for words in map(vocabulary.words_at, encode(vocabulary.tokenizer, texts))]
 
 
 def top_pairs(

@@ -126,8 +126,8 @@ def _models(name: str) -> list[str]:
 def _step(model: str) -> int:
     matches = STEP.findall(model.rsplit("/", 1)[-1])
     if not matches:
-        known = "" if Path(model).exists() else "no such folder, and "
         raise InputError(
-            f"{model}: {known}no step in its name; expected one such as step-100, checkpoint-500 or NAME@step1000"
+            f"{model}: {'' if Path(model).exists() else 'no such folder, and '}no step in its name; "
+            "expected one such as step-100, checkpoint-500 or NAME@step1000"
         )
     return int(matches[-1])

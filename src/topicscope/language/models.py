@@ -206,7 +206,7 @@ def attention_of(
     The decoder of an encoder-decoder reads the same text, one place later, as in training.
     """
     inputs = {"input_ids": tokens, "attention_mask": mask, "output_attentions": True, "return_dict": True}
-    if getattr(model.config, "is_encoder_decoder", False):
+    if model.config.is_encoder_decoder:
         shifted, shifted_mask = shifted_right(tokens, mask, model.config)
         output = model(**inputs, decoder_input_ids=shifted, decoder_attention_mask=shifted_mask, use_cache=False)
         parts = {name: getattr(output, f"{name}_attentions") for name in ("encoder", "decoder", "cross")}
@@ -241,7 +241,7 @@ def word_vectors(model: Any, token: Int[np.ndarray, " W"], *, layer: bool = Fals
     ids = torch.as_tensor(token, device=model.device)
     if not layer:
         return model.get_input_embeddings().weight[ids].double().cpu().numpy()
-    encoder = model.get_encoder() if getattr(model.config, "is_encoder_decoder", False) else model
+    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     outputs = (
         encoder(input_ids=part[:, None], output_hidden_states=True, return_dict=True) for part in torch.split(ids, 512)
     )

@@ -59,13 +59,13 @@ def centred(vectors: Vectors) -> Vectors:
     return vectors - vectors.mean(0)
 
 
+# by name: what is done to the word vectors before the dot products of pairs of words are averaged
 MEASURES: dict[str, Callable[[Vectors], Vectors]] = {
     "cosine": unit,
     "dot": lambda vectors: vectors,
     "cosine_centred": lambda vectors: unit(centred(vectors)),
     "dot_centred": centred,
 }
-"""By name: what is done to the word vectors before the dot products of pairs of words are averaged."""
 
 
 def probe_model(
@@ -221,7 +221,6 @@ class Variant:
 def head_rows(tally: PartTally, part: str, row: ProbeRow) -> list[HeadRow]:
     """Every head of a part; heads without pairs are left out."""
     places = [(layer, head) for layer, count in enumerate(tally.heads) for head in range(count)]
-    effects = [attention_effect(tally, [i]) for i in range(len(places))]
     return [
         HeadRow(
             model=row.model,
@@ -230,10 +229,10 @@ def head_rows(tally: PartTally, part: str, row: ProbeRow) -> list[HeadRow]:
             part=part,
             layer=layer,
             head=head,
-            effect=effect,
+            effect=found,
         )
-        for (layer, head), effect in zip(places, effects, strict=True)
-        if effect is not None
+        for number, (layer, head) in enumerate(places)
+        if (found := attention_effect(tally, [number])) is not None
     ]
 
 
