@@ -65,6 +65,9 @@ def test_random_weights_are_five_models() -> None:
         assert effect.p_value in [pytest.approx((1 + k) / 3) for k in range(3)]
     assert trained.cosine is not None
     assert trained.cosine.p_value in [pytest.approx((1 + k) / 11) for k in range(11)]
+    for row in found.rows:  # of attention a tenth of the shuffles
+        assert row.attention is not None
+        assert row.attention.p_value in (1 / 2, 1)
     assert {head.model for head in found.heads} == {"tiny"}
     assert len(found.heads) == 8
     assert len(found.topics) == 3  # the fourth topic has one word
