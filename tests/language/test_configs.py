@@ -83,13 +83,14 @@ def test_a_threshold_is_a_share(threshold: float) -> None:
 
 def test_two_words_are_enough_and_one_is_not() -> None:
     assert WordsConfig("m", [["a"], ["b"]]).groups == (("a",), ("b",))
-    for groups in ([["a"]], [[]], []):
+    none: list[list[str]] = []
+    for groups in ([["a"]], [[]], none):
         with pytest.raises(InputError, match="at least two words"):
             WordsConfig("m", groups)
 
 
 def test_paths_stand_for_their_names() -> None:
-    config = ProbeConfig([Path("a/b"), "c"], Path("d"), topics_from=Path("e"))
+    config = ProbeConfig.of(models=[Path("a/b"), "c"], corpus=Path("d"), topics_from=Path("e"))
     assert (config.models, config.corpus, config.topics_from) == (("a/b", "c"), ("d",), "e")
 
 

@@ -152,7 +152,7 @@ def test_the_commands_from_python(tmp_path: Path) -> None:
     layer = map_words(WordsConfig(model, [["bread", "butter"]], embedding="layer"))
     assert layer.cosine[0, 1] != pytest.approx(words.cosine[0, 1])
     small: dict[str, Any] = fit | {"documents": 3, "bootstrap": 2, "device": "cpu"}
-    both = ProbeConfig([model, model], corpus, thresholds=THETA, shuffles=0, random=False, **small)
+    both = ProbeConfig([model, model], corpus, thresholds=[THETA], shuffles=0, random=False, **small)
     found = probe(both, tmp_path / "probe")
     assert len(found.rows) == 2
     assert [path.name for path in (tmp_path / "probe").glob("topics-*")] == ["topics-1"]

@@ -107,3 +107,21 @@ def test_words_that_stand_together_are_coherent() -> None:
     together, apart = coherence(documents, [np.array([0, 1]), np.array([0, 2])])
     assert together > 0.9
     assert apart < -0.9
+
+
+def test_every_restart_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    def fit(documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Any) -> Any:
+        seeds.append(seed)
+        probability = np.full((topics, words), 1 / words)
+        probability[:, 0] += len(seeds)
+        return probability, np.tile([0.25, 0.75], (len(documents), 1)), [9.0, -abs(seed - 1003.0)]
+
+    monkeypatch.setitem(topic_fits.BACKENDS, "tomotopy", fit)
+    found = fit_topics(
+        ["bread boat", "boat bread"], whole_words(tiny.tokenizer("wordpiece")), 2, restarts=3, seed=3, min_documents=1
+    )
+    assert seeds == [3, 1003, 2003]
+    assert found.probability[0, 0] == 2.5  # the second fit ends likeliest
+    assert found.document_topics.tolist() == [[0.75, 0.25]] * 2

@@ -212,9 +212,9 @@ class Variant:
             **row.about(),
             pairs=len(relation.pairs),
             cosine=PairContrast(
-                row.cosine and row.cosine.same, float(cosines.mean()), interval(times @ cosines / len(cosines))
+                row.cosine.same if row.cosine else None, float(cosines.mean()), interval(times @ cosines / len(cosines))
             ),
-            attention=PairContrast(row.attention and row.attention.same, attention, interval(resampled)),
+            attention=PairContrast(row.attention.same if row.attention else None, attention, interval(resampled)),
         )
 
 
