@@ -83,8 +83,8 @@ def test_a_threshold_is_a_share(threshold: float) -> None:
 
 def test_two_words_are_enough_and_one_is_not() -> None:
     assert WordsConfig("m", [["a"], ["b"]]).groups == (("a",), ("b",))
-    none: list[list[str]] = []
-    for groups in ([["a"]], [[]], none):
+    few: list[list[list[str]]] = [[["a"]], [[]], []]
+    for groups in few:
         with pytest.raises(InputError, match="at least two words"):
             WordsConfig("m", groups)
 
