@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,17 @@ import torch
 from tests.language import tiny
 from tests.language.samples import assignment
 from topicscope.ground import Stream, generator
-from topicscope.language import Assignment, Vocabulary, whole_words
-from topicscope.language.attention import attention_effect, tally_attention
+from topicscope.language import Assignment, Vocabulary, Window, whole_words
+from topicscope.language.attention import (
+    PairRelation,
+    PartTally,
+    TopicRelation,
+    attention_effect,
+    matched_attention,
+    pairs_of,
+    tally_attention,
+)
 from topicscope.language.models import LoadedModel, checked
-from topicscope.language.relations import PairRelation, TopicRelation
 from topicscope.language.vocabulary import special_tokens, windows
 from topicscope.measure.pairs import Membership, frequency_bins
 
@@ -189,3 +197,112 @@ def test_windows_cut_to_the_models_length() -> None:
     )
     assert [piece.document for piece in pieces][-1] == 2
     assert len(list(windows(loaded, vocabulary, [long], 1))) == 1
+
+
+def test_the_pairs_of_a_window_by_hand() -> None:
+    """Four positions, words at 0, 1 and 3: what each part reads where, and which pairs count."""
+    window = Window(0, np.array([10, 11, 12, 13]), np.array([0, 1, 3]))
+    weights = torch.arange(1.0, 17.0).view(1, 4, 4)
+    for part, shift, queries, keys in (
+        ("encoder", False, [0, 1, 3], [0, 1, 3]),
+        ("decoder", False, [0, 1, 3], [0, 1, 3]),
+        ("encoder", True, [0, 1, 3], [0, 1, 3]),
+        ("decoder", True, [1, 2], [1, 2]),  # one place later; the last word is not read
+        ("cross", True, [1, 2], [0, 1, 3]),
+    ):
+        config = SimpleNamespace(is_encoder_decoder=shift)
+        loaded: Any = SimpleNamespace(device=torch.device("cpu"), model=SimpleNamespace(config=config))
+        found, query, key, allowed = pairs_of(part, [weights, -weights], window, loaded)
+        moved = int(shift)
+        own_query, own_key = (0 if part == "encoder" else moved), (moved if part == "decoder" else 0)
+        assert query.tolist() == [10 + q - own_query for q in queries]
+        assert key.tolist() == [10 + k - own_key for k in keys]
+        for i, q in enumerate(queries):
+            for j, k in enumerate(keys):
+                available = q + 1 if part == "decoder" else 4
+                assert found[0, i, j] == pytest.approx((4 * q + k + 1) * available / 100)
+                assert found[1, i, j] == -found[0, i, j]
+                assert allowed[i, j] == (q > k if part == "decoder" else q - own_query != k)
+
+
+def drawn_tally(shuffles: int = 30) -> PartTally:
+    """Sums as a pass may leave them: three relations, four strata, two layers of two and one heads."""
+    relation: Any = SimpleNamespace(relations=3, strata=4, shuffles=shuffles)
+    tally = PartTally(relation, [2, 1], 5)
+    rng = np.random.default_rng(2)
+    for name, table in tally.arrays().items():
+        table += rng.integers(1, 9, table.shape) if "pairs" in name else rng.random(table.shape)
+    tally.other_sums += 100
+    tally.other_pairs += 100
+    tally.pairs[[4 + 1, 8 + 2]] = 0  # a stratum without pairs of one topic, one without pairs of two
+    tally.boot_pairs[0, 4:8] = 0  # a resample that drew none
+    return tally
+
+
+def test_effects_are_means_of_sums() -> None:
+    tally = drawn_tally()
+    sums, pairs = tally.sums.numpy().reshape(3, 4, 3), tally.pairs.numpy().reshape(3, 4)
+    boot, boot_pairs = tally.boot_sums.numpy(), tally.boot_pairs.numpy().reshape(5, 3, 4)
+    for heads in ([0, 1, 2], [2], [0, 1]):
+        found = attention_effect(tally, None if len(heads) == 3 else heads, matched=True)
+        assert found is not None
+        means = [sums[r][:, heads].mean(1).sum() / pairs[r].sum() for r in range(3)]
+        assert (found.same_word, found.same, found.different) == pytest.approx(means)
+        drawn = [boot[b][:, heads].mean(1) / boot_pairs[b].sum(1) for b in range(1, 5)]
+        assert found.resamples is not None
+        assert found.resamples[1:] == pytest.approx([one[1] - one[2] for one in drawn])
+        assert not np.isfinite(found.resamples[0])
+        if len(heads) < 3:
+            assert (found.matched, found.p_value, found.null_interval) == (None, None, None)
+            continue
+        null = tally.null_sums.numpy(), tally.null_pairs.numpy()
+        rest = (float(tally.other_sums) - null[0]) / (float(tally.other_pairs) - null[1])
+        differences = null[0] / null[1] - rest
+        assert found.null_interval == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])))
+        assert found.p_value == pytest.approx((1 + (differences >= found.difference).sum()) / 31)
+        assert found.matched is not None
+        usable = [s for s in range(4) if pairs[1, s] and pairs[2, s]]
+        assert usable == [0, 3]
+        weight = pairs[1, usable] / pairs[1, usable].sum()
+        each = sums.mean(2)[:, usable] / pairs[:, usable]
+        assert (found.matched.same, found.matched.different) == pytest.approx(tuple((each[1:] * weight).sum(1)))
+    plain = attention_effect(drawn_tally(0))
+    assert plain is not None
+    assert (plain.matched, plain.p_value) == (None, None)
+
+
+def test_equal_frequencies_are_resampled_too() -> None:
+    tally = drawn_tally()
+    strata, pairs = (table.numpy().reshape(5, 3, 4) for table in (tally.boot_strata, tally.boot_pairs))
+    _, _, (same, different) = matched_attention(tally)
+    assert np.isnan(same[0])
+    for b in range(1, 5):
+        weight, each = pairs[b, 1] / pairs[b, 1].sum(), strata[b] / pairs[b]
+        assert (same[b], different[b]) == pytest.approx(((weight * each[1]).sum(), (weight * each[2]).sum()))
+
+
+def test_no_pairs_are_no_effect() -> None:
+    tally = drawn_tally()
+    tally.pairs[0:4] = 0
+    found = attention_effect(tally)
+    assert found is not None
+    assert found.same_word is None
+    tally.pairs[4:8] = 0
+    assert attention_effect(tally) is None
+
+
+def test_progress_counts_windows() -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
+    pieces = list(windows(loaded, vocabulary, tiny.TEXTS[:3], None))
+    for given, total in ((pieces, len(pieces)), (iter(pieces), None)):
+        seen: list[tuple[str, float, float | None]] = []
+
+        def watch(
+            phase: str, done: float = 0, total: float | None = None, note: str = "", seen: list[Any] = seen
+        ) -> None:
+            seen.append((phase, done, total))
+
+        tally_attention(loaded, given, [relation], bootstrap=2, progress=watch)
+        assert seen == [("attention", 0, total), ("attention", len(pieces), total)]

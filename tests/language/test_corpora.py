@@ -146,3 +146,54 @@ def test_the_hub_is_asked_for_what_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert list(Corpus(["hf:owner/name/config:test"])) == ["from the hub"]
     list(Corpus(["hf:name"]))
     assert asked == [("owner/name", "config", "test", True), ("name", None, "train", True)]
+
+
+def test_a_folder_gives_its_texts_and_no_other_files(tmp_path: Path) -> None:
+    for name in ("b.txt", "A.TXT", "c.txt.gz", ".hidden.txt", "d.txt.bak", "e.txt.v1.png", "deep/f.md", "deep/g"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(gzip.compress(b"x\n") if name.endswith(".gz") else b"x\n")
+    (tmp_path / "folder.txt").mkdir()
+    names = [str(tmp_path / name) for name in ("A.TXT", "b.txt", "c.txt.gz", "deep/f.md")]
+    assert Corpus([tmp_path]).files == names
+    assert len(list(Corpus([tmp_path]))) == 4
+    assert Corpus([tmp_path / "*.txt"]).files == [str(tmp_path / "b.txt")]  # a folder is no file
+
+
+def test_no_sources_are_no_corpus() -> None:
+    with pytest.raises(InputError, match="no corpus is given"):
+        Corpus([])
+
+
+def test_a_check_reads_up_to_the_first_text(tmp_path: Path) -> None:
+    (tmp_path / "blank.txt").write_text("\n \n")
+    (tmp_path / "a.jsonl").write_text('{"text": ""}\n{"text": "x"}\n{"body": "never read"}\n')
+    with pytest.raises(InputError, match=r"has no text \(.*blank\.txt; empty\)"):
+        Corpus([tmp_path / "blank.txt"]).check()
+    Corpus([tmp_path / "blank.txt", tmp_path / "a.jsonl"]).check()
+    Corpus([tmp_path / "blank.txt", "hf:owner/name"]).check()  # the hub is not asked
+    assert Corpus([tmp_path / "blank.txt"]).summary() == "empty"
+
+
+def test_fingerprints_tell_whether_a_corpus_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = tmp_path / "a.txt", tmp_path / "b.txt"
+
+    def prints(first: str, second: str) -> str:
+        one.write_text(first)
+        two.write_text(second)
+        return Corpus([one, two, "hf:owner/name"]).fingerprint()
+
+    same = prints("abc", "de")
+    assert prints("abc", "de") == same
+    assert len({same, prints("abd", "de"), prints("abc", "df"), prints("ab", "cde")}) == 4
+    assert Corpus([one, two, "hf:owner/other"]).fingerprint() != Corpus([one, two, "hf:owner/name"]).fingerprint()
+    monkeypatch.setattr("topicscope.language.corpora.HASHED", 5)
+    assert prints("abc", "de") == same  # five bytes are not too many
+    monkeypatch.setattr("topicscope.language.corpora.HASHED", 4)
+    assert prints("abc", "de") == prints("xyz", "uv") != prints("xy", "zuv")  # of large files the sizes count
+
+
+def test_small_samples() -> None:
+    rng = np.random.default_rng(1)
+    second = sum(reservoir([(0, "a"), (1, "b")], 1, rng) == [(1, "b")] for _ in range(2000))
+    assert abs(second / 2000 - 0.5) < 0.05
+    assert reservoir([(0, "a"), (1, "b")], 2, rng) == reservoir([(0, "a"), (1, "b")], 3, rng) == [(0, "a"), (1, "b")]

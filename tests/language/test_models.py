@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
+import os
 import shutil
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from tests.language import tiny
 from tests.language.samples import model_folder
 from topicscope import InputError
-from topicscope.language import WordsConfig, load_model, word_map, word_vectors
-from topicscope.language.models import checked, is_causal
+from topicscope.language import Window, WordsConfig, load_model, padded, quiet, shifted_right, word_map, word_vectors
+from topicscope.language.models import _first_line, checked, is_causal, window_of
 
 
 @pytest.mark.parametrize("kind", tiny.MODELS)
@@ -101,8 +107,6 @@ def test_a_model_without_attention_is_refused() -> None:
 
 
 def test_positions_after_the_padding_index_are_fewer(tmp_path: Path) -> None:
-    import transformers
-
     tokenizer = tiny.tokenizer("bpe", 10**9)
     config = transformers.RobertaConfig(
         vocab_size=len(tokenizer),
@@ -168,3 +172,97 @@ def test_folders_are_copied_nowhere(tmp_path: Path) -> None:
     shutil.copytree(model, tmp_path / "copy")
     load_model(tmp_path / "copy")
     assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("config", "length", "window"),
+    [
+        ({}, 10**30, 512),
+        ({}, 10**6, 512),  # no limit: what a tokenizer without one says
+        ({}, 10**6 - 1, 10**6 - 1),
+        ({"max_position_embeddings": 64}, 10**30, 64),
+        ({"max_position_embeddings": 64}, 50, 50),
+        ({"max_position_embeddings": 64, "n_positions": 32, "max_sequence_length": 48}, 50, 32),
+        ({"max_position_embeddings": 0, "n_positions": -1, "max_sequence_length": None}, 70, 70),
+        ({"max_position_embeddings": 1}, 70, 1),
+    ],
+)
+def test_the_longest_input(config: dict[str, Any], length: int, window: int) -> None:
+    model = SimpleNamespace(config=SimpleNamespace(**config), named_modules=list)
+    assert window_of(model, SimpleNamespace(model_max_length=length)) == window
+
+
+def test_positions_that_take_part_in_the_longest_input() -> None:
+    table, padded_table = torch.nn.Embedding(30, 2), torch.nn.Embedding(20, 2, padding_idx=0)
+    for modules, window in (
+        ([("x.position_embeddings", table)], 100),
+        ([("x.position_embeddings", padded_table)], 19),
+        ([("x.word_embeddings", padded_table)], 100),
+        ([("x.position_embeddings", torch.nn.Linear(2, 2)), ("position_embeddings", padded_table)], 19),
+    ):
+        model = SimpleNamespace(config=SimpleNamespace(), named_modules=lambda modules=modules: modules)
+        assert window_of(model, SimpleNamespace(model_max_length=100)) == window
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "causal"),
+    [
+        ("bert", {}, False),
+        ("bert", {"is_decoder": True}, True),
+        ("roberta", {}, False),
+        ("gpt2", {}, True),
+        ("no-such-model", {}, False),
+    ],
+)
+def test_decoders_are_known_by_their_kind(kind: str, settings: dict[str, Any], causal: bool) -> None:
+    assert is_causal(SimpleNamespace(model_type=kind, **settings)) is causal
+
+
+@pytest.mark.parametrize(("start", "bos", "first"), [(7, 8, 7), (0, 8, 0), (None, 8, 8), (None, None, 0)])
+def test_a_decoder_reads_the_text_one_place_later(start: int | None, bos: int | None, first: int) -> None:
+    config = SimpleNamespace(decoder_start_token_id=start, bos_token_id=bos)
+    tokens, mask = torch.tensor([[3, 4, 5], [6, 7, 0]]), torch.tensor([[1, 1, 1], [1, 1, 0]])
+    shifted, shifted_mask = shifted_right(tokens, mask, config)
+    assert shifted.tolist() == [[first, 3, 4], [first, 6, 7]]
+    assert shifted_mask.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+@pytest.mark.parametrize(("pad", "filled"), [(9, 9), (None, 0)])
+def test_a_batch_is_padded_and_masked(pad: int | None, filled: int) -> None:
+    batch = [Window(0, np.array([4, 5, 6]), np.array([1])), Window(1, np.array([7]), np.array([0]))]
+    loaded: Any = SimpleNamespace(tokenizer=SimpleNamespace(pad_token_id=pad), device="cpu")
+    tokens, mask = padded(batch, loaded)
+    assert tokens.tolist() == [[4, 5, 6], [7, filled, filled]]
+    assert mask.tolist() == [[1, 1, 1], [1, 0, 0]]
+
+
+def test_more_tokens_than_embeddings_are_refused() -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    size = len(tokenizer)
+    assert checked("enough", tiny.model("encoder", size), tokenizer).place is None
+    with pytest.raises(InputError, match=f"has {size} tokens, but the model has embeddings of only {size - 1}"):
+        checked("too few", tiny.model("encoder", size - 1), tokenizer)
+
+
+def test_loading_is_quiet_and_leaves_the_logs_as_they_were(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    logs: Any = transformers.logging
+    hub = logging.getLogger("huggingface_hub")
+    before = logs.get_verbosity(), hub.level
+    with contextlib.suppress(KeyError), quiet(), warnings.catch_warnings(record=True) as caught:
+        assert logs.get_verbosity() >= logging.ERROR
+        assert hub.level == logging.ERROR
+        warnings.warn("nobody hears it", stacklevel=1)
+        raise KeyError
+    assert not caught
+    assert (logs.get_verbosity(), hub.level) == before
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    loaded = load_model(model_folder(tmp_path))
+    assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+    assert loaded.place == str(tmp_path / "model")
+    assert (loaded.random().seed, loaded.random(4).seed, loaded.variant) == (0, 4, "trained")
+
+
+def test_an_error_is_cut_to_one_short_line() -> None:
+    assert _first_line(ValueError("\n  first  \nsecond")) == "first"
+    assert _first_line(ValueError("x" * 300)) == "x" * 200
+    assert _first_line(KeyError()) == "KeyError"

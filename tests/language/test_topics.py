@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from tests.language import tiny
 from tests.language.samples import assert_same, texts
 from topicscope import InputError
-from topicscope.language import BACKENDS, Topics, assign, fit_topics, given_topics, whole_words
+from topicscope.language import BACKENDS, TopicFit, Topics, assign, fit_topics, given_topics, whole_words
 from topicscope.language.counting import STRETCH, top_pairs
 
 
@@ -155,3 +155,62 @@ def test_top_pairs_are_those_of_a_count_by_hand(seed: int, count: int) -> None:
     best = sorted(expected.items(), key=lambda item: (-item[1], item[0]))[:count]
     pairs, counts = top_pairs(documents, 6, count)
     assert [(tuple(pair), n) for pair, n in zip(pairs.tolist(), counts.tolist(), strict=True)] == best
+
+
+def by_hand(corpus: str = "") -> Topics:
+    fit = TopicFit(
+        backend="tomotopy",
+        topics=2,
+        iterations=20,
+        seed=3,
+        min_documents=1,
+        documents=2,
+        tokens=12345,
+        log_likelihood=[-2.0, -1.0],
+        coherence=[0.5, 0.25],
+        corpus=corpus,
+    )
+    return Topics(
+        words=("caf\u00e9", "boat", "sea"),
+        token=np.array([5, 6, 7]),
+        probability=np.array([[0.5, 0.25, 0.25], [0.0, 0.25, 0.75]]),
+        frequency=np.array([3.0, 2.0, 1.0]),
+        document_topics=np.array([[0.75, 0.25], [0.5, 0.5]], dtype=np.float32),
+        document_lengths=np.array([4, 2]),
+        cooccurring=np.array([[0, 1]]),
+        vocabulary_size=9,
+        fingerprint="f",
+        fit=fit,
+    )
+
+
+def test_topics_in_words_and_numbers(tmp_path: Path) -> None:
+    topics = by_hand()
+    said = "mean coherence (c_npmi) 0.375, 2 documents, 12,345 words"
+    assert topics.summary() == [said]
+    assert by_hand("2 documents").summary() == [said, "corpus: 2 documents"]
+    assert topics.top_words(0) == ["caf\u00e9", "boat", "sea"]  # ties by place
+    assert topics.top_words(1, 2) == ["sea", "boat"]
+    assert topics.table().to_pylist() == [
+        {"topic": 0, "share": 0.625, "coherence": 0.5, "words": "caf\u00e9 boat sea"},
+        {"topic": 1, "share": 0.375, "coherence": 0.25, "words": "sea boat caf\u00e9"},
+    ]
+    data = topics.as_dict()
+    assert data["topics"][1] == {"topic": 1, "words": ["sea", "boat", "caf\u00e9"], "coherence": 0.25}
+    fit = {"backend", "iterations", "seed", "min_documents", "documents", "tokens", "log_likelihood"}
+    assert set(data) == {"topics"} | fit
+    assert set(by_hand("x").as_dict()) == {"topics", "corpus"} | fit
+    assert repr(topics) == "Topics(2 topics, 3 words, 2 documents)"
+    long = replace(topics, words=tuple(f"w{i}" for i in range(12)), probability=np.ones((1, 12)))
+    assert long.top_words(0) == [f"w{i}" for i in range(10)]
+
+
+def test_a_folder_of_topics_is_replaced_and_can_be_read_by_people(tmp_path: Path) -> None:
+    by_hand().save(tmp_path / "a")
+    assert by_hand("other").save(tmp_path / "a") == tmp_path / "a"
+    assert_same(Topics.load(tmp_path / "a"), by_hand("other"))
+    text = (tmp_path / "a" / "topics.json").read_text(encoding="utf-8")
+    assert '\n  "caf\u00e9"' in text
+    assert json.loads((tmp_path / "a" / "about.json").read_text())["format"] == 2
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        replace(by_hand(), fit=replace(by_hand().fit, coherence=[float("nan"), 0.0])).save(tmp_path / "b")

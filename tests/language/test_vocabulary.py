@@ -1,12 +1,28 @@
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from tests.language import tiny
 from topicscope import InputError
-from topicscope.language import read_stop_words, whole_words
-from topicscope.language.vocabulary import encode
+from topicscope.language import (
+    Window,
+    batches,
+    chunks,
+    encode,
+    read_stop_words,
+    special_tokens,
+    vocabulary as vocabulary_module,
+    whole_words,
+)
+from topicscope.language.vocabulary import windows
 
 
 @pytest.mark.parametrize("kind", tiny.KINDS)
@@ -58,3 +74,81 @@ def test_encode_is_the_tokenizer_alone() -> None:
     tokenizer = tiny.tokenizer("unigram", 5)
     long = " ".join(tiny.WORDS)
     assert np.array_equal(encode(tokenizer, [long])[0], tokenizer(long, add_special_tokens=False)["input_ids"])
+
+
+def test_words_have_two_letters_at_least_and_no_special_token_is_one() -> None:
+    vocabulary = whole_words(tiny.tokenizer("wordpiece"), ())
+    assert {"of", "un", "bread"} <= set(vocabulary.words)
+    assert "a" not in vocabulary.words
+    assert whole_words(tiny.tokenizer("wordpiece"), ["OF", "Bread"]).number.keys() == vocabulary.number.keys() - {
+        "of",
+        "bread",
+    }
+    assert not {"the", "of"} & set(whole_words(tiny.tokenizer("wordpiece")).words)  # English stop words
+    assert len(vocabulary.fingerprint) == 16
+    for tokens in ([], [vocabulary.token[3]]):
+        found = vocabulary.words_at(np.array(tokens, dtype=np.int64))
+        assert found.tolist() == [3] * len(tokens)
+
+
+def test_stop_words_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "stop.txt").write_text("eins\nzwei drei\n\u00fcber\n", encoding="utf-8")
+    assert read_stop_words(tmp_path / "stop.txt") == {"eins", "zwei", "drei", "\u00fcber"}
+    (tmp_path / "stop.txt").write_bytes(b"\xff")
+    with pytest.raises(InputError, match="one word per line"):
+        read_stop_words(tmp_path / "stop.txt")
+
+
+@pytest.mark.parametrize(
+    ("full", "parts"),
+    [
+        ([5, 6], ([], [])),
+        ([1, 5, 6, 2], ([1], [2])),
+        ([1, 5, 6], ([1], [])),
+        ([5, 6, 2, 3], ([], [2, 3])),
+        ([5, 1, 6], ([], [])),  # taken apart: what stands around it is not known
+    ],
+)
+def test_special_tokens_stand_around_a_text(full: list[int], parts: tuple[list[int], list[int]]) -> None:
+    def tokenizer(_: str, add_special_tokens: bool = True) -> dict[str, list[int]]:
+        return {"input_ids": full if add_special_tokens else [5, 6]}
+
+    assert special_tokens(tokenizer) == parts
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=20))
+def test_batches_are_full_and_no_larger(lengths: list[int]) -> None:
+    windows_ = [Window(i, np.arange(length), np.arange(0)) for i, length in enumerate(lengths)]
+    with mock.patch.object(vocabulary_module, "TOKENS", 24):
+        found = list(batches(windows_))
+    sizes = [[len(window.tokens) for window in batch] for batch in found]
+    assert [size for batch in sizes for size in batch] == sorted(lengths, reverse=True)
+    assert sorted(window.document for batch in found for window in batch) == list(range(len(lengths)))
+    for batch, after in itertools.zip_longest(sizes, sizes[1:]):
+        assert len(batch) * batch[0] <= 24
+        assert after is None or (len(batch) + 1) * batch[0] > 24
+
+
+def test_windows_and_the_words_in_them() -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    vocabulary = whole_words(tokenizer)
+    loaded: Any = SimpleNamespace(tokenizer=tokenizer, window=6)
+    ids = tokenizer("bread the boat honey boatly court", add_special_tokens=False)["input_ids"]
+    assert len(ids) == 7
+    texts = ["bread the boat honey boatly court", "", "judge"]
+    found = list(windows(loaded, vocabulary, texts, None))
+    assert [window.document for window in found] == [0, 0, 2]
+    assert [window.tokens.tolist() for window in found[:2]] == [[2, *ids[:4], 3], [2, *ids[4:], 3]]
+    assert [window.places.tolist() for window in found] == [[1, 3, 4], [3], [1]]
+    assert [len(window.tokens) for window in windows(loaded, vocabulary, texts, None, 5)] == [5, 5, 3, 3]
+    assert [len(window.tokens) for window in windows(loaded, vocabulary, texts, None, 99)] == [6, 5, 3]
+    assert [window.document for window in windows(loaded, vocabulary, texts * 2, 1)] == [0, 2, 3, 5]
+    wanted = np.zeros(len(tokenizer), dtype=bool)
+    wanted[ids[2]] = True
+    assert found[0].only(wanted).places.tolist() == [3]
+    assert found[1].only(wanted).places.tolist() == []
+
+
+def test_chunks() -> None:
+    assert list(chunks(iter("abcde"), 2)) == [["a", "b"], ["c", "d"], ["e"]]
+    assert list(chunks([], 2)) == []

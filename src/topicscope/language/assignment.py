@@ -52,11 +52,9 @@ def assign(
     chosen = np.zeros(topics.probability.shape, dtype=bool)
     np.put_along_axis(chosen, np.argsort(-topics.probability, 1, kind="stable")[:, :count], True, 1)
     if topics_per_word == "one":
-        likeliest = np.where(chosen, topics.probability, -1).argmax(0)
-        chosen &= likeliest == np.arange(len(topics))[:, None]
+        chosen &= np.where(chosen, topics.probability, -1).argmax(0) == np.arange(len(topics))[:, None]
     used = np.flatnonzero(chosen.any(0))
     topic, word = np.nonzero(chosen[:, used])
-    names = names or tuple(" ".join(topics.top_words(k, 3)) for k in range(len(topics)))
     return Assignment(
         token=topics.token[used],
         words=tuple(topics.words[i] for i in used),
@@ -64,7 +62,7 @@ def assign(
         membership=Membership(word, topic, len(used), len(topics)),
         threshold=threshold,
         topics_per_word=topics_per_word,
-        names=names,
+        names=names or tuple(" ".join(topics.top_words(k, 3)) for k in range(len(topics))),
     )
 
 
@@ -120,7 +118,6 @@ def given_topics(
     numbers, places = np.unique([word for word, _ in known], return_inverse=True)
     listed = sorted((names.index(topic), place) for (_, topic), place in zip(known, places, strict=True))
     topic, word = (np.array(side) for side in zip(*listed, strict=True))
-    unused = f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}"
     return Assignment(
         token=vocabulary.token[numbers],
         words=tuple(vocabulary.words[i] for i in numbers),
@@ -129,7 +126,9 @@ def given_topics(
         threshold=None,
         topics_per_word="many" if len(listed) > len(numbers) else "one",
         names=names,
-        remark=unused if unknown else "",
+        remark=f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}"
+        if unknown
+        else "",
     )
 
 

@@ -4,14 +4,16 @@ result = probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz"), "ru
 result = timeline(TimelineConfig("runs/pretrain", corpus="articles.txt"), "runs/timeline")
 result.moments, result.order, result.answer
 
-Input is checked before PyTorch and transformers are loaded.
+Input is checked before PyTorch and transformers are loaded: what needs them is taken from the room's lazy door.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import TypeVar
 
+from topicscope import language
 from topicscope.ground import (
     Engine,
     Folder,
@@ -36,6 +38,7 @@ from topicscope.language.word_maps import WORDS, WordMap, word_map
 from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
 
 Out = str | os.PathLike[str] | None
+Made = TypeVar("Made", Topics, Probe, Timeline, WordMap)
 
 
 @contextmanager
@@ -51,21 +54,24 @@ def opened(
         yield folder, shown
 
 
+def kept(made: Made, folder: Folder | None, fitted: Sequence[tuple[TopicsConfig, Topics]] = ()) -> Made:
+    """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes."""
+    if folder is not None:
+        for number, (fit, topics) in enumerate(fitted, start=1):
+            topics.save(folder.file(f"topics-{number}"), fit.as_dict())
+        made.write(folder)
+    return made
+
+
 def fit_corpus(
     config: TopicsConfig, out: Out = None, *, engine: Engine = serial, progress: Progress | None = None
 ) -> Topics:
     """The topics of a sample of a corpus. `out`: a folder for them; one that holds topics is replaced."""
     with opened(TOPICS, config, out, progress) as (folder, shown):
-        from topicscope.language.models import load_tokenizer  # PyTorch, once the input is known to be good
-
         shown("loading the tokenizer")
-        vocabulary = whole_words(load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
-        topics = fit_sample(
-            Corpus(config.corpus, config.text_field, config.split_text), vocabulary, config, engine, shown
-        )
-        if folder is not None:
-            topics.write(folder)
-    return topics
+        vocabulary = whole_words(language.load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
+        corpus = Corpus(config.corpus, config.text_field, config.split_text)
+        return kept(fit_sample(corpus, vocabulary, config, engine, shown), folder)
 
 
 def fit_sample(
@@ -93,13 +99,10 @@ def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, prog
     `out`: a folder for the results and the fitted topics; one that holds a probe is replaced.
     """
     with opened(PROBE, config, out, progress) as (folder, shown):
-        from topicscope.language.models import load_model  # PyTorch, once the input is known to be good
-        from topicscope.language.probing import probe_model
-
         device, models, probes = usable_device(config.device), [], []
         for name in config.models:  # all of them before the long work starts
             shown(f"loading {name}")
-            models.append(load_model(name, device))
+            models.append(language.load_model(name, device))
         source = TextSource(config, engine, shown)
         known: dict[str, Topics | Assignment] = {}
         for model in models:
@@ -107,7 +110,7 @@ def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, prog
             if vocabulary.fingerprint not in known:
                 known[vocabulary.fingerprint] = source.topics(model.name, vocabulary)
             probes.append(
-                probe_model(
+                language.probe_model(
                     model,
                     source.texts,
                     known[vocabulary.fingerprint],
@@ -119,10 +122,7 @@ def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, prog
             )
         notes = [f"{short(m.name)}: {note}" for m, one in zip(models, probes, strict=True) for note in one.notes]
         result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
-        if folder is not None:
-            source.save_topics(folder)
-            result.write(folder)
-    return result
+        return kept(result, folder, source.fitted)
 
 
 def timeline(
@@ -133,26 +133,26 @@ def timeline(
     `out`: a folder for the results; one that holds a timeline is replaced.
     """
     with opened(TIMELINE, config, out, progress) as (folder, shown):
-        from topicscope.language.models import load_tokenizer  # PyTorch, once the input is known to be good
-        from topicscope.language.timelines import timeline_of
-
         snapshots, source = find_snapshots(config.snapshots), TextSource(config, engine, shown)
         first = snapshots[0][1]
-        vocabulary = whole_words(load_tokenizer(first), source.stop_words)
+        vocabulary = whole_words(language.load_tokenizer(first), source.stop_words)
         (assignment,) = assignments_of(
             source.topics(first, vocabulary), vocabulary, [config.threshold], [config.topics_per_word]
         )
-        abouts = {name: read_about(name) for name in config.snapshots}
-        diverged = [name for name, about in abouts.items() if about is not None and about.status == "diverged"]
+        abouts = ((name, read_about(name)) for name in config.snapshots)
         notes = [
-            *(f"{name}: its run diverged, so its last snapshots may be unusable" for name in diverged),
+            *(
+                f"{name}: its run diverged, so its last snapshots may be unusable"
+                for name, about in abouts
+                if about is not None and about.status == "diverged"
+            ),
             assignment.remark,
             f"{len(snapshots)} snapshots, {len(assignment.words)} words of "
             f"{int((assignment.membership.sizes > 0).sum())} topics, {len(source.texts)} documents; "
             "95%: bootstrap over topics (embeddings) or documents (attention)",
             f"corpus: {source.corpus.summary()}",
         ]
-        result = timeline_of(
+        result = language.timeline_of(
             snapshots,
             source.texts,
             assignment,
@@ -163,22 +163,15 @@ def timeline(
             engine=engine,
             progress=shown,
         )
-        if folder is not None:
-            source.save_topics(folder)
-            result.write(folder)
-    return result
+        return kept(result, folder, source.fitted)
 
 
 def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
     """The cosines between some words of a model. `out`: a folder for them; one that holds words is replaced."""
     with opened(WORDS, config, out, progress) as (folder, shown):
-        from topicscope.language.models import load_model  # PyTorch, once the input is known to be good
-
         shown(f"loading {config.model}")
-        words = word_map(load_model(config.model), config.groups, layer=config.embedding == "layer")
-        if folder is not None:
-            words.write(folder)
-    return words
+        loaded = language.load_model(config.model)
+        return kept(word_map(loaded, config.groups, layer=config.embedding == "layer"), folder)
 
 
 class TextSource:
@@ -201,8 +194,3 @@ class TextSource:
         fit = topics_config(self.config, tokenizer)
         self.fitted.append((fit, fit_sample(self.corpus, vocabulary, fit, self.engine, self.progress)))
         return self.fitted[-1][1]
-
-    def save_topics(self, folder: Folder) -> None:
-        """The fitted topics as folders inside, which `topics_from` takes."""
-        for number, (fit, topics) in enumerate(self.fitted, start=1):
-            topics.save(folder.file(f"topics-{number}"), fit.as_dict())

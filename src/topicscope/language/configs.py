@@ -83,10 +83,6 @@ class Measurement(ModelPass):
     random: bool = True  # the same architecture with random weights
     cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
 
-    @property
-    def attention_shuffles(self) -> int:
-        return self.shuffles // 10
-
 
 @section
 class ProbeConfig(TextConfig, Measurement):

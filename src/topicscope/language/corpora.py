@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from topicscope.ground import InputError, Stream, generator
-from topicscope.language.readers import HUB, KNOWN, Reader, Split, kind_of
+from topicscope.language.readers import HUB, KNOWN, Reader, Split, kind_of, suffixes
 
 HASHED = 2**30  # bytes up to which a corpus is read to see whether it has changed; of a larger one the sizes count
 
@@ -81,8 +81,7 @@ class Corpus:
             digest.update(f"{sizes[file]} ".encode() if file in sizes else file.encode())
             if file in sizes and sum(sizes.values()) <= HASHED:
                 with Path(file).open("rb") as stream:
-                    while part := stream.read(2**20):
-                        digest.update(part)
+                    hashlib.file_digest(stream, lambda: digest)  # goes on with the one digest
         return digest.hexdigest()
 
     def summary(self) -> str:
@@ -98,9 +97,7 @@ def files_of(source: str) -> list[str]:
     path = Path(source)
     if path.is_dir():
         files = sorted(
-            str(p)
-            for p in path.rglob("*")
-            if p.is_file() and (set(p.suffixes[-2:]) & KNOWN) and not p.name.startswith(".")
+            str(p) for p in path.rglob("*") if p.is_file() and not p.name.startswith(".") and suffixes(p)[0] in KNOWN
         )
         missing = f"{source} has no text files ({', '.join(sorted(KNOWN))}, packed or not)"
     else:

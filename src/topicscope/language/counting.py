@@ -15,7 +15,7 @@ from jaxtyping import Int
 from scipy import sparse
 
 from topicscope.ground import Common, Engine, Item, Output, in_order, repeatable, serial
-from topicscope.language.vocabulary import Vocabulary, encode
+from topicscope.language.vocabulary import Vocabulary, chunks, encode
 
 DOCUMENTS = 256  # of a shard: their token lists are large
 STRETCH = 50  # whole words of a stretch
@@ -47,17 +47,13 @@ def _unpacked(common: bytes) -> Any:
     return ForkingPickler.loads(common)
 
 
-def document_shards(documents: Sequence[Item]) -> list[Sequence[Item]]:
-    return [documents[start : start + DOCUMENTS] for start in range(0, len(documents), DOCUMENTS)]
-
-
 def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial) -> list[Document]:
-    return [words for shard in in_shards(engine, whole_words_of, vocabulary, document_shards(texts)) for words in shard]
+    found = in_shards(engine, whole_words_of, vocabulary, chunks(texts, DOCUMENTS))
+    return [words for shard in found for words in shard]
 
 
 def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Document]:
-    each = (vocabulary.words_at(tokens) for tokens in encode(vocabulary.tokenizer, texts))
-    return [words[words >= 0] for words in each]
+    return [words[words >= 0] for words in map(vocabulary.words_at, encode(vocabulary.tokenizer, texts))]
 
 
 def top_pairs(
@@ -68,16 +64,14 @@ def top_pairs(
     A pair is at most as frequent as its rarer word. So the most frequent words suffice as soon as the next word is
     rarer than the last pair.
     """
-    shards = document_shards(documents)
+    shards = list(chunks(documents, DOCUMENTS))
     spread = sum(in_shards(engine, spread_of, words, shards), np.zeros(words, dtype=np.int64))
     order = np.argsort(-spread, kind="stable")
     size = min(words, 2000)
     while True:
         frequent = np.sort(order[:size])
-        nothing = sparse.csr_array((size, size), dtype=np.int64)
-        joint = functools.reduce(
-            operator.add, in_shards(engine, joint_counts, (words, frequent), shards), nothing
-        ).tocoo()
+        counts = in_shards(engine, joint_counts, (words, frequent), shards)
+        joint = functools.reduce(operator.add, counts, sparse.csr_array((size, size), dtype=np.int64)).tocoo()
         left, right = frequent[joint.row], frequent[joint.col]
         best = np.lexsort((right, left, -joint.data))[:count]
         if size == words or (len(best) == count and spread[order[size]] < joint.data[best[-1]]):

@@ -31,15 +31,14 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
         read_stop_words(config.stop_words)
     if isinstance(config, ProbeConfig | TimelineConfig) and config.topics_from is not None:
         read_topics(config.topics_from)
-    models: Sequence[str] = ()
     if isinstance(config, TopicsConfig):
         model_place(config.tokenizer)
     elif isinstance(config, TimelineConfig):
-        models = [name for _, name in find_snapshots(config.snapshots)]
+        for _, name in find_snapshots(config.snapshots):
+            check_model(name)
     else:
-        models = config.models if isinstance(config, ProbeConfig) else [config.model]
-    for name in models:
-        check_model(name)
+        for name in config.models if isinstance(config, ProbeConfig) else [config.model]:
+            check_model(name)
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,8 @@ def _models(name: str) -> list[str]:
 def _step(model: str) -> int:
     matches = STEP.findall(model.rsplit("/", 1)[-1])
     if not matches:
-        known = "" if Path(model).exists() else "no such folder, and "
         raise InputError(
-            f"{model}: {known}no step in its name; expected one such as step-100, checkpoint-500 or NAME@step1000"
+            f"{model}: {'' if Path(model).exists() else 'no such folder, and '}no step in its name; "
+            "expected one such as step-100, checkpoint-500 or NAME@step1000"
         )
     return int(matches[-1])

@@ -152,14 +152,15 @@ def window_of(model: Any, tokenizer: Any) -> int:
 
     Where positions start after the padding index, they are fewer than the rows of their table.
     """
-    known = [
-        getattr(model.config, key, None) for key in ("max_position_embeddings", "n_positions", "max_sequence_length")
+    keys = ("max_position_embeddings", "n_positions", "max_sequence_length")
+    lengths = [length for key in keys if isinstance(length := getattr(model.config, key, None), int) and length > 0]
+    lengths += [
+        module.num_embeddings - module.padding_idx - 1
+        for name, module in model.named_modules()
+        if name.endswith("position_embeddings")
+        and isinstance(module, torch.nn.Embedding)
+        and module.padding_idx is not None
     ]
-    lengths = [length for length in known if isinstance(length, int) and length > 0]
-    for name, module in model.named_modules():
-        named = name.endswith("position_embeddings")
-        if named and isinstance(module, torch.nn.Embedding) and module.padding_idx is not None:
-            lengths.append(module.num_embeddings - module.padding_idx - 1)
     if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
         lengths.append(tokenizer.model_max_length)
     return min(lengths, default=512)
@@ -175,8 +176,7 @@ def quiet() -> Iterator[None]:
     hub.setLevel(logging.ERROR)
     logs.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         logs.set_verbosity(before)
@@ -206,7 +206,7 @@ def attention_of(
     The decoder of an encoder-decoder reads the same text, one place later, as in training.
     """
     inputs = {"input_ids": tokens, "attention_mask": mask, "output_attentions": True, "return_dict": True}
-    if getattr(model.config, "is_encoder_decoder", False):
+    if model.config.is_encoder_decoder:
         shifted, shifted_mask = shifted_right(tokens, mask, model.config)
         output = model(**inputs, decoder_input_ids=shifted, decoder_attention_mask=shifted_mask, use_cache=False)
         parts = {name: getattr(output, f"{name}_attentions") for name in ("encoder", "decoder", "cross")}
@@ -241,7 +241,7 @@ def word_vectors(model: Any, token: Int[np.ndarray, " W"], *, layer: bool = Fals
     ids = torch.as_tensor(token, device=model.device)
     if not layer:
         return model.get_input_embeddings().weight[ids].double().cpu().numpy()
-    encoder = model.get_encoder() if getattr(model.config, "is_encoder_decoder", False) else model
+    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
     outputs = (
         encoder(input_ids=part[:, None], output_hidden_states=True, return_dict=True) for part in torch.split(ids, 512)
     )

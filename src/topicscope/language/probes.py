@@ -262,8 +262,11 @@ def answer(rows: Sequence[ProbeRow], heads: Sequence[HeadRow], model: str) -> st
     for name, effect in (("embeddings", row.cosine), ("attention", row.attention)):
         seen, reasons = verdict(effect)
         parts.append(f"{name}: {seen}" + (f" ({', '.join(reasons)})" if reasons else ""))
-    mine = [head for head in heads if head.model == model and head.threshold == row.threshold]
-    ratios = [(head.effect.ratio, head) for head in mine if head.effect.ratio is not None]
+    ratios = [
+        (head.effect.ratio, head)
+        for head in heads
+        if head.model == model and head.threshold == row.threshold and head.effect.ratio is not None
+    ]
     if ratios:
         _, best = max(ratios, key=lambda pair: pair[0])
         parts.append(

@@ -28,13 +28,17 @@ HEADING = re.compile(r"^ = [^=].* = \n?$")
 PEEK = 200  # lines of a text file that decide how it is split
 
 
+def suffixes(path: Path) -> tuple[str, str | None]:
+    """'.jsonl' and '.gz' of a name such as texts.jsonl.gz."""
+    packing = path.suffix.lower() if path.suffix.lower() in UNPACK else None
+    return (path.with_suffix("") if packing else path).suffix.lower(), packing
+
+
 def kind_of(file: str) -> tuple[str, str | None]:
     """The kind of a file and how it is packed, by its name: '.jsonl' and '.gz'. ('hf:', None) for one on the hub."""
     if file.startswith(HUB):
         return HUB, None
-    kinds = [suffix.lower() for suffix in Path(file).suffixes]
-    packing = kinds.pop() if kinds and kinds[-1] in UNPACK else None
-    kind = kinds[-1] if kinds else ""
+    kind, packing = suffixes(Path(file))
     if kind not in KNOWN:
         raise InputError(f"{file}: kind of file not known; expected {', '.join(sorted(KNOWN))}, packed or not")
     if kind in PARQUET and packing:
@@ -56,8 +60,8 @@ class Reader:
             return self._hub(file)
         if kind in PARQUET:
             return self._parquet(file)
-        lines = self._plain if kind in TEXT else self._json_lines if kind in LINES else self._table
-        return self._unpacked(file, packing, lines)
+        read = self._plain if kind in TEXT else self._json_lines if kind in LINES else self._table
+        return self._unpacked(file, packing, read)
 
     def _unpacked(
         self, file: str, packing: str | None, read: Callable[[Iterator[str], str], Iterator[str]]
@@ -130,8 +134,8 @@ class Reader:
             except csv.Error:
                 self.counts["broken lines"] += 1
                 continue
-            named = {key: value for key, value in record.items() if key is not None}
-            yield self._field(named, f"{file}, line {rows.line_num}")
+            record.pop(None, None)  # what stands beyond the columns
+            yield self._field(record, f"{file}, line {rows.line_num}")
 
     def _field(self, record: dict[str, Any], where: str) -> str:
         self._check_field(where, list(record))
@@ -191,8 +195,7 @@ UNPACK: dict[str | None, Callable[[Any], Any]] = {
 def needed(module: str, package: str, purpose: str) -> Any:
     """An optional library; where it is missing, an error that says how to install it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a library says about its own parts
+        with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts
             return importlib.import_module(module)
     except ImportError:
         raise InputError(f"{package} is needed {purpose}; install it with: pip install {package}") from None

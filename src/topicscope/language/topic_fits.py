@@ -88,9 +88,8 @@ def shared_words(
     documents: Sequence[Int[np.ndarray, " N"]], words: int, min_documents: int
 ) -> tuple[list[Int[np.ndarray, " N"]], Int[np.ndarray, " U"]]:
     """The documents that are not empty, with the words that enough of them have; and the numbers of those words."""
-    spread = np.zeros(words, dtype=np.int64)
-    for document in documents:
-        spread[np.unique(document)] += 1
+    there = np.concatenate([np.empty(0, dtype=np.int64), *map(np.unique, documents)])
+    spread = np.bincount(there, minlength=words)
     used = np.flatnonzero(spread >= min_documents)
     place = np.full(len(spread), -1)
     place[used] = np.arange(len(used))
@@ -118,8 +117,7 @@ def fit_tomotopy(
         progress(FITTING, min(start + step, iterations), iterations, f"log-likelihood {trace[-1]:.3f}")
     place = [int(name) for name in model.used_vocabs]
     probability = np.zeros((topics, words))
-    for k in range(topics):
-        probability[k, place] = model.get_topic_word_dist(k)
+    probability[:, place] = [model.get_topic_word_dist(k) for k in range(topics)]
     return probability, np.array([document.get_topic_dist() for document in model.docs]), trace
 
 
@@ -170,10 +168,11 @@ BACKENDS: dict[str, Callable[..., Fit]] = {"tomotopy": fit_tomotopy, "sklearn": 
 def coherence(documents: list[np.ndarray], tops: list[np.ndarray]) -> list[float]:
     """c_npmi of each topic: how much likelier than by chance its top words stand near each other (within ten words)."""
     tomotopy = needed("tomotopy", "tomotopy", "to measure coherence")
-    needed("tomotopy.coherence", "tomotopy", "to measure coherence")
     corpus = tomotopy.utils.Corpus()
     for document in documents:
         corpus.add_doc([str(i) for i in document])
     targets = sorted({str(i) for top in tops for i in top})
-    measure = tomotopy.coherence.Coherence(corpus, coherence="c_npmi", top_n=TOP, targets=targets)
+    measure = needed("tomotopy.coherence", "tomotopy", "to measure coherence").Coherence(
+        corpus, coherence="c_npmi", top_n=TOP, targets=targets
+    )
     return [round(float(measure.get_score(words=[str(i) for i in top])), 6) for top in tops]

@@ -76,8 +76,8 @@ class Topics(Result):
 
     def summary(self) -> list[str]:
         fit, mean = self.fit, sum(self.fit.coherence) / len(self.fit.coherence)
-        lines = [f"mean coherence (c_npmi) {mean:.3f}, {fit.documents} documents, {fit.tokens:,} words"]
-        return [*lines, *([f"corpus: {fit.corpus}"] if fit.corpus else [])]
+        found = f"mean coherence (c_npmi) {mean:.3f}, {fit.documents} documents, {fit.tokens:,} words"
+        return [found, f"corpus: {fit.corpus}"] if fit.corpus else [found]
 
     def table(self) -> pyarrow.Table:
         shares = self.document_topics.mean(0)
@@ -95,11 +95,13 @@ class Topics(Result):
 
     def as_dict(self) -> dict[str, Any]:
         """The top words and how the fit went, as `topicscope topics --json` prints them. `save` keeps everything."""
-        listed = [
-            {"topic": k, "words": self.top_words(k), "coherence": self.fit.coherence[k]} for k in range(len(self))
-        ]
         left_out = ("coherence", "topics", *(() if self.fit.corpus else ("corpus",)))
-        return {"topics": listed, **{key: value for key, value in asdict(self.fit).items() if key not in left_out}}
+        return {
+            "topics": [
+                {"topic": k, "words": self.top_words(k), "coherence": self.fit.coherence[k]} for k in range(len(self))
+            ],
+            **{key: value for key, value in asdict(self.fit).items() if key not in left_out},
+        }
 
     def save(self, folder: str | os.PathLike[str], config: Mapping[str, Any] | None = None) -> Path:
         """A folder that `Topics.load` reads; one that holds topics is replaced."""
@@ -116,8 +118,7 @@ class Topics(Result):
             "fit": asdict(self.fit),
             "words": self.words,
         }
-        text = json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False)
-        files.write(folder.file(HEAD), f"{text}\n".encode())
+        files.write(folder.file(HEAD), f"{json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode())
         folder.finish(self.as_dict())
 
     @classmethod
@@ -132,13 +133,12 @@ class Topics(Result):
             arrays = files.read_tensors(path / TENSORS, ADVICE)
             if head["digest"] != _digest(path / TENSORS):
                 raise InputError(f"{path / TENSORS} is not the file that was written with {HEAD}; {ADVICE}")
-            numbers: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
             return cls(
                 words=tuple(head["words"]),
                 vocabulary_size=head["vocabulary_size"],
                 fingerprint=head["fingerprint"],
                 fit=TopicFit(**head["fit"]),
-                **numbers,
+                **{name: arrays[name] for name in ARRAYS},
             )
         except InputError:
             raise

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, Item
 
 if TYPE_CHECKING:
     from topicscope.language.models import LoadedModel
@@ -58,8 +58,7 @@ class Vocabulary:
     def words_at(self, tokens: Int[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
         """The number of the word at each position; -1 where there is none, or only a piece of one."""
         words = self.index[tokens]
-        if len(tokens) > 1:
-            words[:-1][self.continues[tokens[1:]]] = -1
+        words[:-1][self.continues[tokens[1:]]] = -1
         return words
 
 
@@ -155,7 +154,7 @@ def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
     return [], []
 
 
-def chunks(items: Iterable[Window], size: int) -> Iterator[list[Window]]:
+def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
@@ -169,5 +168,4 @@ def batches(chunk: list[Window]) -> Iterator[list[Window]]:
             yield batch
             batch = []
         batch.append(window)
-    if batch:
-        yield batch
+    yield batch

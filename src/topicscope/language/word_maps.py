@@ -109,5 +109,10 @@ def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: boo
     vectors = word_vectors(loaded.model, np.concatenate(tokens), layer=layer)
     means = np.stack([part.mean(0) for part in np.split(vectors, np.cumsum(counts)[:-1])])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
-    numbers = tuple(number for number, group in enumerate(groups) for _ in group)
-    return WordMap(loaded.name, tuple(words), numbers, counts, means @ means.T)
+    return WordMap(
+        loaded.name,
+        tuple(words),
+        tuple(number for number, group in enumerate(groups) for _ in group),
+        counts,
+        means @ means.T,
+    )

@@ -1,0 +1,101 @@
+"""The settings of the commands: their defaults, and what is refused."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topicscope import InputError
+from topicscope.language import (
+    Measurement,
+    ModelPass,
+    ProbeConfig,
+    TimelineConfig,
+    TopicsConfig,
+    WordsConfig,
+    fit_topics,
+    tally_attention,
+)
+from topicscope.language.configs import topics_config
+
+TEXT: dict[str, Any] = {
+    "text_field": "text",
+    "split_text": "auto",
+    "stop_words": "english",
+    "topics": 100,
+    "iterations": 120,
+    "max_documents": 2500,
+    "seed": 0,
+}
+PASS: dict[str, Any] = {"windows": 2, "embedding": "matrix", "bootstrap": 1000, "matched": True, "seed": 0}
+MEASURED = PASS | {
+    "thresholds": [0.0005, 0.001, 0.002],
+    "topics_per_word": ["one"],
+    "shuffles": 1000,
+    "random": True,
+    "cooccurrence": True,
+}
+COMMON: dict[str, Any] = {"topics_from": None, "documents": 250, "device": "auto"}
+
+
+@pytest.mark.parametrize(
+    ("config", "settings"),
+    [
+        (TopicsConfig("x", "t"), TEXT | {"corpus": ["x"], "tokenizer": "t", "backend": "tomotopy", "min_documents": 5}),
+        (ModelPass(), PASS),
+        (Measurement(), MEASURED),
+        (ProbeConfig("m", "x"), TEXT | MEASURED | COMMON | {"models": ["m"], "corpus": ["x"]}),
+        (
+            TimelineConfig("r"),
+            TEXT | PASS | COMMON | {"snapshots": ["r"], "corpus": [], "threshold": 0.002, "topics_per_word": "one"},
+        ),
+        (WordsConfig("m", [["a", "b"]]), {"model": "m", "groups": [["a", "b"]], "embedding": "matrix", "seed": 0}),
+    ],
+)
+def test_defaults_are_those_of_the_documentation(config: Any, settings: dict[str, Any]) -> None:
+    """Numbers of earlier versions, and of the tables in the documentation, depend on them."""
+    assert config.as_dict() == settings
+    assert type(config).of(settings) == config
+
+
+@pytest.mark.parametrize(("function", "config"), [(fit_topics, TopicsConfig("x", "t")), (tally_attention, ModelPass())])
+def test_functions_have_the_defaults_of_the_configs(function: Callable[..., Any], config: Any) -> None:
+    settings = config.as_dict()
+    shared = {
+        name: parameter.default
+        for name, parameter in inspect.signature(function).parameters.items()
+        if name in settings
+    }
+    assert len(shared) > 1
+    assert shared == {name: settings[name] for name in shared}
+
+
+@pytest.mark.parametrize("threshold", [0, 1, -0.5, 1.5])
+def test_a_threshold_is_a_share(threshold: float) -> None:
+    with pytest.raises(InputError, match=f"threshold = {threshold}"):
+        TimelineConfig("r", threshold=threshold)
+    assert TimelineConfig("r", threshold=0.999).threshold == 0.999
+
+
+def test_two_words_are_enough_and_one_is_not() -> None:
+    assert WordsConfig("m", [["a"], ["b"]]).groups == (("a",), ("b",))
+    few: list[list[list[str]]] = [[["a"]], [[]], []]
+    for groups in few:
+        with pytest.raises(InputError, match="at least two words"):
+            WordsConfig("m", groups)
+
+
+def test_paths_stand_for_their_names() -> None:
+    config = ProbeConfig.of(models=[Path("a/b"), "c"], corpus=Path("d"), topics_from=Path("e"))
+    assert (config.models, config.corpus, config.topics_from) == (("a/b", "c"), ("d",), "e")
+
+
+def test_the_fit_inside_a_probe_has_its_settings() -> None:
+    config = ProbeConfig("m", ["x", "y"], topics=7, iterations=3, max_documents=None, seed=4, text_field="body")
+    assert topics_config(config, "t") == TopicsConfig(
+        ["x", "y"], "t", topics=7, iterations=3, max_documents=None, seed=4, text_field="body"
+    )

@@ -1,0 +1,123 @@
+"""What a config names: where models, snapshots and corpora are, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topicscope import InputError
+from topicscope.language import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, check_inputs, find_snapshots
+from topicscope.language.inputs import Place, check_model, model_place
+
+
+def model_at(folder: Path, *names: str) -> str:
+    """A folder with empty files: enough to be found."""
+    folder.mkdir(parents=True)
+    for name in names or ("config.json", "model.safetensors"):
+        (folder / name).touch()
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("bert-base-uncased", Place("bert-base-uncased", local=False)),
+        ("owner/name", Place("owner/name", local=False, revision="main")),
+        ("owner/name@step1000", Place("owner/name", local=False, revision="step1000")),
+        ("name@v1.0", Place("name", local=False, revision="v1.0")),
+    ],
+)
+def test_names_of_the_hub(name: str, place: Place) -> None:
+    assert model_place(name) == place == check_model(name)
+
+
+@pytest.mark.parametrize("name", ["a/b/c", "no model", "@step1", "/nowhere", "owner/name@"])
+def test_names_that_the_hub_cannot_have(name: str) -> None:
+    with pytest.raises(InputError, match="no such model"):
+        model_place(name)
+
+
+def test_a_run_of_pretraining_holds_its_model(tmp_path: Path) -> None:
+    inner = model_at(tmp_path / "run" / "model")
+    assert model_place(tmp_path / "run") == Place(inner, local=True)
+    (tmp_path / "run" / "config.json").touch()  # then it is a model itself
+    assert model_place(tmp_path / "run") == Place(str(tmp_path / "run"), local=True)
+    assert model_place(tmp_path) == Place(str(tmp_path), local=True)
+    with pytest.raises(InputError, match=r"has no config\.json"):
+        check_model(tmp_path)
+    with pytest.raises(InputError, match=r"has no weights \(model\.safetensors\)"):
+        check_model(tmp_path / "run")
+    (tmp_path / "run" / "weights.pt").touch()
+    with pytest.raises(InputError, match=r"only as weights\.pt, a format that can run code"):
+        check_model(tmp_path / "run")
+
+
+def test_snapshots_are_found_by_their_steps(tmp_path: Path) -> None:
+    for name in ("step-10", "checkpoint_7", "global_step100", "iter3", "other", "step-5"):
+        model_at(tmp_path / "run" / name, "README.md" if name == "step-5" else "config.json")
+    assert [step for step, _ in find_snapshots([str(tmp_path / "run")])] == [3, 7, 10, 100]
+    first, second = model_at(tmp_path / "step-1" / "step-2-of-step-30"), model_at(tmp_path / "STEP-4")
+    assert find_snapshots([first, second]) == [(4, second), (30, first)]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["{here}/runs"], "holds several runs; name one of them, for example {here}/runs/run-000"),
+        (["{here}/empty"], "holds no snapshots"),
+        (["{here}/model", "{here}/step-1"], "{here}/model: no step in its name"),
+        (["owner/name", "owner/name@step1"], "owner/name: no such folder, and no step in its name"),
+        (["{here}/step-1"], "at least two snapshots; there is 1"),
+        (["{here}/step-1", "a/b@step1"], "step 1 is there more than once"),
+        (["{here}/nothing"], "no such folder: {here}/nothing"),
+    ],
+)
+def test_what_is_no_timeline(tmp_path: Path, names: list[str], said: str) -> None:
+    (tmp_path / "runs" / "run-000").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    model_at(tmp_path / "model")
+    model_at(tmp_path / "step-1")
+    with pytest.raises(InputError) as caught:
+        find_snapshots([name.format(here=tmp_path) for name in names])
+    assert said.format(here=tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (ProbeConfig("{model}", "{text}"), None),
+        (ProbeConfig("bert", "{text}"), None),
+        (ProbeConfig(["{model}", "{empty}"], "{text}"), r"no config\.json"),
+        (ProbeConfig("bert", "{blank}"), "has no text"),
+        (ProbeConfig("bert", "{text}", stop_words="{empty}/x"), "one word per line"),
+        (ProbeConfig("bert", "{text}", topics_from="{empty}/x"), "is not there"),
+        (TopicsConfig("{text}", "{model}"), None),
+        (TopicsConfig("{text}", "{empty}/x"), "no such model"),
+        (TimelineConfig(["a@step1", "a@step2"], "{text}"), None),
+        (TimelineConfig(["a@step1", "a@step2"]), "no text is given"),
+        (TimelineConfig(["a@step1", "{empty}/step-2"], "{text}"), "has no weights"),
+        (TimelineConfig(["a@step1", "a@step2"], "{text}", topics_from="{empty}/x"), "is not there"),
+        (WordsConfig("{model}", [["a", "b"]]), None),
+        (WordsConfig("{empty}", [["a", "b"]]), r"no config\.json"),
+    ],
+)
+def test_inputs_are_checked_before_the_work(tmp_path: Path, config: Any, said: str | None) -> None:
+    places = {"empty": tmp_path / "empty", "text": tmp_path / "a.txt", "blank": tmp_path / "b.txt"}
+    places["model"] = Path(model_at(tmp_path / "model"))
+    model_at(places["empty"] / "step-2", "config.json")
+    places["text"].write_text("some text\n")
+    places["blank"].write_text(" \n")
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [filled(part) for part in value]
+        return value.format(**places) if isinstance(value, str) else value
+
+    given = type(config).of({name: filled(value) for name, value in config.as_dict().items()})
+    if said is None:
+        check_inputs(given)
+    else:
+        with pytest.raises(InputError, match=said):
+            check_inputs(given)

@@ -1,0 +1,180 @@
+"""The parts of a probe by hand: random models, topics near and far, pairs that stand together, layers of a timeline."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.language import tiny
+from tests.language.samples import THETA, assignment, corpus_file, model_folder, texts
+from topicscope import InputError
+from topicscope.language import (
+    LoadedModel,
+    Measurement,
+    ModelPass,
+    ProbeConfig,
+    TimelineConfig,
+    Topics,
+    TopicsConfig,
+    WordsConfig,
+    checked,
+    fit_corpus,
+    fit_topics,
+    map_words,
+    probe,
+    probe_model,
+    read_words,
+    timeline,
+    unit,
+    whole_words,
+    word_vectors,
+)
+from topicscope.language.probing import effects_of
+
+TOKENIZER = tiny.tokenizer("wordpiece")
+BARE = Measurement(bootstrap=2, shuffles=0, random=False, matched=False, cooccurrence=False)
+
+
+def encoder(kind: str = "encoder") -> LoadedModel:
+    return checked("tiny", tiny.model(kind, len(TOKENIZER)).float(), TOKENIZER)
+
+
+def test_unit_vectors_and_the_one_that_has_no_length() -> None:
+    np.testing.assert_allclose(unit(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0.0, 0.0]])
+
+
+def test_random_weights_are_five_models() -> None:
+    """Their mean is the figure, and the shuffles are shared out among them."""
+    loaded, a = encoder(), assignment(whole_words(TOKENIZER), several=False)
+    found = probe_model(loaded, tiny.TEXTS, a, replace(BARE, random=True, shuffles=10, seed=4))
+    trained, fresh = found.rows
+    topic = np.empty(len(a.words), dtype=int)
+    topic[a.membership.word] = a.membership.topic
+    same = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
+    each = [word_vectors(loaded.random(4 + i).model, a.token) for i in range(5)]
+    for measure, change in (("dot", lambda u: u), ("cosine_centred", lambda u: unit(u - u.mean(0)))):
+        products = [change(u) @ change(u).T for u in each]
+        effect = fresh.embeddings[measure]
+        assert effect is not None
+        assert effect.same == pytest.approx(np.mean([product[same].mean() for product in products]), rel=1e-9)
+        assert effect.p_value in [pytest.approx((1 + k) / 3) for k in range(3)]
+    assert trained.cosine is not None
+    assert trained.cosine.p_value in [pytest.approx((1 + k) / 11) for k in range(11)]
+    for row in found.rows:  # of attention a tenth of the shuffles
+        assert row.attention is not None
+        assert row.attention.p_value in (1 / 2, 1)
+    assert {head.model for head in found.heads} == {"tiny"}
+    assert len(found.heads) == 8
+    assert len(found.topics) == 3  # the fourth topic has one word
+    assert (trained.words, trained.topics, trained.window, trained.embedding) == (19, 4, 40, "matrix")
+
+
+def test_topics_near_and_far() -> None:
+    loaded, a = encoder(), assignment(whole_words(TOKENIZER), several=False)
+    rows = {row.name: row for row in probe_model(loaded, tiny.TEXTS, a, BARE).topics}
+    u = unit(word_vectors(loaded.model, a.token))
+    words = {name: a.membership.word[a.membership.topic == k] for k, name in enumerate(a.names)}
+    assert list(rows) == ["kitchen", "sea", "music"]
+    for name, row in rows.items():
+        mine = u[words[name]]
+        count = len(mine)
+        assert (row.words, a.names[row.topic]) == (count, name)
+        assert row.cosine == pytest.approx(((mine @ mine.T).sum() - count) / count / (count - 1))
+        others = {other: (mine @ u[words[other]].T).mean() for other in a.names if other != name}
+        assert row.nearest == max(others, key=others.__getitem__)
+        assert row.farthest == min(others, key=others.__getitem__)
+        assert (row.nearest_cosine, row.farthest_cosine) == pytest.approx((max(others.values()), min(others.values())))
+
+
+def test_pairs_that_stand_together() -> None:
+    loaded = encoder()
+    topics = fit_topics(texts(60), whole_words(TOKENIZER), 4, iterations=10)
+    measurement = replace(BARE, thresholds=(THETA,), topics_per_word=("many", "one"), cooccurrence=True)
+    found = probe_model(loaded, texts(10, 1), topics, measurement)
+    (row,) = found.cooccurrence
+    assert (row.topics_per_word, row.pairs, row.variant) == ("one", 15, "trained")
+    u = unit(word_vectors(loaded.model, topics.token))
+    left, right = topics.cooccurring[:15].T
+    cosines = (u[left] * u[right]).sum(1)
+    assert row.cosine.cooccurring == pytest.approx(cosines.mean())
+    assert row.cosine.interval is not None
+    assert cosines.min() <= row.cosine.interval[0] <= row.cosine.interval[1] <= cosines.max()
+    first = found.rows[1]
+    assert first.cosine is not None
+    assert first.attention is not None
+    assert (row.cosine.same_topic, row.attention.same_topic) == (first.cosine.same, first.attention.same)
+    assert row.attention.cooccurring is not None
+    assert 0 < row.attention.cooccurring < 1
+    without = probe_model(loaded, texts(10, 1), topics, replace(measurement, cooccurrence=False))
+    assert without.cooccurrence == []
+
+
+def test_texts_without_words_are_refused() -> None:
+    with pytest.raises(InputError, match="the texts hold no whole words"):
+        probe_model(encoder(), ["?!", ""], assignment(whole_words(TOKENIZER), several=False), BARE)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+def test_what_a_timeline_measures(kind: str) -> None:
+    loaded, vocabulary = encoder(kind), whole_words(TOKENIZER)
+    a = assignment(vocabulary, several=False)
+    measured = ModelPass(bootstrap=2, matched=False, embedding="layer")
+    found = effects_of(loaded, tiny.TEXTS, a, vocabulary, measured)
+    names = ["cosine", "dot", "attention", "attention.0", "attention.1"]
+    parts = [f"attention ({part}){layer}" for part in ("decoder", "cross") for layer in ("", ".0")]
+    assert list(found) == names + (parts if kind == "encoder-decoder" else [])
+    equal = effects_of(loaded, tiny.TEXTS, a, vocabulary, ModelPass(bootstrap=2))
+    assert set(equal) - set(found) == {"cosine_matched", "attention_matched"}
+    for effects, layer in ((found, True), (equal, False)):
+        raw = word_vectors(loaded.model, a.token, layer=layer)
+        topic = np.empty(len(a.words), dtype=int)
+        topic[a.membership.word] = a.membership.topic
+        same = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
+        effect = effects["dot"]
+        assert effect is not None
+        assert effect.same == pytest.approx((raw @ raw.T)[same].mean(), rel=1e-9)
+
+
+def test_the_commands_from_python(tmp_path: Path) -> None:
+    """With a folder and without one; two models of one tokenizer share their topics."""
+    model, corpus = str(model_folder(tmp_path)), str(corpus_file(tmp_path))
+    fit: dict[str, Any] = {"topics": 4, "iterations": 5}
+    topics = fit_corpus(TopicsConfig(corpus, model, **fit), tmp_path / "topics")
+    assert topics.fit.corpus == "120 documents"
+    assert Topics.load(tmp_path / "topics").fit == topics.fit == fit_corpus(TopicsConfig(corpus, model, **fit)).fit
+    words = map_words(WordsConfig(model, [["bread", "butter"]]), tmp_path / "words")
+    assert read_words(tmp_path / "words").cosine == pytest.approx(words.cosine)
+    layer = map_words(WordsConfig(model, [["bread", "butter"]], embedding="layer"))
+    assert layer.cosine[0, 1] != pytest.approx(words.cosine[0, 1])
+    small: dict[str, Any] = fit | {"documents": 3, "bootstrap": 2, "device": "cpu"}
+    both = ProbeConfig([model, model], corpus, thresholds=[THETA], shuffles=0, random=False, **small)
+    found = probe(both, tmp_path / "probe")
+    assert len(found.rows) == 2
+    assert [path.name for path in (tmp_path / "probe").glob("topics-*")] == ["topics-1"]
+    assert Topics.load(tmp_path / "probe" / "topics-1").words == topics.words
+
+
+def test_a_timeline_says_what_it_was_made_of(tmp_path: Path) -> None:
+    corpus = str(corpus_file(tmp_path))
+    (tmp_path / "run").mkdir()
+    for step in (1, 2):
+        model_folder(tmp_path).rename(tmp_path / "run" / f"step-{step}")
+    about = {"kind": "pretrain", "format": 1, "version": "1", "command": "", "status": "diverged"}
+    given = tmp_path / "t.json"
+    given.write_text(json.dumps({"food": ["bread", "butter"], "sea": ["boat"], "none": ["zzz"]}))
+    config = TimelineConfig(str(tmp_path / "run"), corpus, topics_from=str(given), documents=3, bootstrap=2)
+    calm = timeline(config)
+    assert [note.partition(":")[0] for note in calm.notes] == [
+        "1 of 4 given words are not one token of this model, or are stop words",
+        "2 snapshots, 3 words of 2 topics, 3 documents; 95%",
+        "corpus",
+    ]
+    (tmp_path / "run" / "about.json").write_text(json.dumps(about))
+    found = timeline(config, tmp_path / "out")
+    assert found.notes == [f"{tmp_path / 'run'}: its run diverged, so its last snapshots may be unusable", *calm.notes]
+    assert not list((tmp_path / "out").glob("topics-*"))
