@@ -130,6 +130,9 @@ def loss_and_gradient(
     if word.scores is not None and (d_embedding is not None or any(part in wanted for part in ATTENTION_PARTS)):
         d_scores = scores_slope(attention, slope, word.contributions, batch)
         back_through_attention(word, parts, gradients, d_scores, wanted, d_embedding)
+    for part in ATTENTION_PARTS:
+        if word.scores is None and part in wanted:  # a query without a key has no influence
+            gradients[part].zero_()
     direct = gradients["value"] if "value" in wanted and word.head is None and word.embedding is None else None
     d_contributions = torch.bmm(slope.mT, attention, out=direct)
     back_through_value(config, word, parts, gradients, d_contributions, wanted, d_embedding)
