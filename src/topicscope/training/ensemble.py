@@ -209,7 +209,10 @@ class Ensemble:
         self.evaluate()
         for e in self.running():
             finite = all(bool(torch.isfinite(block[e]).all()) for block in self.weights.blocks)
-            self.retire(e, "done" if finite and self.step in self.members[e].dev else "diverged", self.step)
+            sound = finite and self.step in self.members[e].dev
+            for block, old in zip(self.weights.blocks, [] if sound else self.last or [], strict=False):
+                block[e] = old[e]  # the last step was one too far: it keeps the weights before
+            self.retire(e, "done" if sound else "diverged", self.step)
         if report is not None:
             report(self.step, self.tracker.rows())
 

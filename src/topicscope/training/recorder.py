@@ -56,7 +56,7 @@ class Recorder:
         for e, (member, home) in enumerate(zip(ensemble.members, self.homes, strict=True)):
             here = table[: None if member.rows is None else max(0, member.rows - start), :, e]
             self.tables[e].append(here)
-            if home is not None and len(here):
+            if home is not None:  # the file of a run that diverged at once is there too, and empty
                 lines = metric_lines(names, here, start, member.dev, DIGITS[config.dtype])
                 files.append_lines(home.path / METRICS, lines)
         losses = table[-1, 0][np.isfinite(table[-1, 0])]
@@ -124,7 +124,8 @@ class Recorder:
         if member.dev:
             results["dev_loss"], results["dev_step"] = member.dev[max(member.dev)], max(member.dev)
             results["best_dev_loss"], results["best_step"] = member.best
-        results["norms"] = {name: float(np.linalg.norm(weights[name])) for name in ensemble.weights.trained}
+        norms = {name: float(np.linalg.norm(weights[name])) for name in ensemble.weights.trained}
+        results["norms"] = {name: norm if math.isfinite(norm) else None for name, norm in norms.items()}
         for name in ensemble.tracker.matrices:
             matrix = weights["value"] if name == "value" else weights["embedding"].T @ weights["embedding"]
             results[name] = block_means(config.topic_model.topic_of_word, matrix)
@@ -140,7 +141,7 @@ def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | Non
     """Means over pairs of one topic, of different topics, and over the diagonal; None where there is no such pair."""
     flat = torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1)
     means = matrix_block_means(relation_masks(topics, torch.float64), flat)[0].tolist()
-    return {name: None if np.isnan(mean) else mean for name, mean in zip(RELATIONS, means, strict=True)}
+    return {name: mean if math.isfinite(mean) else None for name, mean in zip(RELATIONS, means, strict=True)}
 
 
 def fingerprint(ensemble: Ensemble) -> str:
