@@ -79,7 +79,7 @@ def test_trained_parts_and_their_shapes() -> None:
         "value": (7, 7),
         "prediction_bias": (7,),
     }
-    every = {name: "trained" for name in ("embedding", "key_bias", "query_bias", "value_bias", "prediction_bias")}
+    every = dict.fromkeys(("embedding", "key_bias", "query_bias", "value_bias", "prediction_bias"), "trained")
     config = ModelConfig(**every, head="untied", dim=5, attention_dim=2)  # type: ignore[arg-type]
     config.check(MODEL, MASKING)
     assert config.trained_shapes(7) == config.shapes(7)

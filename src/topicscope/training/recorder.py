@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
 from topicscope.ground import METRICS, Folder, InputError, Progress, files, metric_lines, read_metrics, truncate_metrics
 from topicscope.measure import matrix_block_means, relation_masks
@@ -69,8 +69,7 @@ class Recorder:
 
     def report_progress(self, note: str) -> None:
         made = (self.ensemble.step - self.first) * len(self.homes)
-        rate = made / max(1e-9, time.perf_counter() - self.began[0])
-        speed = f"{rate:,.0f} steps/s" if made else ""
+        speed = f"{made / max(1e-9, time.perf_counter() - self.began[0]):,.0f} steps/s" if made else ""
         done = self.before + self.ensemble.step * len(self.homes)
         self.progress("training", done, self.total, ", ".join(text for text in (note, speed) if text))
 
@@ -117,15 +116,16 @@ class Recorder:
         member, home, ensemble = self.ensemble.members[e], self.homes[e], self.ensemble
         config, weights, metrics = member.config, member.weights, self.metrics(e)
         results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
-        folder = None if home is None else home.path
-        run = Run(config, member.status, results, metrics, weights, folder, self.snapshots[e])
+        run = Run(config, member.status, results, metrics, weights, home and home.path, self.snapshots[e])
         losses = [float(f"{loss:.{DIGITS[config.dtype]}g}") for loss in metrics["loss"][-101:] if np.isfinite(loss)]
         results["loss"] = float(np.mean(losses[-100:])) if losses else None
         if member.dev:
             results["dev_loss"], results["dev_step"] = member.dev[max(member.dev)], max(member.dev)
             results["best_dev_loss"], results["best_step"] = member.best
-        norms = {name: float(np.linalg.norm(weights[name])) for name in ensemble.weights.trained}
-        results["norms"] = {name: norm if math.isfinite(norm) else None for name, norm in norms.items()}
+        results["norms"] = {
+            name: norm if math.isfinite(norm := float(np.linalg.norm(weights[name]))) else None
+            for name in ensemble.weights.trained
+        }
         for name in ensemble.tracker.matrices:
             matrix = weights["value"] if name == "value" else weights["embedding"].T @ weights["embedding"]
             results[name] = block_means(config.topic_model.topic_of_word, matrix)
@@ -151,13 +151,15 @@ def fingerprint(ensemble: Ensemble) -> str:
 
 
 def save_checkpoint(path: Path, ensemble: Ensemble) -> None:
-    tensors = {f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)}
-    tensors |= {f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()}
-    tensors |= {"history": ensemble.tracker.history.cpu().numpy(), "past_norms": ensemble.tracker.past_norms}
-    tensors["first_loss"] = ensemble.first_loss
-    tensors |= {f"last.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.last or [])}
-    for e, member in enumerate(ensemble.members):
-        tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
+    tensors = {
+        **{f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)},
+        **{f"last.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.last or [])},
+        **{f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()},
+        **{f"member.{e}.{name}": part for e, m in enumerate(ensemble.members) for name, part in m.weights.items()},
+        "history": ensemble.tracker.history.cpu().numpy(),
+        "past_norms": ensemble.tracker.past_norms,
+        "first_loss": ensemble.first_loss,
+    }
     members = [{"dev": list(m.dev.items()), "status": m.status, "end": m.end} for m in ensemble.members]
     note = {"step": str(ensemble.step), "members": json.dumps(members), "fingerprint": fingerprint(ensemble)}
     files.write_tensors(path, tensors, note)
@@ -170,19 +172,18 @@ def below(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
 
 def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
     """Bring a fresh ensemble to where the checkpoint stands."""
-    tensors = files.read_tensors(path, ANEW)
+    tensors, own = files.read_tensors(path, ANEW), fingerprint(ensemble)
+    with safe_open(path, "np") as stream:
+        note = stream.metadata() or {}
+    if note.get("fingerprint", own) != own:
+        raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
     try:
-        with safe_open(path, "np") as stream:
-            note = stream.metadata() or {}
-        if note["fingerprint"] != fingerprint(ensemble):
-            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
         ensemble.step = int(note["step"])
         for i, block in enumerate(ensemble.weights.blocks):
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
         last = below("last.", tensors)
         ensemble.last = [torch.from_numpy(last[str(i)]).to(ensemble.device) for i in range(len(last))] or None
-        remembered = below("optimiser.", tensors)
-        ensemble.optimiser.load({name: torch.from_numpy(value) for name, value in remembered.items()})
+        ensemble.optimiser.load({name: torch.from_numpy(v) for name, v in below("optimiser.", tensors).items()})
         ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
         ensemble.tracker.past_norms, ensemble.first_loss = tensors["past_norms"], tensors["first_loss"]
         for e, stored in enumerate(json.loads(note["members"])):
@@ -190,7 +191,5 @@ def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
             member.status, member.end = stored["status"], stored["end"]
             member.weights = below(f"member.{e}.", tensors)
-    except InputError:
-        raise
-    except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
+    except (KeyError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ANEW}") from None
