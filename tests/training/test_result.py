@@ -98,7 +98,7 @@ def test_a_run_comes_back_from_its_folder(tmp_path: Path, dtype: str) -> None:
     assert list(back.snapshots) == [0, 4]
     first = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[0], parse_float=str)
     written = (
-        figure.partition("e")[0].replace(".", "").lstrip("0") for figure in first.values() if isinstance(figure, str)
+        figure.partition("e")[0].replace(".", "").lstrip("-0") for figure in first.values() if isinstance(figure, str)
     )
     assert max(map(len, written)) == {"float32": 9, "float64": 17}[dtype]
 
