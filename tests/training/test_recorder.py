@@ -68,7 +68,7 @@ def test_the_loss_shown_is_that_of_the_models_still_finite(monkeypatch: pytest.M
     last = float(np.mean([run.metrics["loss"][49] for run in runs]))
     notes = [call[3] for call in progress_of(small(steps=50).with_seeds(2), with_floors=False)]
     assert notes[1].split(", ")[0] == f"loss {last:.4f}"
-    assert notes[1].split(", ")[1] == "50 steps/s"  # 2 x 50 steps in the 2 seconds between the clock's first and third
+    assert notes[1].split(", ")[1] == "100 steps/s"  # 2 x 50 steps, and a second between two looks at the clock
 
 
 @pytest.mark.parametrize(
