@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from topicscope import InputError, RunConfig, Runs, read, train
-from topicscope.training import run as run_module
+from topicscope.training import Ensemble, run as run_module
 
 SMALL: dict[str, Any] = {
     "steps": 3,
@@ -66,8 +67,13 @@ def test_resuming_runs_only_the_packs_that_are_not_done(tmp_path: Path, monkeypa
     train(configs, tmp_path, with_floors=False)
     before = {path: path.read_bytes() for path in tmp_path.glob("run-*/results.json")}
     made: list[int] = []
-    exact = run_module.Ensemble
-    monkeypatch.setattr(run_module, "Ensemble", lambda given: made.append(len(given)) or exact(given))
+    exact = Ensemble
+
+    def counted(given: Sequence[RunConfig]) -> Ensemble:
+        made.append(len(given))
+        return exact(given)
+
+    monkeypatch.setattr(run_module, "Ensemble", counted)
     (tmp_path / "about.json").write_text((tmp_path / "about.json").read_text().replace('"done"', '"running"'))
     again = train(configs, tmp_path, resume=True, with_floors=False)
     assert made == []
