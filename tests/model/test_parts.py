@@ -106,7 +106,7 @@ def test_models_at_the_edge_of_what_is_possible_are_taken() -> None:
         {"value": "given", "value_matrix": np.eye(7).tolist()},
         {"value": "given", "value_matrix": np.eye(5).tolist(), "dim": 5, "embedding": "trained"},
     ):
-        ModelConfig(**settings).check(MODEL, MASKING)  # type: ignore[arg-type]
+        ModelConfig(**settings).check(MODEL, MASKING)
 
 
 def test_penalties_are_lambda_by_trained_part() -> None:

@@ -11,7 +11,7 @@ import pytest
 from topicscope import RunConfig
 from topicscope.theory import bayes_loss
 from topicscope.training import BLOCK, RunData, data
-from topicscope.world import MaskedDocuments
+from topicscope.world import InfiniteDocuments, MaskedDocuments
 
 SMALL: dict[str, Any] = {
     "steps": 100,
@@ -58,6 +58,7 @@ def test_infinite_batches_are_of_the_size_asked_for() -> None:
     found = run_data(documents={"kind": "infinite", "topics_per_document": 2}, batch_size=3, data={"documents": 7})
     steps = found.block(1)
     assert [len(rows.context) for rows in steps] == [3] * BLOCK
+    assert isinstance(found.train, InfiniteDocuments)
     proportions = found.train.take(found.rows_of_block(1)[:3])
     assert rows_equal(steps[0], next(iter(proportions.batches(found.config.topic_model, found.config.masking, size=3))))
 

@@ -153,10 +153,11 @@ def test_the_dev_loss_is_the_mean_over_all_dev_documents() -> None:
         dev = ensemble.data[e].dev_masked
         assert isinstance(dev, MaskedDocuments)
         words = dev.documents.words
-        arrays = (words.astype(np.int64), dev.masks.shown_words(words).astype(np.int64), dev.masks.selected(words))
-        exact = dense_loss(
-            config.model, ensemble.weights.member(e), config.objective, *map(torch.from_numpy, arrays), 13
+        positions, shown, selected = map(
+            torch.from_numpy,
+            (words.astype(np.int64), dev.masks.shown_words(words).astype(np.int64), dev.masks.selected(words)),
         )
+        exact = dense_loss(config.model, ensemble.weights.member(e), config.objective, positions, shown, selected, 13)
         assert losses[e] == pytest.approx(exact.item(), rel=1e-12)
 
 
@@ -195,7 +196,7 @@ def test_patience_alone_ends_a_run_early() -> None:
 def test_a_member_knows_its_best_step_and_how_many_rows_count() -> None:
     member = Member(small(), dev={0: 3.0, 5: 1.0, 10: 2.0, 15: 1.0})
     assert member.best == (1.0, 5)
-    assert member.rows is None
+    assert Member(small()).rows is None
     member.end = 15
     assert member.rows == 16  # also that of the weights after the last step
     member.status = "diverged"

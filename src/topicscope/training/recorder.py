@@ -116,7 +116,8 @@ class Recorder:
         member, home, ensemble = self.ensemble.members[e], self.homes[e], self.ensemble
         config, weights, metrics = member.config, member.weights, self.metrics(e)
         results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
-        run = Run(config, member.status, results, metrics, weights, home and home.path, self.snapshots[e])
+        folder = None if home is None else home.path
+        run = Run(config, member.status, results, metrics, weights, folder, self.snapshots[e])
         losses = [float(f"{loss:.{DIGITS[config.dtype]}g}") for loss in metrics["loss"][-101:] if np.isfinite(loss)]
         results["loss"] = float(np.mean(losses[-100:])) if losses else None
         if member.dev:
