@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 from tests.world.samples import one_batch
 from topicscope import Dirichlet, Fixed, Masking, ModelConfig, Objective, TopicModel, Weights
-from topicscope.model import collapsed, collapsed_loss, dense_loss, loss_and_gradient
-from topicscope.world import MaskedDocuments
+from topicscope.model import collapsed, collapsed_loss, dense_loss, initial, loss_and_gradient
+from topicscope.world import MaskedDocuments, stack
 
 LOSSES = ("cross-entropy", "squared", "squared-mean")
 BIAS: st.SearchStrategy[Any] = st.sampled_from(["none", "trained", 0.3])
@@ -139,17 +139,53 @@ def test_a_pass_that_is_off_by_a_thousandth_is_seen(monkeypatch: Any, name: str,
     assert gradient_error > 1e-6
 
 
-def test_gradients_that_are_not_wanted_are_left_alone() -> None:
+@settings(max_examples=40)
+@given(config=configs(), l2=st.sampled_from([0.0, 0.1]), data=st.data())
+def test_gradients_are_written_where_they_are_wanted_and_nowhere_else(
+    config: ModelConfig, l2: float, data: st.DataObject
+) -> None:
+    """Whatever stood there before, also for a part that has no influence: its gradient is that of the penalty."""
     topic_model, masking, rng = TopicModel(3, 2), Masking(), np.random.default_rng(0)
     masked = Dirichlet(length=9).sample(topic_model, 4, rng).finite().masked(masking, topic_model, rng)
-    for embedding in ("one-hot", "trained"):
-        config = ModelConfig(embedding=embedding, init_scale=0.5)
-        weights = Weights.from_config(config, topic_model, masking, dtype=torch.float64)
-        batch = one_batch(masked, topic_model, masking)
-        loss_and_gradient(config, weights, Objective(), batch)
-        full = {name: gradient.clone() for name, gradient in weights.gradients.items()}
-        for gradient in weights.gradients.values():
-            gradient.fill_(7)
-        loss_and_gradient(config, weights, Objective(), batch, wanted=("value",))
-        assert torch.allclose(weights.gradients["value"], full["value"])
-        assert (weights.gradients["key"] == 7).all()
+    weights = Weights.from_config(config, topic_model, masking, dtype=torch.float64)
+    if not weights.trained:
+        return
+    wanted = data.draw(st.lists(st.sampled_from(weights.trained), min_size=1, unique=True))
+    batch = one_batch(masked, topic_model, masking, uniform=config.uniform_attention, hide_masked=config.hide_masked)
+    objective = Objective("squared", l2)
+    loss = loss_and_gradient(config, weights, objective, batch)
+    full = {name: gradient.clone() for name, gradient in weights.gradients.items()}
+    for gradient in weights.gradients.values():
+        gradient.fill_(7)
+    assert torch.equal(loss_and_gradient(config, weights, objective, batch, wanted), loss)
+    for name, gradient in weights.gradients.items():
+        if name in wanted:
+            assert torch.allclose(gradient, full[name], rtol=1e-12, atol=1e-14), name
+        else:
+            assert (gradient == 7).all(), name
+
+
+def test_models_side_by_side_are_the_models_alone() -> None:
+    """Trained parts of each, and a frozen value matrix that they share; documents of each, of unequal lengths."""
+    topic_model, masking, objective = TopicModel(3, 2), Masking(0.4, 0.2, 0.3), Objective("cross-entropy", 0.01)
+    for config in (
+        ModelConfig(init_scale=0.7),
+        ModelConfig(value="diagonal", key_bias="trained", prediction_bias="theorem1", init_scale=0.7),
+        ModelConfig(embedding="trained", value="blocks", value_bias=0.3, query_bias="trained", init_scale=0.7),
+        ModelConfig(embedding="trained", value="identity", head="untied", query="zero", init_scale=0.7),
+    ):
+        values = [initial(config, 7, seed) for seed in range(3)]
+        frozen = config.frozen(topic_model, masking)
+        rows = []
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            documents = Dirichlet(length=(3, 9)).sample(topic_model, 5, rng).finite()
+            rows += documents.masked(masking, topic_model, rng).batches(topic_model, masking, np.dtype("float64"))
+        together = Weights(values, frozen, dtype=torch.float64)
+        losses = loss_and_gradient(config, together, objective, stack(rows, torch.float64))
+        for e in range(3):
+            alone = Weights([values[e]], frozen, dtype=torch.float64)
+            loss = loss_and_gradient(config, alone, objective, stack([rows[e]], torch.float64))
+            assert losses[e].item() == pytest.approx(loss.item(), rel=1e-13)
+            for name in alone.trained:
+                assert torch.allclose(together.gradients[name][e], alone.gradients[name][0], rtol=1e-11, atol=1e-14)

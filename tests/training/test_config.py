@@ -70,6 +70,21 @@ def test_assignments_reach_every_section() -> None:
             "every part of the model is frozen",
         ),
         ({"device": "tpu"}, "device = 'tpu'"),
+        ({"schedule": "sometimes"}, "unknown schedule 'sometimes'"),
+        ({"schedule": {"repeat": True}}, "repeat needs phases to repeat"),
+        ({"schedule": {"phases": [{"parts": ["value"], "steps": 2}, {"parts": []}]}}, "a phase without parts"),
+        ({"schedule": {"phases": [{"parts": ["value"]}], "repeat": True}}, "only the last phase of a schedule"),
+        (
+            {"schedule": {"phases": [{"parts": ["key"]}], "repeat": False}, "model": {"key": "zero"}},
+            "part 'key' is not trained in this model",
+        ),
+        ({"patience": 3, "evaluate_every": None}, "patience counts evaluations on dev; set evaluate_every"),
+        ({"data": {"train_file": "a.txt"}, "documents": {"kind": "infinite"}}, "data files hold finite documents"),
+        ({"data": {"dev_file": "a.txt"}, "documents": {"kind": "infinite"}}, "data files hold finite documents"),
+        ({"steps": 5, "snapshots": [6, 2]}, "snapshots: step 6 is after the last of 5 steps"),
+        ({"optimizer": {"momentum": 1}}, "optimizer.momentum = 1"),
+        ({"optimizer": {"betas": [-0.1, 0.9]}}, "optimizer.betas"),
+        ({"objective": {"l2": -0.1}}, "objective.l2"),
     ],
 )
 def test_bad_settings_get_one_line(settings: dict[str, Any], message: str) -> None:
@@ -98,11 +113,81 @@ def test_schedules_are_data() -> None:
     ]
     assert turn.groups(trained) == [("key", "query"), ("value",)]
     assert Schedule().groups(trained) == [trained]
-    with pytest.raises(InputError, match="needs a trained key or query"):
-        RunConfig.of({"model": {"key": "zero", "query": "zero"}}, schedule="two-stage")
+    assert Schedule().active(7, trained) == trained
+    single = Schedule([Phase(["value"], 3), Phase(["key"])])  # the last phase goes on to the end
+    assert [single.active(s, trained) for s in (2, 3, 10**9)] == [("value",), ("key",), ("key",)]
+
+
+@pytest.mark.parametrize(
+    ("model", "trained"),
+    [({"key": "zero", "query": "zero"}, "value"), ({"value": "identity", "prediction_bias": "none"}, "key, query")],
+)
+@pytest.mark.parametrize("name", ["two-stage", "alternating"])
+def test_a_schedule_in_turns_needs_attention_and_another_part(model: dict[str, Any], trained: str, name: str) -> None:
+    with pytest.raises(InputError, match=f"needs a trained key or query and another trained part; .*{trained}"):
+        RunConfig.of({"model": model}, schedule=name)
+    assert RunConfig.of({"model": model}, schedule="joint").schedule == Schedule()
+
+
+def test_schedules_by_name() -> None:
+    """Two stages share the steps, the second has the odd one; the alternating one takes turns of 100 steps."""
+    others, attention = ["value", "prediction_bias"], ["key", "query"]
+    assert RunConfig.of({"steps": 9}, schedule="two-stage").schedule == Schedule([Phase(others, 4), Phase(attention)])
+    assert RunConfig.of({"steps": 1}, schedule="two-stage").schedule == Schedule([Phase(others, 1), Phase(attention)])
+    assert RunConfig.of(schedule="two-stage").schedule.phases[0].steps == 2500
+    turns = RunConfig.of({"steps": 500}, schedule="alternating").schedule
+    assert turns == Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
+    assert [turns.active(s, ("key", "value"))[0] for s in (0, 99, 100, 199, 200)] == [
+        "value",
+        "value",
+        "key",
+        "key",
+        "value",
+    ]
+
+
+def test_settings_at_the_edge_of_what_is_possible_are_taken() -> None:
+    for settings in (
+        {"optimizer": {"momentum": 0, "betas": [0, 0], "eps": 0}},
+        {"steps": 5, "snapshots": [5]},
+        {"steps": 1, "snapshots": []},
+        {"patience": 1, "evaluate_every": 1},
+        {"evaluate_every": None},
+        {"data": {"train_file": "a.txt"}},
+        {"documents": {"kind": "infinite"}},
+        {"objective": {"l2": {"value": 0}}},
+        {"schedule": {"phases": [{"parts": ["value"], "steps": 1}, {"parts": ["key"], "steps": 1}], "repeat": True}},
+    ):
+        RunConfig.of(settings)
+
+
+def test_the_default_is_the_papers_run() -> None:
+    """Section 6.1: T = v = 10, 10,000 documents, batches of 40, 5,000 steps, cross entropy, Adam with .01."""
+    config = RunConfig()
+    assert (config.version, config.seed, config.batch_size) == (2, 0, 40)
+    assert (config.data.documents, config.data.dev_documents) == (10_000, 10_000)
+    assert (config.topic_model.topics, config.topic_model.words_per_topic) == (10, 10)
+    assert config.objective.loss == "cross-entropy"
+    optimizer = config.optimizer
+    assert (optimizer.name, optimizer.lr, optimizer.momentum) == ("adam", 0.01, 0.0)
+    assert (optimizer.betas, optimizer.eps) == ((0.9, 0.999), 1e-8)
+    assert (config.evaluate_every, config.checkpoint_every, config.floors, config.patience) == (500, 500, True, None)
+    assert not config.schedule.repeat
+    assert RunConfig.of() == config
+
+
+def test_snapshot_steps() -> None:
+    assert RunConfig.of(steps=9).snapshot_steps == []
+    assert RunConfig.of(steps=9, snapshots=[7, 0, 7, 3]).snapshot_steps == [0, 3, 7]
+    log = RunConfig.of(steps=900, snapshots="log").snapshot_steps
+    assert (log[:2], log[-1]) == ([0, 1], 900)
+    assert log == sorted(set(log))
 
 
 def test_steps_and_epochs() -> None:
     assert RunConfig().total_steps == 5000
     assert dataclasses.replace(RunConfig(), epochs=2).total_steps == 500
     assert dataclasses.replace(RunConfig(), steps=3).total_steps == 3
+    assert dataclasses.replace(RunConfig(), epochs=1e-9).total_steps == 1
+    assert RunConfig.of(data={"documents": 100}, batch_size=30, epochs=1.5).total_steps == 5
+    assert RunConfig.of(data={"documents": 100}, batch_size=30).total_steps == 67  # 20 epochs

@@ -5,8 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from topicscope import InputError, RunConfig, train
+from topicscope.model import dense_loss
+from topicscope.training import Ensemble, ensemble as ensemble_module, resolve_device
+from topicscope.training.ensemble import Member
+from topicscope.world import MaskedDocuments
 
 SMALL: dict[str, Any] = {
     "steps": 200,
@@ -137,3 +142,110 @@ def test_figures_are_what_they_are_called() -> None:
     same = [late[i, j] for i in range(1, 13) for j in range(1, 13) if topic[i] == topic[j] and i != j]
     assert last["value_same"][-1] == pytest.approx(np.mean(same), rel=1e-10)
     assert runs[1].results["value"]["same"] == pytest.approx(np.mean(same), rel=1e-10)
+
+
+def test_the_dev_loss_is_the_mean_over_all_dev_documents() -> None:
+    """Of each member, against the dense pass; dev batches hold 500 documents, so the second has 7."""
+    configs = small(steps=1, data={"documents": 9, "dev_documents": 507}, documents={"length": [1, 5]}).with_seeds(2)
+    ensemble = Ensemble(configs)
+    losses = ensemble.dev_loss()
+    for e, config in enumerate(configs):
+        dev = ensemble.data[e].dev_masked
+        assert isinstance(dev, MaskedDocuments)
+        words = dev.documents.words
+        positions, shown, selected = map(
+            torch.from_numpy,
+            (words.astype(np.int64), dev.masks.shown_words(words).astype(np.int64), dev.masks.selected(words)),
+        )
+        exact = dense_loss(config.model, ensemble.weights.member(e), config.objective, positions, shown, selected, 13)
+        assert losses[e] == pytest.approx(exact.item(), rel=1e-12)
+
+
+def test_a_penalised_query_without_a_key_decays() -> None:
+    """It has no influence, so that gradient descent multiplies it by 1 - 2 lr lambda at every step."""
+    config = small(
+        steps=60,
+        model={"key": "zero", "init_scale": 1.0},
+        objective={"loss": "squared", "l2": {"query": 0.1}},
+        optimizer={"name": "sgd", "lr": 0.5},
+    )
+    run = train(config, with_floors=False)
+    start = run.metrics["norm_query"][0]
+    assert run.metrics["norm_query"] == pytest.approx(start * 0.9 ** np.arange(61), rel=1e-12)
+    assert run.metrics["grad_query"][:60] == pytest.approx(0.2 * start * 0.9 ** np.arange(60), rel=1e-12)
+
+
+def test_evaluations_fall_on_their_steps() -> None:
+    for every, steps in ((7, [0, 7, 14, 20]), (10, [0, 10, 20]), (100, [0, 20]), (None, [20])):
+        dev = train(small(steps=20, evaluate_every=every), with_floors=False).metrics["dev_loss"]
+        assert np.flatnonzero(np.isfinite(dev)).tolist() == steps
+
+
+def test_patience_alone_ends_a_run_early() -> None:
+    """The best evaluation is the first; the run ends after so many more, and keeps the weights of that step."""
+    more: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": 1.0}, "objective": {"loss": "squared"}}
+    more |= {"model": {"key": "zero", "query": "zero", "init_scale": 0.0}, "evaluate_every": 5}
+    patient = train(small(**more, patience=3, steps=60), with_floors=False)
+    assert (patient.status, patient.results["best_step"], patient.results["steps"]) == ("stopped", 0, 15)
+    assert len(patient.metrics["loss"]) == 16
+    until = train(small(**more, steps=15), with_floors=False)
+    assert np.array_equal(patient.weights["value"], until.weights["value"])
+    assert until.status == "done"
+
+
+def test_a_member_knows_its_best_step_and_how_many_rows_count() -> None:
+    member = Member(small(), dev={0: 3.0, 5: 1.0, 10: 2.0, 15: 1.0})
+    assert member.best == (1.0, 5)
+    assert Member(small()).rows is None
+    member.end = 15
+    assert member.rows == 16  # also that of the weights after the last step
+    member.status = "diverged"
+    assert member.rows == 15
+
+
+def test_each_member_has_the_measure_of_its_own_first_loss() -> None:
+    """A first loss of a million is no divergence: beyond all measure is a million times the first one."""
+    base = small(steps=3, objective={"loss": "squared"}, optimizer={"name": "sgd", "lr": 1e-9})
+    members = [base, dataclasses.replace(base, model=dataclasses.replace(base.model, init_scale=2e3))]
+    large, small_one = train(members[::-1], with_floors=False)
+    assert large.metrics["loss"][0] > 1e6 * small_one.metrics["loss"][0]
+    assert (large.status, small_one.status) == ("done", "done")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_two_members_that_diverge_at_different_steps_keep_their_own_weights() -> None:
+    base = small(optimizer={"name": "sgd"}, objective={"loss": "squared"}, steps=120)
+    members = [with_lr(base, 20.0), with_lr(base, 60.0), with_lr(base, 0.1)]
+    runs = train(members, with_floors=False)
+    assert [run.status for run in runs] == ["diverged", "diverged", "done"]
+    ends = [run.results["steps"] for run in runs]
+    assert ends[0] > ends[1] > 0
+    for config, run in zip(members[:2], runs, strict=False):
+        alone = train(config, with_floors=False)
+        assert alone.results["steps"] == run.results["steps"]
+        assert run.weights["value"] == pytest.approx(alone.weights["value"], rel=1e-9)
+    kept = train(members[2], with_floors=False)
+    assert runs[2].weights["value"] == pytest.approx(kept.weights["value"], rel=1e-9)
+
+
+def test_from_eight_models_on_a_gpu_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def usable(name: str, *, worth_it: bool) -> str:
+        asked.append((name, worth_it))
+        return "cpu"
+
+    monkeypatch.setattr(ensemble_module, "usable_device", usable)
+    for models in (1, 7, 8, 9):
+        assert resolve_device("auto", models) == torch.device("cpu")
+    resolve_device("cuda")
+    assert asked == [("auto", False), ("auto", False), ("auto", True), ("auto", True), ("cuda", False)]
+
+
+def test_members_that_differ_elsewhere_are_named() -> None:
+    for other, names in (
+        ({"optimizer": {"momentum": 0.5}}, "optimizer"),
+        ({"model": {"dim": 13}, "steps": 5}, "steps, model"),
+    ):
+        with pytest.raises(InputError, match=f"these differ in {names}$"):
+            train([small(), small(seed=3, optimizer={"lr": 0.5}, model={"init_scale": 1.0}), small(**other)])

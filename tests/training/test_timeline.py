@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from topicscope.ground.errors import InputError
 from topicscope.measure import read_timeline
 from topicscope.model import ModelConfig
 from topicscope.model.dense import attention
-from topicscope.training.timeline import read_snapshots, sandbox_effects, sandbox_timeline, word_scores
+from topicscope.training import timeline
+from topicscope.training.timeline import is_sandbox, read_snapshots, sandbox_effects, sandbox_timeline, word_scores
 
 SETTINGS = {
     "steps": 120,
@@ -89,6 +91,86 @@ def test_effects_are_means_over_the_true_topics() -> None:
     assert abs(start.difference) < 0.1 * end.difference
     trained = train(RunConfig.of(SETTINGS | {"model": {"embedding": "trained"}, "snapshots": [0, 120]}))
     assert set(sandbox_effects(trained.config, trained.snapshots, 20)) == {"embedding", "attention"}
+
+
+SMALL = SETTINGS | {"steps": 2, "snapshots": [0, 2]}
+
+
+@pytest.mark.parametrize(
+    ("more", "measures"),
+    [
+        ({"model": {"value": "identity", "prediction_bias": "none"}}, {"attention"}),
+        ({"model": {"key": "zero"}}, {"value"}),
+        ({"model": {"query": "zero"}}, {"value"}),
+        ({"documents": {"kind": "infinite", "topics_per_document": 2}}, {"value"}),
+        ({"model": {"embedding": "trained", "dim": 3, "key": "zero"}}, {"embedding"}),
+        ({"model": {"value": "diagonal", "key": "zero"}}, {"value"}),
+    ],
+)
+def test_what_is_followed_depends_on_what_is_there(more: dict[str, Any], measures: set[str]) -> None:
+    run = train(RunConfig.of(SMALL | more), with_floors=False)
+    found = sandbox_effects(run.config, run.snapshots, 10)
+    assert set(found) == measures
+    assert all(list(effects) == [0, 2] for effects in found.values())
+
+
+def test_nothing_to_follow_is_said() -> None:
+    """Key alone, or a value matrix that is not over words."""
+    config = RunConfig.of(SMALL)
+    for weights in ({"key": np.eye(21)}, {"value": np.eye(3)}, {"prediction_bias": np.zeros(21)}):
+        with pytest.raises(InputError, match="there is nothing to follow"):
+            sandbox_effects(config, {0: weights}, 10)
+
+
+def test_embeddings_are_compared_by_their_cosines() -> None:
+    """Against a double loop; a word whose embedding is zero is like no other."""
+    config = RunConfig.of(SMALL)
+    topic, vectors = config.topic_model.topic_of_word, np.random.default_rng(0).normal(size=(4, 21))
+    vectors[:, 5] = 0
+    units = [vector / (np.linalg.norm(vector) or 1.0) for vector in vectors.T]
+    pairs = [(i, j) for i in range(1, 21) for j in range(1, 21) if i != j]
+    effect = sandbox_effects(config, {0: {"embedding": vectors}}, 10)["embedding"][0]
+    assert effect is not None
+    assert effect.same == pytest.approx(np.mean([units[i] @ units[j] for i, j in pairs if topic[i] == topic[j]]))
+    assert effect.different == pytest.approx(np.mean([units[i] @ units[j] for i, j in pairs if topic[i] != topic[j]]))
+
+
+def test_attention_is_averaged_over_the_first_dev_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = train(RunConfig.of(SMALL), with_floors=False)
+
+    def attention(documents: int) -> Any:
+        monkeypatch.setattr(timeline, "DOCUMENTS", documents)
+        return sandbox_effects(run.config, run.snapshots, 10)["attention"][2]
+
+    assert attention(59) != attention(60)
+    assert attention(60) == attention(61)  # there are 60
+
+
+def test_resamples_and_seed_reach_the_bootstrap(tmp_path: Path) -> None:
+    """Unless told otherwise: 1000 resamples of seed 0."""
+    run = train(RunConfig.of(SMALL), tmp_path / "run", with_floors=False)
+    plain = sandbox_effects(run.config, run.snapshots)
+    assert plain == sandbox_effects(run.config, run.snapshots, 1000, 0)
+    assert plain != sandbox_effects(run.config, run.snapshots, 1000, 1)
+    whole = sandbox_timeline(tmp_path / "run")
+    assert whole == sandbox_timeline(tmp_path / "run", bootstrap=1000, seed=0)
+    assert whole != sandbox_timeline(tmp_path / "run", bootstrap=3)
+    assert whole != sandbox_timeline(tmp_path / "run", seed=1)
+    for _ in range(2):  # a timeline that is there is replaced
+        assert sandbox_timeline(tmp_path / "run", tmp_path / "out") == whole
+    assert read_timeline(tmp_path / "out") == whole
+
+
+def test_folders_of_other_kinds_are_no_sandbox(tmp_path: Path) -> None:
+    train(RunConfig.of(SMALL), tmp_path / "run", with_floors=False)
+    assert is_sandbox(tmp_path / "run")
+    assert not is_sandbox(tmp_path)
+    (tmp_path / "config.yaml").write_text("corpus: a.txt\n")
+    assert not is_sandbox(tmp_path)
+    (tmp_path / "run" / "config.yaml").unlink()
+    assert not is_sandbox(tmp_path / "run")
+    with pytest.raises(InputError, match="has no snapshots"):
+        read_snapshots(tmp_path / "run")
 
 
 def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:

@@ -6,11 +6,10 @@ predicts U A; biases fold into the tables because attention sums to 1. So: parts
 back the same way. E models run side by side (leading axis). Exact, and tested against the dense pass in float64.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -36,9 +35,7 @@ class Tables:
 def product(left: Tensor | None, right: Tensor | None) -> Tensor:
     """Matrix product where None is the identity, and a frozen matrix (leading axis 1) is shared by all models."""
     if left is None or right is None:
-        result = left if right is None else right
-        assert result is not None
-        return result
+        return cast("Tensor", left if right is None else right)
     return left @ right
 
 
@@ -53,8 +50,7 @@ def tables(config: ModelConfig, parts: Parts, vocabulary: int) -> Tables:
         projected = {"key": key, "query": plus_column(query, parts.get("query_bias"))}
         scores = torch.bmm(projected["query"].mT, key).mul_(1 / math.sqrt(key.shape[1]))
     if value is None and embedding is None:  # an identity has to be written out once
-        reference = next(iter(parts.values()))
-        value = torch.eye(vocabulary, dtype=reference.dtype, device=reference.device)[None]
+        value = next(iter(parts.values())).new_ones(vocabulary).diag()[None]
     mixed = plus_column(product(value, embedding), parts.get("value_bias"))
     contributions = plus_column(product(head, mixed), parts.get("prediction_bias"))
     return Tables(embedding, head, projected, scores, mixed, contributions)
@@ -130,6 +126,8 @@ def loss_and_gradient(
     if word.scores is not None and (d_embedding is not None or any(part in wanted for part in ATTENTION_PARTS)):
         d_scores = scores_slope(attention, slope, word.contributions, batch)
         back_through_attention(word, parts, gradients, d_scores, wanted, d_embedding)
+    for part in set(ATTENTION_PARTS).intersection(wanted) if word.scores is None else ():
+        gradients[part].zero_()  # a query without a key has no influence
     direct = gradients["value"] if "value" in wanted and word.head is None and word.embedding is None else None
     d_contributions = torch.bmm(slope.mT, attention, out=direct)
     back_through_value(config, word, parts, gradients, d_contributions, wanted, d_embedding)

@@ -3,8 +3,6 @@
 One model, autograd, no tricks. Columns of the paper are the last axis but one here: Z is (documents, d, positions).
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -143,6 +143,5 @@ class ModelConfig:
                 raise InputError(f"model.value_matrix has shape {given.shape}; expected {shapes['value']}")
         if self.prediction_bias == "theorem1":
             parts["prediction_bias"] = prediction_bias(topic_model, masking)
-        biases = {name: getattr(self, name) for name in PARTS if name.endswith("_bias")}
-        numbers = {name: bias for name, bias in biases.items() if not isinstance(bias, str)}
+        numbers = {name: at for name in PARTS if not isinstance(at := getattr(self, name), str)}  # biases
         return parts | {name: np.full(shapes[name], float(number)) for name, number in numbers.items()}

@@ -55,9 +55,8 @@ class Weights:
         for group in self.groups:
             stacked = [np.concatenate([np.ravel(member[name]) for name in group]) for member in members]
             both = torch.tensor(np.stack([stacked, np.zeros_like(stacked)]), dtype=dtype, device=device)
-            block, gradient = both
-            self.blocks.append(block)
-            self.gradient_blocks.append(gradient)
+            self.blocks.append(both[0])
+            self.gradient_blocks.append(both[1])
             sizes = [math.prod(shapes[name]) for name in group]
             for name, pair in zip(group, torch.split(both, sizes, dim=2), strict=True):
                 self.pairs[name] = pair

@@ -42,10 +42,9 @@ class RunData:
         self._order = lru_cache(2)(self._draw_order)  # a block may need the end of one epoch and the start of the next
 
     def _documents(self, file: str | None, stream: Stream, count: int) -> Documents | InfiniteDocuments:
-        topic_model = self.config.topic_model
         if file is not None:
-            return read_documents(file, topic_model).take(slice(count))  # a shorter file is used whole
-        return self.config.documents.sample(topic_model, count, generator(self.config.seed, stream))
+            return read_documents(file, self.config.topic_model).take(slice(count))  # a shorter file is used whole
+        return self.config.documents.sample(self.config.topic_model, count, generator(self.config.seed, stream))
 
     @cached_property
     def _train_counts(self) -> Float[np.ndarray, "D V"]:
@@ -97,13 +96,19 @@ class RunData:
         config, dev = self.config, self.dev_masked
         if config.data.dev_file is not None:
             return {}
-        if isinstance(dev, MaskedDocuments):
-            if dev.documents.lengths.max(initial=0) > LONGEST:
-                return {}
-            if not config.topic_model.uniform:
-                dev = dev.first(UNEQUAL_DOCUMENTS)
-        of = (config.objective.loss, config.topic_model, config.documents, config.masking, dev)
-        bayes = partial(bayes_loss, *of, hide_masked=config.model.hide_masked)
+        if isinstance(dev, MaskedDocuments) and dev.documents.lengths.max() > LONGEST:
+            return {}
+        if isinstance(dev, MaskedDocuments) and not config.topic_model.uniform:
+            dev = dev.first(UNEQUAL_DOCUMENTS)
+        bayes = partial(
+            bayes_loss,
+            config.objective.loss,
+            config.topic_model,
+            config.documents,
+            config.masking,
+            dev,
+            hide_masked=config.model.hide_masked,
+        )
         result = {
             "bayes": dataclasses.asdict(bayes(own_word=True)),
             "bayes_topics": dataclasses.asdict(bayes(own_word=False)),
@@ -121,5 +126,9 @@ class RunData:
         ridge = config.objective.penalties(("value",)).get("value", 0.0) if fits_value else 0.0
         fixed = model.frozen(config.topic_model, config.masking).get("prediction_bias")
         best = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias=model.prediction_bias == "trained")
-        losses = {"loss": best.loss * scale, "objective": best.objective * scale}
-        return losses | {"ridge": ridge, "documents": len(self.dev)}
+        return {
+            "loss": best.loss * scale,
+            "objective": best.objective * scale,
+            "ridge": ridge,
+            "documents": len(self.dev),
+        }

@@ -154,8 +154,10 @@ class Ensemble:
 
     def state(self) -> State:
         """Copies of the weights and of what the optimiser remembers."""
-        remembered = {name: value.clone() for name, value in self.optimiser.state().items()}
-        return [block.clone() for block in self.weights.blocks], remembered
+        return (
+            [block.clone() for block in self.weights.blocks],
+            {name: value.clone() for name, value in self.optimiser.state().items()},
+        )
 
     def restore(self, state: State) -> None:
         for block, old in zip(self.weights.blocks, state[0], strict=True):
@@ -204,12 +206,14 @@ class Ensemble:
 
     def finish(self, report: Report | None) -> None:
         """The weights after the last step: one more row of figures, and the final dev loss."""
-        self.tracker.record(self.step, None, ())
+        self.tracker.record(self.step, math.nan, ())
         self._keep()
         self.evaluate()
         for e in self.running():
-            finite = all(bool(torch.isfinite(block[e]).all()) for block in self.weights.blocks)
-            self.retire(e, "done" if finite and self.step in self.members[e].dev else "diverged", self.step)
+            sound = self.step in self.members[e].dev and all(block[e].isfinite().all() for block in self.weights.blocks)
+            for block, old in zip(self.weights.blocks, [] if sound else self.last or [], strict=False):
+                block[e] = old[e]  # the last step was one too far: it keeps the weights before
+            self.retire(e, "done" if sound else "diverged", self.step)
         if report is not None:
             report(self.step, self.tracker.rows())
 

@@ -91,5 +91,8 @@ class EnsembleOptimiser:
 
     def load(self, state: dict[str, Tensor]) -> None:
         for i, piece in enumerate(self.slices):
-            own = {name: value for name, value in state.items() if name.startswith(f"{i}.")}
-            piece.memory = {name.split(".", 1)[1]: value.to(piece.weights.device) for name, value in own.items()}
+            piece.memory = {
+                name.removeprefix(f"{i}."): value.to(piece.weights.device)
+                for name, value in state.items()
+                if name.startswith(f"{i}.")
+            }

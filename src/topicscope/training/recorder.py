@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
 from topicscope.ground import METRICS, Folder, InputError, Progress, files, metric_lines, read_metrics, truncate_metrics
 from topicscope.measure import matrix_block_means, relation_masks
@@ -56,7 +56,7 @@ class Recorder:
         for e, (member, home) in enumerate(zip(ensemble.members, self.homes, strict=True)):
             here = table[: None if member.rows is None else max(0, member.rows - start), :, e]
             self.tables[e].append(here)
-            if home is not None and len(here):
+            if home is not None:  # the file of a run that diverged at once is there too, and empty
                 lines = metric_lines(names, here, start, member.dev, DIGITS[config.dtype])
                 files.append_lines(home.path / METRICS, lines)
         losses = table[-1, 0][np.isfinite(table[-1, 0])]
@@ -69,8 +69,7 @@ class Recorder:
 
     def report_progress(self, note: str) -> None:
         made = (self.ensemble.step - self.first) * len(self.homes)
-        rate = made / max(1e-9, time.perf_counter() - self.began[0])
-        speed = f"{rate:,.0f} steps/s" if made else ""
+        speed = f"{made / max(1e-9, time.perf_counter() - self.began[0]):,.0f} steps/s" if made else ""
         done = self.before + self.ensemble.step * len(self.homes)
         self.progress("training", done, self.total, ", ".join(text for text in (note, speed) if text))
 
@@ -124,7 +123,10 @@ class Recorder:
         if member.dev:
             results["dev_loss"], results["dev_step"] = member.dev[max(member.dev)], max(member.dev)
             results["best_dev_loss"], results["best_step"] = member.best
-        results["norms"] = {name: float(np.linalg.norm(weights[name])) for name in ensemble.weights.trained}
+        results["norms"] = {
+            name: norm if math.isfinite(norm := float(np.linalg.norm(weights[name]))) else None
+            for name in ensemble.weights.trained
+        }
         for name in ensemble.tracker.matrices:
             matrix = weights["value"] if name == "value" else weights["embedding"].T @ weights["embedding"]
             results[name] = block_means(config.topic_model.topic_of_word, matrix)
@@ -140,7 +142,7 @@ def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | Non
     """Means over pairs of one topic, of different topics, and over the diagonal; None where there is no such pair."""
     flat = torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1)
     means = matrix_block_means(relation_masks(topics, torch.float64), flat)[0].tolist()
-    return {name: None if np.isnan(mean) else mean for name, mean in zip(RELATIONS, means, strict=True)}
+    return {name: mean if math.isfinite(mean) else None for name, mean in zip(RELATIONS, means, strict=True)}
 
 
 def fingerprint(ensemble: Ensemble) -> str:
@@ -150,13 +152,15 @@ def fingerprint(ensemble: Ensemble) -> str:
 
 
 def save_checkpoint(path: Path, ensemble: Ensemble) -> None:
-    tensors = {f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)}
-    tensors |= {f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()}
-    tensors |= {"history": ensemble.tracker.history.cpu().numpy(), "past_norms": ensemble.tracker.past_norms}
-    tensors["first_loss"] = ensemble.first_loss
-    tensors |= {f"last.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.last or [])}
-    for e, member in enumerate(ensemble.members):
-        tensors |= {f"member.{e}.{name}": value for name, value in member.weights.items()}
+    tensors = {
+        **{f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)},
+        **{f"last.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.last or [])},
+        **{f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()},
+        **{f"member.{e}.{name}": part for e, m in enumerate(ensemble.members) for name, part in m.weights.items()},
+        "history": ensemble.tracker.history.cpu().numpy(),
+        "past_norms": ensemble.tracker.past_norms,
+        "first_loss": ensemble.first_loss,
+    }
     members = [{"dev": list(m.dev.items()), "status": m.status, "end": m.end} for m in ensemble.members]
     note = {"step": str(ensemble.step), "members": json.dumps(members), "fingerprint": fingerprint(ensemble)}
     files.write_tensors(path, tensors, note)
@@ -169,19 +173,18 @@ def below(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
 
 def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
     """Bring a fresh ensemble to where the checkpoint stands."""
-    tensors = files.read_tensors(path, ANEW)
+    tensors, own = files.read_tensors(path, ANEW), fingerprint(ensemble)
+    with safe_open(path, "np") as stream:
+        note = stream.metadata() or {}
+    if note.get("fingerprint", own) != own:
+        raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
     try:
-        with safe_open(path, "np") as stream:
-            note = stream.metadata() or {}
-        if note["fingerprint"] != fingerprint(ensemble):
-            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
         ensemble.step = int(note["step"])
         for i, block in enumerate(ensemble.weights.blocks):
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
         last = below("last.", tensors)
         ensemble.last = [torch.from_numpy(last[str(i)]).to(ensemble.device) for i in range(len(last))] or None
-        remembered = below("optimiser.", tensors)
-        ensemble.optimiser.load({name: torch.from_numpy(value) for name, value in remembered.items()})
+        ensemble.optimiser.load({name: torch.from_numpy(v) for name, v in below("optimiser.", tensors).items()})
         ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
         ensemble.tracker.past_norms, ensemble.first_loss = tensors["past_norms"], tensors["first_loss"]
         for e, stored in enumerate(json.loads(note["members"])):
@@ -189,7 +192,5 @@ def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
             member.status, member.end = stored["status"], stored["end"]
             member.weights = below(f"member.{e}.", tensors)
-    except InputError:
-        raise
-    except (KeyError, ValueError, RuntimeError, SafetensorError) as error:
+    except (KeyError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ANEW}") from None

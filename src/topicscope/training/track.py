@@ -26,10 +26,13 @@ class Tracker:
         # W_V is a matrix over words only where its inputs and its outputs are words
         over_words = self.follow_value and model.embedding == "one-hot" and model.head != "untied"
         self.matrices = [*(["value"] if over_words else []), *(["gram"] if "embedding" in weights.trained else [])]
-        names = ["loss", *(["objective"] if self.penalties else [])]
-        names += [f"{what}_{part}" for part in weights.trained for what in ("norm", "grad")]
-        names += ["rotation"] if self.follow_value else []
-        names += [f"{matrix}_{relation}" for matrix in self.matrices for relation in RELATIONS]
+        names = [
+            "loss",
+            *(["objective"] if self.penalties else []),
+            *(f"{what}_{part}" for part in weights.trained for what in ("norm", "grad")),
+            *(["rotation"] if self.follow_value else []),
+            *(f"{matrix}_{relation}" for matrix in self.matrices for relation in RELATIONS),
+        ]
         self.index = {name: i for i, name in enumerate(names)}
         self.masks = relation_masks(topic_model.topic_of_word, block.dtype, block.device) if over_words else None
         self.table = block.new_full((BLOCK, len(names), weights.models), math.nan)
@@ -47,12 +50,11 @@ class Tracker:
         self.past_norms = np.full((ROTATION_SPAN, weights.models), math.nan)  # their norms, oldest first
 
     @torch.inference_mode()
-    def record(self, step: int, loss: Float[Tensor, " E"] | None, active: tuple[str, ...]) -> None:
-        """Measure the present weights, and their gradients where there is a loss."""
+    def record(self, step: int, loss: Float[Tensor, " E"] | float, active: tuple[str, ...]) -> None:
+        """Measure the present weights, and the gradients of the active parts."""
         number, weights = len(self.active), self.weights
         row, slots = self.table[number], self.slots[number]
-        if loss is not None:
-            row[0] = loss
+        row[0] = loss
         for pair, slot in self.norm_slots[number]:
             torch.linalg.vector_norm(pair, dim=2, out=slot)
         if self.follow_value:

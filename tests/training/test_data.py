@@ -1,0 +1,178 @@
+"""Documents, batches and floors of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topicscope import RunConfig
+from topicscope.theory import bayes_loss
+from topicscope.training import BLOCK, RunData, data
+from topicscope.world import InfiniteDocuments, MaskedDocuments
+
+SMALL: dict[str, Any] = {
+    "steps": 100,
+    "dtype": "float64",
+    "device": "cpu",
+    "batch_size": 4,
+    "topic_model": {"topics": 3, "words_per_topic": 2},
+    "documents": {"length": [4, 9]},
+    "data": {"documents": 90, "dev_documents": 30},
+}
+
+
+def run_data(**more: Any) -> RunData:
+    return RunData(RunConfig.of(SMALL | more))
+
+
+def rows_equal(a: Any, b: Any) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def test_every_epoch_shows_every_document_once() -> None:
+    """Blocks of 50 steps of 4 documents, epochs of 90: epochs begin and end within blocks."""
+    found = run_data()
+    seen = np.concatenate([found.rows_of_block(block) for block in range(9)])
+    assert len(seen) == 9 * BLOCK * 4 == 20 * 90
+    epochs = seen.reshape(20, 90)
+    assert (np.sort(epochs, axis=1) == np.arange(90)).all()
+    assert len({tuple(epoch) for epoch in epochs}) == 20
+    assert np.array_equal(run_data().rows_of_block(7), seen[7 * BLOCK * 4 : 8 * BLOCK * 4])  # whatever ran before
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_masks_are_drawn_anew_or_once(fresh: bool) -> None:
+    """Ten documents, of which every block sees the same ones over and over in batches of ten: one epoch a step."""
+    found = run_data(batch_size=10, data={"documents": 10}, masking={"fresh": fresh})
+    steps = [rows for block in (0, 1) for rows in found.block(block)]
+    assert len(steps) == 2 * BLOCK
+    kinds = {tuple(sorted(map(tuple, rows.context.tolist()))) for rows in steps}  # the documents shown, in any order
+    assert (len(kinds) > 2) == fresh
+    assert len(kinds) == 1 or fresh
+
+
+def test_infinite_batches_are_of_the_size_asked_for() -> None:
+    found = run_data(documents={"kind": "infinite", "topics_per_document": 2}, batch_size=3, data={"documents": 7})
+    steps = found.block(1)
+    assert [len(rows.context) for rows in steps] == [3] * BLOCK
+    assert isinstance(found.train, InfiniteDocuments)
+    proportions = found.train.take(found.rows_of_block(1)[:3])
+    assert rows_equal(steps[0], next(iter(proportions.batches(found.config.topic_model, found.config.masking, size=3))))
+
+
+def test_dev_batches_follow_the_model() -> None:
+    """Uniform attention needs one row a document; hidden masks are not in the counts."""
+    for more, uniform, hidden in (
+        ({}, False, False),
+        ({"model": {"key": "zero"}}, True, False),
+        ({"model": {"hide_masked": True}}, False, True),
+    ):
+        found = run_data(**more)
+        (rows,) = found.dev_rows()
+        assert rows.context.dtype == np.float64
+        assert (len(rows.document) == 30) == uniform
+        shown = rows.context if uniform else np.exp(rows.context)
+        assert (shown[:, 0].sum() == 0) == hidden
+    (single,) = run_data(dtype="float32").dev_rows()
+    assert single.context.dtype == np.float32
+
+
+def test_documents_of_a_file(tmp_path: Path) -> None:
+    """As many as are asked for, or all where there are fewer; and no floors, since their prior is not known."""
+    path = tmp_path / "documents.txt"
+    path.write_text("0 1 2 END\n3 4 5 0 END\n5 5 END\n")
+    found = run_data(data={"train_file": str(path), "dev_file": str(path), "documents": 2, "dev_documents": 9})
+    assert found.train.finite().words.tolist() == [[1, 2, 3, -1], [4, 5, 6, 1]]
+    assert found.dev.finite().lengths.tolist() == [3, 4, 2]
+    assert found.floors() == {}
+    drawn = run_data(data={"train_file": str(path), "dev_documents": 9})
+    assert len(drawn.train) == 3
+    assert len(drawn.dev) == 9
+    assert set(drawn.floors()) == {"bayes", "bayes_topics"}
+
+
+def test_train_and_dev_documents_are_draws_of_their_own() -> None:
+    found = run_data(data={"documents": 30, "dev_documents": 30})
+    assert not np.array_equal(found.train.finite().words, found.dev.finite().words)
+    assert np.array_equal(run_data(data={"documents": 30}).train.finite().words, found.train.finite().words)
+
+
+@pytest.mark.parametrize("hide_masked", [False, True])
+def test_bayes_floors_are_those_of_the_dev_set(hide_masked: bool) -> None:
+    found = run_data(masking={"p_correct": 0.3}, model={"hide_masked": hide_masked})
+    config, floors = found.config, found.floors()
+    of = ("cross-entropy", config.topic_model, config.documents, config.masking, found.dev_masked)
+    for name, own_word in (("bayes", True), ("bayes_topics", False)):
+        exact = bayes_loss(*of, hide_masked=hide_masked, own_word=own_word)  # type: ignore[arg-type]
+        assert floors[name] == {
+            "loss": exact.loss,
+            "standard_error": exact.standard_error,
+            "documents": exact.documents,
+        }
+    assert floors["bayes"]["loss"] < floors["bayes_topics"]["loss"]
+    assert floors["bayes"]["documents"] == 30
+
+
+def test_floors_of_unequal_words_and_of_long_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few documents where the posterior takes long, none where it would take too long."""
+    monkeypatch.setattr(data, "UNEQUAL_DOCUMENTS", 5)
+    unequal = run_data(topic_model={"topics": 3, "words_per_topic": 2, "word_probabilities": [0.3, 0.7]})
+    config, dev = unequal.config, unequal.dev_masked
+    assert isinstance(dev, MaskedDocuments)
+    exact = bayes_loss("cross-entropy", config.topic_model, config.documents, config.masking, dev.first(5))
+    assert unequal.floors()["bayes"]["loss"] == exact.loss
+    assert unequal.floors()["bayes"]["documents"] == 5
+    assert run_data().floors()["bayes"]["documents"] == 30
+    monkeypatch.setattr(data, "LONGEST", 9)
+    assert run_data(documents={"length": 9}).floors() != {}
+    assert run_data(documents={"length": 10}).floors() == {}
+    infinite = run_data(documents={"kind": "infinite", "topics_per_document": 2}).floors()
+    assert infinite["bayes_topics"]["loss"] > infinite["bayes"]["loss"] > 0
+
+
+@pytest.mark.parametrize("loss", ["squared", "squared-mean"])
+@pytest.mark.parametrize(
+    ("more", "ridge", "bias"),
+    [
+        ({"objective": {"l2": {"value": 0.02}}}, 0.02, "trained"),
+        ({"objective": {"l2": 0.02}, "model": {"prediction_bias": "none"}}, 0.02, "none"),
+        ({"objective": {"l2": 0.02}, "model": {"prediction_bias": 0.1, "hide_masked": True}}, 0.02, 0.1),
+        ({"model": {"key": "zero", "query": "zero"}}, 0.0, "trained"),
+        ({"objective": {"l2": 0.02}, "model": {"embedding": "trained"}}, 0.0, "trained"),
+        ({"objective": {"l2": 0.02}, "model": {"head": "untied"}}, 0.0, "trained"),
+        ({"objective": {"l2": 0.02}, "model": {"value": "identity"}}, 0.0, "trained"),
+    ],
+)
+def test_the_least_squares_floor_is_the_best_of_all_value_matrices(
+    loss: str, more: dict[str, Any], ridge: float, bias: Any
+) -> None:
+    """Normal equations, document by document and position by position; lambda counts where W_V itself is fitted."""
+    found = run_data(**more | {"objective": {"loss": loss, **more.get("objective", {})}})
+    floor, dev, vocabulary = found.floors()["least_squares"], found.dev_masked, 7
+    assert isinstance(dev, MaskedDocuments)
+    words, masks = dev.documents.words, dev.masks
+    shown, selected, xs, ys, weights = masks.shown_words(words), masks.selected(words), [], [], []
+    for b in range(30):
+        there = words[b] >= 0
+        seen = there & ~selected[b] if found.config.model.hide_masked else there
+        share = np.bincount(shown[b][seen if seen.any() else there], minlength=vocabulary) / (seen.sum() or there.sum())
+        for word in words[b][selected[b]]:
+            xs.append(share)
+            ys.append(np.eye(vocabulary)[word])
+            weights.append(1 / (30 * selected[b].sum()))
+    x, y, w = np.array(xs), np.array(ys), np.array(weights)[:, None]
+    scale = 1 / vocabulary if loss == "squared-mean" else 1.0
+    if bias == "trained":
+        x = np.hstack([x, np.ones((len(x), 1))])
+    else:
+        y = y - (0.0 if bias == "none" else bias)
+    penalty = ridge * np.eye(x.shape[1])
+    penalty[vocabulary:] = 0
+    solution = np.linalg.pinv(scale * x.T @ (w * x) + penalty) @ (scale * x.T @ (w * y))
+    lost = scale * float((w * (x @ solution - y) ** 2).sum())
+    assert floor["loss"] == pytest.approx(lost, rel=1e-9)
+    assert floor["objective"] == pytest.approx(lost + ridge * (solution[:vocabulary] ** 2).sum(), rel=1e-9)
+    assert (floor["ridge"], floor["documents"]) == (ridge, 30)

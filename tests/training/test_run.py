@@ -1,0 +1,93 @@
+"""One call for one or many runs, in memory or into folders."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topicscope import InputError, RunConfig, Runs, read, train
+from topicscope.training import Ensemble, run as run_module
+
+SMALL: dict[str, Any] = {
+    "steps": 3,
+    "evaluate_every": None,
+    "device": "cpu",
+    "batch_size": 4,
+    "topic_model": {"topics": 3, "words_per_topic": 2},
+    "documents": {"length": 9},
+    "data": {"documents": 20, "dev_documents": 10},
+    "dtype": "float64",
+}
+
+
+def small(**more: Any) -> RunConfig:
+    return RunConfig.of(SMALL | more)
+
+
+def test_packs_give_the_runs_in_the_order_of_their_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    configs = [
+        dataclasses.replace(small(seed=seed), optimizer=dataclasses.replace(small().optimizer, lr=lr))
+        for seed, lr in ((4, 0.3), (1, 0.1), (7, 0.2), (1, 0.4), (2, 0.1))
+    ]
+    monkeypatch.setattr(run_module, "TOGETHER", 2)
+    runs, stored = train(configs, with_floors=False), train(configs, tmp_path, with_floors=False)
+    assert [run.config for run in runs] == [run.config for run in stored] == configs
+    assert [run.config for run in read(tmp_path)] == configs
+    assert (runs.folder, stored.folder) == (None, tmp_path)
+    for config, run in zip(configs, runs, strict=True):
+        alone = train(config, with_floors=False)
+        assert run.weights["value"] == pytest.approx(alone.weights["value"], rel=1e-10)
+
+
+def test_one_config_is_a_run_and_a_list_of_one_is_a_list(tmp_path: Path) -> None:
+    one, several = train(small(), tmp_path / "one"), train([small()], tmp_path / "several")
+    assert isinstance(several, Runs)
+    assert one.folder == tmp_path / "one"
+    assert (tmp_path / "several" / "run-000" / "weights.safetensors").exists()
+    assert np.array_equal(one.weights["value"], several[0].weights["value"])
+    assert {"floors", "above_floor"} <= set(one.results)  # computed unless told otherwise
+
+
+def test_a_folder_is_neither_resumed_nor_replaced_unasked(tmp_path: Path) -> None:
+    train(small(), tmp_path, with_floors=False)
+    with pytest.raises(InputError):
+        train(small(), tmp_path, with_floors=False)
+    again = train(small(seed=1), tmp_path, force=True, with_floors=False)
+    assert again.config.seed == 1
+
+
+def test_resuming_runs_only_the_packs_that_are_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two runs one is finished and the other is not: the pack is run whole, and ends in the same bytes."""
+    configs = small().with_seeds(2)
+    train(configs, tmp_path, with_floors=False)
+    before = {path: path.read_bytes() for path in tmp_path.glob("run-*/results.json")}
+    made: list[int] = []
+    exact = Ensemble
+
+    def counted(given: Sequence[RunConfig]) -> Ensemble:
+        made.append(len(given))
+        return exact(given)
+
+    monkeypatch.setattr(run_module, "Ensemble", counted)
+    (tmp_path / "about.json").write_text((tmp_path / "about.json").read_text().replace('"done"', '"running"'))
+    again = train(configs, tmp_path, resume=True, with_floors=False)
+    assert made == []
+    assert [run.config for run in again] == configs
+    for name in ("about.json", "run-001/about.json"):
+        path = tmp_path / name
+        path.write_text(path.read_text().replace('"done"', '"running"'))
+    (tmp_path / "run-001" / "results.json").unlink()
+    train(configs, tmp_path, resume=True, with_floors=False)
+    assert made == [2]
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_data_files_are_read_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read the data file"):
+        train(small(data={"train_file": str(tmp_path / "none.txt")}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

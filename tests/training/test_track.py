@@ -1,0 +1,88 @@
+"""What is measured at every step, against the weights and gradients themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topicscope import RunConfig, train
+from topicscope.training import BLOCK
+
+SMALL: dict[str, Any] = {
+    "steps": BLOCK + 15,
+    "evaluate_every": None,
+    "device": "cpu",
+    "batch_size": 4,
+    "topic_model": {"topics": 3, "words_per_topic": 2},
+    "documents": {"length": 9},
+    "data": {"documents": 20, "dev_documents": 10},
+    "dtype": "float64",
+    "snapshots": list(range(BLOCK + 16)),
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "matrices"),
+    [
+        ({}, {"value"}),
+        ({"model": {"head": "identity"}}, {"value"}),
+        ({"model": {"head": "untied"}}, set()),
+        ({"model": {"embedding": "trained", "dim": 5}}, {"gram"}),
+        ({"model": {"value": "diagonal"}}, set()),
+        ({"model": {"embedding": "trained", "value": "identity"}}, {"gram"}),
+    ],
+)
+def test_figures_of_every_step(more: dict[str, Any], matrices: set[str]) -> None:
+    """Norms, the rotation over ten steps and the means over topics, from the weights kept at every step."""
+    run = train(RunConfig.of(SMALL | more), with_floors=False)
+    found, kept, topic = run.metrics, run.snapshots, run.config.topic_model.topic_of_word
+    trained = [name.removeprefix("norm_") for name in found if name.startswith("norm_")]
+    assert trained == list(run.config.model.trained_shapes(7))
+    for name in trained:
+        assert found[f"norm_{name}"] == pytest.approx([np.linalg.norm(kept[s][name]) for s in kept], rel=1e-12)
+        assert np.isfinite(found[f"grad_{name}"][:-1]).all()
+    assert {name.removesuffix("_same") for name in found if name.endswith("_same")} == matrices
+    assert np.isnan(found["loss"][-1])
+    assert "objective" not in found
+    for step, weights in kept.items():
+        for matrix in matrices:
+            table = weights["value"] if matrix == "value" else weights["embedding"].T @ weights["embedding"]
+            pairs = [(i, j) for i in range(1, 7) for j in range(1, 7)]
+            same = [table[i, j] for i, j in pairs if topic[i] == topic[j] and i != j]
+            different = [table[i, j] for i, j in pairs if topic[i] != topic[j]]
+            assert found[f"{matrix}_same"][step] == pytest.approx(np.mean(same), rel=1e-9, abs=1e-12)
+            assert found[f"{matrix}_different"][step] == pytest.approx(np.mean(different), rel=1e-9, abs=1e-12)
+            assert found[f"{matrix}_diagonal"][step] == pytest.approx(np.diag(table)[1:].mean(), rel=1e-9, abs=1e-12)
+    assert ("rotation" in found) == ("value" in trained)
+    if "value" in trained:
+        flat = {step: weights["value"].ravel() / np.linalg.norm(weights["value"]) for step, weights in kept.items()}
+        assert np.isnan(found["rotation"][:10]).all()
+        exact = [(1 - flat[step] @ flat[step - 10]) / 2 for step in range(10, BLOCK + 16)]
+        assert found["rotation"][10:] == pytest.approx(exact, abs=1e-13)
+
+
+def test_the_objective_is_the_loss_and_every_penalty() -> None:
+    more = {"objective": {"l2": {"value": 0.1, "key": 0.3}}}
+    found = train(RunConfig.of(SMALL | more), with_floors=False).metrics
+    exact = found["loss"] + 0.1 * found["norm_value"] ** 2 + 0.3 * found["norm_key"] ** 2
+    assert found["objective"] == pytest.approx(exact, rel=1e-13, nan_ok=True)
+
+
+def test_gradients_are_those_that_gradient_descent_follows() -> None:
+    """|W(s + 1) - W(s)| = lr |gradient|; a part that pauses has no gradient at that step."""
+    phases = [{"parts": ["value"], "steps": 2}, {"parts": ["key", "query"], "steps": 1}]
+    config = RunConfig.of(
+        SMALL | {"optimizer": {"name": "sgd", "lr": 0.5}, "schedule": {"phases": phases, "repeat": True}}
+    )
+    run = train(config, with_floors=False)
+    for step in range(BLOCK + 15):
+        for name in ("value", "key", "query", "prediction_bias"):
+            moved = np.linalg.norm(run.snapshots[step + 1][name] - run.snapshots[step][name])
+            gradient = run.metrics[f"grad_{name}"][step]
+            if name in phases[step % 3 == 2]["parts"]:  # type: ignore[operator]
+                assert moved == pytest.approx(0.5 * gradient, rel=1e-9, abs=1e-15)
+            else:
+                assert moved == 0
+                assert np.isnan(gradient)
