@@ -4,7 +4,7 @@ from .assignment import (
     given_topics as given_topics,
     load_topics as load_topics,
 )
-from .attention import CHUNK as CHUNK, TopicRelation as TopicRelation, tally_attention as tally_attention
+from .attention import CHUNK as CHUNK, tally_attention as tally_attention
 from .commands import (
     fit_corpus as fit_corpus,
     map_words as map_words,
@@ -50,8 +50,10 @@ from .probes import (
     short as short,
     verdict as verdict,
 )
-from .probing import probe_model as probe_model, timeline_of as timeline_of, unit as unit
+from .probing import probe_model as probe_model, unit as unit
 from .readers import needed as needed
+from .relations import TopicRelation as TopicRelation
+from .timelines import timeline_of as timeline_of
 from .topic_fits import (
     BACKENDS as BACKENDS,
     PAIRS as PAIRS,

@@ -2,8 +2,6 @@
 
 probe_model(load_model("bert-base-uncased"), texts, topics)     # topics from fit_topics, or a folder or file of them
 
-And since when? Snapshots of one model, each probed against the same topics: `timeline_of`.
-
 A measure on word vectors is one entry of MEASURES: it then is in the results, the tables and the page.
 """
 
@@ -14,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import Engine, InputError, Progress, Stream, generator, repeatable, serial, silent, watched
+from topicscope.ground import Engine, InputError, Progress, Stream, generator, repeatable, serial, watched
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.attention import (
     PairRelation,
@@ -22,23 +20,19 @@ from topicscope.language.attention import (
     PartTally,
     TopicRelation,
     attention_effect,
-    matched_attention,
     tally_attention,
 )
-from topicscope.language.configs import Measurement, ModelPass
-from topicscope.language.models import LoadedModel, load_model, word_vectors
+from topicscope.language.configs import Measurement
+from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probes import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
 from topicscope.measure import (
     Effect,
     PairSums,
-    Timeline,
-    effect,
     embedding_effect,
     frequency_bins,
     interval,
-    matched_effect,
     pair_sums,
     shuffled_means,
 )
@@ -261,63 +255,3 @@ def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> list[To
             )
         )
     return rows
-
-
-def timeline_of(
-    snapshots: Sequence[tuple[int, str]],
-    texts: Sequence[str],
-    assignment: Assignment,
-    vocabulary: Vocabulary,
-    measured: ModelPass | None = None,
-    *,
-    notes: Sequence[str] = (),
-    device: str = "cpu",
-    engine: Engine = serial,
-    progress: Progress = silent,
-) -> Timeline:
-    """Of steps and models that the caller has. Every snapshot is loaded, measured and let go.
-
-    The same topics and documents are resampled at all of them.
-    """
-    measured = measured or ModelPass()
-    effects: dict[str, dict[int, Effect | None]] = {}
-    with repeatable():
-        for number, (step, name) in enumerate(snapshots):
-            progress("probing snapshots", number, len(snapshots), f"step {step}")
-            loaded = load_model(name, device)
-            if number and whole_words(loaded.tokenizer, ()).fingerprint != vocabulary.fingerprint:
-                raise InputError(f"{name} has another tokenizer than the first snapshot; a timeline is of one model")
-            for measure, found in effects_of(loaded, texts, assignment, vocabulary, measured, engine).items():
-                effects.setdefault(measure, {})[step] = found
-    return Timeline.of(effects, notes)
-
-
-def effects_of(
-    loaded: LoadedModel,
-    texts: Sequence[str],
-    assignment: Assignment,
-    vocabulary: Vocabulary,
-    measured: ModelPass,
-    engine: Engine = serial,
-) -> dict[str, Effect | None]:
-    resamples, seed = measured.bootstrap, measured.seed
-    raw = word_vectors(loaded.model, assignment.token, layer=measured.embedding == "layer")
-    bins = frequency_bins(assignment.frequency) if measured.matched else None
-    effects: dict[str, Effect | None] = {}
-    for name in ("cosine", "dot"):
-        sums = pair_sums(MEASURES[name](raw), assignment.membership, bins)
-        effects[name] = embedding_effect([sums], resamples=resamples, seed=seed)
-        if measured.matched and name == "cosine":
-            effects["cosine_matched"] = matched_effect(sums, resamples=resamples, seed=seed)
-    relation = TopicRelation(assignment, len(loaded.tokenizer), 0, seed, loaded.device)
-    pieces = windows(loaded, vocabulary, texts, measured.windows)
-    parts = tally_attention(loaded, pieces, [relation], bootstrap=resamples, seed=seed, engine=engine)
-    for name, (tally,) in parts.items():
-        prefix = "attention" if name in ("encoder", next(iter(parts))) else f"attention ({name})"
-        effects[prefix] = attention_effect(tally)
-        if measured.matched and prefix == "attention":
-            effects["attention_matched"] = effect(*matched_attention(tally))
-        for layer, count in enumerate(tally.heads):
-            start = sum(tally.heads[:layer])
-            effects[f"{prefix}.{layer}"] = attention_effect(tally, range(start, start + count))
-    return effects

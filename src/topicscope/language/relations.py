@@ -1,0 +1,109 @@
+"""How two words of a text stand to each other: a code for every pair of positions, by topics or by a list of pairs."""
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from topicscope.ground import Stream, generator
+from topicscope.language.assignment import Assignment
+from topicscope.measure import frequency_bins
+
+SAME_WORD, SAME_TOPIC, DIFFERENT = 0, 1, 2
+CPU = torch.device("cpu")
+
+
+class NumberedWords:
+    """Words of a relation. `index[token]` is the word's number, or -1."""
+
+    def number(self, token: Int[np.ndarray, " W"], vocabulary_size: int, device: torch.device) -> None:
+        self.index = torch.full((vocabulary_size,), -1, dtype=torch.int64, device=device)
+        self.index[torch.as_tensor(token, device=device)] = torch.arange(len(token), device=device)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent without its tables (words by words, or shuffles by words), which are made again from the fields."""
+        return type(self), tuple(getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
+
+
+@dataclass
+class TopicRelation(NumberedWords):
+    """Same word (elsewhere in the text), another word of the same topic, a word of another topic; by word frequencies.
+
+    Codes: relation * strata + stratum. A pair of words with several topics counts once.
+    """
+
+    assignment: Assignment
+    vocabulary_size: int
+    shuffles: int = 0
+    seed: int = 0
+    device: torch.device = CPU
+    relations: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        members, words = self.assignment.membership, len(self.assignment.token)
+        self.number(self.assignment.token, self.vocabulary_size, self.device)
+        self.bin_of = torch.as_tensor(frequency_bins(self.assignment.frequency), device=self.device)
+        self.bin_count = int(self.bin_of.max()) + 1
+        self.strata = self.bin_count**2
+        self.several = bool((members.topics_of_word > 1).any())
+        rng = generator(self.seed, Stream.SHUFFLED_ATTENTION)
+        orders = np.stack([np.arange(words), *(rng.permutation(words) for _ in range(self.shuffles))])
+        if self.several:  # which words share a topic; a shuffle moves the words
+            matrix = members.matrix()
+            self.share = torch.from_numpy((matrix @ matrix.T).toarray() > 0).to(self.device)
+            self.orders = torch.as_tensor(orders, device=self.device)
+        else:
+            topic = np.empty(words, dtype=np.int64)
+            topic[members.word] = members.topic
+            # (1 + shuffles) x W: the topics as they are, then shuffled; small numbers, since they are compared often
+            self.topic = torch.as_tensor(topic[orders], device=self.device).to(
+                torch.int16 if members.topics < 2**15 else torch.int32
+            )
+
+    def codes(self, i: Int[Tensor, " Q"], j: Int[Tensor, " K"]) -> Int[Tensor, "Q K"]:
+        """Of every pair of positions with the words i and j."""
+        relation = torch.where(self._same(i, j, slice(0, 1))[0], SAME_TOPIC, DIFFERENT)
+        relation = torch.where(i[:, None] == j, SAME_WORD, relation)
+        return relation * self.strata + self.bin_of[i][:, None] * self.bin_count + self.bin_of[j]
+
+    def shuffled(
+        self, i: Int[Tensor, " Q"], j: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]
+    ) -> tuple[Bool[Tensor, "S Q K"], Bool[Tensor, "Q K"]]:
+        """For each shuffle the pairs that are then in the same topic; and all pairs of different words."""
+        other = allowed & (i[:, None] != j)
+        return self._same(i, j, slice(1, None)) & other, other
+
+    def _same(self, i: Tensor, j: Tensor, which: slice) -> Bool[Tensor, "S Q K"]:
+        if self.several:
+            orders = self.orders[which]
+            return self.share[orders[:, i][:, :, None], orders[:, j][:, None, :]]
+        topic = self.topic[which]
+        return topic[:, i][:, :, None] == topic[:, j][:, None, :]
+
+
+@dataclass
+class PairRelation(NumberedWords):
+    """A list of pairs of words (the top co-occurring ones): code 0 for them, -1 for all others."""
+
+    token: Int[np.ndarray, " W"]
+    pairs: Int[np.ndarray, "P 2"]  # places in `token`
+    vocabulary_size: int
+    device: torch.device = CPU
+    relations: ClassVar[int] = 1
+    strata: ClassVar[int] = 1
+    shuffles: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        self.number(self.token, self.vocabulary_size, self.device)
+        self.listed = torch.zeros(len(self.token), len(self.token), dtype=torch.bool, device=self.device)
+        left, right = torch.as_tensor(self.pairs, device=self.device).T
+        self.listed[left, right] = self.listed[right, left] = True
+
+    def codes(self, i: Int[Tensor, " Q"], j: Int[Tensor, " K"]) -> Int[Tensor, "Q K"]:
+        return torch.where(self.listed[i[:, None], j], 0, -1)
+
+
+Relation = TopicRelation | PairRelation
