@@ -115,7 +115,7 @@ def test_matrices_come_from_run_folders_and_safetensors(tmp_path: Path) -> None:
         )
         first = json.loads(topicscope("theory", "theorem1", *sizes, "--embedding", str(path)).stdout)["membership"]
         assert first["violation"] == pytest.approx(
-            theorem1(setting).membership(weights["embedding"]).violation, rel=1e-5
+            theorem1(setting).examine(weights["embedding"]).numbers["violation"], rel=1e-5
         )
 
 

@@ -69,7 +69,11 @@ def test_the_two_longest_axes_are_those_of_the_panels_and_seeds_only_if_alone() 
 
 
 def test_one_axis_makes_a_map_of_one_row_with_gaps_where_nothing_was_measured() -> None:
-    measured = [{"optimizer.lr": 0.1, "loss": 2.0}, {"optimizer.lr": 0.3, "loss": None}, {"optimizer.lr": 1.0}]
+    measured: list[dict[str, Any]] = [
+        {"optimizer.lr": 0.1, "loss": 2.0},
+        {"optimizer.lr": 0.3, "loss": None},
+        {"optimizer.lr": 1.0},
+    ]
     figure = map_figure(measured, {"optimizer.lr": [0.1, 0.3, 1.0]}, "loss", "map", "Loss", log=True)
     (panel,) = (panel for panel in figure.panels if isinstance(panel, Map))
     assert (panel.z, panel.y, panel.title, panel.log) == ([[2.0, None, None]], [""], "", True)

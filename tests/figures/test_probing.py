@@ -194,7 +194,13 @@ def test_every_effect_stands_beside_its_controls() -> None:
 
 
 def cooccurrence() -> CooccurrenceRow:
-    about = {"model": "org/bert", "variant": "trained", "threshold": 0.0005, "topics_per_word": "one", "words": 8}
+    about: dict[str, Any] = {
+        "model": "org/bert",
+        "variant": "trained",
+        "threshold": 0.0005,
+        "topics_per_word": "one",
+        "words": 8,
+    }
     cosine, attention = PairContrast(0.51239, 0.4, (0.3, 0.5)), PairContrast(None, 0.007, None)
     sizes: dict[str, Any] = {"topics": 4, "embedding": "matrix", "window": 128, "pairs": 90}
     return CooccurrenceRow(**about, **sizes, cosine=cosine, attention=attention)

@@ -7,7 +7,7 @@ import pytest
 
 from topicscope.figures import Heat, landscape_figure
 from topicscope.figures.theory import landscape_sections, theorem_sections
-from topicscope.theory import Landscape, Setting, attention_landscape, theorem1
+from topicscope.theory import Convention, Landscape, Setting, ValueMatrix, attention_landscape, theorem1
 
 
 def test_a_landscape_marks_the_lowest_point_and_uniform_attention() -> None:
@@ -34,7 +34,8 @@ def test_a_landscape_marks_the_lowest_point_and_uniform_attention() -> None:
 
 @pytest.mark.parametrize("cap", [True, False])
 def test_the_report_of_a_landscape_compares_the_best_attention_with_uniform(cap: bool) -> None:
-    matrix, convention = ("diagonal", "paper") if cap else ("blocks", "exact")
+    matrix: ValueMatrix = "diagonal" if cap else "blocks"
+    convention: Convention = "paper" if cap else "exact"
     landscape = attention_landscape(Setting.of(), matrix, convention)
     assert landscape.stage.cap is cap
     (section,) = landscape_sections(landscape)

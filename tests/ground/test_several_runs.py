@@ -34,6 +34,9 @@ class Run:
 class Runs(SeveralRuns[Run]):
     kind: ClassVar[str] = KIND.name
 
+    def _about(self) -> str:
+        return f"{len(self)} runs"
+
 
 def test_several_runs_are_a_list_with_their_sentences_and_a_row_each() -> None:
     runs = Runs((Run(Settings(seed)) for seed in (4, 5)), Path("out"))

@@ -15,15 +15,14 @@ from tests.language.samples import assignment
 from topicscope.ground import Stream, generator
 from topicscope.language import Assignment, Vocabulary, Window, whole_words
 from topicscope.language.attention import (
-    PairRelation,
     PartTally,
-    TopicRelation,
     attention_effect,
     matched_attention,
     pairs_of,
     tally_attention,
 )
 from topicscope.language.models import LoadedModel, checked
+from topicscope.language.relations import PairRelation, TopicRelation
 from topicscope.language.vocabulary import special_tokens, windows
 from topicscope.measure.pairs import Membership, frequency_bins
 

@@ -140,8 +140,8 @@ def test_norms_losses_and_theorems(short: Training) -> None:
     embedding = short.runs[0][0].weights["embedding"]
     assert found.gram.values == pytest.approx(embedding.T @ embedding)
     setting = Setting.of(10, 10, 3)
-    memberships = [theorem1(setting).membership(run.weights["embedding"]) for run in short.runs[0]]
-    assert found.violation == pytest.approx([one.violation / setting.constants.c3 for one in memberships])
+    fits = [theorem1(setting).examine(run.weights["embedding"]).numbers for run in short.runs[0]]
+    assert found.violation == pytest.approx([fit["violation"] / setting.constants.c3 for fit in fits])
     assert all(0.5 < violation < 100 for violation in found.violation)  # one step is not enough
 
 

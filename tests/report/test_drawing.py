@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from tests.report import samples
-from topicscope.figures.panels import Figure, Heat, Lines, Map, Points, Series
+from topicscope.figures.panels import Figure, Heat, Lines, Map, Panel, Points, Series
 from topicscope.report.drawing import LEVEL_DASHES, wrapped
 from topicscope.report.layout import GREY, MARK_COLOUR, PALETTE
 from topicscope.report.pictures import canvas
@@ -351,7 +351,12 @@ def test_crowded_categories_are_turned(names: list[str], turned: bool) -> None:
 
 def test_a_legend_names_two_things_or_more() -> None:
     one, two = Series("a", [0, 1], [0, 1]), Series("b", [0, 1], [0, 1])
-    panels = [Lines("", [one]), Lines("", [one, two]), Lines("", [one], levels=[(0.0, "zero")]), Points("", ["x"], [])]
+    panels: list[Panel] = [
+        Lines("", [one]),
+        Lines("", [one, two]),
+        Lines("", [one], levels=[(0.0, "zero")]),
+        Points("", ["x"], []),
+    ]
     axes = drawn(Figure("f", "", "", [*panels]))
     assert [box.get_legend() is not None for box in axes] == [False, True, True, False]
     assert legend(axes[2])["zero"].get_linestyle() == "--"

@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.report import samples
@@ -158,7 +159,9 @@ def test_places_without_a_panel_are_empty() -> None:
     assert [one.axison for one in canvas(Figure("f", "", "", [])).axes] == [False]
     named = curves("a", "b")
     for high, shown in enumerate(([named, *panels[:2]], [*panels[:2], named])):
-        ratios = canvas(Figure("f", "", "", [*shown])).axes[0].get_gridspec().get_height_ratios()
+        grid = canvas(Figure("f", "", "", [*shown])).axes[0].get_gridspec()
+        assert grid is not None
+        ratios = np.asarray(grid.get_height_ratios(), dtype=float)
         assert ratios[high] > ratios[1 - high]  # room for the legend of this row alone
 
 

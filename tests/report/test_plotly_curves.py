@@ -16,10 +16,12 @@ from topicscope.report.plotly_curves import LEGEND_ROW, PLOT_HEIGHT, lines_spec,
 
 def spec(panel: Lines | Points, *, legend: bool = True, **colours: str) -> dict[str, Any]:
     pens_of = pens(Figure("f", "", "", [panel], colours=colours))
-    made = lines_spec if isinstance(panel, Lines) else points_spec
-    found = made(panel, pens_of, legend=legend)  # type: ignore[operator]
-    json.dumps(found, allow_nan=False)
-    return dict(found)
+    if isinstance(panel, Lines):
+        drawn = lines_spec(panel, pens_of, legend=legend)
+    else:
+        drawn = points_spec(panel, pens_of, legend=legend)
+    json.dumps(drawn, allow_nan=False)
+    return dict(drawn)
 
 
 def test_a_curve_has_its_numbers_its_colour_and_its_name() -> None:

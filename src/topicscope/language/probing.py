@@ -15,16 +15,15 @@ from jaxtyping import Float
 from topicscope.ground import Engine, InputError, Progress, Stream, generator, repeatable, serial, watched
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.attention import (
-    PairRelation,
     Parts,
     PartTally,
-    TopicRelation,
     attention_effect,
     tally_attention,
 )
 from topicscope.language.configs import Measurement
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probes import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow
+from topicscope.language.relations import PairRelation, TopicRelation
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
 from topicscope.measure import (
