@@ -4,10 +4,12 @@ from .language import (
     Corpus as Corpus,
     Probe as Probe,
     ProbeConfig as ProbeConfig,
+    TimelineConfig as TimelineConfig,
     Topics as Topics,
     fit_topics as fit_topics,
     load_model as load_model,
     probe as probe,
+    timeline as timeline,
     word_map as word_map,
 )
 from .model import ModelConfig as ModelConfig, Objective as Objective, Weights as Weights
@@ -23,6 +25,7 @@ from .training import (
     RunConfig as RunConfig,
     Runs as Runs,
     Schedule as Schedule,
+    sandbox_timeline as sandbox_timeline,
     train as train,
 )
 from .world import (
