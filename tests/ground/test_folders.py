@@ -258,6 +258,13 @@ def test_an_error_before_any_work_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="late"):
         fail(tmp_path / "e", InputError("late"), part="parts")
     assert names(tmp_path / "e") == {".lock", "about.json", "config.yaml", "parts"}
+    (tmp_path / "g").mkdir()
+    with pytest.raises(KeyboardInterrupt):  # while a member was being opened
+        fail(tmp_path / "g", KeyboardInterrupt(), part="run-000")
+    assert names(tmp_path / "g") == {".lock"}
+    with pytest.raises(KeyboardInterrupt):  # while its first file was being written
+        fail(tmp_path / "g", KeyboardInterrupt(), member=True, work="run-000/about.json.tmp")
+    assert names(tmp_path / "g") == {".lock"}
     with pytest.raises(InputError, match="late"):
         fail(tmp_path / "f", InputError("late"), member=True, work="run-000/note.txt")
     assert names(tmp_path / "f") == {".lock", "about.json", "config.yaml", "run-000"}

@@ -48,7 +48,7 @@ def test_several_runs_are_a_list_with_their_sentences_and_a_row_each() -> None:
         {"seed": 4, "loss": 2.0, "late": None},
         {"seed": 5, "loss": 2.5, "late": True},
     ]
-    assert repr(runs) == "Runs(made)"
+    assert repr(runs) == "Runs(2 runs)"
 
 
 def test_configs_to_resume_are_those_that_the_folder_was_opened_for(tmp_path: Path) -> None:

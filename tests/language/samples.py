@@ -13,7 +13,7 @@ import pytest
 
 from tests.language import tiny
 from topicscope.language import Assignment, Vocabulary
-from topicscope.measure import Membership
+from topicscope.measure import Effect, Matched, Membership
 
 SHARED = Path(os.environ.get("TOPICSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
 needs_shared = pytest.mark.skipif(
@@ -69,3 +69,18 @@ def assert_same(one: Any, two: Any) -> None:
     assert type(one) is type(two)
     for part in dataclasses.fields(one):
         np.testing.assert_array_equal(getattr(one, part.name), getattr(two, part.name), part.name)
+
+
+def an_effect(low: float, p_value: float | None = None, matched_low: float | None = None) -> Effect:
+    """One whose interval starts at `low`, with the controls that are given."""
+    matched = None if matched_low is None else Matched(1.0, 0.5, 0.5, (matched_low, 1.0))
+    return Effect(
+        same=1.0,
+        different=0.5,
+        difference=0.5,
+        ratio=2.0,
+        interval=(low, 1.0),
+        ratio_interval=(1.5, 2.5),
+        p_value=p_value,
+        matched=matched,
+    )

@@ -149,7 +149,7 @@ def test_the_hub_is_asked_for_what_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_folder_gives_its_texts_and_no_other_files(tmp_path: Path) -> None:
-    for name in ("b.txt", "A.TXT", "c.txt.gz", ".hidden.txt", "d.txt.bak", "e.txt.v1.png", "deep/f.md", "deep/g"):
+    for name in ("b.txt", "A.TXT", "c.txt.gz", ".hidden.txt", "e.txt.v1.png", "deep/f.md", "deep/g"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(gzip.compress(b"x\n") if name.endswith(".gz") else b"x\n")
     (tmp_path / "folder.txt").mkdir()
@@ -157,6 +157,9 @@ def test_a_folder_gives_its_texts_and_no_other_files(tmp_path: Path) -> None:
     assert Corpus([tmp_path]).files == names
     assert len(list(Corpus([tmp_path]))) == 4
     assert Corpus([tmp_path / "*.txt"]).files == [str(tmp_path / "b.txt")]  # a folder is no file
+    (tmp_path / "d.jsonl.lz4").write_bytes(b"x")
+    with pytest.raises(InputError, match=r"d\.jsonl\.lz4"):  # text that cannot be read is not left out in silence
+        Corpus([tmp_path])
 
 
 def test_no_sources_are_no_corpus() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.language.test_answers import an_effect
+from tests.language.samples import an_effect
 from topicscope import InputError
 from topicscope.language import (
     Assignment,

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors import safe_open
 
 from topicscope import InputError, RunConfig, read, train
+from topicscope.ground import files
 from topicscope.training.ensemble import Ensemble
 from topicscope.training.recorder import load_checkpoint, save_checkpoint
 
@@ -152,6 +154,11 @@ def test_a_damaged_checkpoint_or_another_config_is_refused(tmp_path: Path) -> No
     other = Ensemble([dataclasses.replace(config, seed=1)])
     with pytest.raises(InputError, match="another config"):
         load_checkpoint(path, other)
+    with safe_open(path, "np") as stream:
+        note = {name: text for name, text in stream.metadata().items() if name != "fingerprint"}
+    files.write_tensors(tmp_path / "nameless.safetensors", files.read_tensors(path, ""), note)
+    with pytest.raises(InputError, match="fingerprint"):  # of no config that can be checked
+        load_checkpoint(tmp_path / "nameless.safetensors", other)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(InputError, match="damaged or cut off"):
         load_checkpoint(path, Ensemble([config]))

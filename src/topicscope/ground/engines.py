@@ -85,16 +85,21 @@ def in_order(results: Iterator[tuple[int, Output]]) -> Iterator[Output]:
             following += 1
 
 
-class Local(ExitStack):
-    """One process per core, one thread each, started with the first item; whatever closes the stack ends them.
+class Local:
+    """One process per core, one thread each, started with the first item; leaving the block ends them.
 
     A worker that dies takes the pool with it; the engine starts another pool and repeats what was running.
     """
 
     def __init__(self, workers: int) -> None:
-        super().__init__()
-        self.workers = workers
+        self.workers, self.held = workers, ExitStack()
         self.pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.held.close()
 
     def __call__(
         self, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
@@ -106,7 +111,7 @@ class Local(ExitStack):
                 while queue or running:
                     while queue and len(running) < 2 * self.workers:  # each worker has one running and one waiting
                         if self.pool is None:
-                            self.pool = self.enter_context(worker_pool(self.workers))
+                            self.pool = self.held.enter_context(worker_pool(self.workers))
                         number = queue[-1]
                         running[self.pool.submit(work, common, items[number])] = number
                         queue.pop()  # only now: a pool that has just broken takes nothing
@@ -114,7 +119,7 @@ class Local(ExitStack):
                         result = future.result()
                         yield running.pop(future), result
             except BrokenProcessPool:
-                self.close()
+                self.held.close()
                 self.pool = None
                 for number in running.values():
                     deaths[number] += 1

@@ -202,11 +202,11 @@ def open_folder(
             yield folder
         except BaseException:
             if folder.fresh and _untouched(path):
-                remove_own(path, kind)
+                _forget(path)
             raise
         finally:
             if created and not any(entry.name != LOCK for entry in path.iterdir()):
-                (path / LOCK).unlink()
+                (path / LOCK).unlink(missing_ok=True)
                 path.rmdir()
 
 
@@ -235,6 +235,16 @@ def join_folder(
             write_yaml(path / CONFIG, dict(config))
         folder.mark("running")
     return folder
+
+
+def _forget(path: Path) -> None:
+    """Remove what opening a folder leaves, members that were not yet whole included."""
+    for member in path.glob(MEMBERS):
+        _forget(member)
+        member.rmdir()
+    for pattern in (f"{CONFIG}*", f"{ABOUT}*"):  # with what a write that failed has left
+        for entry in path.glob(pattern):
+            entry.unlink()
 
 
 def remove_own(path: Path, kind: Kind) -> None:
@@ -277,7 +287,9 @@ def _stored_config(path: Path) -> Any:
 def _untouched(path: Path) -> bool:
     """Whether a folder holds nothing but the files with which it was opened."""
     return all(
-        _untouched(entry) if entry.is_dir() and entry.match(MEMBERS) else entry.name in (ABOUT, CONFIG, *UNIMPORTANT)
+        _untouched(entry)
+        if entry.is_dir() and entry.match(MEMBERS)
+        else entry.name.removesuffix(".tmp") in (ABOUT, CONFIG, *UNIMPORTANT)
         for entry in path.iterdir()
     )
 

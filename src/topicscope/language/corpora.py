@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from topicscope.ground import InputError, Stream, generator
-from topicscope.language.readers import HUB, KNOWN, Reader, Split, kind_of, suffixes
+from topicscope.language.readers import HUB, KNOWN, Reader, Split, kind_of
 
 HASHED = 2**30  # bytes up to which a corpus is read to see whether it has changed; of a larger one the sizes count
 
@@ -96,9 +96,9 @@ def files_of(source: str) -> list[str]:
         return [source]
     path = Path(source)
     if path.is_dir():
-        files = sorted(
-            str(p) for p in path.rglob("*") if p.is_file() and not p.name.startswith(".") and suffixes(p)[0] in KNOWN
-        )
+        inside = (p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+        # a.jsonl.lz4 is listed too: it is text in a packing that cannot be read, and reading says so
+        files = sorted(str(p) for p in inside if {suffix.lower() for suffix in p.suffixes[-2:]} & KNOWN)
         missing = f"{source} has no text files ({', '.join(sorted(KNOWN))}, packed or not)"
     else:
         matching = [source] if path.is_file() else sorted(glob.glob(source, recursive=True))

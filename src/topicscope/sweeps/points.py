@@ -70,7 +70,8 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Point
             return "damaged", nothing
         if fresh and content["inputs"] != inputs(point):
             return "changed", nothing
-        curves = dict(np.load(io.BytesIO(packed), allow_pickle=False))
+        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+            curves = dict(arrays)
         result = PointResult(content["measures"], curves, content["error"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
         return "damaged", nothing

@@ -4,7 +4,7 @@ Steps are prepared in blocks; each block has a random stream of its own.
 """
 
 import dataclasses
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -39,7 +39,7 @@ class RunData:
         self.dev = self._documents(config.data.dev_file, Stream.DEV_DOCUMENTS, config.data.dev_documents)
         self.dev_masked = self.dev.masked(config.masking, config.topic_model, generator(config.seed, Stream.DEV_MASKS))
         self.layout = {"uniform": config.model.uniform_attention, "hide_masked": config.model.hide_masked}
-        self._order = lru_cache(2)(self._draw_order)  # a block may need the end of one epoch and the start of the next
+        self._orders: dict[int, Int[np.ndarray, " D"]] = {}
 
     def _documents(self, file: str | None, stream: Stream, count: int) -> Documents | InfiniteDocuments:
         if file is not None:
@@ -56,8 +56,11 @@ class RunData:
         rng = generator(self.config.seed, Stream.TRAIN_MASKS)
         return self.config.masking.draw(self.train.finite(), self.config.topic_model.words, rng)
 
-    def _draw_order(self, epoch: int) -> Int[np.ndarray, " D"]:
-        return generator(self.config.seed, Stream.ORDER, epoch).permutation(len(self.train))
+    def _order(self, epoch: int) -> Int[np.ndarray, " D"]:
+        if epoch not in self._orders:  # a block may need the end of one epoch and the start of the next
+            self._orders = {e: order for e, order in self._orders.items() if e == epoch - 1}
+            self._orders[epoch] = generator(self.config.seed, Stream.ORDER, epoch).permutation(len(self.train))
+        return self._orders[epoch]
 
     def rows_of_block(self, block: int) -> Int[np.ndarray, " BLOCK*B"]:
         """Documents seen in a block of steps: one epoch's order after another, with no document left out."""

@@ -211,8 +211,9 @@ class Ensemble:
         self.evaluate()
         for e in self.running():
             sound = self.step in self.members[e].dev and all(block[e].isfinite().all() for block in self.weights.blocks)
-            for block, old in zip(self.weights.blocks, [] if sound else self.last or [], strict=False):
-                block[e] = old[e]  # the last step was one too far: it keeps the weights before
+            if not sound and self.last is not None:  # the last step was one too far: it keeps the weights before
+                for block, old in zip(self.weights.blocks, self.last, strict=True):
+                    block[e] = old[e]
             self.retire(e, "done" if sound else "diverged", self.step)
         if report is not None:
             report(self.step, self.tracker.rows())

@@ -176,9 +176,9 @@ def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
     tensors, own = files.read_tensors(path, ANEW), fingerprint(ensemble)
     with safe_open(path, "np") as stream:
         note = stream.metadata() or {}
-    if note.get("fingerprint", own) != own:
-        raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
     try:
+        if note["fingerprint"] != own:
+            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
         ensemble.step = int(note["step"])
         for i, block in enumerate(ensemble.weights.blocks):
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
@@ -192,5 +192,7 @@ def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
             member.status, member.end = stored["status"], stored["end"]
             member.weights = below(f"member.{e}.", tensors)
+    except InputError:
+        raise
     except (KeyError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ANEW}") from None

@@ -59,7 +59,7 @@ def context_of(counts: Float[np.ndarray, "B V"], uniform: bool) -> Float[np.ndar
 def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndarray, "D V"]:
     """How often each word occurs in each document (padding left out)."""
     counts = np.zeros((len(words), vocabulary), dtype=np.float32)
-    slice_size = max(1, 1_000_000 // words.shape[1])
+    slice_size = max(1, 1_000_000 // max(1, words.shape[1]))
     for start in range(0, len(words), slice_size):
         part = words[start : start + slice_size]
         flat = (np.arange(len(part))[:, None] * vocabulary + part)[part >= 0]

@@ -44,7 +44,9 @@ class Masked:
 
     def selected(self, words: Int[np.ndarray, "D N"]) -> Bool[np.ndarray, "D N"]:
         """True at the masked positions (the paper's M)."""
-        return np.isin(np.arange(words.size), self.flat).reshape(words.shape)
+        selected = np.zeros(words.shape, dtype=bool)
+        selected.reshape(-1)[self.flat] = True
+        return selected
 
     def take(self, rows: Int[np.ndarray, " B"]) -> Masked:
         """The masked positions of the documents at `rows`, in that order."""

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.language.samples import an_effect
 from topicscope.language import answer, verdict
 from topicscope.language.probes import HeadRow, ProbeRow
-from topicscope.measure import Effect, Matched
-
-
-def an_effect(low: float, p_value: float | None = None, matched_low: float | None = None) -> Effect:
-    """One whose interval starts at `low`, with the controls that are given."""
-    matched = None if matched_low is None else Matched(1.0, 0.5, 0.5, (matched_low, 1.0))
-    return Effect(
-        same=1.0,
-        different=0.5,
-        difference=0.5,
-        ratio=2.0,
-        interval=(low, 1.0),
-        ratio_interval=(1.5, 2.5),
-        p_value=p_value,
-        matched=matched,
-    )
+from topicscope.measure import Effect
 
 
 @pytest.mark.parametrize(
