@@ -132,7 +132,7 @@ def settings_of(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
     return kind.of(gather(values["config"], flags, values["set_"] or ()))
 
 
-def worked(work: Any, settings: Any, values: dict[str, Any]) -> Any:
+def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
     """What `work` makes of the settings, on the engine that was chosen."""
     language.check_inputs(settings)  # before an engine is started
     engine = chosen_engine(
@@ -159,7 +159,7 @@ def topics(**values: Any) -> int:
 
     Example: [bold]topicscope topics articles.jsonl.gz --tokenizer bert-base-uncased --out runs/topics[/bold]
     """
-    result = worked(language.fit_corpus, settings_of(language.TopicsConfig, values), values)
+    result = run_on_engine(language.fit_corpus, settings_of(language.TopicsConfig, values), values)
     return consoles.finish(result, values["out"], [figures.topic_model_table(result)], as_json=values["as_json"])
 
 
@@ -179,7 +179,7 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
         raise InputError("probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
     if values["topics_per_word"] == "both":
         values["topics_per_word"] = ["one", "many"]
-    result = worked(language.probe, settings_of(language.ProbeConfig, values), values)
+    result = run_on_engine(language.probe, settings_of(language.ProbeConfig, values), values)
     tables = [figures.ratio_table(result.rows)]  # the main ones; the page has all of them
     if result.heads:
         tables.append(figures.head_table(result.heads, 5))
@@ -210,7 +210,7 @@ def timeline(**values: Any) -> int:
     settings = settings_of(language.TimelineConfig, values)
     sandbox = next((name for name in settings.snapshots if training.is_sandbox(name)), None)
     if sandbox is None:
-        result = worked(language.timeline, settings, values)
+        result = run_on_engine(language.timeline, settings, values)
     elif len(settings.snapshots) > 1:
         raise InputError(f"{sandbox} is a run of 'topicscope train'; give it alone")
     elif settings.corpus or settings.topics_from or values["engine"] != "serial":

@@ -123,9 +123,9 @@ def tasks(
                     raise cause from None  # the work's own
                 losses[number] += 1  # Ray's trouble, also where a task met it: a node on its way out
                 if losses[number] > RETRIES:
-                    told = " ".join(str(cause).split())[:200]
+                    reason = " ".join(str(cause).split())[:200]
                     raise EngineError(
-                        f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {told})"
+                        f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {reason})"
                     ) from None
                 queue.append(number)
             else:

@@ -93,9 +93,9 @@ def load_topics(
     path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine = serial
 ) -> Topics | Assignment:
     """Fitted topics from their folder, or the user's own from a file, with the words' frequencies in the texts."""
-    found = read_topics(path)
-    if isinstance(found, Topics):
-        return found
+    given = read_topics(path)
+    if isinstance(given, Topics):
+        return given
     words = np.concatenate([np.empty(0, dtype=np.int64), *word_documents(texts, vocabulary, engine)])
     return given_topics(path, vocabulary, np.bincount(words, minlength=len(vocabulary.words)))
 

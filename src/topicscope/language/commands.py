@@ -38,11 +38,11 @@ from topicscope.language.word_maps import WORDS, WordMap, word_map
 from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
 
 Out = str | os.PathLike[str] | None
-Made = TypeVar("Made", Topics, Probe, Timeline, WordMap)
+AnyResult = TypeVar("AnyResult", Topics, Probe, Timeline, WordMap)
 
 
 @contextmanager
-def opened(
+def opened_folder(
     kind: Kind, config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig, out: Out, progress: Progress | None
 ) -> Iterator[tuple[Folder | None, Progress]]:
     """The folder of a command, where it has one, and its progress. Bad input is refused before both."""
@@ -54,24 +54,24 @@ def opened(
         yield folder, shown
 
 
-def kept(made: Made, folder: Folder | None, fitted: Sequence[tuple[TopicsConfig, Topics]] = ()) -> Made:
+def stored(result: AnyResult, folder: Folder | None, fitted: Sequence[tuple[TopicsConfig, Topics]] = ()) -> AnyResult:
     """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes."""
     if folder is not None:
         for number, (fit, topics) in enumerate(fitted, start=1):
             topics.save(folder.file(f"topics-{number}"), fit.as_dict())
-        made.write(folder)
-    return made
+        result.write(folder)
+    return result
 
 
 def fit_corpus(
     config: TopicsConfig, out: Out = None, *, engine: Engine = serial, progress: Progress | None = None
 ) -> Topics:
     """The topics of a sample of a corpus. `out`: a folder for them; one that holds topics is replaced."""
-    with opened(TOPICS, config, out, progress) as (folder, shown):
+    with opened_folder(TOPICS, config, out, progress) as (folder, shown):
         shown("loading the tokenizer")
         vocabulary = whole_words(language.load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
         corpus = Corpus(config.corpus, config.text_field, config.split_text)
-        return kept(fit_sample(corpus, vocabulary, config, engine, shown), folder)
+        return stored(fit_sample(corpus, vocabulary, config, engine, shown), folder)
 
 
 def fit_sample(
@@ -98,7 +98,7 @@ def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, prog
 
     `out`: a folder for the results and the fitted topics; one that holds a probe is replaced.
     """
-    with opened(PROBE, config, out, progress) as (folder, shown):
+    with opened_folder(PROBE, config, out, progress) as (folder, shown):
         device, models, probes = usable_device(config.device), [], []
         for name in config.models:  # all of them before the long work starts
             shown(f"loading {name}")
@@ -122,7 +122,7 @@ def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, prog
             )
         notes = [f"{short(m.name)}: {note}" for m, one in zip(models, probes, strict=True) for note in one.notes]
         result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
-        return kept(result, folder, source.fitted)
+        return stored(result, folder, source.fitted)
 
 
 def timeline(
@@ -132,7 +132,7 @@ def timeline(
 
     `out`: a folder for the results; one that holds a timeline is replaced.
     """
-    with opened(TIMELINE, config, out, progress) as (folder, shown):
+    with opened_folder(TIMELINE, config, out, progress) as (folder, shown):
         snapshots, source = find_snapshots(config.snapshots), TextSource(config, engine, shown)
         first = snapshots[0][1]
         vocabulary = whole_words(language.load_tokenizer(first), source.stop_words)
@@ -163,15 +163,15 @@ def timeline(
             engine=engine,
             progress=shown,
         )
-        return kept(result, folder, source.fitted)
+        return stored(result, folder, source.fitted)
 
 
 def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
     """The cosines between some words of a model. `out`: a folder for them; one that holds words is replaced."""
-    with opened(WORDS, config, out, progress) as (folder, shown):
+    with opened_folder(WORDS, config, out, progress) as (folder, shown):
         shown(f"loading {config.model}")
         loaded = language.load_model(config.model)
-        return kept(word_map(loaded, config.groups, layer=config.embedding == "layer"), folder)
+        return stored(word_map(loaded, config.groups, layer=config.embedding == "layer"), folder)
 
 
 class TextSource:

@@ -76,8 +76,8 @@ class Topics(Result):
 
     def summary(self) -> list[str]:
         fit, mean = self.fit, sum(self.fit.coherence) / len(self.fit.coherence)
-        found = f"mean coherence (c_npmi) {mean:.3f}, {fit.documents} documents, {fit.tokens:,} words"
-        return [found, f"corpus: {fit.corpus}"] if fit.corpus else [found]
+        sentence = f"mean coherence (c_npmi) {mean:.3f}, {fit.documents} documents, {fit.tokens:,} words"
+        return [sentence, f"corpus: {fit.corpus}"] if fit.corpus else [sentence]
 
     def table(self) -> pyarrow.Table:
         shares = self.document_topics.mean(0)

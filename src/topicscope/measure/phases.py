@@ -109,11 +109,11 @@ class Course:
         """One sentence on the phase with its numbers, and one on how to read it."""
         if self.halves is None or not np.isfinite(self.halves.value):
             return f"Phase: {self.phase}. {READINGS[self.phase]}"
-        told = ", ".join(
+        steps = ", ".join(
             f"{name} {f'{step:,.0f}' if np.isfinite(step) else 'not yet'}" for name, step in asdict(self.halves).items()
         )
         ratio = "" if not np.isfinite(self.halves.separation) else f", separation {self.halves.separation:.3g}"
-        return f"Phase: {self.phase} (half of the rise at step: {told}{ratio}). {READINGS[self.phase]}"
+        return f"Phase: {self.phase} (half of the rise at step: {steps}{ratio}). {READINGS[self.phase]}"
 
     def as_dict(self) -> dict[str, float | str | None]:
         """Phase, half-way steps, separation; `start_separation` is that of the starts."""

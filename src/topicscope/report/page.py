@@ -70,14 +70,14 @@ def notebook_html(summary: list[str], sections: list[Section]) -> str:
 
 def environment() -> Environment:
     """Templates of this folder; text is escaped wherever it stands."""
-    found = Environment(
+    templates = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {
+    templates.filters |= {
         "script_json": script_json,
         "config": partial(json.dumps, indent=2, ensure_ascii=False, default=str),
         "numeric": numeric_columns,
@@ -86,7 +86,7 @@ def environment() -> Environment:
         "pens": pens,
         "keys": shared_keys,
     }
-    return found
+    return templates
 
 
 def anchors(names: list[str]) -> list[str]:

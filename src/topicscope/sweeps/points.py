@@ -96,7 +96,7 @@ def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 def inputs(point: Point) -> str:
     """A digest of all files that the point names; a name that is no file (a hub id, a word) does not count."""
-    found, settings = hashlib.sha256(), flat(point.config)
+    digest_of_files, settings = hashlib.sha256(), flat(point.config)
     given = [settings.get(key) for key in kind_of(point.kind).reads]
     names = [name for value in given for name in (value if isinstance(value, list) else [value])]
     for name in [name for name in names if isinstance(name, str)]:
@@ -105,8 +105,8 @@ def inputs(point: Point) -> str:
                 if file.is_file():
                     stat = file.stat()
                     content = _content(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
-                    found.update(f"{name} {file} {content}\n".encode())
-    return found.hexdigest()[:16]
+                    digest_of_files.update(f"{name} {file} {content}\n".encode())
+    return digest_of_files.hexdigest()[:16]
 
 
 @functools.lru_cache(maxsize=100_000)

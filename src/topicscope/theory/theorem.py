@@ -114,8 +114,8 @@ class AttentionTheorem(Theorem):
     def contains(self, alpha: float, beta: float) -> bool:
         """Whether this attention lies inside the bounds."""
         ratio = alpha / beta if beta else math.inf
-        found = {"gamma": self.setting.gamma(alpha, beta), "beta": beta, "alpha_over_beta": ratio}
-        return all(low < found[name] < high for name, (low, high) in self.bounds.items())
+        values = {"gamma": self.setting.gamma(alpha, beta), "beta": beta, "alpha_over_beta": ratio}
+        return all(low < values[name] < high for name, (low, high) in self.bounds.items())
 
     @abstractmethod
     def says_of(self, alpha: float, beta: float) -> list[str]:

@@ -166,7 +166,7 @@ def save_checkpoint(path: Path, ensemble: Ensemble) -> None:
     files.write_tensors(path, tensors, note)
 
 
-def below(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def with_prefix(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The tensors whose names begin so, by the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
@@ -182,16 +182,16 @@ def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
         ensemble.step = int(note["step"])
         for i, block in enumerate(ensemble.weights.blocks):
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
-        last = below("last.", tensors)
+        last = with_prefix("last.", tensors)
         ensemble.last = [torch.from_numpy(last[str(i)]).to(ensemble.device) for i in range(len(last))] or None
-        ensemble.optimiser.load({name: torch.from_numpy(v) for name, v in below("optimiser.", tensors).items()})
+        ensemble.optimiser.load({name: torch.from_numpy(v) for name, v in with_prefix("optimiser.", tensors).items()})
         ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
         ensemble.tracker.past_norms, ensemble.first_loss = tensors["past_norms"], tensors["first_loss"]
         for e, stored in enumerate(json.loads(note["members"])):
             member = ensemble.members[e]
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
             member.status, member.end = stored["status"], stored["end"]
-            member.weights = below(f"member.{e}.", tensors)
+            member.weights = with_prefix(f"member.{e}.", tensors)
     except InputError:
         raise
     except (KeyError, ValueError, RuntimeError) as error:
