@@ -176,7 +176,7 @@ def test_an_error_after_some_work_leaves_it_to_go_on_with(corpus: str, tmp_path:
 
 
 def test_without_a_config_there_is_nothing_to_train() -> None:
-    with pytest.raises(InputError, match="there is no config to train"):
+    with pytest.raises(InputError, match="takes a PretrainConfig or several"):
         pretrain([])
 
 

@@ -101,8 +101,12 @@ def test_a_loss_beyond_all_measure_is_divergence() -> None:
 
 
 def test_members_may_differ_in_seed_rate_and_scale_only() -> None:
-    with pytest.raises(InputError, match="at least one config"):
+    with pytest.raises(InputError, match="at least one RunConfig"):
         train([])
+    with pytest.raises(InputError, match=r"RunConfig\.of\(settings\) makes one"):
+        train({"steps": 10})  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="seeds: 0; expected at least one"):
+        small().with_seeds(0)
     with pytest.raises(InputError, match="these differ in batch_size"):
         train([small(), small(batch_size=4)])
 

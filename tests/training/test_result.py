@@ -68,7 +68,7 @@ def test_tables_and_short_names() -> None:
     runs = Runs(run_with({"dev_loss": 1.5}, seed=seed) for seed in range(7))
     assert runs.table().to_pylist()[6] == {"seed": 6} | runs[6].facts()
     assert runs[0].table().to_pydict() == {"step": [0.0, 1.0]}
-    assert repr(runs) == "Runs(7 runs, seeds 0, 1, 2, 3, 4)"
+    assert repr(runs) == "Runs(7 runs, seeds 0, 1, 2, 3, 4, ...)"
     assert repr(runs[3]) == "Run(seed 3, done, 1,500 steps)"
     assert runs.folder is None
 

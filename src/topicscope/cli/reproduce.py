@@ -64,7 +64,8 @@ def reproduce(
     if as_json:
         print(json.dumps(reproduction.as_dict(), allow_nan=False))
     else:
-        print_verdicts(reproduction)
+        print_table(reproduction)
+        consoles.print_lines(reproduction.summary())
         typer.echo(f"page: {folder / 'report.html'}")
     lost = reproduction.regressions()
     if lost:
@@ -76,7 +77,7 @@ def print_outcome(name: str, outcome: paper.Outcome, seconds: float) -> None:
     typer.echo(f"{name}: {typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])} ({seconds:.0f} s)", err=True)
 
 
-def print_verdicts(reproduction: paper.Reproduction) -> None:
+def print_table(reproduction: paper.Reproduction) -> None:
     table = Table(
         "id",
         Column("paper", ratio=3, overflow="fold"),
@@ -89,7 +90,6 @@ def print_verdicts(reproduction: paper.Reproduction) -> None:
         verdict = f"[{COLOURS[o.verdict]}]{o.verdict}[/]"
         table.add_row(name, o.paper, o.theory, o.measured, verdict, f"{reproduction.seconds[name]:.0f}")
     consoles.results().print(table)
-    consoles.print_lines(reproduction.summary())
 
 
 def list_(as_json: AsJson = False) -> int:

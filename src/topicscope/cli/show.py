@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from topicscope.cli import consoles, sweep
+from topicscope.cli import consoles, reproduce, sweep
 from topicscope.cli.options import AsJson
 from topicscope.ground import flat, folders as protocol, load_settings
 from topicscope.reading import read
@@ -52,7 +52,9 @@ def show(
     for folder, result in results:
         if len(results) > 1:
             consoles.print_lines([f"{folder} ({result.kind}):"])
-        if not hasattr(result, "facts"):
+        if result.kind == "reproduce":
+            reproduce.print_table(result)
+        elif not hasattr(result, "facts"):
             consoles.print_tables([table for section in result.sections() for table in section.tables][:1])
         consoles.print_lines(result.summary())
     return 0

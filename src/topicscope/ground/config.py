@@ -85,6 +85,8 @@ class Config:
 
     def with_seeds(self, count: int) -> list[Self]:
         """The same run with `count` seeds: seed, seed + 1, ..."""
+        if count < 1:
+            raise InputError(f"seeds: {count}; expected at least one")
         # every subclass has a seed
         return [dataclasses.replace(self, seed=self.seed + i) for i in range(count)]  # type: ignore[type-var, attr-defined]
 

@@ -44,11 +44,15 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of folder: its name, the version of its format, and the patterns of the files that it adds."""
+    """A kind of folder: its name, the version of its format, the patterns of the files that it adds.
+
+    `resumes`: whether its command goes on with an unfinished folder when asked to (--resume), or by itself.
+    """
 
     name: str
     format: int
     adds: tuple[str, ...] = ()
+    resumes: bool = False
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
@@ -89,7 +93,8 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
     """What a finished folder of this kind says; InputError where it is not one."""
     about = about_of(path, kind)
     if about.status in UNFINISHED:
-        raise InputError(f"{path} is not finished; run its command again to go on: {about.command}")
+        again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes else about.command
+        raise InputError(f"{path} is not finished; to go on: {again}")
     return about
 
 
@@ -166,10 +171,8 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
     if about.status == "starting":  # killed before any work was done
         return None
     if not resume and not force:
-        raise InputError(
-            f"{path} is not empty: it holds a {kind.name} folder; resume it (--resume), replace it (--force), "
-            "or choose another folder"
-        )
+        ways = "resume it (resume), replace it (force)" if kind.resumes else "replace it (force)"
+        raise InputError(f"{path} is not empty: it holds a {kind.name} folder; {ways}, or choose another folder")
     if resume and about.format != kind.format:
         raise InputError(
             f"{path} holds a {kind.name} folder of format {about.format}, this topicscope writes {kind.format}; "
@@ -225,7 +228,7 @@ def join_folder(
         remove_own(path, kind)
         there = None
     if there is not None and config is not None and _stored_config(path) != config:
-        raise InputError(f"{path} was made with another config; choose another folder, or replace it (--force)")
+        raise InputError(f"{path} was made with another config; choose another folder, or replace it (force)")
     about = there or About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)
     folder = Folder(path, about, there is None)
     if folder.fresh:

@@ -141,7 +141,7 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
     if exact and size < vocab_size:
         raise InputError(
             f"the corpus supports {size} tokens of kind {kind}, fewer than the vocabulary of {vocab_size}; "
-            f"choose a vocabulary of at most {size}"
+            f"choose a vocabulary (vocab_size) of at most {size}"
         )
     if size > vocab_size:
         raise InputError(

@@ -83,8 +83,8 @@ def pretrain(
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
     root = None if out is None else Path(out)
-    if not configs:
-        raise InputError("there is no config to train; give one or more")
+    if not configs or not all(isinstance(one, PretrainConfig) for one in configs):
+        raise InputError("pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one")
     corpora = [
         Corpus(one.text.corpus, one.text.text_field, one.text.split) if texts is None else texts for one in configs
     ]

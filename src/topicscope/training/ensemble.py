@@ -221,8 +221,8 @@ class Ensemble:
 
 def check_alike(configs: Sequence[RunConfig]) -> None:
     """An ensemble shares its program: everything but seed, learning rate and initial scale has to be the same."""
-    if not configs:
-        raise InputError("an ensemble needs at least one config")
+    if not configs or not all(isinstance(config, RunConfig) for config in configs):
+        raise InputError("training takes at least one RunConfig; RunConfig.of(settings) makes one")
     alike = [
         replace(c, seed=0, optimizer=replace(c.optimizer, lr=1.0), model=replace(c.model, init_scale=1.0))
         for c in configs

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors", "snapshots"
-TRAIN = Kind("train", 2, ("metrics.jsonl", WEIGHTS, CHECKPOINT, SNAPSHOTS))
+TRAIN = Kind("train", 2, ("metrics.jsonl", WEIGHTS, CHECKPOINT, SNAPSHOTS), resumes=True)
 ADVICE = "train again (force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
@@ -136,7 +136,8 @@ class Runs(SeveralRuns[Run]):
         return [f"{len(self)} runs: dev loss {mean:.5g} on average (sd {spread:.2g}).", *diverged]
 
     def _about(self) -> str:
-        return f"{len(self)} runs, seeds {', '.join(str(run.config.seed) for run in self[:5])}"
+        seeds = ", ".join(str(run.config.seed) for run in self[:5])
+        return f"{len(self)} runs, seeds {seeds}{', ...' if len(self) > 5 else ''}"
 
 
 def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:

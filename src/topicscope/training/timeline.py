@@ -23,7 +23,7 @@ from topicscope.measure import (
 )
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
-from topicscope.training.result import Weights, stored_snapshots
+from topicscope.training.result import TRAIN, Weights, stored_snapshots
 from topicscope.world import Documents, word_counts
 
 DOCUMENTS = 1000  # dev documents whose attention is averaged
@@ -31,8 +31,8 @@ DOCUMENTS = 1000  # dev documents whose attention is averaged
 
 def is_sandbox(folder: str | os.PathLike[str]) -> bool:
     """Whether a folder holds a run of `topicscope train`."""
-    config = Path(folder) / folders.CONFIG
-    return config.is_file() and "topic_model" in load_settings(config)
+    about = folders.read_about(folder)
+    return about is not None and about.kind == TRAIN.name
 
 
 def sandbox_timeline(
@@ -103,6 +103,8 @@ def word_scores(weights: Mapping[str, np.ndarray]) -> Float[np.ndarray, "V V"]:
 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     """The weights that `train --snapshots` kept."""
+    if folders.about_of(folder, TRAIN).runs is not None:
+        raise InputError(f"{folder} holds several runs; give one of them, such as {folder / 'run-000'}")
     snapshots = stored_snapshots(folder, "train again with --force")
     if not (folder / folders.CONFIG).is_file() or not snapshots:
         raise InputError(f"{folder} has no snapshots; train with --snapshots log")
