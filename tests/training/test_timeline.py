@@ -168,7 +168,7 @@ def test_folders_of_other_kinds_are_no_sandbox(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("corpus: a.txt\n")
     assert not is_sandbox(tmp_path)
     train(RunConfig.of(SMALL).with_seeds(2), tmp_path / "runs", with_floors=False)
-    with pytest.raises(InputError, match="holds several runs; give one of them, such as .*run-000"):
+    with pytest.raises(InputError, match=r"holds several runs; give one of them, such as .*run-000"):
         read_snapshots(tmp_path / "runs")
     (tmp_path / "run" / "config.yaml").unlink()
     with pytest.raises(InputError, match="has no snapshots"):
