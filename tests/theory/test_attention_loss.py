@@ -14,6 +14,7 @@ from topicscope import InputError
 from topicscope.theory import (
     Setting,
     ValueMatrix,
+    asymptotic_loss,
     attention_loss,
     best_attention,
     diagonal_value_matrix,
@@ -137,3 +138,15 @@ def test_complex_step_is_the_derivative() -> None:
     central = (attention_loss(s, "blocks", 3 + h, 2.0) - attention_loss(s, "blocks", 3 - h, 2.0)) / (2 * h)
     assert step == pytest.approx(central, rel=1e-6)
     assert np.isfinite(step)
+
+
+@pytest.mark.parametrize("kind", ["blocks", "diagonal"])
+def test_the_limit_under_uniform_attention_shares_a_prediction_among_all_words(kind: ValueMatrix) -> None:
+    """With alpha = beta = 1 the normalisers are whole documents: tau topics seen with p1, the other topics with p2."""
+    s = Setting.of(6, 3, 2)
+    m, c4 = s.masking, 1 / s.masking.k
+    here = c4 / (s.v * s.tau * (1 + c4 * m.p_mask * m.p_random))
+    there = c4 * s.p2 / (s.v * (s.tau * s.p1 + (s.T - s.tau) * s.p2))
+    own, absent = (1 - here) ** 2 + (s.v - 1) * here**2, 1 + s.v * there**2
+    expected = (m.p_correct * own + m.p_random * absent) / (m.p_correct + m.p_random)
+    assert asymptotic_loss(s, kind, 1.0, 1.0) == pytest.approx(expected, rel=1e-12)
