@@ -102,7 +102,7 @@ def test_new_folders_are_made_and_finished(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"holds a note folder; replace it \(force\), or choose"):
         check_folder(path, NOTE)
     with pytest.raises(InputError, match=r"holds a note folder; resume it \(resume\), replace it \(force\), or choose"):
-        check_folder(path, dataclasses.replace(NOTE, resumes=True))
+        check_folder(path, dataclasses.replace(NOTE, resumes="always"))
     with pytest.raises(InputError, match="holds a note folder, not a poem folder"):
         check_folder(path, Kind("poem", 1), force=True)
     with pytest.raises(InputError, match="of format 1, this topicscope writes 2"):

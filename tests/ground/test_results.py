@@ -53,7 +53,7 @@ def test_damaged_results_are_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is not finished; to go on: "):
             read_finished(tmp_path / "x", NOTE, len)
         with pytest.raises(InputError, match=f"to go on: topicscope note --resume --out {tmp_path / 'x'}"):
-            read_finished(tmp_path / "x", replace(NOTE, resumes=True), len)
+            read_finished(tmp_path / "x", replace(NOTE, resumes="asked"), len)
         folder.finish({"words": [1, 2]})
     assert read_finished(tmp_path / "x", NOTE, lambda stored: stored["words"]) == [1, 2]
     with pytest.raises(InputError, match=r"^results\.json in .* is damaged \(KeyError: 'lines'\); run the command"):

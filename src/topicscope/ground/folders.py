@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import filelock
 import pydantic
@@ -46,13 +46,13 @@ PACKAGES = (
 class Kind:
     """A kind of folder: its name, the version of its format, the patterns of the files that it adds.
 
-    `resumes`: whether its command goes on with an unfinished folder when asked to (--resume), or by itself.
+    `resumes`: whether its command goes on with an unfinished folder, if asked to (--resume) or always.
     """
 
     name: str
     format: int
     adds: tuple[str, ...] = ()
-    resumes: bool = False
+    resumes: Literal["never", "asked", "always"] = "never"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
@@ -93,7 +93,7 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
     """What a finished folder of this kind says; InputError where it is not one."""
     about = about_of(path, kind)
     if about.status in UNFINISHED:
-        again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes else about.command
+        again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes == "asked" else about.command
         raise InputError(f"{path} is not finished; to go on: {again}")
     return about
 
@@ -171,7 +171,7 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
     if about.status == "starting":  # killed before any work was done
         return None
     if not resume and not force:
-        ways = "resume it (resume), replace it (force)" if kind.resumes else "replace it (force)"
+        ways = "replace it (force)" if kind.resumes == "never" else "resume it (resume), replace it (force)"
         raise InputError(f"{path} is not empty: it holds a {kind.name} folder; {ways}, or choose another folder")
     if resume and about.format != kind.format:
         raise InputError(

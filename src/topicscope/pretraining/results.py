@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
-PRETRAIN = Kind("pretrain", 1, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp", "*.tmp"), resumes=True)
+PRETRAIN = Kind("pretrain", 1, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp", "*.tmp"), resumes="asked")
 PARTS: tuple[Part, ...] = ("key", "query", "value")
 Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN where a step has no such figure
 

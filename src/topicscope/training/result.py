@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors", "snapshots"
-TRAIN = Kind("train", 2, ("metrics.jsonl", WEIGHTS, CHECKPOINT, SNAPSHOTS), resumes=True)
+TRAIN = Kind("train", 2, ("metrics.jsonl", WEIGHTS, CHECKPOINT, SNAPSHOTS), resumes="asked")
 ADVICE = "train again (force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
