@@ -83,7 +83,7 @@ def test_damaged_unfinished_and_foreign_folders_are_refused_in_one_line(tmp_path
         read(tmp_path / "run")
     about = json.loads((tmp_path / "run" / "about.json").read_text())
     (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"status": "running"}))
-    with pytest.raises(InputError, match="is not finished; run its command again"):
+    with pytest.raises(InputError, match="is not finished; to go on: "):
         read(tmp_path / "run")
     (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"kind": "dream"}))
     with pytest.raises(InputError, match="kind 'dream', which this topicscope cannot read"):
@@ -122,7 +122,7 @@ def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
     path = tmp_path / "x"
     with open_folder(path, NOTE, {"a": 1}):
         pass
-    with pytest.raises(InputError, match="resume it"), open_folder(path, NOTE, {"a": 1}):
+    with pytest.raises(InputError, match=r"replace it \(force\)"), open_folder(path, NOTE, {"a": 1}):
         pass
     with pytest.raises(InputError, match="resume it"):
         folders.join_folder(path, NOTE, {"a": 1})
