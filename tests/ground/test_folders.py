@@ -124,7 +124,7 @@ def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
         pass
     with pytest.raises(InputError, match=r"replace it \(force\)"), open_folder(path, NOTE, {"a": 1}):
         pass
-    with pytest.raises(InputError, match="resume it"):
+    with pytest.raises(InputError, match=r"replace it \(force\)"):
         folders.join_folder(path, NOTE, {"a": 1})
     with open_folder(path, NOTE, resume=True) as folder:  # whatever its config is
         assert (folder.fresh, folder.finished, folder.about.runs) == (False, False, None)
