@@ -216,6 +216,7 @@ def test_a_legend_stands_under_the_axes_and_their_labels() -> None:
         (["x" * 10, "y" * 11], 1),
         (["x", "y" * 15, "z" * 6], 1),  # the first two are one column
         (["x", "y" * 14, "z" * 6], 2),
+        (["x", "y", "z", "w" * 20], 1),  # the longest of the second column counts
         (["x" * 20], 2),
         (["x" * 21], 1),
     ],
