@@ -63,4 +63,5 @@ def drawn(browser: webdriver.Chrome) -> int:
 
 def complaints(browser: webdriver.Chrome) -> list[Any]:
     """Errors and warnings in the console since the last call."""
-    return [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]  # type: ignore[no-untyped-call]
+    entries = browser.get_log("browser")  # type: ignore[no-untyped-call]
+    return [entry for entry in entries if entry["level"] in ("SEVERE", "WARNING")]

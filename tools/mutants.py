@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import coverage
 import pytest
@@ -111,8 +112,8 @@ def mutants(path: Path) -> Iterator[Mutant]:
         lines.append(lines[-1] + len(line.encode()))
     raw, tree = text.encode(), ast.parse(text)
 
-    def span(node: ast.AST) -> tuple[int, int]:
-        return lines[node.lineno - 1] + node.col_offset, lines[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
+    def span(node: Any) -> tuple[int, int]:
+        return lines[node.lineno - 1] + node.col_offset, lines[node.end_lineno - 1] + node.end_col_offset
 
     def change(start: int, end: int, new: str) -> Mutant:
         line = raw[:start].count(b"\n") + 1

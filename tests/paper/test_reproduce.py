@@ -14,6 +14,7 @@ import pytest
 from tests.paper import samples
 from tests.paper.samples_theory import grids
 from topicscope import InputError, read
+from topicscope.figures import Verdict
 from topicscope.ground import EngineError, read_about
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
 from topicscope.paper.registry import NOT_IN_REFERENCE, ORDER
@@ -226,9 +227,14 @@ def test_what_is_skipped_is_not_measured(
 
 def reproduction() -> Reproduction:
     """One of each verdict, and a claim that the reference runs do not reproduce either."""
-    verdicts = {"figure7": "reproduced", "figure8": "not reproduced", "table1": "skipped", "table4": "not reproduced"}
+    verdicts: dict[str, Verdict] = {
+        "figure7": "reproduced",
+        "figure8": "not reproduced",
+        "table1": "skipped",
+        "table4": "not reproduced",
+    }
     outcomes = {
-        name: Outcome(f"{name} paper", "theory", "measured", verdict, f"{name} reason", numbers={"x": float("nan")})  # type: ignore[arg-type]
+        name: Outcome(f"{name} paper", "theory", "measured", verdict, f"{name} reason", numbers={"x": float("nan")})
         for name, verdict in verdicts.items()
     }
     return Reproduction(Context("full", 7), outcomes, dict.fromkeys(outcomes, 1.5), Path("runs/x"))

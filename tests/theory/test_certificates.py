@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,8 +150,12 @@ def test_a_certificate_with_no_number_does_not_hold() -> None:
 
 def test_claims_need_not_hold_where_the_assumptions_fail() -> None:
     met, strained = Setting.of(1000, 10, 10), Setting.of(10, 10, 3)
-    for bounds, theorem in ((certificates.theorem3_bounds, theorem3), (certificates.theorem5_bounds, theorem5)):
-        held, exact, beyond = bounds(theorem(met)), bounds(theorem(met), "exact"), bounds(theorem(strained))  # type: ignore[arg-type]
+    pairs: list[tuple[Any, Any]] = [
+        (certificates.theorem3_bounds, theorem3),
+        (certificates.theorem5_bounds, theorem5),
+    ]
+    for bounds, theorem in pairs:
+        held, exact, beyond = bounds(theorem(met)), bounds(theorem(met), "exact"), bounds(theorem(strained))
         assert (held.should_hold, exact.should_hold, beyond.should_hold) == (True, False, False)
         assert "strained" not in held.note
         assert "strained: topics_per_document = 3 is not large" in beyond.note

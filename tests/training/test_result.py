@@ -9,19 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.training.settings import SMALL
 from topicscope import InputError, RunConfig, Runs, read, train
 from topicscope.training import Run, stored_configs
 from topicscope.training.result import read_run
-
-SMALL: dict[str, Any] = {
-    "steps": 4,
-    "evaluate_every": None,
-    "device": "cpu",
-    "batch_size": 4,
-    "topic_model": {"topics": 3, "words_per_topic": 2},
-    "documents": {"length": 9},
-    "data": {"documents": 20, "dev_documents": 10},
-}
 
 
 def run_with(results: dict[str, Any], status: str = "done", seed: int = 0) -> Run:

@@ -7,20 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.training.settings import SMALL as ANY_RUN
 from topicscope import RunConfig, train
 from topicscope.training import BLOCK
 
-SMALL: dict[str, Any] = {
-    "steps": BLOCK + 15,
-    "evaluate_every": None,
-    "device": "cpu",
-    "batch_size": 4,
-    "topic_model": {"topics": 3, "words_per_topic": 2},
-    "documents": {"length": 9},
-    "data": {"documents": 20, "dev_documents": 10},
-    "dtype": "float64",
-    "snapshots": list(range(BLOCK + 16)),
-}
+SMALL = ANY_RUN | {"steps": BLOCK + 15, "dtype": "float64", "snapshots": list(range(BLOCK + 16))}
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ class Config:
         """The same run with `count` seeds: seed, seed + 1, ..."""
         if count < 1:
             raise InputError(f"seeds: {count}; expected at least one")
-        # every subclass has a seed
-        return [dataclasses.replace(self, seed=self.seed + i) for i in range(count)]  # type: ignore[type-var, attr-defined]
+        first: int = self.seed  # type: ignore[attr-defined]  # which every subclass has
+        return [dataclasses.replace(self, seed=first + i) for i in range(count)]  # type: ignore[type-var]
 
     def absolute(self) -> Self:
         """File names in full, so that a run can be resumed from anywhere; what names no file stays as it is."""

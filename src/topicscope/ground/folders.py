@@ -245,9 +245,8 @@ def _forget(path: Path) -> None:
     for member in path.glob(MEMBERS):
         _forget(member)
         member.rmdir()
-    for pattern in (f"{CONFIG}*", f"{ABOUT}*"):  # with what a write that failed has left
-        for entry in path.glob(pattern):
-            entry.unlink()
+    for entry in (*path.glob(f"{CONFIG}*"), *path.glob(f"{ABOUT}*")):  # with what a write that failed has left
+        entry.unlink()
 
 
 def remove_own(path: Path, kind: Kind) -> None:
@@ -289,11 +288,10 @@ def _stored_config(path: Path) -> Any:
 
 def _untouched(path: Path) -> bool:
     """Whether a folder holds nothing but the files with which it was opened."""
+    own = (ABOUT, CONFIG, *UNIMPORTANT)
     return all(
-        _untouched(entry)
-        if entry.is_dir() and entry.match(MEMBERS)
-        else entry.name.removesuffix(".tmp") in (ABOUT, CONFIG, *UNIMPORTANT)
-        for entry in path.iterdir()
+        _untouched(one) if one.is_dir() and one.match(MEMBERS) else one.name.removesuffix(".tmp") in own
+        for one in path.iterdir()
     )
 
 
