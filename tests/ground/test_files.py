@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors import safe_open
 
 from topicscope.ground import (
     InputError,
-    append_lines,
+    MetricsFile,
     metric_lines,
     read_metrics,
     read_tensors,
-    truncate_metrics,
     write,
     write_csv,
     write_json,
@@ -36,12 +34,10 @@ def test_writers_write_what_readers_read(tmp_path: Path) -> None:
     assert (tmp_path / "a.yaml").read_text() == "b: 1\na:\n- 1\n- 2\n"
     tensors = {"w": np.arange(6.0).reshape(2, 3).T}  # not contiguous
     write_tensors(tmp_path / "a.safetensors", tensors, {"step": "5"})
-    assert np.array_equal(read_tensors(tmp_path / "a.safetensors", "")["w"], tensors["w"])
-    with safe_open(tmp_path / "a.safetensors", "np") as opened:
-        assert opened.metadata() == {"step": "5"}
-    write_tensors(tmp_path / "a.safetensors", tensors)
-    with safe_open(tmp_path / "a.safetensors", "np") as opened:
-        assert opened.metadata() is None
+    stored, note = read_tensors(tmp_path / "a.safetensors", "")
+    assert np.array_equal(stored["w"], tensors["w"])
+    assert note["step"] == "5"
+    assert set(note) == {"step", "digest"}
     write_npz(tmp_path / "a.npz", tensors)
     with np.load(tmp_path / "a.npz") as opened:
         assert np.array_equal(opened["w"], tensors["w"])
@@ -66,7 +62,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_bytes(tmp_path: Path, monkey
 
 
 def test_damaged_tensors_and_metrics_are_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a is not there; train again"):
+    with pytest.raises(InputError, match="a cannot be read: No such file or directory; train again"):
         read_tensors(tmp_path / "a", "train again")
     (tmp_path / "a").write_bytes(b"\0" * 5)
     with pytest.raises(InputError, match=r"a is damaged or cut off .*; train again"):
@@ -94,23 +90,24 @@ def test_metrics_leave_out_what_a_step_does_not_have(tmp_path: Path) -> None:
 
 
 def test_lines_after_the_checkpoint_and_half_lines_go(tmp_path: Path) -> None:
-    path = tmp_path / "m"
-    path.write_text('{"step": 0}\n{"step": 1}\n{"step": 2}\n{"st')
-    with pytest.raises(InputError, match="has 3 whole lines of the 4 steps that the checkpoint stands at"):
-        truncate_metrics(path, 4)
-    truncate_metrics(path, 2)
-    assert path.read_text() == '{"step": 0}\n{"step": 1}\n'
-    with pytest.raises(InputError, match="has 2 whole lines of the 5 steps"):
-        truncate_metrics(path, 5)
-    with pytest.raises(InputError, match="m is missing, though a checkpoint is there"):
-        truncate_metrics(tmp_path / "none" / "m", 2)
-
-
-def test_a_model_that_ended_before_the_checkpoint_has_the_lines_of_its_own_steps(tmp_path: Path) -> None:
-    path = tmp_path / "m"
-    path.write_text('{"step": 0}\n{"step": 1}\n')
-    truncate_metrics(path, 5, end=2)  # it ended at step 2
-    with pytest.raises(InputError, match="has 2 whole lines of the 5 steps"):
-        truncate_metrics(path, 5, end=3)
-    truncate_metrics(path, 1, end=2)
-    assert path.read_text() == '{"step": 0}\n'
+    written = MetricsFile(tmp_path)
+    written.append(['{"step": 0}\n', '{"step": 1}\n'])
+    digest = written.digest
+    written.append(['{"step": 2}\n', '{"st'])
+    resumed = MetricsFile(tmp_path)
+    resumed.cut(2, digest)
+    assert written.path.read_text() == '{"step": 0}\n{"step": 1}\n'
+    assert resumed.digest == digest
+    resumed.append(['{"step": 2}\n'])  # as an undisturbed run would have it
+    whole = MetricsFile(tmp_path / "other")
+    whole.path.parent.mkdir()
+    whole.append(['{"step": 0}\n', '{"step": 1}\n', '{"step": 2}\n'])
+    assert resumed.digest == whole.digest
+    for lines in (1, 3):  # other lines than those of the checkpoint
+        with pytest.raises(InputError, match=f"not what it was at the checkpoint .{lines} whole lines"):
+            MetricsFile(tmp_path).cut(lines, digest)
+    written.path.write_text('{"step": 0}\n{"step": 7}\n')
+    with pytest.raises(InputError, match="not what it was at the checkpoint"):
+        MetricsFile(tmp_path).cut(2, digest)
+    with pytest.raises(InputError, match=r"metrics\.jsonl cannot be read: No such file"):
+        MetricsFile(tmp_path / "none").cut(2, digest)

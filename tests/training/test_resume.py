@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from safetensors import safe_open
 
 from topicscope import InputError, RunConfig, read, train
-from topicscope.ground import files
+from topicscope.ground import files, read_tensors
 from topicscope.training.ensemble import Ensemble
 from topicscope.training.recorder import load_checkpoint, save_checkpoint
 
@@ -150,13 +149,16 @@ def test_a_damaged_checkpoint_or_another_config_is_refused(tmp_path: Path) -> No
     ensemble = Ensemble([config])
     ensemble.block(50, None)
     path = tmp_path / "checkpoint.safetensors"
-    save_checkpoint(path, ensemble)
+    save_checkpoint(path, ensemble, [""])
     other = Ensemble([dataclasses.replace(config, seed=1)])
     with pytest.raises(InputError, match="another config"):
         load_checkpoint(path, other)
-    with safe_open(path, "np") as stream:
-        note = {name: text for name, text in stream.metadata().items() if name != "fingerprint"}
-    files.write_tensors(tmp_path / "nameless.safetensors", files.read_tensors(path, ""), note)
+    tensors, note = read_tensors(path, "")
+    files.write_tensors(
+        tmp_path / "nameless.safetensors",
+        tensors,
+        {k: v for k, v in note.items() if k not in ("fingerprint", "digest")},
+    )
     with pytest.raises(InputError, match="fingerprint"):  # of no config that can be checked
         load_checkpoint(tmp_path / "nameless.safetensors", other)
     path.write_bytes(path.read_bytes()[:-100])

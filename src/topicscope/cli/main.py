@@ -1,15 +1,20 @@
 """`topicscope`: the command. Exit codes: 0 done, 1 ran and something failed, 2 bad input (one line, no traceback)."""
 
+import errno
 import os
+import signal
 import sys
+import traceback
 from collections.abc import Callable
 from typing import cast
 
 import typer
 
-from topicscope.ground import EngineError, InputError, Interrupted
+from topicscope.ground import EngineError, InputError, Interrupted, one_line, shown
 
 INTERRUPTED = 130
+TRACEBACK = "TOPICSCOPE_TRACEBACK"  # set, a fault of topicscope's own is shown whole
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
 """The base of typer's complaints about arguments; typer has it from click or, since 0.20, within itself."""
@@ -68,11 +73,16 @@ def register() -> None:
 
 def fail(message: str, code: int = 2) -> int:
     """One line on stderr."""
-    typer.echo(f"topicscope: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"topicscope: {shown(' '.join(str(message).split()))}", err=True)
     return code
 
 
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def main() -> None:
+    signal.signal(signal.SIGTERM, _stop)  # whoever asks kindly is answered as the user is
     try:
         register()
         code = app(standalone_mode=False)
@@ -94,11 +104,29 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        code = fail(f"{error.strerror or error}{f' ({error.filename})' if error.filename else ''}", 1)
+        where = f" ({error.filename})" if error.filename else ""
+        advice = "; make room, then go on: 'train' and 'pretrain' with --resume, other commands as before"
+        code = fail(f"{one_line(error)}{where}{advice if error.errno in FULL else ''}", 1)
+    except Exception as error:
+        code = fail(own_fault(error), 1)
     if code == INTERRUPTED:
         fail(
             "interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; "
             "other commands start anew",
             INTERRUPTED,
         )
+    for name in (signal.SIGINT, signal.SIGTERM):  # all is written: what is left to do is to leave
+        signal.signal(name, signal.SIG_IGN)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def own_fault(error: Exception) -> str:
+    """What an error says that nobody expected."""
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(frame.filename)}, line {frame.lineno}"
+    return (
+        f"this is a fault of topicscope: {type(error).__name__}: {one_line(error)} ({where}); please report it, with "
+        f"what {TRACEBACK}=1 shows"
+    )

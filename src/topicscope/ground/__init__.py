@@ -1,6 +1,20 @@
 """What every room stands on: errors, configurations, files and folders, progress, random streams, threads, engines."""
 
 from topicscope.ground import files, folders
+from topicscope.ground.budget import Cost, afford, machine_memory, size
+from topicscope.ground.checked import (
+    check_tensors,
+    checked_file,
+    content_digest,
+    one_line,
+    parse_json,
+    parse_yaml,
+    plain,
+    read_bytes,
+    read_tensors,
+    read_text,
+    shown,
+)
 from topicscope.ground.config import (
     Config,
     assign,
@@ -26,14 +40,9 @@ from topicscope.ground.engines import (
     open_engine,
     serial,
 )
-from topicscope.ground.errors import EngineError, InputError, Interrupted, nearest
+from topicscope.ground.errors import EngineError, InputError, Interrupted, nearest, refuse
 from topicscope.ground.files import (
-    METRICS,
-    append_lines,
-    metric_lines,
-    read_metrics,
-    read_tensors,
-    truncate_metrics,
+    whole_folder,
     write,
     write_csv,
     write_json,
@@ -42,6 +51,7 @@ from topicscope.ground.files import (
     write_yaml,
 )
 from topicscope.ground.folders import Folder, Kind, check_folder, finished_about, open_folder, read_about
+from topicscope.ground.metrics import METRICS, MetricsFile, metric_lines, read_metrics
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
 from topicscope.ground.results import Result, SeveralRuns, arrow_table, configs_to_resume, read_finished
 from topicscope.ground.streams import Stream, generator, torch_seed
@@ -53,6 +63,7 @@ __all__ = [
     "NAMES",
     "Common",
     "Config",
+    "Cost",
     "Device",
     "Engine",
     "EngineError",
@@ -61,18 +72,22 @@ __all__ = [
     "Interrupted",
     "Item",
     "Kind",
+    "MetricsFile",
     "Name",
     "Output",
     "Progress",
     "Result",
     "SeveralRuns",
     "Stream",
-    "append_lines",
+    "afford",
     "arrow_table",
     "assign",
     "check_engine",
     "check_folder",
+    "check_tensors",
+    "checked_file",
     "configs_to_resume",
+    "content_digest",
     "duration",
     "files",
     "finished_about",
@@ -83,27 +98,37 @@ __all__ = [
     "in_order",
     "load_settings",
     "log_steps",
+    "machine_memory",
     "merged",
     "metric_lines",
     "nearest",
     "number",
+    "one_line",
     "one_thread",
     "open_engine",
     "open_folder",
+    "parse_json",
+    "parse_yaml",
     "parsed",
+    "plain",
     "progress_shown",
     "read_about",
+    "read_bytes",
     "read_finished",
     "read_metrics",
     "read_tensors",
+    "read_text",
+    "refuse",
     "repeatable",
     "section",
     "serial",
+    "shown",
     "silent",
+    "size",
     "torch_seed",
-    "truncate_metrics",
     "usable_device",
     "watched",
+    "whole_folder",
     "worker_pool",
     "write",
     "write_csv",

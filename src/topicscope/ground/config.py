@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 import pydantic
-import yaml
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from topicscope.ground.checked import MOST_SETTINGS, parse_yaml, read_text, shown
 from topicscope.ground.errors import InputError, one_line
 
 Section = TypeVar("Section", bound=type)
@@ -104,34 +104,15 @@ def _absolute(value: Any) -> Any:
     return str(Path(value).resolve()) if names_files else value
 
 
-class OnceLoader(yaml.SafeLoader):
-    """Refuses a key that is there twice: YAML itself takes the last one silently."""
-
-
-def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys = [loader.construct_object(key) for key, _ in node.value]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise InputError(f"{key!r} is there more than once; name every setting once")
-    return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
-
-
-OnceLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
 def load_settings(path: str | Path, what: str = "config") -> dict[str, Any]:
     """The nested settings of a YAML file, not yet checked."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read the {what} {path}: {reason}; give the path of a YAML file") from None
-    try:
-        settings = OnceLoader(text).get_single_data()
-    except yaml.YAMLError as error:
-        raise InputError(f"the {what} {path} is not YAML: {' '.join(str(error).split())}") from None
+        text = read_text(path, f"the {what}", MOST_SETTINGS)
+    except InputError as error:
+        raise InputError(f"{error}; give the path of a YAML file") from None
+    settings = parse_yaml(text, f"the {what} {shown(path)}")
     if settings is not None and not isinstance(settings, dict):
-        raise InputError(f"the {what} {path} holds a {type(settings).__name__}; expected keys and values")
+        raise InputError(f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values")
     return settings or {}
 
 
@@ -168,10 +149,7 @@ def assign(settings: dict[str, Any], name: str, value: Any) -> None:
 
 def parsed(text: str) -> Any:
     """A value as YAML reads it: numbers, words, lists."""
-    try:
-        return number(yaml.safe_load(text))
-    except yaml.YAMLError:
-        raise InputError("the value is not YAML; quote it") from None
+    return number(parse_yaml(text, "the value"))
 
 
 def number(value: Any) -> Any:

@@ -20,6 +20,13 @@ class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
     """Stopped by the user: what is done, and how to go on, in one line."""
 
 
+def refuse(*checks: tuple[object, str]) -> None:
+    """Raise the first message whose condition holds."""
+    for wrong, message in checks:
+        if wrong:
+            raise InputError(message)
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """' (did you mean X?)' for a mistyped name, or the known names where none is near."""
     known = list(known)
@@ -42,7 +49,7 @@ def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
     # a value that may be of several kinds is refused by each of them: say all that would do
     alike = [e["msg"] for e in errors if [str(part) for part in e["loc"] if not _UNION.match(str(part))] == path]
     message = ", or: ".join(dict.fromkeys(f"{text[0].lower()}{text[1:]}" for text in alike))
-    return f"{where}: {key} = {first['input']!r}: {message}"
+    return f"{where}: {key} = {first['input']!r:.100}: {message}"
 
 
 _UNKNOWN = {"extra_forbidden", "unexpected_keyword_argument"}

@@ -1,36 +1,67 @@
-"""Files, each whole or not there: written under another name, then renamed.
+"""Files and folders, each whole or not there: written under another name, then renamed.
 
-metrics.jsonl is one JSON object per step: written block by block, cut back to a checkpoint, read back as columns.
+A disk that is full leaves no half of a file, and the error says which file it was.
 """
 
 import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import takewhile
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
-from jaxtyping import Float
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import save
 
+from topicscope.ground.checked import DIGEST, one_line, parse_json, read_bytes, tensor_digest
 from topicscope.ground.errors import InputError
-
-METRICS = "metrics.jsonl"
 
 
 def write(path: Path, content: bytes) -> None:
     """Write to a temporary name, then rename: readers see the old file or the new one, never a half."""
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise named(error, path) from None
+
+
+def named(error: OSError, path: Path) -> OSError:
+    """The error with the file that it is about: a write alone does not say."""
+    return OSError(error.errno, error.strerror or str(error), str(path))
+
+
+def append(path: Path, content: bytes) -> None:
+    """Not whole or nothing: whoever reads on from a checkpoint cuts back to it."""
+    try:
+        with path.open("ab") as stream:
+            stream.write(content)
+    except OSError as error:
+        raise named(error, path) from None
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which takes its name when it is whole, in place of one that has the name."""
+    temporary = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+    temporary.rename(folder)
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -42,13 +73,9 @@ def write_yaml(path: Path, content: Any) -> None:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[str, str] | None = None) -> None:
-    write(
-        path,
-        save(
-            {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()},
-            metadata=dict(note) if note else None,
-        ),
-    )
+    """With a digest of everything in the header, which `read_tensors` checks."""
+    arrays, header = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, dict(note or {})
+    write(path, save(arrays, metadata=header | {DIGEST: tensor_digest(arrays, header)}))
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -69,67 +96,11 @@ def write_csv(path: Path, records: list[dict[str, Any]]) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """A JSON file; InputError in one line where it cannot be read."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path} is missing; run the command that wrote {path.parent} again") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} is damaged ({' '.join(str(error).split())}); run the command that wrote {path.parent} again"
-        ) from None
-
-
-def read_tensors(path: Path, advice: str) -> dict[str, np.ndarray]:
-    try:
-        return load_file(path)
-    except FileNotFoundError:
-        raise InputError(f"{path} is not there; {advice}") from None
-    except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{path} is damaged or cut off ({error}); {advice}") from None
-
-
-def append_lines(path: Path, lines: Iterable[str]) -> None:
-    with path.open("a", encoding="utf-8") as stream:
-        stream.writelines(lines)
-
-
-def metric_lines(
-    names: tuple[str, ...], table: Float[np.ndarray, "S M"], start: int, dev: dict[int, float], digits: int
-) -> Iterator[str]:
-    """One JSON object per step; figures that a step does not have are left out."""
-    templates: dict[bytes, tuple[str, np.ndarray]] = {}
-    finite = np.isfinite(table)
-    for i, row in enumerate(table):
-        key = finite[i].tobytes()
-        if key not in templates:
-            here = np.flatnonzero(finite[i])
-            templates[key] = ('{"step": %d' + "".join(f', "{names[j]}": %.{digits}g' for j in here), here)
-        template, here = templates[key]
-        line = template % (start + i, *row[here].tolist())
-        yield line + (f', "dev_loss": {dev[start + i]:.{digits}g}' if start + i in dev else "") + "}\n"
-
-
-def truncate_metrics(path: Path, step: int, end: int | None = None) -> None:
-    """Drop the lines of `step` and later, and a line that was cut off. `end`: lines of a model that ended before."""
+    """A JSON file of the project; InputError in one line where it cannot be read."""
+    again = f"run the command that wrote {path.parent} again"
     if not path.exists():
-        raise InputError(f"{path} is missing, though a checkpoint is there; start the run anew (force)")
-    written = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    lines = list(takewhile(lambda line: line.endswith("\n") and json.loads(line)["step"] < step, written))
-    if len(lines) != min(step, end if end is not None else step):
-        raise InputError(
-            f"{path} has {len(lines)} whole lines of the {step} steps that the checkpoint stands at; "
-            "start the run anew (force)"
-        )
-    write(path, "".join(lines).encode())
-
-
-def read_metrics(folder: Path) -> dict[str, Float[np.ndarray, " S"]]:
-    """Column by column; NaN where a step has no such figure."""
-    path = folder / METRICS
+        raise InputError(f"{path} is missing; {again}")
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        names = dict.fromkeys(name for line in lines for name in line)
-        return {name: np.array([line.get(name, np.nan) for line in lines], dtype=float) for name in names}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is damaged ({' '.join(str(error).split())}); run the command again (force)") from None
+        return parse_json(read_bytes(path), str(path))
+    except InputError as error:
+        raise InputError(f"{one_line(error)}; {again}") from None

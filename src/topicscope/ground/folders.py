@@ -1,40 +1,54 @@
 """The folder of anything that ran: one protocol for every command.
 
-A folder says what it is (about.json: kind, format, version, command, status), and holds config.yaml, environment.json,
-results.json and what its kind adds. This module alone decides whether a folder may be opened, resumed or replaced.
+A folder says what it is (about.json), and holds config.yaml, environment.json, results.json and what its kind adds.
+This module alone decides whether a folder may be opened, resumed or replaced.
 
     with open_folder("runs/demo", TRAIN, config.as_dict(), resume=True) as folder:
         ...                                # about.json says 'running'
         folder.finish(results)             # results.json, environment.json, then about.json says 'done'
+
+A command that cannot be resumed keeps its results in memory, and the folder as it was, until `folder.begin()`: a
+probe that is killed or fails takes no older probe with it.
 """
 
-import json
 import os
 import platform
-import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from importlib import metadata
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import filelock
-import pydantic
-import yaml
 
+from topicscope.ground.about import (
+    ABOUT as ABOUT,
+    CONFIG as CONFIG,
+    ENVIRONMENT as ENVIRONMENT,
+    RESULTS as RESULTS,
+    UNFINISHED as UNFINISHED,
+    About as About,
+    AnyPath as AnyPath,
+    Kind as Kind,
+    about_of as about_of,
+    check_digest as check_digest,
+    command as command,
+    finished_about as finished_about,
+    new_about,
+    read_about as read_about,
+    read_results as read_results,
+    version_of as version_of,
+)
+from topicscope.ground.checked import file_digest, one_line, parse_yaml, read_text, shown
 from topicscope.ground.errors import InputError
 from topicscope.ground.files import read_json as read_json, write_json, write_yaml
 
-AnyPath = str | os.PathLike[str]
-
-ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
-LOCK, UNFINISHED = ".lock", ("starting", "running")
+LOCK = ".lock"
 UNIMPORTANT = (LOCK, f"{ABOUT}.tmp")  # does not make a folder hold something
 MEMBERS = "run-[0-9][0-9][0-9]*"  # folders of an ensemble's runs
-COMMON = (RESULTS, ENVIRONMENT, "report.html", "figures", "figure.png", "figure.svg", CONFIG, ABOUT)  # of any kind
+COMMON = (RESULTS, ENVIRONMENT, "report.html", "figures", "figure.png", "figure.svg", CONFIG)  # of any kind
 
 PACKAGES = (
     *("topicscope", "torch", "numpy", "pydantic", "safetensors"),
@@ -42,86 +56,15 @@ PACKAGES = (
 )
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of folder: its name, the version of its format, the patterns of the files that it adds.
-
-    `resumes`: whether its command goes on with an unfinished folder, if asked to (--resume) or always.
-    """
-
-    name: str
-    format: int
-    adds: tuple[str, ...] = ()
-    resumes: Literal["never", "asked", "always"] = "never"
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
-class About:
-    """about.json. `runs`: how many runs an ensemble's folder holds; None: it holds one."""
-
-    kind: str
-    format: int
-    version: str
-    command: str
-    status: str = "running"
-    runs: int | None = None
-
-
-def read_about(path: AnyPath) -> About | None:
-    """What a folder says it is; None where it does not say."""
-    try:
-        return About(**json.loads((Path(path) / ABOUT).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def about_of(path: AnyPath, kind: Kind) -> About:
-    """What a folder of this kind says, finished or not; InputError where it is of another kind."""
-    about = read_about(path)
-    if about is None:
-        raise InputError(f"{path} is not a folder that topicscope wrote (no {ABOUT})")
-    if about.kind != kind.name:
-        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder")
-    if about.format != kind.format:
-        raise InputError(
-            f"{path} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
-        )
-    return about
-
-
-def finished_about(path: AnyPath, kind: Kind) -> About:
-    """What a finished folder of this kind says; InputError where it is not one."""
-    about = about_of(path, kind)
-    if about.status in UNFINISHED:
-        again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes == "asked" else about.command
-        raise InputError(f"{path} is not finished; to go on: {again}")
-    return about
-
-
-def read_results(path: AnyPath) -> Any:
-    return read_json(Path(path) / RESULTS)
-
-
-def command() -> str:
-    """The command line of this process, as a user would type it."""
-    name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
-    return shlex.join(["topicscope" if name == "__main__.py" else name, *sys.argv[1:]])
-
-
-def version_of(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 @dataclass
 class Folder:
-    """An open folder, locked by this process. `fresh`: nothing was there before."""
+    """An open folder, locked by this process. `fresh`: nothing was there before, or it is to be replaced."""
 
     path: Path
+    kind: Kind
     about: About
     fresh: bool
+    config: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @property
     def finished(self) -> bool:
@@ -130,22 +73,34 @@ class Folder:
     def file(self, name: str) -> Path:
         return self.path / name
 
+    def begin(self) -> None:
+        """From here on the folder is this command's: what topicscope wrote there before is removed, nothing else."""
+        _make(self.path)
+        self.mark("starting")  # killed before 'running', the folder counts as empty
+        remove_own(self.path, self.kind)
+        if self.config is not None:
+            write_yaml(self.path / CONFIG, dict(self.config))
+            self.about = replace(self.about, digests={CONFIG: file_digest(self.path / CONFIG)})
+        self.mark("running")
+
     def finish(self, results: Any, status: str = "done", **measured: Any) -> None:
         """The last files, about.json last of all: with it the folder is whole."""
         environment = {  # all that may differ between machines and is no part of the result
             "python": platform.python_version(),
             "platform": platform.platform(),
             "processor_count": os.cpu_count(),
-            "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+            "command": [shown(Path(sys.argv[0]).name), *map(shown, sys.argv[1:])],
             "packages": {name: version_of(name) for name in PACKAGES},
         }
         write_json(self.path / ENVIRONMENT, environment | measured)
         write_json(self.path / RESULTS, results)
+        sealed = [file for name in (CONFIG, ENVIRONMENT, RESULTS, *self.kind.sealed) for file in self.path.glob(name)]
+        self.about = replace(self.about, digests={file.name: file_digest(file) for file in sealed})
         self.mark(status)
 
-    def mark(self, status: str) -> None:
+    def mark(self, status: Any) -> None:
         self.about = replace(self.about, status=status)
-        write_json(self.path / ABOUT, asdict(self.about))
+        self.about.write(self.path)
 
 
 def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
@@ -157,25 +112,28 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
     path = Path(path)
     if resume and force:
         raise InputError("resume and force are both given: go on with what is there, or replace it?")
-    if path.exists() and not path.is_dir():
-        raise InputError(f"{path} is a file; give a folder that is new or empty")
-    if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
-        return None
+    try:
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{shown(path)} is a file; give a folder that is new or empty")
+        if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
+            return None
+    except (OSError, ValueError) as error:
+        raise _unusable(path, error) from None
     about = read_about(path)
     if about is None:
         raise InputError(
-            f"{path} is not empty and holds something else (no {ABOUT}); choose a folder that is new or empty"
+            f"{shown(path)} is not empty and holds something else (no {ABOUT}); choose a folder that is new or empty"
         )
     if about.kind != kind.name:
-        raise InputError(f"{path} holds a {about.kind} folder, not a {kind.name} folder; choose another one")
-    if about.status == "starting":  # killed before any work was done
-        return None
+        raise InputError(f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder; choose another one")
+    if about.status == "starting" or (about.status == "running" and kind.resumes == "never"):
+        return None  # killed before anything was done, or while it was written: nothing is whole
     if not resume and not force:
         ways = "replace it (force)" if kind.resumes == "never" else "resume it (resume), replace it (force)"
-        raise InputError(f"{path} is not empty: it holds a {kind.name} folder; {ways}, or choose another folder")
+        raise InputError(f"{shown(path)} is not empty: it holds a {kind.name} folder; {ways}, or choose another folder")
     if resume and about.format != kind.format:
         raise InputError(
-            f"{path} holds a {kind.name} folder of format {about.format}, this topicscope writes {kind.format}; "
+            f"{shown(path)} holds a {kind.name} folder of format {about.format}, this topicscope writes {kind.format}; "
             "choose another folder"
         )
     return about
@@ -191,26 +149,28 @@ def open_folder(
     force: bool = False,
     runs: int | None = None,
 ) -> Iterator[Folder]:
-    """Open and lock a folder; `force` removes first what topicscope wrote there, and nothing else.
+    """Open and lock a folder; `force` replaces what topicscope wrote there, and nothing else.
 
     If an error ends the block before any work was done, the folder is as it was: nothing hinders a better try.
     """
     path = Path(path)
     check_folder(path, kind, resume=resume, force=force)
-    created = not path.exists()
+    first_new = next((place for place in reversed((path, *path.parents)) if not place.exists()), None)
     _make(path)
     with lock(path):
-        folder = join_folder(path, kind, config, resume=resume, force=force, runs=runs)
+        folder = None
         try:
+            folder = join_folder(path, kind, config, resume=resume, force=force, runs=runs)
             yield folder
         except BaseException:
-            if folder.fresh and _untouched(path):
+            opened = folder.fresh if folder is not None else check_folder(path, kind, force=True) is None
+            if opened and _untouched(path):
                 _forget(path)
             raise
         finally:
-            if created and not any(entry.name != LOCK for entry in path.iterdir()):
-                (path / LOCK).unlink(missing_ok=True)
-                path.rmdir()
+            if first_new is not None and not any(entry.name != LOCK for entry in path.iterdir()):
+                (path / LOCK).unlink(missing_ok=True)  # others that wait for it see that it is gone, and try again
+                _remove_empty(path, first_new)
 
 
 def join_folder(
@@ -224,19 +184,15 @@ def join_folder(
 ) -> Folder:
     """The same for a folder that this process has locked, or that lies in one: a member of an ensemble."""
     there = check_folder(path, kind, resume=resume, force=force)
-    if there is not None and force:
-        remove_own(path, kind)
-        there = None
-    if there is not None and config is not None and _stored_config(path) != config:
-        raise InputError(f"{path} was made with another config; choose another folder, or replace it (force)")
-    about = there or About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)
-    folder = Folder(path, about, there is None)
-    if folder.fresh:
-        _make(path)
-        folder.mark("starting")
-        if config is not None:
-            write_yaml(path / CONFIG, dict(config))
-        folder.mark("running")
+    if there is not None and not force:
+        if config is not None and _stored_config(path) != config:
+            raise InputError(
+                f"{shown(path)} was made with another config; choose another folder, or replace it (force)"
+            )
+        return Folder(path, kind, there, False, config)
+    folder = Folder(path, kind, new_about(kind, runs), True, config)
+    if kind.resumes != "never":
+        folder.begin()
     return folder
 
 
@@ -250,15 +206,17 @@ def _forget(path: Path) -> None:
 
 
 def remove_own(path: Path, kind: Kind) -> None:
-    """Remove what topicscope wrote in a folder of this kind, the folders of an ensemble's runs included."""
+    """Remove what topicscope wrote in a folder of this kind but about.json; the folders of an ensemble's runs too."""
     for member in path.glob(MEMBERS):
-        if read_about(member) is not None:
+        if member.is_dir() and ((member / ABOUT).exists() or not any(member.iterdir())):
             remove_own(member, kind)
+            for entry in member.glob(f"{ABOUT}*"):
+                entry.unlink()
             if not any(member.iterdir()):
                 member.rmdir()
-    for pattern in (*kind.adds, *COMMON):  # about.json last: until then the folder says what it is
-        for entry in path.glob(pattern):
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    for pattern in (*kind.adds, *COMMON):
+        for entry in (*path.glob(pattern), *path.glob(f"{pattern}.tmp")):
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -267,7 +225,9 @@ def lock(path: Path) -> Iterator[None]:
     try:
         held = filelock.FileLock(path / LOCK, timeout=0).acquire()
     except filelock.Timeout:
-        raise InputError(f"another process is writing to {path}; wait for it or choose another folder") from None
+        raise InputError(f"another process is writing to {shown(path)}; wait for it or choose another folder") from None
+    except OSError as error:
+        raise _unusable(path, error) from None
     with held:
         yield
 
@@ -275,14 +235,28 @@ def lock(path: Path) -> Iterator[None]:
 def _make(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path} cannot be made: {error.strerror}; choose another folder") from None
+    except (OSError, ValueError) as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: Exception) -> InputError:
+    return InputError(f"{shown(path)} cannot be made or written to: {one_line(error)}; choose another folder")
+
+
+def _remove_empty(path: Path, first: Path) -> None:
+    """Remove a folder and those above it that were made with it, as far as they are empty."""
+    for place in (path, *path.parents):
+        if any(place.iterdir()):
+            return
+        place.rmdir()
+        if place == first:
+            return
 
 
 def _stored_config(path: Path) -> Any:
     try:
-        return yaml.safe_load((path / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        return parse_yaml(read_text(path / CONFIG), CONFIG)
+    except InputError:
         return None
 
 

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from topicscope.ground.about import CONFIG, RESULTS, Kind, check_digest, finished_about, read_about, read_results
+from topicscope.ground.checked import one_line
 from topicscope.ground.config import Config, load_settings
 from topicscope.ground.errors import InputError
-from topicscope.ground.folders import CONFIG, RESULTS, Kind, finished_about, read_about, read_results
 
 if TYPE_CHECKING:
     import pyarrow
@@ -92,6 +93,7 @@ def configs_to_resume(
     about = read_about(folder)
     if about is None or about.kind != kind.name or about.status == "starting":
         raise InputError(f"{folder} holds no {what} to resume; leave resume out to start one there")
+    check_digest(folder, about, CONFIG)
     settings = load_settings(Path(folder) / CONFIG)
     return config.of(settings) if about.runs is None else [config.of(one) for one in settings["runs"]]
 
@@ -101,8 +103,10 @@ def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any
     finished_about(path, kind)
     try:
         return parse(read_results(path))
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    except InputError:
+        raise
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {one_line(error)}"
         raise InputError(
             f"{RESULTS} in {path} is damaged ({reason}); run the command that wrote the folder again"
         ) from None

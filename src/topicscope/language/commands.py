@@ -57,6 +57,7 @@ def opened_folder(
 def stored(result: AnyResult, folder: Folder | None, fitted: Sequence[tuple[TopicsConfig, Topics]] = ()) -> AnyResult:
     """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes."""
     if folder is not None:
+        folder.begin()
         for number, (fit, topics) in enumerate(fitted, start=1):
             topics.save(folder.file(f"topics-{number}"), fit.as_dict())
         result.write(folder)

@@ -30,7 +30,7 @@ from topicscope.measure import Effect, Interval, columns, with_intervals
 if TYPE_CHECKING:
     import pyarrow
 
-PROBE = Kind("probe", 1, ("*.csv", "topics-*"))
+PROBE = Kind("probe", 2, ("*.csv", "topics-*"), ("*.csv",))
 SIGNIFICANT = 0.05
 Verdict = Literal["yes", "unsure", "no", "too few pairs"]
 

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import Folder, InputError, Kind, Result, arrow_table, files, finished_about, open_folder
+from topicscope.ground import (
+    Folder,
+    InputError,
+    Kind,
+    Result,
+    arrow_table,
+    files,
+    finished_about,
+    open_folder,
+    read_tensors,
+)
 from topicscope.language.readers import needed
 from topicscope.language.vocabulary import Vocabulary
 
@@ -24,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 HEAD, TENSORS = "topics.json", "topics.safetensors"
-TOPICS = Kind("topics", 2, (HEAD, TENSORS))
+TOPICS = Kind("topics", 3, (HEAD, TENSORS), (HEAD, TENSORS))
 TOP = 10  # words of a topic that are shown, and whose coherence is measured
 ADVICE = "fit the topics again with 'topicscope topics'"
 
@@ -106,6 +116,7 @@ class Topics(Result):
     def save(self, folder: str | os.PathLike[str], config: Mapping[str, Any] | None = None) -> Path:
         """A folder that `Topics.load` reads; one that holds topics is replaced."""
         with open_folder(folder, TOPICS, config, force=True) as opened:
+            opened.begin()
             self.write(opened)
         return Path(folder)
 
@@ -130,7 +141,7 @@ class Topics(Result):
             raise InputError(f"{error}; {ADVICE}") from None
         try:
             head = json.loads((path / HEAD).read_text(encoding="utf-8"))
-            arrays = files.read_tensors(path / TENSORS, ADVICE)
+            arrays, _ = read_tensors(path / TENSORS, ADVICE)
             if head["digest"] != _digest(path / TENSORS):
                 raise InputError(f"{path / TENSORS} is not the file that was written with {HEAD}; {ADVICE}")
             return cls(

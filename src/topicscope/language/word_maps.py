@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from topicscope.language.models import LoadedModel
 
-WORDS = Kind("words", 1, ("words.json", "figure3*"))
+WORDS = Kind("words", 2, ("words.json", "figure3*"), ("words.json",))
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,7 +20,7 @@ from topicscope.measure.effects import Effect, Interval, columns, interval, with
 if TYPE_CHECKING:
     import pyarrow
 
-TIMELINE = Kind("timeline", 1, ("timeline.csv", "topics-*"))
+TIMELINE = Kind("timeline", 2, ("timeline.csv", "topics-*"), ("timeline.csv",))
 MATCHED = "_matched"  # ending of a measure that is taken at equal word frequencies
 TITLES = {
     "cosine": "embeddings: cosine",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 """Of the outcome files; one of another format is computed again."""
 
-REPRODUCE = Kind("reproduce", 1, ("outcomes",), resumes="always")
+REPRODUCE = Kind("reproduce", 2, ("outcomes",), resumes="always")
 
 Finished = Callable[[str, Outcome, float], None]
 """Called with an experiment, its outcome and its seconds, as soon as the outcome is there."""

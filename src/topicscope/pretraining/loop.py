@@ -15,20 +15,19 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from safetensors import safe_open
 from torch import Tensor
 
 from topicscope.ground import (
-    METRICS,
     InputError,
+    MetricsFile,
     Progress,
     Stream,
-    append_lines,
+    check_tensors,
     metric_lines,
+    one_line,
     read_tensors,
     silent,
     torch_seed,
-    truncate_metrics,
     write_tensors,
 )
 from topicscope.pretraining.config import PretrainConfig
@@ -57,6 +56,7 @@ class Loop:
     ) -> None:
         self.config, self.tokenizer, self.folder, self.accelerator = config, tokenizer, folder, accelerator
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
+        self.metrics = None if self.writes is None else MetricsFile(self.writes)
         self.fingerprint = hashlib.sha256(json.dumps(config.as_dict(), sort_keys=True).encode()).hexdigest()
         self.rows = Rows(corpus, tokenizer, config.length, config.seed)
         self.masker = Masker(tokenizer, config.masking, config.seed)
@@ -76,12 +76,13 @@ class Loop:
         """From the step of the last checkpoint to the end. Of several processes the main one writes."""
         config, began = self.config, time.perf_counter()
         progress("reading text")
+        written = ""
         if self.folder is not None and (self.folder / CHECKPOINT).exists():
-            self.load(self.folder / CHECKPOINT)
-        if self.writes is not None and self.step:
-            truncate_metrics(self.writes / METRICS, self.step)
-        elif self.writes is not None:
-            (self.writes / METRICS).unlink(missing_ok=True)
+            written = self.load(self.folder / CHECKPOINT)
+        if self.metrics is not None and self.step:
+            self.metrics.cut(self.step, written)
+        elif self.metrics is not None:
+            self.metrics.start()
         self.loss_of = self.accelerator.prepare(self.loss_of)
         self.accelerator.wait_for_everyone()
         snapshots, finite = set(config.snapshot_steps), True
@@ -156,8 +157,8 @@ class Loop:
         table = self.tracker.rows()
         bad = np.flatnonzero(~np.isfinite(table[:, 0]) & (not final))
         self.tables.append(table[: bad[0]] if len(bad) else table)
-        if self.writes is not None:
-            append_lines(self.writes / METRICS, metric_lines(self.tracker.names, self.tables[-1], first, {}, DIGITS))
+        if self.metrics is not None:
+            self.metrics.append(metric_lines(self.tracker.names, self.tables[-1], first, {}, DIGITS))
         return not len(bad)
 
     def _end(self, status: str) -> PretrainRun:
@@ -188,30 +189,36 @@ class Loop:
         )
         return PretrainRun(config, results, metrics, self.folder, (model, self.tokenizer))
 
-    def save(self, path: Path) -> None:
-        """A checkpoint, whole or not there."""
-        tensors = {
+    def state(self) -> dict[str, np.ndarray]:
+        """Weights, moments and the tracker's memory, by name. Moments are there from the first step on."""
+        moments = self.optimizer.state_dict()["state"]
+        return {
             **{f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in self.model.named_parameters()},
             **{
                 f"optimizer.{number}.{name}": torch.as_tensor(value).cpu().numpy()
-                for number, state in self.optimizer.state_dict()["state"].items()
+                for number, state in moments.items()
                 for name, value in state.items()
                 if value is not None
             },
-            **{f"rows.{name}": array for name, array in self.rows.state().items()},
             "history": self.tracker.history.cpu().numpy(),
             "past_norms": self.tracker.past_norms,
         }
-        write_tensors(
-            path, tensors, {"step": str(self.step), "fingerprint": self.fingerprint, "text": self.rows.fingerprint}
-        )
+
+    def save(self, path: Path) -> None:
+        """A checkpoint, whole or not there."""
+        note = {
+            "step": str(self.step),
+            "fingerprint": self.fingerprint,
+            "text": self.rows.fingerprint,
+            "metrics": "" if self.metrics is None else self.metrics.digest,
+        }
+        rows = {f"rows.{name}": array for name, array in self.rows.state().items()}
+        write_tensors(path, self.state() | rows, note)
 
     @torch.no_grad()
-    def load(self, path: Path) -> None:
-        """Put everything back, the step too."""
-        tensors = read_tensors(path, ADVICE)
-        with safe_open(path, framework="numpy") as opened:
-            note = opened.metadata() or {}
+    def load(self, path: Path) -> str:
+        """Put everything back, the step too. Returns the digest of the metrics that were written by then."""
+        tensors, note = read_tensors(path, ADVICE)
         if note.get("fingerprint") != self.fingerprint:
             raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
         if note.get("text") != self.rows.fingerprint:
@@ -220,22 +227,30 @@ class Loop:
                 f"or {ADVICE}"
             )
         try:
-            for name, parameter in self.model.named_parameters():
-                parameter.copy_(torch.from_numpy(tensors[f"model.{name}"]))
-            state: dict[int, dict[str, Tensor]] = {}
+            moments: dict[int, dict[str, Tensor]] = {}
             for name, array in tensors.items():
                 if name.startswith("optimizer."):
                     _, number, key = name.split(".")
-                    state.setdefault(int(number), {})[key] = torch.from_numpy(np.array(array))
-            self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": state})
+                    moments.setdefault(int(number), {})[key] = torch.from_numpy(np.array(array))
+            parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+            for place, state in moments.items():  # shaped as the weights, but for Adam's count of steps
+                for key, value in state.items():
+                    if value.shape != (() if key == "step" else parameters[place].shape):
+                        raise ValueError(f"optimizer.{place}.{key} has shape {tuple(value.shape)}")
+            rows = {name: tensors.pop(f"rows.{name}") for name in ("place", "rest", "store")}
+            self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
+            check_tensors(tensors, self.state(), path, ADVICE)
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(torch.from_numpy(tensors[f"model.{name}"]))
             self.tracker.history.copy_(torch.from_numpy(tensors["history"]))
             self.tracker.past_norms = tensors["past_norms"]
-            self.rows.load({name: tensors[f"rows.{name}"] for name in ("place", "rest", "store")})
+            self.rows.load(rows)
             self.step = self.first_step = int(note["step"])
-        except (KeyError, ValueError, RuntimeError) as error:
-            raise InputError(
-                f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ADVICE}"
-            ) from None
+            return note["metrics"]
+        except InputError:
+            raise
+        except (KeyError, ValueError, RuntimeError, IndexError, TypeError) as error:
+            raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {ADVICE}") from None
 
 
 def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:

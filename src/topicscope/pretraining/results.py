@@ -7,7 +7,6 @@ run.results.layers["0"].separation, run.metrics["norm_key_0"], run.model
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -28,6 +27,7 @@ from topicscope.ground import (
     folders,
     load_settings,
     read_metrics,
+    whole_folder,
 )
 from topicscope.measure import Course, Stages, course, stages
 from topicscope.pretraining.config import Part, PretrainConfig
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
-PRETRAIN = Kind("pretrain", 1, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp", "*.tmp"), resumes="asked")
+PRETRAIN = Kind(
+    "pretrain", 2, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp"), sealed=(METRICS,), resumes="asked"
+)
 PARTS: tuple[Part, ...] = ("key", "query", "value")
 Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN where a step has no such figure
 
@@ -204,10 +206,6 @@ def stored_metrics(folder: Path) -> Metrics:
 
 def write_pretrained(folder: Path, *parts: Any) -> None:
     """A model, its tokenizer, or both, as the library's `from_pretrained` reads them: whole or not there."""
-    temporary = folder.with_name(f".{folder.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    with language.quiet():
+    with whole_folder(folder) as temporary, language.quiet():
         for part in parts:
             part.save_pretrained(temporary)
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)

@@ -7,16 +7,14 @@ import functools
 import glob
 import hashlib
 import io
-import json
-import shutil
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from topicscope.ground import files, flat
+from topicscope.ground import content_digest, files, flat, parse_json, read_bytes
 from topicscope.sweeps.grid import Point
 from topicscope.sweeps.kinds import PointResult, kind_of
 
@@ -32,10 +30,7 @@ def home(root: Path, point: Point) -> Path:
 
 def write(root: Path, point: Point, result: PointResult) -> None:
     """Written under another name, then renamed. Nothing in it depends on time or machine."""
-    folder, packed = home(root, point), npz(result.curves)
-    temporary = folder.with_name(f".{folder.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
+    packed = npz(result.curves)
     content = {
         "kind": point.kind,
         "config": point.config,
@@ -45,10 +40,9 @@ def write(root: Path, point: Point, result: PointResult) -> None:
         "inputs": inputs(point),
         "curves": hashlib.sha256(packed).hexdigest(),
     }
-    files.write(temporary / CURVES, packed)
-    files.write_json(temporary / RESULT, content | {"digest": digest(content)})
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)
+    with files.whole_folder(home(root, point)) as folder:
+        files.write(folder / CURVES, packed)
+        files.write_json(folder / RESULT, content | {"digest": content_digest(content)})
 
 
 def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, PointResult]:
@@ -60,10 +54,10 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Point
     if not folder.is_dir():
         return "missing", nothing
     try:
-        content = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-        packed = (folder / CURVES).read_bytes()
+        content = parse_json(read_bytes(folder / RESULT), RESULT)
+        packed = read_bytes(folder / CURVES)
         if (
-            content.pop("digest") != digest(content)
+            content.pop("digest") != content_digest(content)
             or content["curves"] != hashlib.sha256(packed).hexdigest()
             or content["config"] != point.config
         ):
@@ -76,10 +70,6 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Point
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
         return "damaged", nothing
     return ("done" if result.error is None else "failed"), result
-
-
-def digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def npz(arrays: Mapping[str, np.ndarray]) -> bytes:

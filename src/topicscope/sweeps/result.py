@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from topicscope.ground import InputError, Kind, Result, files, flat, folders
+from topicscope.ground import InputError, Kind, Result, content_digest, files, flat, folders
 from topicscope.sweeps import points
 from topicscope.sweeps.grid import Grid, Point, place_text
 from topicscope.sweeps.kinds import kind_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 GRID, CSV, PARQUET, RUNS = "sweep.json", "points.csv", "points.parquet", "runs"
-SWEEP = Kind("sweep", 1, (GRID, CSV, PARQUET, RUNS, points.POINTS, "map.png", "map.svg"), resumes="always")
+SWEEP = Kind("sweep", 2, (GRID, CSV, PARQUET, RUNS, points.POINTS, "map.png", "map.svg"), resumes="always")
 MOST_FAILURES = 5  # that the summary names
 
 # a point as a row of a table: name, values on the axes, state, measures, error; the columns depend on the sweep
@@ -135,6 +135,8 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     folders.about_of(path, SWEEP)
     content = folders.read_json(path / GRID)
     try:
+        if content.pop("digest") != content_digest(content):
+            raise ValueError("its digest is another")
         kind, first = content["kind"], content["first"]
         grid = Grid(kind, content["axes"], [Point(kind, first | own, axes) for axes, own in content["points"]])
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -154,4 +156,5 @@ def store_grid(path: Path, grid: Grid) -> None:
         [point.axes, {key: value for key, value in point.config.items() if value != first[key]}]
         for point in grid.points
     ]
-    files.write_json(path / GRID, {"kind": grid.kind, "axes": grid.axes, "first": first, "points": differing})
+    content = {"kind": grid.kind, "axes": grid.axes, "first": first, "points": differing}
+    files.write_json(path / GRID, content | {"digest": content_digest(content)})

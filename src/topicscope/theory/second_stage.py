@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 THEOREMS: dict[ValueMatrix, Callable[[Setting], AttentionTheorem]] = {"blocks": theorem3, "diagonal": theorem5}
-LANDSCAPE = Kind("landscape", 1, ("landscape.*",))
 GRID, TABLE = "landscape.npz", "landscape.csv"
+LANDSCAPE = Kind("landscape", 2, ("landscape.*",), (GRID, TABLE))
 ONLY_GAMMA, UNDEFINED = (
     "Only gamma matters here (Remark 5): every pair with the same gamma has the same loss; alpha = beta is shown.",
     "Theorem 5's bounds are not defined for so small a v.",
@@ -195,6 +195,7 @@ def attention_landscape(
         grid = landscape(setting, value_matrix, convention, cap=stage.cap)
         result = AttentionLandscape(stage, grid, None if folder is None else folder.path)
         if folder is not None:
+            folder.begin()
             files.write_npz(folder.file(GRID), vars(grid))
             rows = [f"{a:.10g},{b:.10g},{x:.17g}\n" for a, b, x in zip(*grid.points().values(), strict=True)]
             files.write(folder.file(TABLE), "".join(["alpha,beta,loss\n", *rows]).encode())

@@ -5,7 +5,7 @@ as much at every step as the arithmetic. The tests hold them against torch.optim
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -31,8 +31,7 @@ class Slice:
         s, memory = self.settings, self.memory
         if s.name == "adam":
             if not memory:
-                memory["moment1"], memory["moment2"] = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
-                memory["steps"] = torch.zeros((), dtype=torch.float32, device=self.weights.device)
+                memory |= self.blank()
             adam(
                 [self.weights],
                 [self.gradients],
@@ -66,6 +65,17 @@ class Slice:
             if momentum[0] is not None:
                 memory["momentum"] = momentum[0]
 
+    def blank(self) -> dict[str, Tensor]:
+        """What is remembered before the first step; plain SGD remembers nothing."""
+        if self.settings.name == "adam":
+            steps = torch.zeros((), dtype=torch.float32, device=self.weights.device)
+            return {
+                "moment1": torch.zeros_like(self.weights),
+                "moment2": torch.zeros_like(self.weights),
+                "steps": steps,
+            }
+        return {"momentum": torch.zeros_like(self.weights)} if self.settings.momentum else {}
+
 
 class EnsembleOptimiser:
     """Members must be ordered so that equal hyperparameters stand together."""
@@ -88,6 +98,15 @@ class EnsembleOptimiser:
     def state(self) -> dict[str, Tensor]:
         """Moments and step counts, as flat named tensors."""
         return {f"{i}.{name}": value for i, piece in enumerate(self.slices) for name, value in piece.memory.items()}
+
+    def expected(self, names: Collection[str]) -> dict[str, Tensor]:
+        """What a state with these names has to look like: of each slice all that it remembers, or nothing."""
+        return {
+            f"{i}.{name}": value
+            for i, piece in enumerate(self.slices)
+            if any(name.startswith(f"{i}.") for name in names)
+            for name, value in piece.blank().items()
+        }
 
     def load(self, state: dict[str, Tensor]) -> None:
         for i, piece in enumerate(self.slices):

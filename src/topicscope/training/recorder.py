@@ -14,9 +14,20 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from safetensors import safe_open
 
-from topicscope.ground import METRICS, Folder, InputError, Progress, files, metric_lines, read_metrics, truncate_metrics
+from topicscope.ground import (
+    Folder,
+    InputError,
+    MetricsFile,
+    Progress,
+    check_tensors,
+    files,
+    metric_lines,
+    one_line,
+    parse_json,
+    read_metrics,
+    read_tensors,
+)
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.training.ensemble import Ensemble
 from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights
@@ -36,35 +47,36 @@ class Recorder:
         paths = [home.path for home in homes if home is not None]
         # the members of a pack share one checkpoint, in the folder of the first of them by name
         self.checkpoint = min(paths) / CHECKPOINT if paths else None
+        self.metrics_files = [None if home is None else MetricsFile(home.path) for home in homes]
+        digests = [""] * len(homes)
         if self.checkpoint is not None and self.checkpoint.exists():
-            load_checkpoint(self.checkpoint, ensemble)
+            digests = load_checkpoint(self.checkpoint, ensemble)
         self.began = time.perf_counter(), time.process_time()
         self.first = self.saved = ensemble.step
         self.tables: list[list[Float[np.ndarray, "S M"]]] = [[] for _ in homes]
         self.snapshots: list[dict[int, Weights]] = [{} for _ in homes]
         ensemble.keep = self.keep
-        for member, home in zip(ensemble.members, homes, strict=True):
-            if home is not None and ensemble.step > 0:
-                truncate_metrics(home.path / METRICS, ensemble.step, member.rows)
-            elif home is not None:
-                (home.path / METRICS).unlink(missing_ok=True)
+        for member, file, digest in zip(ensemble.members, self.metrics_files, digests, strict=True):
+            if file is not None and ensemble.step > 0:
+                file.cut(ensemble.step if member.rows is None else min(ensemble.step, member.rows), digest)
+            elif file is not None:
+                file.start()
         self.report_progress("")
 
     def block(self, start: int, table: Float[np.ndarray, "S M E"]) -> None:
         """The figures of a block of steps; then a checkpoint, where it is time for one."""
         ensemble, config, names = self.ensemble, self.ensemble.config, tuple(self.ensemble.tracker.index)
-        for e, (member, home) in enumerate(zip(ensemble.members, self.homes, strict=True)):
+        for e, (member, file) in enumerate(zip(ensemble.members, self.metrics_files, strict=True)):
             here = table[: None if member.rows is None else max(0, member.rows - start), :, e]
             self.tables[e].append(here)
-            if home is not None:  # the file of a run that diverged at once is there too, and empty
-                lines = metric_lines(names, here, start, member.dev, DIGITS[config.dtype])
-                files.append_lines(home.path / METRICS, lines)
+            if file is not None:  # the file of a run that diverged at once is there too, and empty
+                file.append(metric_lines(names, here, start, member.dev, DIGITS[config.dtype]))
         losses = table[-1, 0][np.isfinite(table[-1, 0])]
         if len(table) > 1 and len(losses):
             self.report_progress(f"loss {losses.mean():.4f}")
         due = ensemble.step - self.saved >= (config.checkpoint_every or math.inf)
         if self.checkpoint is not None and due and ensemble.step < config.total_steps and ensemble.running():
-            save_checkpoint(self.checkpoint, ensemble)
+            save_checkpoint(self.checkpoint, ensemble, [file.digest for file in self.metrics_files if file])
             self.saved = ensemble.step
 
     def report_progress(self, note: str) -> None:
@@ -151,7 +163,8 @@ def fingerprint(ensemble: Ensemble) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def save_checkpoint(path: Path, ensemble: Ensemble) -> None:
+def save_checkpoint(path: Path, ensemble: Ensemble, metrics: Sequence[str]) -> None:
+    """`metrics`: the digests of what the members have written so far."""
     tensors = {
         **{f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)},
         **{f"last.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.last or [])},
@@ -161,7 +174,10 @@ def save_checkpoint(path: Path, ensemble: Ensemble) -> None:
         "past_norms": ensemble.tracker.past_norms,
         "first_loss": ensemble.first_loss,
     }
-    members = [{"dev": list(m.dev.items()), "status": m.status, "end": m.end} for m in ensemble.members]
+    members = [
+        {"dev": list(m.dev.items()), "status": m.status, "end": m.end, "metrics": digest}
+        for m, digest in zip(ensemble.members, metrics, strict=True)
+    ]
     note = {"step": str(ensemble.step), "members": json.dumps(members), "fingerprint": fingerprint(ensemble)}
     files.write_tensors(path, tensors, note)
 
@@ -171,28 +187,47 @@ def with_prefix(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def load_checkpoint(path: Path, ensemble: Ensemble) -> None:
-    """Bring a fresh ensemble to where the checkpoint stands."""
-    tensors, own = files.read_tensors(path, ANEW), fingerprint(ensemble)
-    with safe_open(path, "np") as stream:
-        note = stream.metadata() or {}
+def load_checkpoint(path: Path, ensemble: Ensemble) -> list[str]:
+    """Bring a fresh ensemble to where the checkpoint stands. Returns the digests of the members' metrics."""
+    (tensors, note), own = read_tensors(path, ANEW), fingerprint(ensemble)
     try:
         if note["fingerprint"] != own:
             raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
+        members, blocks = (
+            parse_json(note["members"], "members"),
+            [block.numpy(force=True) for block in ensemble.weights.blocks],
+        )
+        optimiser, last = with_prefix("optimiser.", tensors), with_prefix("last.", tensors)
+        expected = {
+            **{f"block.{i}": block for i, block in enumerate(blocks)},
+            **{f"last.{i}": block for i, block in enumerate(blocks) if last},
+            **{
+                f"optimiser.{name}": value.numpy(force=True)
+                for name, value in ensemble.optimiser.expected(optimiser).items()
+            },
+            **{
+                f"member.{e}.{name}": part
+                for e, stored in enumerate(members)
+                for name, part in (ensemble.snapshot(e) if stored["status"] != "running" else {}).items()
+            },
+            "history": ensemble.tracker.history.numpy(force=True),
+            "past_norms": ensemble.tracker.past_norms,
+            "first_loss": np.empty(len(members), tensors["first_loss"].dtype),
+        }
+        check_tensors(tensors, expected, path, ANEW)
         ensemble.step = int(note["step"])
         for i, block in enumerate(ensemble.weights.blocks):
             block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
-        last = with_prefix("last.", tensors)
         ensemble.last = [torch.from_numpy(last[str(i)]).to(ensemble.device) for i in range(len(last))] or None
-        ensemble.optimiser.load({name: torch.from_numpy(v) for name, v in with_prefix("optimiser.", tensors).items()})
+        ensemble.optimiser.load({name: torch.from_numpy(value) for name, value in optimiser.items()})
         ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
         ensemble.tracker.past_norms, ensemble.first_loss = tensors["past_norms"], tensors["first_loss"]
-        for e, stored in enumerate(json.loads(note["members"])):
-            member = ensemble.members[e]
+        for e, (member, stored) in enumerate(zip(ensemble.members, members, strict=True)):
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
             member.status, member.end = stored["status"], stored["end"]
             member.weights = with_prefix(f"member.{e}.", tensors)
+        return [stored["metrics"] for stored in members]
     except InputError:
         raise
-    except (KeyError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} is damaged or of another version ({' '.join(str(error).split())}); {ANEW}") from None
+    except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
+        raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {ANEW}") from None

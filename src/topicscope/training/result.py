@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from topicscope.ground import (
+    METRICS,
     InputError,
     Kind,
     Result,
     SeveralRuns,
+    check_tensors,
     configs_to_resume,
-    files,
     flat,
     folders,
     load_settings,
     read_metrics,
+    read_tensors,
 )
 from topicscope.measure import Course, course
 from topicscope.training.config import RunConfig
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors", "snapshots"
-TRAIN = Kind("train", 2, ("metrics.jsonl", WEIGHTS, CHECKPOINT, SNAPSHOTS), resumes="asked")
+TRAIN = Kind("train", 3, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS), (METRICS, WEIGHTS), resumes="asked")
 ADVICE = "train again (force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
@@ -143,7 +145,10 @@ class Runs(SeveralRuns[Run]):
 def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
     """Weights by step, as a run left them in its folder; none where it kept none."""
     paths = sorted((folder / SNAPSHOTS).glob("step-[0-9]*.safetensors"))
-    return {int(path.stem.removeprefix("step-")): files.read_tensors(path, advice) for path in paths}
+    snapshots = {path: read_tensors(path, advice)[0] for path in paths}
+    for path, weights in snapshots.items():
+        check_tensors(weights, snapshots[paths[0]], path, advice)
+    return {int(path.stem.removeprefix("step-")): weights for path, weights in snapshots.items()}
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run | Runs:
@@ -158,7 +163,7 @@ def read_one(path: Path) -> Run:
     config, results = RunConfig.of(load_settings(path / folders.CONFIG)), folders.read_results(path)
     if not isinstance(results, dict) or not {"status", "steps", "loss"} <= set(results):
         raise InputError(f"{path / folders.RESULTS} is damaged: it holds no results of a run; {ADVICE}")
-    weights = files.read_tensors(path / WEIGHTS, ADVICE)
+    weights = read_tensors(path / WEIGHTS, ADVICE)[0]
     return Run(config, results["status"], results, read_metrics(path), weights, path)
 
 

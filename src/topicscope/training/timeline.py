@@ -103,9 +103,15 @@ def word_scores(weights: Mapping[str, np.ndarray]) -> Float[np.ndarray, "V V"]:
 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     """The weights that `train --snapshots` kept."""
-    if folders.about_of(folder, TRAIN).runs is not None:
+    about = folders.about_of(folder, TRAIN)
+    if about.runs is not None:
         raise InputError(f"{folder} holds several runs; give one of them, such as {folder / 'run-000'}")
     snapshots = stored_snapshots(folder, "train again with --force")
-    if not (folder / folders.CONFIG).is_file() or not snapshots:
+    if not snapshots:
         raise InputError(f"{folder} has no snapshots; train with --snapshots log")
-    return RunConfig.of(load_settings(folder / folders.CONFIG)), snapshots
+    folders.check_digest(folder, about, folders.CONFIG)
+    config = RunConfig.of(load_settings(folder / folders.CONFIG))
+    missing = sorted(set(config.snapshot_steps) - set(snapshots))
+    if about.status == "done" and missing:
+        raise InputError(f"{folder} lacks the snapshot of step {missing[0]}; train again with --force")
+    return config, snapshots

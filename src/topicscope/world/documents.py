@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import InputError, files
+from topicscope.ground import InputError, files, read_text
 from topicscope.world.batches import Rows, infinite_rows, masked_rows, word_counts
 from topicscope.world.masking import Masked, Masking
 from topicscope.world.topics import TopicModel
@@ -186,10 +186,7 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
 
     Their ids have no [MASK], so id i is this project's word i + 1.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the data file {path}: {error}; expected a text file of word ids") from None
+    text = read_text(path, "the data file")
     lines = [
         _read_line(line.split(), f"{path}, line {number}", topic_model.words)
         for number, line in enumerate(text.splitlines(), start=1)

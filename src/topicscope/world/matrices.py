@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, read_tensors
+from topicscope.ground import InputError, checked_file, one_line, read_tensors, read_text
 
 WEIGHTS = "weights.safetensors"  # the file of a run folder that holds the trained weights
 LARGEST = 1e100  # entries beyond this are refused: their squares overflow
@@ -21,15 +21,15 @@ def read_matrix(path: str, name: str, tensor: str = "value") -> Matrix:
     """
     where = f"{name}: {path}"
     try:
-        stored = _stored(path, where, tensor)
+        stored = _stored(path, name, where, tensor)
         if not isinstance(stored, np.ndarray) or stored.dtype.kind not in "fiub":
             raise ValueError("it holds no array of real numbers")
         matrix: Matrix = stored.astype(float)
     except InputError:
         raise
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError, MemoryError, TypeError) as error:  # numpy parses the header
         raise InputError(
-            f"{name}: cannot read a matrix from {path}: {error}; "
+            f"{name}: cannot read a matrix from {path}: {one_line(error)}; "
             "expected a .npy, .csv or .safetensors file of numbers, or the folder of a training run"
         ) from None
     if matrix.ndim != 2 or matrix.size == 0:
@@ -53,17 +53,18 @@ def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Matrix:
     return read_matrix(given, name) if isinstance(given, str) else as_matrix(given, name)
 
 
-def _stored(path: str, where: str, tensor: str) -> object:
+def _stored(path: str, name: str, where: str, tensor: str) -> object:
     """What a file holds, not yet checked."""
     file, folder = Path(path), Path(path).is_dir()
     if path.endswith(".npy") and not folder:
-        return np.load(path, allow_pickle=False)
+        return np.load(checked_file(path, name), allow_pickle=False)
     if not path.endswith(".safetensors") and not folder:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_text(file, name, encoding="utf-8-sig").splitlines()
         return as_matrix([[float(cell) for cell in line.split(",")] for line in lines if line.strip()], where)
     if folder and not (file / WEIGHTS).is_file():
         raise InputError(f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file")
-    tensors = read_tensors(file / WEIGHTS if folder else file, "give a .safetensors file that is whole")
+    whole = "give a .safetensors file that is whole"
+    tensors, _ = read_tensors(file / WEIGHTS if folder else file, whole, own=folder)
     if tensor not in tensors and (folder or len(tensors) != 1):
         raise InputError(f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}")
     return tensors[tensor] if tensor in tensors else next(iter(tensors.values()))

@@ -1,0 +1,126 @@
+"""about.json: what a folder says it is (kind, format, version, command, status), and the digests of its files.
+
+A finished folder is read only if its files are still those that were written.
+"""
+
+import os
+import shlex
+import sys
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from topicscope.ground.checked import file_digest, one_line, parse_json, read_bytes, shown
+from topicscope.ground.errors import InputError
+from topicscope.ground.files import read_json, write_json
+
+AnyPath = str | os.PathLike[str]
+
+ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
+UNFINISHED = ("starting", "running")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of folder: its name, the version of its format, the patterns of the files that it adds.
+
+    `sealed`: those of them whose digests about.json keeps. `resumes`: whether its command goes on with an unfinished
+    folder, if asked to (--resume) or always.
+    """
+
+    name: str
+    format: int
+    adds: tuple[str, ...] = ()
+    sealed: tuple[str, ...] = ()
+    resumes: Literal["never", "asked", "always"] = "never"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
+class About:
+    """about.json. `runs`: how many runs an ensemble's folder holds; None: it holds one."""
+
+    kind: str
+    format: int
+    version: str
+    command: str
+    status: Literal["starting", "running", "done", "stopped", "diverged"] = "running"
+    runs: Annotated[int, pydantic.Field(ge=1, le=100_000)] | None = None
+    digests: dict[str, str] = pydantic.Field(default_factory=dict)
+
+    def write(self, path: Path) -> None:
+        write_json(path / ABOUT, asdict(self))
+
+
+def new_about(kind: Kind, runs: int | None) -> About:
+    return About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)
+
+
+def read_about(path: AnyPath) -> About | None:
+    """What a folder says it is; None where it does not say. A damaged about.json is an InputError."""
+    file = Path(path) / ABOUT
+    if not os.path.lexists(file):
+        return None
+    try:
+        content = parse_json(read_bytes(file), ABOUT)
+        return About(**content if isinstance(content, dict) else {})
+    except InputError as error:
+        reason = one_line(error)
+    except (pydantic.ValidationError, TypeError):
+        reason = "not what topicscope writes"
+    raise InputError(f"{shown(file)} is damaged ({reason}); choose another folder, or remove this one")
+
+
+def about_of(path: AnyPath, kind: Kind) -> About:
+    """What a folder of this kind says, finished or not; InputError where it is of another kind."""
+    about = read_about(path)
+    if about is None:
+        raise InputError(f"{shown(path)} is not a folder that topicscope wrote (no {ABOUT})")
+    if about.kind != kind.name:
+        raise InputError(f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder")
+    if about.format != kind.format:
+        raise InputError(
+            f"{shown(path)} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
+        )
+    return about
+
+
+def finished_about(path: AnyPath, kind: Kind) -> About:
+    """What a finished folder of this kind says; InputError where it is not one, or its files have changed."""
+    about = about_of(path, kind)
+    if about.status in UNFINISHED:
+        again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes == "asked" else about.command
+        raise InputError(f"{shown(path)} is not finished; to go on: {again}")
+    for name in (RESULTS, *about.digests):
+        check_digest(path, about, name)
+    return about
+
+
+def check_digest(path: AnyPath, about: About, name: str) -> None:
+    """Raise InputError unless a file of a folder is the one that was written."""
+    file, again = Path(path) / name, f"run the command that wrote {shown(path)} again: {about.command}"
+    if Path(name).name != name or name not in about.digests:
+        raise InputError(f"{shown(Path(path) / ABOUT)} is damaged (it has no digest of {name!r}); {again}")
+    if not file.is_file():
+        raise InputError(f"{shown(file)} is missing; {again}")
+    if file_digest(file) != about.digests[name]:
+        raise InputError(f"{shown(file)} is damaged: it is not what topicscope wrote; {again}")
+
+
+def read_results(path: AnyPath) -> Any:
+    return read_json(Path(path) / RESULTS)
+
+
+def command() -> str:
+    """The command line of this process, as a user would type it."""
+    name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+    return shown(shlex.join(["topicscope" if name == "__main__.py" else name, *sys.argv[1:]]))
+
+
+def version_of(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,215 @@
+"""Reads of what others may have written, cut off or tampered with: everything that comes from a file passes here.
+
+A file is read whole only if it is a plain file of bounded size. What JSON and YAML hold is plain: mappings with words
+as keys, lists, text that can be printed, numbers of 64 bits; of bounded depth and size. Anything else is an InputError
+of one line, so that no other module has to expect it.
+"""
+
+import hashlib
+import json
+import math
+import os
+import stat
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load
+
+from topicscope.ground.errors import InputError
+
+AnyPath = str | os.PathLike[str]
+
+MOST_BYTES = 2**30  # of a file that is read whole
+MOST_SETTINGS = 8 * 2**20  # bytes of a YAML file, which is read at 300 kB a second
+MOST_VALUES = 5_000_000  # of a JSON or YAML file; each costs about 50 bytes
+DEEPEST = 64  # levels of lists and mappings
+DIGEST = "digest"  # of a file's content: its key in JSON, and in the header of tensors
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line; its name where it says nothing."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split())[:300] or type(error).__name__
+
+
+def checked_file(path: AnyPath, what: str, most: int = MOST_BYTES) -> Path:
+    """The path of a plain file of at most so many bytes. A FIFO would be waited for, /dev/zero would never end."""
+    path = Path(path)
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        raise InputError(f"{what} {shown(path)} cannot be read: {one_line(error)}") from None
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
+        raise InputError(f"{what} {shown(path)} cannot be read: it is {kind}; expected a file")
+    if status.st_size > most:
+        raise InputError(
+            f"{what} {shown(path)} has {status.st_size / 1e6:,.0f} MB; at most {most / 1e6:,.0f} MB are read"
+        )
+    return path
+
+
+def shown(path: AnyPath) -> str:
+    """A path that can be printed: bytes that are no text, and signs that no one sees, as escapes."""
+    text = os.fspath(path).encode("utf-8", "backslashreplace").decode()
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def read_bytes(path: AnyPath, what: str = "the file", most: int = MOST_BYTES) -> bytes:
+    checked = checked_file(path, what, most)
+    try:
+        return checked.read_bytes()
+    except OSError as error:
+        raise InputError(f"{what} {shown(path)} cannot be read: {one_line(error)}") from None
+
+
+def read_text(path: AnyPath, what: str = "the file", most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
+    try:
+        return read_bytes(path, what, most).decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what} {shown(path)} is not text: {one_line(error)}; expected UTF-8") from None
+
+
+def parse_json(text: str | bytes, where: str) -> Any:
+    """The value of a JSON text; `where` says in messages what it is."""
+    try:
+        return plain(json.loads(text), where)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is no JSON: {one_line(error)}") from None
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """The value of a YAML text; keys once only, no objects, aliases counted for what they stand for."""
+    try:
+        depth = 0
+        for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST or count > MOST_VALUES:
+                raise InputError(_too_much(where))  # building it in C has no limit, and would crash
+        return plain(OnceLoader(text).get_single_data(), where, finite=False)
+    except InputError:
+        raise
+    except yaml.YAMLError as error:
+        raise InputError(f"{where} is not YAML: {one_line(error)}") from None
+    except (ValueError, TypeError, RecursionError, AttributeError) as error:  # an impossible date, a list as a key
+        raise InputError(f"{where} is not YAML that can be used: {one_line(error)}") from None
+
+
+class OnceLoader(yaml.CSafeLoader):
+    """Refuses a key that is there twice: YAML itself takes the last one silently."""
+
+
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    keys = [loader.construct_object(key) for key, _ in node.value]
+    twice = next((key for key, times in Counter(map(repr, keys)).items() if times > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice:.80} is there more than once; name every setting once")
+    return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
+
+
+OnceLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def plain(value: Any, where: str, *, finite: bool = True) -> Any:
+    """The value, if it is made of mappings, lists, text and numbers that all of the project can hold and print."""
+    waiting, count = [(value, 0)], 0
+    while waiting:
+        one, depth = waiting.pop()
+        count += 1
+        if depth > DEEPEST or count > MOST_VALUES:
+            raise InputError(_too_much(where))
+        if isinstance(one, dict):
+            for key in one:
+                if not isinstance(key, str):
+                    raise InputError(f"{where}: the key {key!r} is a {type(key).__name__}; expected a word (quote it)")
+            waiting += [(inner, depth + 1) for inner in (*one, *one.values())]
+        elif isinstance(one, list):
+            waiting += [(inner, depth + 1) for inner in one]
+        else:
+            wrong = _wrong(one, finite)
+            if wrong:
+                raise InputError(f"{where}: {wrong}")
+    return value
+
+
+def _too_much(where: str) -> str:
+    return f"{where} is nested deeper than {DEEPEST} levels, or has more than {MOST_VALUES:,} values"
+
+
+def _wrong(value: Any, finite: bool) -> str:
+    """What is wrong with a single value; '' where nothing is."""
+    if isinstance(value, str):
+        sound = "\0" not in value and (value.isascii() or _encodes(value))
+        return "" if sound else f"{value!r:.80} is no valid text (a null character, or half a character)"
+    if isinstance(value, int):  # True and False too
+        return "" if -(2**63) <= value < 2**63 else "a whole number has more than 64 bits"
+    if isinstance(value, float):
+        return "" if not finite or math.isfinite(value) else f"{value} is no number"
+    return "" if value is None else f"{value} is a {type(value).__name__}; expected a number or text (quote it)"
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def content_digest(content: Any) -> str:
+    """Of what a JSON file holds, whatever its layout."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def tensor_digest(tensors: Mapping[str, np.ndarray], note: Mapping[str, str]) -> str:
+    """Of names, types, shapes, numbers, and the note that a file of tensors carries."""
+    digest = hashlib.sha256(json.dumps(sorted((k, v) for k, v in note.items() if k != DIGEST)).encode())
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def read_tensors(path: AnyPath, advice: str, *, own: bool = True) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The tensors of a safetensors file and its note. The project's `own` carry a digest, and agree with it."""
+    try:
+        whole = read_bytes(path, "the file", 64 * MOST_BYTES)
+        with safe_open(path, "np") as opened:
+            note = opened.metadata() or {}
+        tensors = load(whole)
+    except InputError as error:
+        raise InputError(f"{error}; {advice}") from None
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, OverflowError) as error:
+        raise InputError(f"{shown(path)} is damaged or cut off ({one_line(error)}); {advice}") from None
+    if (own or DIGEST in note) and note.get(DIGEST) != tensor_digest(tensors, note):
+        raise InputError(f"{shown(path)} is damaged: its numbers are not those that were written; {advice}")
+    return tensors, note
+
+
+def check_tensors(
+    tensors: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray], path: AnyPath, advice: str
+) -> None:
+    """Raise InputError unless names, shapes and types are those of `expected`: nothing is broadcast or cast."""
+    for name in sorted({*tensors, *expected}):
+        there, wanted = (
+            None if array is None else f"{array.dtype} {array.shape}"
+            for array in (tensors.get(name), expected.get(name))
+        )
+        if there != wanted:
+            raise InputError(
+                f"{shown(path)} is damaged or of another run: {name} is {there or 'missing'}, "
+                f"expected {wanted or 'no such tensor'}; {advice}"
+            )
