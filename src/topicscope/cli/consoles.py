@@ -13,21 +13,26 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from topicscope import figures, report
-from topicscope.ground import Result, read_about
+from topicscope.ground import Result, read_about, shown
 
 WIDE = 120  # columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80
 SHADES = " ░▒▓█"
 
 
 def results() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=max(WIDE, console.width))
+    """Prints text as it is: brackets in a name are no markup, and numbers are not coloured."""
+    console = Console(markup=False, highlight=False, emoji=False)
+    return (
+        console
+        if console.is_terminal
+        else Console(width=max(WIDE, console.width), markup=False, highlight=False, emoji=False)
+    )
 
 
 def print_lines(lines: Iterable[str]) -> None:
     """Sentences, as they are."""
     for line in lines:
-        results().print(line, soft_wrap=True, highlight=False, markup=False)
+        results().print(shown(line), soft_wrap=True)
 
 
 def print_tables(tables: Iterable[figures.TableData]) -> None:
@@ -35,7 +40,7 @@ def print_tables(tables: Iterable[figures.TableData]) -> None:
         table = Table(*data.columns, title=data.title, title_justify="left")
         for row in data.rows:
             table.add_row(*row)
-        results().print(table, markup=False)
+        results().print(table)
 
 
 def finish(result: Any, out: Path | None, tables: Iterable[figures.TableData], *, as_json: bool) -> int:
@@ -57,7 +62,9 @@ def draw_result(result: Result, folder: Path) -> list[Path]:
     about = read_about(folder)
     command = "" if about is None else about.command
     sections = [replace(section, command=section.command or command) for section in result.sections()]
-    report.write_report(folder, f"topicscope {result.kind}: {folder.name}", "\n\n".join(result.summary()), sections)
+    report.write_report(
+        folder, f"topicscope {result.kind}: {shown(folder.name)}", "\n\n".join(result.summary()), sections
+    )
     main = [folder / "figures" / f"figure.{kind}" for kind in ("png", "svg")]
     return [*(path for path in main if path.exists()), folder / "report.html"]
 
@@ -70,7 +77,7 @@ def print_side_by_side(
     table = Table("", *headings, title=title or None, title_justify="left")
     for number, label in enumerate(dict.fromkeys(label for one in facts for label in one)):
         table.add_row(label, *(cell(one.get(label)) for one in facts), style="cyan" if number < marked else None)
-    results().print(table, markup=False)
+    results().print(table)
 
 
 def cell(value: Any) -> str:

@@ -8,13 +8,18 @@ from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-from topicscope.ground import ENGINES, Config, Engine, InputError, Name, gather, open_engine, usable_device
+from topicscope.ground import ENGINES, Config, Engine, InputError, Name, check_out, gather, open_engine, usable_device
 
 OUTPUT, SETTINGS, ENGINE = "Output", "Settings", "Engine"
 
 
 def option(text: str, panel: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
+
+def out_option(text: str) -> Any:
+    """--out, checked before anything else is done: whether a folder can be made there and written to."""
+    return option(text, OUTPUT, "--out", "-o", callback=lambda out: out if out is None else check_out(out))
 
 
 ConfigFile = Annotated[
@@ -24,7 +29,7 @@ Assignments = Annotated[
     list[str] | None, option("Any setting by its name; may be repeated.", SETTINGS, "--set", metavar="KEY=VALUE")
 ]
 Device = Annotated[str | None, option("auto, cpu or cuda.", SETTINGS)]
-Out = Annotated[Path | None, option("Folder to write (new or empty).", OUTPUT, "--out", "-o")]
+Out = Annotated[Path | None, out_option("Folder to write (new or empty).")]
 Resume = Annotated[bool, option("Go on with the run in --out.", OUTPUT, "--resume")]
 Force = Annotated[bool, option("Replace the run in --out.", OUTPUT, "--force")]
 AsJson = Annotated[bool, option("Print only JSON to stdout.", OUTPUT, "--json")]

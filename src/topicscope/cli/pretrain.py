@@ -4,8 +4,6 @@ import json
 from contextlib import nullcontext
 from typing import Annotated
 
-import typer
-
 from topicscope import pretraining, report
 from topicscope.cli import consoles
 from topicscope.cli.options import (
@@ -117,9 +115,7 @@ def command(
     else:
         consoles.print_tables(table for section in sections for table in section.tables)
         consoles.print_lines(result.summary())
-        typer.echo(
-            "--out DIR keeps the model, its snapshots, metrics and a page"
-            if out is None
-            else f"page: {out / 'report.html'}; probe it with: topicscope probe {several[0].folder}/model --corpus ..."
-        )
+        kept = "--out DIR keeps the model, its snapshots, metrics and a page"
+        page = out and f"page: {out / 'report.html'}; probe it: topicscope probe {several[0].folder}/model --corpus ..."
+        consoles.print_lines([page or kept])
     return 1 if result.status == "diverged" else 0

@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 import typer
 from rich.table import Column, Table
+from rich.text import Text
 
 from topicscope import paper
 from topicscope.cli import consoles
-from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, chosen_engine
+from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, chosen_engine, out_option
 from topicscope.ground import progress_shown
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
@@ -25,11 +26,9 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="Moves every random draw.", min=0)] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Folder for results, figures and the page; finished experiments in it are not run again. "
-            "Default: runs/reproduce...",
+        out_option(
+            "Folder for results, figures and the page; finished experiments in it are not run again. "
+            "Default: runs/reproduce..."
         ),
     ] = None,
     model: Annotated[
@@ -66,7 +65,7 @@ def reproduce(
     else:
         print_table(reproduction)
         consoles.print_lines(reproduction.summary())
-        typer.echo(f"page: {folder / 'report.html'}")
+        consoles.print_lines([f"page: {folder / 'report.html'}"])
     lost = reproduction.regressions()
     if lost:
         typer.secho(f"not reproduced, though the reference runs were: {', '.join(lost)}", fg="red", err=True)
@@ -87,7 +86,7 @@ def print_table(reproduction: paper.Reproduction) -> None:
         "s",
     )
     for name, o in reproduction.outcomes.items():
-        verdict = f"[{COLOURS[o.verdict]}]{o.verdict}[/]"
+        verdict = Text(o.verdict, style=COLOURS[o.verdict])
         table.add_row(name, o.paper, o.theory, o.measured, verdict, f"{reproduction.seconds[name]:.0f}")
     consoles.results().print(table)
 

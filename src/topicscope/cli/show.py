@@ -73,6 +73,5 @@ def report(
         written = [folder / "report.html"]
     else:
         written = consoles.draw_result(result, folder)
-    for path in written:
-        typer.echo(f"written: {path}")
+    consoles.print_lines(f"written: {path}" for path in written)
     return 0

@@ -18,6 +18,7 @@ from topicscope.cli.options import (
     WorkersOption,
     chosen_engine,
     option,
+    out_option,
 )
 from topicscope.ground import (
     InputError,
@@ -42,9 +43,7 @@ def command(
     dry_run: Annotated[
         bool, option("Count points; estimate time and disk by short trials; run nothing else.", RUNNING, "--dry-run")
     ] = False,
-    out: Annotated[
-        Path | None, option("Folder of the sweep (default: runs/sweep-NAME of the grid).", OUTPUT, "--out", "-o")
-    ] = None,
+    out: Annotated[Path | None, out_option("Folder of the sweep (default: runs/sweep-NAME of the grid).")] = None,
     resume: Annotated[bool, option("Go on with what is in the folder; --no-resume wants a new one.", OUTPUT)] = True,
     force: Force = False,
     as_json: AsJson = False,

@@ -11,7 +11,6 @@ import typer
 from topicscope import figures, language, training
 from topicscope.cli import consoles
 from topicscope.cli.options import (
-    OUTPUT,
     SETTINGS,
     AddressOption,
     AnyConfig,
@@ -24,6 +23,7 @@ from topicscope.cli.options import (
     WorkersOption,
     chosen_engine,
     option,
+    out_option,
     with_options,
 )
 from topicscope.ground import InputError, check_engine, gather, progress_shown
@@ -36,7 +36,7 @@ Embedding = Annotated[
 ]
 OutReplaced = Annotated[
     Path | None,
-    option("Folder to write: new, empty, or one of this command, which is replaced.", OUTPUT, "--out", "-o"),
+    out_option("Folder to write: new, empty, or one of this command, which is replaced."),
 ]
 NO_SETTINGS: dict[str, Option] = {
     "config": (ConfigFile, None),

@@ -119,7 +119,7 @@ def emit(payload: dict[str, Any], as_json: bool, lines: list[Any]) -> int:
         print(json.dumps(payload, allow_nan=False))
     else:
         for line in lines:
-            consoles.results().print(line, soft_wrap=isinstance(line, str), highlight=False)
+            consoles.print_lines([line]) if isinstance(line, str) else consoles.results().print(line)
     return 0
 
 
@@ -226,8 +226,7 @@ def print_certificates(certificates: list[Certificate], failed: list[Certificate
     out = consoles.results()
     out.print(table)
     out.print(
-        "[bold]Details[/bold]: one example per claim; "
-        "all cases in which a theorem's assumptions are strained or a claim failed"
+        "Details: one example per claim; all cases in which a theorem's assumptions are strained or a claim failed"
     )
     shown: set[str] = set()
     for c in certificates:

@@ -50,7 +50,7 @@ from topicscope.ground.files import (
     write_tensors,
     write_yaml,
 )
-from topicscope.ground.folders import Folder, Kind, check_folder, finished_about, open_folder, read_about
+from topicscope.ground.folders import Folder, Kind, check_folder, check_out, finished_about, open_folder, read_about
 from topicscope.ground.metrics import METRICS, MetricsFile, metric_lines, read_metrics
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
 from topicscope.ground.results import Result, SeveralRuns, arrow_table, configs_to_resume, read_finished
@@ -84,6 +84,7 @@ __all__ = [
     "assign",
     "check_engine",
     "check_folder",
+    "check_out",
     "check_tensors",
     "checked_file",
     "configs_to_resume",

@@ -11,6 +11,7 @@ A command that cannot be resumed keeps its results in memory, and the folder as 
 probe that is killed or fails takes no older probe with it.
 """
 
+import errno
 import os
 import platform
 import shutil
@@ -103,6 +104,24 @@ class Folder:
         self.about.write(self.path)
 
 
+def check_out(path: Path) -> Path:
+    """The path, if a folder is there that can be written to, or can be made there."""
+    try:
+        str(path).encode()  # a name that is not UTF-8 can be stored in no config
+        place = next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
+        if place == path.absolute() and not path.is_dir():
+            raise InputError(f"{shown(path)} is a file; give a folder that is new or empty")
+        if not place.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # also a name that is too long, or has a null character
+        raise _unusable(path, error) from None
+    return path
+
+
 def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
     """Raise InputError unless the folder may be opened so. Returns what is there; None where nothing was done yet.
 
@@ -112,13 +131,9 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
     path = Path(path)
     if resume and force:
         raise InputError("resume and force are both given: go on with what is there, or replace it?")
-    try:
-        if path.exists() and not path.is_dir():
-            raise InputError(f"{shown(path)} is a file; give a folder that is new or empty")
-        if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
-            return None
-    except (OSError, ValueError) as error:
-        raise _unusable(path, error) from None
+    check_out(path)
+    if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
+        return None
     about = read_about(path)
     if about is None:
         raise InputError(

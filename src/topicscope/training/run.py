@@ -61,6 +61,8 @@ def train(
     single = isinstance(config, RunConfig)
     configs = [config] if isinstance(config, RunConfig) else list(config)
     check_alike(configs)
+    if out is not None:
+        folders.check_folder(out, TRAIN, resume=resume, force=force)
     size = len(configs) if resolve_device(configs[0].device, len(configs)).type == "cuda" else TOGETHER
     with repeatable(), watched(progress) as shown, ExitStack() as held:
         homes: list[Folder | None] = [None] * len(configs)
