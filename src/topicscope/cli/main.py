@@ -2,7 +2,6 @@
 
 import errno
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -77,12 +76,7 @@ def fail(message: str, code: int = 2) -> int:
     return code
 
 
-def _stop(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
 def main() -> None:
-    signal.signal(signal.SIGTERM, _stop)  # whoever asks kindly is answered as the user is
     try:
         register()
         code = app(standalone_mode=False)
@@ -115,8 +109,6 @@ def main() -> None:
             "other commands start anew",
             INTERRUPTED,
         )
-    for name in (signal.SIGINT, signal.SIGTERM):  # all is written: what is left to do is to leave
-        signal.signal(name, signal.SIG_IGN)
     sys.exit(code if isinstance(code, int) else 0)
 
 
