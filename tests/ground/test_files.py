@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from topicscope.ground import (
     write_tensors,
     write_yaml,
 )
+from topicscope.ground.files import sealed, unsealed
 
 
 def test_writers_write_what_readers_read(tmp_path: Path) -> None:
@@ -114,3 +116,23 @@ def test_a_model_that_ended_before_the_checkpoint_has_the_lines_of_its_own_steps
         truncate_metrics(path, 5, end=3)
     truncate_metrics(path, 1, end=2)
     assert path.read_text() == '{"step": 0}\n'
+
+
+def test_sealed_content_is_known_by_its_digest() -> None:
+    stored = sealed({"b": [2, None, 0.1], "a": {"x": "ä"}})
+    assert list(stored) == ["b", "a", "digest"]
+    # as the points of finished sweeps have it: with another digest all of them would run again
+    assert stored["digest"] == "90569c4fe6648bb88fd1804d97962ff8e74ce4567a7270b8345520b19ea771f8"
+    assert unsealed(stored) == {"b": [2, None, 0.1], "a": {"x": "ä"}}
+    assert sealed({"a": {"x": "ä"}, "b": [2, None, 0.1]})["digest"] == stored["digest"]  # whatever its order
+    others: list[Any] = [stored | {"b": [2, None, 0.2]}, stored | {"c": 1}, {"a": 1}, {}, [], None, "x"]
+    for changed in others:
+        with pytest.raises(ValueError, match="digest"):
+            unsealed(changed)
+
+
+def test_sealed_content_is_what_a_file_holds() -> None:
+    """A file changes keys that are numbers, and tuples; the digest still matches."""
+    stored = sealed({"counts": {9: 1, 10: (2, 3)}, "x": float("nan")})
+    assert stored["counts"] == {"9": 1, "10": [2, 3]}
+    assert unsealed(json.loads(json.dumps(stored)))["counts"] == {"9": 1, "10": [2, 3]}

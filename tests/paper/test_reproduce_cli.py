@@ -28,9 +28,11 @@ def test_the_command(tmp_path: Path) -> None:
     result = topicscope("reproduce", "figure8", "--out", str(out), "--json", "--workers", "1")
     assert "figure8: reproduced (" in result.stderr
     printed = json.loads(result.stdout)
-    assert printed == json.loads((out / "results.json").read_text())
     (entry,) = printed["results"]
     assert {"id", "claim", "paper", "theory", "measured", "verdict", "reason", "seconds"} <= set(entry)
+    seconds = {"figure8": entry.pop("seconds")}  # no part of the result
+    assert seconds == json.loads((out / "environment.json").read_text())["seconds"]
+    assert printed == json.loads((out / "results.json").read_text())
     assert entry["verdict"] == "reproduced"
     assert (out / "report.html").stat().st_size < 15e6
     assert {"figure8.png", "figure8.svg", "figure8-1.csv"} <= {path.name for path in (out / "figures").iterdir()}
@@ -166,3 +168,6 @@ def test_stopped_in_the_middle_and_run_again(
     )
     for a, b in zip(resumed["results"], whole["results"], strict=True):
         assert {**a, "seconds": 0} == {**b, "seconds": 0}
+        assert a["seconds"] is not None
+    for name in ("results.json", *(f"outcomes/{name}.json" for name in ids)):
+        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

@@ -4,6 +4,7 @@ metrics.jsonl is one JSON object per step: written block by block, cut back to a
 """
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -35,6 +36,26 @@ def write(path: Path, content: bytes) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     write(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content as a JSON file holds it, with a digest by which `unsealed` knows that nothing has changed since."""
+    stored = json.loads(json.dumps(content))  # keys that are numbers become text, and are sorted as text
+    return stored | {"digest": _digest(stored)}
+
+
+def unsealed(stored: Any) -> dict[str, Any]:
+    """What was sealed, without its digest; ValueError where it is something else."""
+    if not isinstance(stored, dict):
+        raise ValueError("expected an object with a digest")
+    content = {key: value for key, value in stored.items() if key != "digest"}
+    if stored.get("digest") != _digest(content):
+        raise ValueError("the content does not match its digest")
+    return content
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def write_yaml(path: Path, content: Any) -> None:

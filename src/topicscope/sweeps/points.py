@@ -12,7 +12,7 @@ import shutil
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def write(root: Path, point: Point, result: PointResult) -> None:
         "curves": hashlib.sha256(packed).hexdigest(),
     }
     files.write(temporary / CURVES, packed)
-    files.write_json(temporary / RESULT, content | {"digest": digest(content)})
+    files.write_json(temporary / RESULT, files.sealed(content))
     shutil.rmtree(folder, ignore_errors=True)
     temporary.rename(folder)
 
@@ -60,13 +60,9 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Point
     if not folder.is_dir():
         return "missing", nothing
     try:
-        content = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+        content = files.unsealed(json.loads((folder / RESULT).read_text(encoding="utf-8")))
         packed = (folder / CURVES).read_bytes()
-        if (
-            content.pop("digest") != digest(content)
-            or content["curves"] != hashlib.sha256(packed).hexdigest()
-            or content["config"] != point.config
-        ):
+        if content["curves"] != hashlib.sha256(packed).hexdigest() or content["config"] != point.config:
             return "damaged", nothing
         if fresh and content["inputs"] != inputs(point):
             return "changed", nothing
@@ -76,10 +72,6 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Point
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
         return "damaged", nothing
     return ("done" if result.error is None else "failed"), result
-
-
-def digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
