@@ -40,7 +40,7 @@ def opened(page: Path, profile: Path, plots: int) -> Iterator[webdriver.Chrome]:
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
     try:
         driver.get(page.as_uri())
-        WebDriverWait(driver, 30).until(lambda _: drawn(driver) == plots)
+        WebDriverWait(driver, 120).until(lambda _: drawn(driver) == plots)
         yield driver
     finally:
         driver.quit()

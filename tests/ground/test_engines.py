@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing.reduction import ForkingPickler
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -270,23 +271,39 @@ class FakeStart:
     """ray.init: says something on stderr, from outside Python, and succeeds or does not."""
 
     def __init__(self, error: Exception | None = None, says: bytes = b"") -> None:
-        self.error, self.says, self.options = error, says, dict[str, Any]()
+        self.error, self.says, self.options, self.alone = error, says, dict[str, Any](), False
+        self._private = SimpleNamespace(ray_constants=SimpleNamespace(ENABLE_RAY_CLUSTER=True))
 
     def init(self, **options: Any) -> None:
         self.options = options
+        self.alone = not self._private.ray_constants.ENABLE_RAY_CLUSTER
+        assert (os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") == "0") == self.alone
         os.write(2, self.says)
         if self.error is not None:
             raise self.error
 
 
-def test_a_ray_of_ones_own_has_the_workers_and_no_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("clusters", [None, "1"])
+def test_a_ray_of_ones_own_has_the_workers_no_dashboard_and_loopback(
+    monkeypatch: pytest.MonkeyPatch, clusters: str | None
+) -> None:
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+    own = {"include_dashboard": False, "_node_ip_address": "127.0.0.1", **quiet}
+    monkeypatch.setattr(os, "environ", {} if clusters is None else {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": clusters})
     monkeypatch.setattr("os.cpu_count", lambda: 5)
     for given, cores in ((3, 3), (None, 5)):
         ray_engine.connect(ray := FakeStart(), "local", given)
-        assert ray.options == {"address": "local", "num_cpus": cores, "include_dashboard": False, **quiet}
+        assert ray.options == {"address": "local", "num_cpus": cores, **own}
+        assert ray.alone
+        assert ray._private.ray_constants.ENABLE_RAY_CLUSTER  # a cluster that is joined next is not affected
+        assert os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") == clusters
+    with pytest.raises(InputError, match="no room"):
+        ray_engine.connect(ray := FakeStart(RuntimeError("no room")), "local", 1)
+    assert ray._private.ray_constants.ENABLE_RAY_CLUSTER
+    assert os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") == clusters
     ray_engine.connect(ray := FakeStart(), "auto", 3)
     assert ray.options == {"address": "auto", **quiet}
+    assert not ray.alone
     monkeypatch.setattr(ray_engine, "answering", lambda address: f"{address}:1")
     ray_engine.connect(ray := FakeStart(), "head", None)
     assert ray.options == {"address": "head:1", **quiet}

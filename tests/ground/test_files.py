@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from topicscope.ground import (
     write_tensors,
     write_yaml,
 )
+from topicscope.ground.files import sealed, unsealed
 
 
 def test_writers_write_what_readers_read(tmp_path: Path) -> None:
@@ -75,13 +77,14 @@ def test_damaged_tensors_and_metrics_are_refused_in_one_line(tmp_path: Path) -> 
 
 def test_metrics_leave_out_what_a_step_does_not_have(tmp_path: Path) -> None:
     table = np.array([[1.0, np.nan], [2.0, 0.1], [np.inf, 1 / 3]])
-    append_lines(tmp_path / "metrics.jsonl", metric_lines(("loss", "norm"), table, 5, {6: 0.25}, 9))
-    append_lines(tmp_path / "metrics.jsonl", metric_lines(("loss", "norm"), table[1:2], 8, {}, 3))
+    file = MetricsFile(tmp_path)
+    file.append(metric_lines(("loss", "norm"), table, 0, {1: 0.25}, 9))
+    file.append(metric_lines(("loss", "norm"), table[1:2], 3, {}, 3))
     assert (tmp_path / "metrics.jsonl").read_text().splitlines() == [
-        '{"step": 5, "loss": 1}',
-        '{"step": 6, "loss": 2, "norm": 0.1, "dev_loss": 0.25}',
-        '{"step": 7, "norm": 0.333333333}',
-        '{"step": 8, "loss": 2, "norm": 0.1}',
+        '{"step": 0, "loss": 1}',
+        '{"step": 1, "loss": 2, "norm": 0.1, "dev_loss": 0.25}',
+        '{"step": 2, "norm": 0.333333333}',
+        '{"step": 3, "loss": 2, "norm": 0.1}',
     ]
     columns = read_metrics(tmp_path)
     assert list(columns) == ["step", "loss", "norm", "dev_loss"]
@@ -111,3 +114,23 @@ def test_lines_after_the_checkpoint_and_half_lines_go(tmp_path: Path) -> None:
         MetricsFile(tmp_path).cut(2, digest)
     with pytest.raises(InputError, match=r"metrics\.jsonl cannot be read: No such file"):
         MetricsFile(tmp_path / "none").cut(2, digest)
+
+
+def test_sealed_content_is_known_by_its_digest() -> None:
+    stored = sealed({"b": [2, None, 0.1], "a": {"x": "ä"}})
+    assert list(stored) == ["b", "a", "digest"]
+    # as the points of finished sweeps have it: with another digest all of them would run again
+    assert stored["digest"] == "90569c4fe6648bb88fd1804d97962ff8e74ce4567a7270b8345520b19ea771f8"
+    assert unsealed(stored) == {"b": [2, None, 0.1], "a": {"x": "ä"}}
+    assert sealed({"a": {"x": "ä"}, "b": [2, None, 0.1]})["digest"] == stored["digest"]  # whatever its order
+    others: list[Any] = [stored | {"b": [2, None, 0.2]}, stored | {"c": 1}, {"a": 1}, {}, [], None, "x"]
+    for changed in others:
+        with pytest.raises(ValueError, match="digest"):
+            unsealed(changed)
+
+
+def test_sealed_content_is_what_a_file_holds() -> None:
+    """A file changes keys that are numbers, and tuples; the digest still matches."""
+    stored = sealed({"counts": {9: 1, 10: (2, 3)}, "x": float("nan")})
+    assert stored["counts"] == {"9": 1, "10": [2, 3]}
+    assert unsealed(json.loads(json.dumps(stored)))["counts"] == {"9": 1, "10": [2, 3]}

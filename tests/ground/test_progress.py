@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.waiting import wait_until
 from topicscope.ground import duration, progress_shown, silent, watched
 from topicscope.ground.progress import State
 
@@ -33,9 +34,9 @@ def test_plain_lines_come_while_work_says_nothing() -> None:
     with progress_shown(stream, period=0.05) as progress:
         assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
         progress("fitting topics", 30, 120, "log-likelihood -7.2")
-        time.sleep(0.3)
+        assert wait_until(lambda: stream.seen.count("fitting topics") >= 2)
         progress("probing [/] x", 0, None)
-        time.sleep(0.3)
+        assert wait_until(lambda: stream.seen.count("probing [/] x") >= 2)
     lines = stream.seen.splitlines()
     assert lines[0] == "topicscope: fitting topics 25%: log-likelihood -7.2"
     assert lines[-1] == "topicscope: probing [/] x"
@@ -56,10 +57,10 @@ def test_a_bar_in_a_terminal() -> None:
     stream = Terminal()
     with progress_shown(stream) as progress:
         progress("reading", total=4)
-        time.sleep(0.2)
+        assert wait_until(lambda: "0%" in stream.getvalue())
         begun = stream.getvalue()
         progress("training [/]", 5000, 5000, "loss 3.4")
-        time.sleep(0.2)
+        assert wait_until(lambda: "loss 3.4" in stream.getvalue())
     shown = stream.getvalue()
     assert "0%" in begun
     assert "25%" not in begun

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -14,6 +14,7 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
+from tests.waiting import wait_until
 from topicscope.ground import InputError, one_thread, repeatable, threads, usable_device, worker_pool
 
 
@@ -78,17 +79,15 @@ def ignores_interrupts() -> bool:
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_workers_leave_ctrl_c_to_the_parent_and_end_with_the_block() -> None:
+def test_workers_leave_ctrl_c_to_the_parent_and_end_with_the_block(tmp_path: Path) -> None:
     with worker_pool(1) as pool:
         assert pool.submit(ignores_interrupts).result()
         number = pool.submit(os.getpid).result()
         assert number != os.getpid()
-        running, *_, last = [pool.submit(time.sleep, 0.5) for _ in range(5)]
+        running, *_, last = [pool.submit(wait_until, (tmp_path / "over").exists) for _ in range(5)]
     assert not running.done()  # the block does not wait for work that nobody will take
-    deadline = time.monotonic() + 30
-    while psutil.pid_exists(number) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not psutil.pid_exists(number)
+    (tmp_path / "over").touch()
+    assert wait_until(lambda: not psutil.pid_exists(number))
     assert last.cancelled()
 
 
@@ -131,7 +130,4 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: object) -> None:
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    deadline = time.monotonic() + 30
-    while psutil.pid_exists(number) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not psutil.pid_exists(number)
+    assert wait_until(lambda: not psutil.pid_exists(number))

@@ -16,6 +16,7 @@ from tests.paper.samples_theory import grids
 from topicscope import InputError, read
 from topicscope.figures import Verdict
 from topicscope.ground import EngineError, read_about
+from topicscope.ground.files import sealed, unsealed
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
 from topicscope.paper.registry import NOT_IN_REFERENCE, ORDER
 from topicscope.paper.reproduction import REPRODUCE, compute, finite, outcome_path, read_outcome
@@ -53,7 +54,7 @@ def test_finished_outcomes_are_not_computed_again_but_damaged_ones_are(tmp_path:
     context = Context("quick", 0)
     first = reproduce(chosen(FAST), context, tmp_path)
     stamps = {name: outcome_path(tmp_path, name).stat().st_mtime_ns for name in FAST}
-    outcome_path(tmp_path, "figure8").write_text('{"format": 2, "outcome"')
+    outcome_path(tmp_path, "figure8").write_text('{"format": 3, "outcome"')
     again = reproduce(chosen(FAST), context, tmp_path)
     assert outcome_path(tmp_path, "figure7").stat().st_mtime_ns == stamps["figure7"]
     assert outcome_path(tmp_path, "figure8").stat().st_mtime_ns != stamps["figure8"]
@@ -85,9 +86,9 @@ def test_a_damaged_outcome_is_none(tmp_path: Path, damage: dict[str, Any]) -> No
     reproduce(chosen(["figure8"]), Context(), tmp_path)
     path = outcome_path(tmp_path, "figure8")
     stored = json.loads(path.read_text())
-    path.write_text(json.dumps(stored | {"outcome": stored["outcome"] | damage}))
+    path.write_text(json.dumps(sealed(unsealed(stored) | {"outcome": stored["outcome"] | damage})))
     assert read_outcome(tmp_path, "figure8", Context()) is None
-    path.write_text(json.dumps(stored | {"format": stored["format"] + 1}))
+    path.write_text(json.dumps(sealed(unsealed(stored) | {"format": stored["format"] + 1})))
     assert read_outcome(tmp_path, "figure8", Context()) is None
     path.write_text(json.dumps(stored))
     assert read_outcome(tmp_path, "figure8", Context()) is not None
@@ -170,7 +171,7 @@ def test_results_hold_all_that_is_in_the_folder(tmp_path: Path, made_up: list[st
     assert whole.as_dict() == results
     assert (results["scale"], results["seed"]) == ("quick", 0)
     assert list(results["results"][0]) == [
-        *("id", "claim", "paper", "theory", "measured", "verdict", "reason", "seconds", "rule", "numbers")
+        *("id", "claim", "paper", "theory", "measured", "verdict", "reason", "rule", "numbers")
     ]
     assert made_up == ["theorem1", "figure7"]
 
@@ -180,13 +181,13 @@ def test_seconds_are_those_of_the_experiment(
 ) -> None:
     clock = iter([100.0, 112.3456])
     monkeypatch.setattr("topicscope.paper.reproduction.time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    record = compute(Context("full", 4), "theorem1")
+    record, seconds = compute(Context("full", 4), "theorem1")
     assert record == {
-        "format": 2,  # files that earlier versions wrote can be read
+        "format": 3,  # files that earlier versions wrote can be read
         "context": {"scale": "full", "seed": 4},
-        "seconds": 12.35,
         "outcome": asdict(samples.judged("theorem1")),
     }
+    assert seconds == 12.35
     assert made_up == ["theorem1"]
     assert REPRODUCE.format == 1
 
@@ -198,7 +199,7 @@ def test_outcomes_of_other_models_are_computed_again(tmp_path: Path, made_up: li
     assert made_up == ["figure7", "table1", "table1"]
     assert read_outcome(tmp_path, "table1", mine) is None
     assert read_outcome(tmp_path, "table1", mine, inputs=False) is not None
-    assert compute(mine, "table1")["context"] == {"scale": "quick", "seed": 0, "models": ["a"], "corpus": ["text"]}
+    assert compute(mine, "table1")[0]["context"] == {"scale": "quick", "seed": 0, "models": ["a"], "corpus": ["text"]}
 
 
 @pytest.mark.parametrize(

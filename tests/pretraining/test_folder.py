@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,9 @@ import pytest
 import torch
 import transformers
 
+from tests.command import started, topicscope
 from tests.pretraining import small
+from tests.waiting import wait_until
 from topicscope import InputError, read
 from topicscope.ground import folders, read_metrics
 from topicscope.language import load_model
@@ -48,9 +49,6 @@ def test_stopped_in_the_middle_and_resumed_is_the_same_bytes(whole: Path, corpus
 def test_killed_and_resumed_is_the_same_bytes(corpus: str, tmp_path: Path) -> None:
     """kill -9 by the clock, from the command line."""
     command = [
-        sys.executable,
-        "-m",
-        "topicscope",
         "pretrain",
         "--corpus",
         corpus,
@@ -75,18 +73,14 @@ def test_killed_and_resumed_is_the_same_bytes(corpus: str, tmp_path: Path) -> No
         "--set",
         "checkpoint_every=40",
     ]
-    subprocess.run([*command, "--out", str(tmp_path / "whole")], check=True, capture_output=True)
+    topicscope(*command, "--out", str(tmp_path / "whole"))
     out = tmp_path / "killed"
-    process = subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    limit = time.monotonic() + 120
-    while not (out / "checkpoint.safetensors").exists() and process.poll() is None and time.monotonic() < limit:
-        time.sleep(0.01)
+    process = started(*command, "--out", str(out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert wait_until(lambda: (out / "checkpoint.safetensors").exists() or process.poll() is not None)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (out / "results.json").exists()
-    subprocess.run(
-        [sys.executable, "-m", "topicscope", "pretrain", "--resume", "--out", str(out)], check=True, capture_output=True
-    )
+    topicscope("pretrain", "--resume", "--out", str(out))
     whole, killed = (small.files(tmp_path / name) for name in ("whole", "killed"))
     assert set(whole) == set(killed)
     assert [name for name in whole if whole[name] != killed[name] and name != "report.html"] == []

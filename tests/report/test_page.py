@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,11 @@ def test_judged_and_other_sections_may_stand_on_one_page(tmp_path: Path) -> None
     assert page.count('class="badge') == 2
     assert "Run just this one (63 seconds)" in page
     assert "The command" not in page  # the other has none
+    assert judged.verdict is not None
+    write_page(tmp_path / "page.html", "t", "i", [replace(judged, verdict=replace(judged.verdict, seconds=None))])
+    page = outside_plotly(tmp_path / "page.html")
+    assert '<td class="number">-</td>' in page  # the time is not known
+    assert '<p class="panel-title">Run just this one</p>' in page
 
 
 def test_a_report_has_every_figure_as_files(tmp_path: Path) -> None:
@@ -125,9 +131,9 @@ def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0, "0.0"), (9.94, "9.9"), (10.0, "10"), (10.4, "10"), (12345.6, "12,346")]
+    ("seconds", "text"), [(0.0, "0.0"), (9.94, "9.9"), (10.0, "10"), (10.4, "10"), (12345.6, "12,346"), (None, "-")]
 )
-def test_durations_are_short(seconds: float, text: str) -> None:
+def test_durations_are_short(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
 
 

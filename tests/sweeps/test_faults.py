@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,23 @@ import psutil
 import pytest
 import yaml
 
-from tests.command import error_line
+from tests.command import error_line, started, topicscope
 from tests.sweeps.samples import BASE, LONG, count, files
+from tests.waiting import LIMIT, wait_until
 from topicscope.ground import open_folder
 from topicscope.sweeps import SWEEP, build_grid, points, sweep
 
 TOPICSCOPE = (sys.executable, "-m", "topicscope")
 
 
-def kill_one(killed: list[int]) -> threading.Thread:
-    """Kills the first worker that is past its imports and at work."""
+@contextmanager
+def one_killed() -> Iterator[list[int]]:
+    """Kills the first worker that is past its imports and at work in the block; its process's number."""
+    killed: list[int] = []
+    over = threading.Event()
 
     def watch() -> None:
-        limit = time.monotonic() + 90
-        while time.monotonic() < limit and not killed:
+        while not over.wait(0.02):
             for child in psutil.Process().children(recursive=True):
                 try:
                     if is_worker(child) and sum(child.cpu_times()[:2]) > 1.5:
@@ -39,11 +42,14 @@ def kill_one(killed: list[int]) -> threading.Thread:
                         return
                 except psutil.Error:
                     continue
-            time.sleep(0.02)
 
     thread = threading.Thread(target=watch)
     thread.start()
-    return thread
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +68,8 @@ def grid_file(tmp_path: Path) -> Path:
 
 
 def test_a_killed_worker_loses_nothing(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    killed: list[int] = []
-    thread = kill_one(killed)
-    found = sweep(build_grid(LONG), tmp_path / "killed", "local", workers=2)
-    thread.join()
+    with one_killed() as killed:
+        found = sweep(build_grid(LONG), tmp_path / "killed", "local", workers=2)
     assert killed
     assert found.counts == {"done": 16, "failed": 0, "missing": 0}
     assert files(tmp_path / "killed") == whole
@@ -80,34 +84,20 @@ def is_worker(process: psutil.Process) -> bool:
 def test_a_killed_driver_is_gone_on_with(tmp_path: Path, grid_file: Path, whole: dict[str, bytes], engine: str) -> None:
     if engine == "ray":
         pytest.importorskip("ray", reason="needs ray")
-    command = (
-        *TOPICSCOPE,
-        "sweep",
-        str(grid_file),
-        "--engine",
-        engine,
-        "--workers",
-        "1",
-        "--out",
-        str(tmp_path / "sweep"),
-        "--json",
-    )
-    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    limit = time.monotonic() + 300
-    while count(tmp_path / "sweep") < 4:
-        assert driver.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.02)
+    options = ["--engine", engine, "--workers", "1", "--out", str(tmp_path / "sweep"), "--json"]
+    driver = started("sweep", str(grid_file), *options, stdout=subprocess.DEVNULL)
+    assert wait_until(lambda: count(tmp_path / "sweep") >= 4 or driver.poll() is not None)
+    assert driver.poll() is None
     workers = [child for child in psutil.Process(driver.pid).children(recursive=True) if is_worker(child)]
     assert workers
     driver.kill()
     driver.wait()
-    psutil.wait_procs(workers, timeout=30)
+    psutil.wait_procs(workers, timeout=LIMIT)
     assert not [
         worker for worker in workers if worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE
     ]  # none goes on by itself
     assert len(files(tmp_path / "sweep")) < len(whole)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    topicscope("sweep", str(grid_file), *options)
     assert files(tmp_path / "sweep") == whole
 
 
@@ -130,7 +120,6 @@ def test_a_ray_node_that_goes_and_a_ray_worker_that_dies_lose_nothing(
 ) -> None:
     node = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
-    killed: list[int] = []
     removed: list[int] = []
 
     def remove(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
@@ -138,9 +127,8 @@ def test_a_ray_node_that_goes_and_a_ray_worker_that_dies_lose_nothing(
             removed.append(round(done))
             cluster.remove_node(node)
 
-    thread = kill_one(killed)
-    found = sweep(build_grid(LONG), tmp_path / "ray", "ray", progress=remove)
-    thread.join()
+    with one_killed() as killed:
+        found = sweep(build_grid(LONG), tmp_path / "ray", "ray", progress=remove)
     assert killed
     assert removed
     assert removed[0] < 16

@@ -7,13 +7,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command import started, topicscope
+from tests.waiting import wait_until
 from topicscope import InputError, RunConfig, read, train
 from topicscope.ground import files, read_tensors
 from topicscope.training.ensemble import Ensemble
@@ -116,18 +116,14 @@ def test_killed_by_the_system(tmp_path: Path) -> None:
         "--device",
         "cpu",
     ]
-    command = [sys.executable, "-m", "topicscope", "train", *flags]
-    subprocess.run([*command, "--out", str(tmp_path / "whole"), "--json"], check=True, capture_output=True)
+    topicscope("train", *flags, "--out", str(tmp_path / "whole"), "--json")
     cut = tmp_path / "cut"
-    process = subprocess.Popen([*command, "--out", str(cut)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (cut / "checkpoint.safetensors").exists() and process.poll() is None:
-        time.sleep(0.01)
+    process = started("train", *flags, "--out", str(cut), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert wait_until(lambda: (cut / "checkpoint.safetensors").exists() or process.poll() is not None)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (cut / "results.json").exists()
-    subprocess.run(
-        [sys.executable, "-m", "topicscope", "train", "--out", str(cut), "--resume"], check=True, capture_output=True
-    )
+    topicscope("train", "--out", str(cut), "--resume")
     for name in SAME:
         assert (cut / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     assert json.loads((cut / "environment.json").read_text())["resumed_at"] >= 50

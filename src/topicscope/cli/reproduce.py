@@ -61,7 +61,10 @@ def reproduce(
         reproduction = paper.reproduce(experiments, context, folder, opened, progress, print_outcome)
     consoles.draw_result(paper.read_reproduction(folder), folder)  # outcomes of earlier calls too
     if as_json:
-        print(json.dumps(reproduction.as_dict(), allow_nan=False))
+        printed = reproduction.as_dict()
+        for entry in printed["results"]:  # results.json has no times: it is the same for the same scale and seed
+            entry["seconds"] = reproduction.seconds.get(entry["id"])
+        print(json.dumps(printed, allow_nan=False))
     else:
         print_table(reproduction)
         consoles.print_lines(reproduction.summary())
@@ -72,8 +75,9 @@ def reproduce(
     return 1 if lost else 0
 
 
-def print_outcome(name: str, outcome: paper.Outcome, seconds: float) -> None:
-    typer.echo(f"{name}: {typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])} ({seconds:.0f} s)", err=True)
+def print_outcome(name: str, outcome: paper.Outcome, seconds: float | None) -> None:
+    took = "" if seconds is None else f" ({seconds:.0f} s)"
+    typer.echo(f"{name}: {typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])}{took}", err=True)
 
 
 def print_table(reproduction: paper.Reproduction) -> None:
@@ -87,7 +91,8 @@ def print_table(reproduction: paper.Reproduction) -> None:
     )
     for name, o in reproduction.outcomes.items():
         verdict = Text(o.verdict, style=COLOURS[o.verdict])
-        table.add_row(name, o.paper, o.theory, o.measured, verdict, f"{reproduction.seconds[name]:.0f}")
+        seconds = f"{reproduction.seconds[name]:.0f}" if name in reproduction.seconds else "-"
+        table.add_row(name, o.paper, o.theory, o.measured, verdict, seconds)
     consoles.results().print(table)
 
 

@@ -141,7 +141,7 @@ class Judgement:
     measured: str
     verdict: Verdict
     reason: str
-    seconds: float  # that the measurement took
+    seconds: float | None  # that the measurement took; None: not known
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from topicscope.ground.budget import Cost, afford, machine_memory, size
 from topicscope.ground.checked import (
     check_tensors,
     checked_file,
-    content_digest,
     one_line,
     parse_json,
     parse_yaml,
@@ -88,7 +87,6 @@ __all__ = [
     "check_tensors",
     "checked_file",
     "configs_to_resume",
-    "content_digest",
     "duration",
     "files",
     "finished_about",

@@ -75,10 +75,10 @@ def read_text(path: AnyPath, what: str = "the file", most: int = MOST_BYTES, enc
         raise InputError(f"{what} {shown(path)} is not text: {one_line(error)}; expected UTF-8") from None
 
 
-def parse_json(text: str | bytes, where: str) -> Any:
-    """The value of a JSON text; `where` says in messages what it is."""
+def parse_json(text: str | bytes, where: str, *, finite: bool = True) -> Any:
+    """The value of a JSON text; `where` says in messages what it is. `finite`: NaN and infinities are refused."""
     try:
-        return plain(json.loads(text), where)
+        return plain(json.loads(text), where, finite=finite)
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
@@ -161,11 +161,6 @@ def _encodes(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def content_digest(content: Any) -> str:
-    """Of what a JSON file holds, whatever its layout."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:

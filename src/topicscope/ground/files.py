@@ -4,6 +4,7 @@ A disk that is full leaves no half of a file, and the error says which file it w
 """
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -66,6 +67,26 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 def write_json(path: Path, content: Any) -> None:
     write(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content as a JSON file holds it, with a digest by which `unsealed` knows that nothing has changed since."""
+    stored = json.loads(json.dumps(content))  # keys that are numbers become text, and are sorted as text
+    return stored | {"digest": _digest(stored)}
+
+
+def unsealed(stored: Any) -> dict[str, Any]:
+    """What was sealed, without its digest; ValueError where it is something else."""
+    if not isinstance(stored, dict):
+        raise ValueError("expected an object with a digest")
+    content = {key: value for key, value in stored.items() if key != "digest"}
+    if stored.get("digest") != _digest(content):
+        raise ValueError("the content does not match its digest")
+    return content
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def write_yaml(path: Path, content: Any) -> None:

@@ -95,7 +95,7 @@ class Folder:
         }
         write_json(self.path / ENVIRONMENT, environment | measured)
         write_json(self.path / RESULTS, results)
-        sealed = [file for name in (CONFIG, ENVIRONMENT, RESULTS, *self.kind.sealed) for file in self.path.glob(name)]
+        sealed = [file for name in (CONFIG, RESULTS, *self.kind.sealed) for file in self.path.glob(name)]
         self.about = replace(self.about, digests={file.name: file_digest(file) for file in sealed})
         self.mark(status)
 

@@ -6,7 +6,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,9 @@ HURRY = {
     "RAY_py_gcs_connect_timeout_s": "3",
     "RAY_gcs_rpc_server_connect_timeout_s": "1",
 }
+# Ray takes 127.0.0.1 for another name of the machine and listens on the machine's address, unless it is told that
+# clusters are off, as they are on macOS; then every part of it listens on loopback
+ALONE = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 
 @contextmanager
@@ -49,12 +52,12 @@ def ray_engine(address: str, workers: int | None, gpus: float) -> Iterator[Engin
 def connect(ray: Any, address: str, workers: int | None) -> None:
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address == "local":
-        quiet |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False}
+        quiet |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     elif address != "auto":
         address = answering(address)
     with tempfile.TemporaryFile() as said:
         try:
-            with complaints_to(said.fileno()):
+            with complaints_to(said.fileno()), on_loopback(ray) if address == "local" else nullcontext():
                 ray.init(address=address, **quiet)
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
             said.seek(0)
@@ -67,6 +70,24 @@ def connect(ray: Any, address: str, workers: int | None) -> None:
                 f"address {address}: cannot connect to Ray ({reason}); "
                 "start it with 'ray start --head', or use the address local"
             ) from None
+
+
+@contextmanager
+def on_loopback(ray: Any) -> Iterator[None]:
+    """A Ray that starts here listens on loopback only; one that is joined afterwards is not affected.
+
+    The processes that it starts read the environment. This process has read it where Ray was imported before.
+    """
+    constants, (name, value) = ray._private.ray_constants, ALONE
+    before, clusters = os.environ.get(name), constants.ENABLE_RAY_CLUSTER
+    os.environ[name], constants.ENABLE_RAY_CLUSTER = value, False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = clusters
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """A reproduction: the outcomes of experiments of one scale and seed, and the folder that keeps them.
 
 Experiments run on an engine. Each outcome is stored as soon as it arrives, in a file of its own, named by its
-experiment. results.json holds the numbers of all of them.
+experiment. results.json holds the numbers of all of them. Both are the same bytes for the same scale and seed; the
+seconds that experiments took are in environment.json.
 
 reproduction = reproduce(chosen(["figure7", "theorem1"]), Context("quick", seed=0), "runs/two")
 """
@@ -27,6 +28,8 @@ from topicscope.ground import (
     files,
     folders,
     load_settings,
+    parse_json,
+    read_bytes,
     serial,
     watched,
 )
@@ -36,18 +39,18 @@ from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT = 2
+FORMAT = 3
 """Of the outcome files; one of another format is computed again."""
 
 REPRODUCE = Kind("reproduce", 2, ("outcomes",), resumes="always")
 
-Finished = Callable[[str, Outcome, float], None]
-"""Called with an experiment, its outcome and its seconds, as soon as the outcome is there."""
+Finished = Callable[[str, Outcome, float | None], None]
+"""Called with an experiment, its outcome and its seconds where known, as soon as the outcome is there."""
 
 
 @dataclass(frozen=True, repr=False)
 class Reproduction(Result):
-    """Outcomes and the seconds that they took, by experiment, in the paper's order."""
+    """Outcomes, and the seconds that they took where known, by experiment, in the paper's order."""
 
     kind: ClassVar[str] = REPRODUCE.name
     context: Context
@@ -56,11 +59,12 @@ class Reproduction(Result):
     folder: Path
 
     @classmethod
-    def of(cls, context: Context, finished: dict[str, tuple[Outcome, float]], folder: Path) -> Reproduction:
-        names = [name for name in EXPERIMENTS if name in finished]
-        return cls(
-            context, {name: finished[name][0] for name in names}, {name: finished[name][1] for name in names}, folder
-        )
+    def of(
+        cls, context: Context, outcomes: dict[str, Outcome], seconds: dict[str, float], folder: Path
+    ) -> Reproduction:
+        names = [name for name in EXPERIMENTS if name in outcomes]
+        known = {name: seconds[name] for name in names if name in seconds}
+        return cls(context, {name: outcomes[name] for name in names}, known, folder)
 
     def as_dict(self) -> dict[str, Any]:
         """results.json."""
@@ -76,7 +80,6 @@ class Reproduction(Result):
                     "measured": outcome.measured,
                     "verdict": outcome.verdict,
                     "reason": outcome.reason,
-                    "seconds": self.seconds[name],
                     "rule": EXPERIMENTS[name].rule,
                     "numbers": finite(outcome.numbers),
                 }
@@ -88,9 +91,11 @@ class Reproduction(Result):
         """One row per experiment."""
         import pyarrow
 
-        columns = ("id", "claim", "paper", "theory", "measured", "verdict", "seconds")
         rows = self.as_dict()["results"]
-        return pyarrow.table({name: [row[name] for row in rows] for name in columns})
+        names = ("id", "claim", "paper", "theory", "measured", "verdict")
+        columns = {name: [row[name] for row in rows] for name in names}
+        seconds = pyarrow.array([self.seconds.get(name) for name in self.outcomes], pyarrow.float64())
+        return pyarrow.table(columns | {"seconds": seconds})
 
     def summary(self) -> list[str]:
         """How many verdicts of each kind, and the reason of every one that is not 'reproduced'."""
@@ -119,7 +124,7 @@ class Reproduction(Result):
                     EXPERIMENTS[name].claim,
                     EXPERIMENTS[name].rule,
                     *(o.paper, o.theory, o.measured, o.verdict, o.reason),
-                    self.seconds[name],
+                    self.seconds.get(name),
                 ),
                 config=o.config,
             )
@@ -160,9 +165,10 @@ def reproduce(
     """The outcomes of these experiments. Those that the folder holds already are not computed again."""
     folder = Path(folder)
     check_context(folder, context)
-    outcomes: dict[str, tuple[Outcome, float]] = {}
+    outcomes: dict[str, Outcome] = {}
     expected = {e.id: e.seconds for e in experiments}
     with folders.open_folder(folder, REPRODUCE, context.config(), resume=True) as opened, watched(progress) as show:
+        seconds = read_seconds(folder)
 
         def report() -> None:
             done = sum(expected[name] for name in outcomes)
@@ -174,7 +180,7 @@ def reproduce(
             if stored is not None:
                 outcomes[name] = stored
                 if finished is not None:
-                    finished(name, *stored)
+                    finished(name, stored, seconds.get(name))
                 report()
             return stored is not None
 
@@ -184,19 +190,23 @@ def reproduce(
         if missing:
             opened.mark("running")
             (folder / "outcomes").mkdir(exist_ok=True)
-        for number, record in engine(compute, context, missing):
-            files.write(outcome_path(folder, missing[number]), json.dumps(record).encode())
-            take(missing[number])
-        opened.finish(stored_reproduction(folder, context).as_dict())
-    return Reproduction.of(context, outcomes, folder)
+        for number, (record, took) in engine(compute, context, missing):
+            name = missing[number]
+            seconds[name] = took
+            # before the outcome: a command that is killed in between runs the experiment again, and no time is lost
+            files.write_json(folder / folders.ENVIRONMENT, {"seconds": seconds})
+            files.write(outcome_path(folder, name), json.dumps(files.sealed(record)).encode())
+            take(name)
+        opened.finish(stored_reproduction(folder, context).as_dict(), seconds=seconds)
+    return Reproduction.of(context, outcomes, seconds, folder)
 
 
-def compute(context: Context, name: str) -> dict[str, Any]:
-    """In a worker: what the outcome's file holds."""
+def compute(context: Context, name: str) -> tuple[dict[str, Any], float]:
+    """In a worker: what the outcome's file holds, and the seconds that it took."""
     began, experiment = time.perf_counter(), EXPERIMENTS[name]
     outcome = asdict(experiment.run(context))
     seconds = round(time.perf_counter() - began, 2)
-    return {"format": FORMAT, "context": experiment.key(context), "seconds": seconds, "outcome": outcome}
+    return {"format": FORMAT, "context": experiment.key(context), "outcome": outcome}, seconds
 
 
 def check_context(folder: Path, context: Context) -> None:
@@ -224,30 +234,47 @@ def outcome_path(folder: Path, experiment: str) -> Path:
     return folder / "outcomes" / f"{experiment}.json"
 
 
-def read_outcome(
-    folder: Path, experiment: str, context: Context, *, inputs: bool = True
-) -> tuple[Outcome, float] | None:
-    """A stored outcome and its seconds; None where it is damaged or of another context.
+def read_outcome(folder: Path, experiment: str, context: Context, *, inputs: bool = True) -> Outcome | None:
+    """A stored outcome; None where it is damaged, was changed, or is of another context.
 
     Without `inputs` the models and texts that it was made from do not matter.
     """
     try:
-        stored = json.loads(outcome_path(folder, experiment).read_text(encoding="utf-8"))
+        content = read_bytes(outcome_path(folder, experiment))
+        stored = files.unsealed(parse_json(content, experiment, finite=False))  # figures may have gaps
         wanted = EXPERIMENTS[experiment].key(context) if inputs else context.config()
         if stored["format"] != FORMAT or any(stored["context"][key] != value for key, value in wanted.items()):
             return None
-        return Outcome.from_dict(stored["outcome"]), float(stored["seconds"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Outcome.from_dict(stored["outcome"])
+    except (ValueError, KeyError, TypeError, AttributeError):  # InputError is a ValueError
         return None
+
+
+def read_seconds(folder: Path) -> dict[str, float]:
+    """By experiment, as far as environment.json says: it is no part of the result, and may be missing or damaged."""
+    try:
+        stored = folders.read_json(folder / folders.ENVIRONMENT)["seconds"]
+        known = {name: float(stored[name]) for name in EXPERIMENTS if name in stored}
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return {name: value for name, value in known.items() if math.isfinite(value)}
 
 
 def read_reproduction(folder: str | Path) -> Reproduction:
     """All outcomes of a finished folder."""
     folders.finished_about(folder, REPRODUCE)
-    return stored_reproduction(Path(folder), stored_context(Path(folder)))
+    whole = stored_reproduction(Path(folder), stored_context(Path(folder)))
+    for entry in folders.read_results(folder)["results"]:
+        if entry["id"] not in whole.outcomes:
+            path = outcome_path(Path(folder), entry["id"])
+            raise InputError(
+                f"{path} is missing or damaged; run it again: topicscope reproduce {entry['id']} --out {folder}"
+            )
+    return whole
 
 
 def stored_reproduction(folder: Path, context: Context) -> Reproduction:
     """All outcomes of a folder, of whatever models and texts."""
     stored = {name: read_outcome(folder, name, context, inputs=False) for name in EXPERIMENTS}
-    return Reproduction.of(context, {name: pair for name, pair in stored.items() if pair is not None}, folder)
+    outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}
+    return Reproduction.of(context, outcomes, read_seconds(folder), folder)

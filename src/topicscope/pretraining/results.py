@@ -149,9 +149,10 @@ class PretrainRun(Result):
 
     def _unread(self) -> list[str]:
         """A sentence on text that could not be read."""
-        if self.folder is None or not (self.folder / folders.ENVIRONMENT).is_file():
+        try:  # no part of the result: a file that is gone says nothing
+            text = "" if self.folder is None else str(folders.read_json(self.folder / folders.ENVIRONMENT)["text"])
+        except (InputError, KeyError, TypeError):
             return []
-        text = str(folders.read_json(self.folder / folders.ENVIRONMENT).get("text", ""))
         return [f"Not all of the text could be read: {text}"] if "broken" in text or "encoding" in text else []
 
     def table(self) -> pyarrow.Table:

@@ -112,7 +112,9 @@ def numeric_columns(table: TableData) -> list[bool]:
     return [all(NUMBER.fullmatch(cell.strip()) for cell in cells) for cells in zip(*table.rows, strict=True)]
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
     return f"{seconds:.1f}" if seconds < 10 else f"{seconds:,.0f}"
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from topicscope.ground import content_digest, files, flat, parse_json, read_bytes
+from topicscope.ground import files, flat, parse_json, read_bytes
 from topicscope.sweeps.grid import Point
 from topicscope.sweeps.kinds import PointResult, kind_of
 
@@ -42,7 +42,7 @@ def write(root: Path, point: Point, result: PointResult) -> None:
     }
     with files.whole_folder(home(root, point)) as folder:
         files.write(folder / CURVES, packed)
-        files.write_json(folder / RESULT, content | {"digest": content_digest(content)})
+        files.write_json(folder / RESULT, files.sealed(content))
 
 
 def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, PointResult]:
@@ -54,13 +54,9 @@ def read(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, Point
     if not folder.is_dir():
         return "missing", nothing
     try:
-        content = parse_json(read_bytes(folder / RESULT), RESULT)
+        content = files.unsealed(parse_json(read_bytes(folder / RESULT), RESULT))
         packed = read_bytes(folder / CURVES)
-        if (
-            content.pop("digest") != content_digest(content)
-            or content["curves"] != hashlib.sha256(packed).hexdigest()
-            or content["config"] != point.config
-        ):
+        if content["curves"] != hashlib.sha256(packed).hexdigest() or content["config"] != point.config:
             return "damaged", nothing
         if fresh and content["inputs"] != inputs(point):
             return "changed", nothing

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from topicscope.ground import InputError, Kind, Result, content_digest, files, flat, folders
+from topicscope.ground import InputError, Kind, Result, files, flat, folders
 from topicscope.sweeps import points
 from topicscope.sweeps.grid import Grid, Point, place_text
 from topicscope.sweeps.kinds import kind_of
@@ -135,8 +135,7 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     folders.about_of(path, SWEEP)
     content = folders.read_json(path / GRID)
     try:
-        if content.pop("digest") != content_digest(content):
-            raise ValueError("its digest is another")
+        content = files.unsealed(content)
         kind, first = content["kind"], content["first"]
         grid = Grid(kind, content["axes"], [Point(kind, first | own, axes) for axes, own in content["points"]])
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -157,4 +156,4 @@ def store_grid(path: Path, grid: Grid) -> None:
         for point in grid.points
     ]
     content = {"kind": grid.kind, "axes": grid.axes, "first": first, "points": differing}
-    files.write_json(path / GRID, content | {"digest": content_digest(content)})
+    files.write_json(path / GRID, files.sealed(content))
