@@ -36,7 +36,7 @@ RESUMES = "'train' and 'pretrain' with --resume"
         (
             ZeroDivisionError("division by zero"),
             1,
-            "this is a fault of topicscope: ZeroDivisionError: division by zero",
+            "this is a fault of topicscope: ZeroDivisionError: ",
         ),
     ],
 )
@@ -101,13 +101,6 @@ def test_out_is_checked_before_everything_else(
     (tmp_path / "loop").symlink_to("loop")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["topicscope", *command, "--out", out])
-    monkeypatch.setattr(main, "register", lambda: None)
-    if not main.app.registered_commands:
-        monkeypatch.undo()
-        main.register()
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("sys.argv", ["topicscope", *command, "--out", out])
-        monkeypatch.setattr(main, "register", lambda: None)
     with pytest.raises(SystemExit) as end:
         main.main()
     assert end.value.code == 2

@@ -108,7 +108,8 @@ def check_out(path: Path) -> Path:
     """The path, if a folder is there that can be written to, or can be made there."""
     try:
         str(path).encode()  # a name that is not UTF-8 can be stored in no config
-        place = next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
+        path.exists()  # raises where the name is too long, which lexists does not
+        place = next(place for place in (path.absolute(), *path.absolute().parents) if os.path.lexists(place))
         if place == path.absolute() and not path.is_dir():
             raise InputError(f"{shown(path)} is a file; give a folder that is new or empty")
         if not place.is_dir():
