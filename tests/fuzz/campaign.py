@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tests.fuzz import fixtures, grids, inputs, oracle, places, readers, runner, texts
+from tests.fuzz import fixtures, grids, inputs, oracle, places, readers, runner, tables, texts
 from tests.fuzz.cases import Case, Expect, Finding, Verdict, drawn
 
 LIMIT = 60.0  # seconds of a case
@@ -28,7 +28,7 @@ _references: dict[tuple[tuple[str, ...], tuple[str, ...]], runner.Raw] = {}  # i
 
 def input_cases(count: int, seed: int) -> list[Case]:
     """Inputs of every command."""
-    makers = inputs.makers() | places.makers() | grids.makers() | texts.makers()
+    makers = inputs.makers() | places.makers() | grids.makers() | texts.makers() | tables.makers()
     return list(drawn("inputs", makers, count, seed))
 
 

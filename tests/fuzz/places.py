@@ -152,13 +152,17 @@ def by_odd_name(rng: Random, id_: str) -> Case:
     """A good folder or file with an odd name: works."""
     name = rng.choice((*MARKUP, BYTES))
     if rng.random() < 0.5:
-        argv = rng.choice((("show", "NAME"), ("report", "NAME"), ("theory", "theorem2", "--matrix", "NAME", *SIZES)))
+        argv = rng.choice(NAMED)
         return Base(replaced(argv, name), ("train",)).case(id_, (), lenient(name), Renamed("train", name))
-    argv = (*BASES["topics"].argv[:1], f"{name}.txt", *BASES["topics"].argv[2:])
-    return Base(argv, ("corpus.txt", "model")).case(id_, (), lenient(name), Renamed("corpus.txt", f"{name}.txt"))
+    topics = (*BASES["topics"].argv[:1], f"{name}.txt", *BASES["topics"].argv[2:])
+    return Base(topics, ("corpus.txt", "model")).case(id_, (), lenient(name), Renamed("corpus.txt", f"{name}.txt"))
 
 
-SIZES = ("--topics", "2", "--words-per-topic", "2")
+NAMED: tuple[tuple[str, ...], ...] = (
+    ("show", "NAME"),
+    ("report", "NAME"),
+    ("theory", "theorem2", "--matrix", "NAME", "--topics", "2", "--words-per-topic", "2"),
+)
 
 
 def lenient(name: str) -> Expect:

@@ -147,7 +147,7 @@ FOLDERS = (
         (
             *shown("reproduce"),
             Reading(
-                ("reproduce", "figure7", "figure8", "table1", "--engine", "serial", "--out", "reproduce"),
+                ("reproduce", "figure7", "table1", "--engine", "serial", "--out", "reproduce"),
                 products=("reproduce/results.json",),
                 prints=False,
             ),

@@ -28,6 +28,7 @@ GIGABYTE = 2**30
 MEMORY = 6 * GIGABYTE  # of address space that a child may take beyond the server's
 LARGEST_FILE = GIGABYTE
 IDLE = 6.0  # seconds without any work after which a child is taken to hang: it waits for something
+STARVED = 5  # times the limit of processor time that a child may take by the clock
 
 SETTINGS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
@@ -166,17 +167,21 @@ def _child(argv: list[str], home: Path, out: int, err: int, memory: int, before:
 
 
 def _wait(pid: int, limit: float) -> tuple[int | None, int]:
-    """The exit code (None: it ran past the limit, or waits for something that never comes) and the peak of memory."""
+    """The exit code (None: it was stopped) and the peak of memory.
+
+    The limit is of processor time, since other programs may share the machine. A child that sleeps for long without
+    working waits for something that never comes.
+    """
     began = last_work = time.monotonic()
     work, pause = 0.0, 0.002
     while True:
         done, status, usage = os.wait4(pid, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
-        now, spent = time.monotonic(), _cpu_seconds(pid)
-        if spent > work + 0.02 or spent < 0:
-            work, last_work = spent, now
-        if now - began > limit or now - last_work > min(IDLE, limit):
+        now, (spent, sleeps) = time.monotonic(), _work_of(pid)
+        if spent > work + 0.02 or not sleeps:
+            work, last_work = max(work, spent), now
+        if spent > limit or now - began > STARVED * limit or now - last_work > min(IDLE, limit):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
             with contextlib.suppress(ProcessLookupError):
@@ -187,12 +192,12 @@ def _wait(pid: int, limit: float) -> tuple[int | None, int]:
         pause = min(0.05, pause * 1.3)
 
 
-def _cpu_seconds(pid: int) -> float:
-    """Of a process, its children that ended included; -1 while it has children that run, whose work counts too."""
+def _work_of(pid: int) -> tuple[float, bool]:
+    """Processor seconds of a process and its children that ended; and whether it sleeps and has no child that runs."""
     try:
-        if Path(f"/proc/{pid}/task/{pid}/children").read_text().strip():
-            return -1.0
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except (OSError, IndexError):
-        return -1.0
-    return sum(int(fields[at]) for at in (11, 12, 13, 14)) / os.sysconf("SC_CLK_TCK")
+        return 0.0, False
+    spent = sum(int(fields[at]) for at in (11, 12, 13, 14)) / os.sysconf("SC_CLK_TCK")
+    return spent, fields[0] == "S" and not children
