@@ -1,6 +1,7 @@
 """A campaign: cases drawn from a seed, run on a few servers, judged, counted.
 
-Each server is a process of its own that forks for every case (`runner`). Fixtures are made once, by the first of them.
+Each server is a process of its own that forks for every case (`runner`). Fixtures are made once, by the first server
+that needs them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 from tests.fuzz import fixtures, grids, inputs, oracle, places, readers, runner, tables, texts
@@ -39,6 +41,7 @@ def file_cases(count: int, seed: int) -> list[Case]:
 
 def serve(case: Case, folder: Path, limit: float, keep: Path | None = None) -> Finding:
     """In a server: run a case and judge it."""
+    fixtures.ensure(folder, (*case.uses, *case.extra))
     reference = None
     if case.expect is Expect.SAME:
         key = (case.argv, case.uses)
@@ -54,14 +57,12 @@ def runner_limit(limit: float) -> float:
 
 
 @contextmanager
-def servers(workers: int) -> Iterator[tuple[ProcessPoolExecutor, Path]]:
-    """Processes that are ready to fork, and the fixtures."""
-    context = multiprocessing.get_context("spawn")
+def servers(workers: int, context: BaseContext) -> Iterator[tuple[ProcessPoolExecutor, Path]]:
+    """Processes that are ready to fork, and the folder of the fixtures."""
     folder = Path(tempfile.mkdtemp(prefix="fuzz-fixtures-"))
     pool = ProcessPoolExecutor(workers, context, runner.preload)
     try:
         fixtures.write_inputs(folder)
-        pool.submit(fixtures.build, folder).result()
         yield pool, folder
     finally:
         pool.shutdown(cancel_futures=True)
@@ -70,7 +71,7 @@ def servers(workers: int) -> Iterator[tuple[ProcessPoolExecutor, Path]]:
 
 def run(cases: Iterable[Case], workers: int, limit: float, keep: Path | None = None) -> list[Finding]:
     """All cases, in their order; progress on stderr."""
-    with servers(workers) as (pool, folder):
+    with servers(workers, multiprocessing.get_context("spawn")) as (pool, folder):
         futures: dict[Future[Finding], int] = {
             pool.submit(serve, case, folder, limit, keep): number for number, case in enumerate(cases)
         }

@@ -1,4 +1,5 @@
-"""Small folders and files of every kind that the commands read, made once, in seconds, by the commands themselves.
+"""Small folders and files of every kind that the commands read, made by the commands themselves, once, when a case
+needs them.
 
 Each kind of folder is there twice (NAME and NAME-2, of another seed), so that files can be swapped between them.
 """
@@ -12,10 +13,13 @@ import io
 import json
 import lzma
 import shutil
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import filelock
 import numpy as np
 
 from tests.fuzz.runner import Raw, run_command
@@ -76,35 +80,41 @@ GRID: dict[str, Any] = {
 }
 
 
-def commands(number: int) -> list[tuple[str, tuple[str, ...]]]:
-    """The folders of seed `number`, by name, and the commands that make them, in an order in which they can run."""
+@dataclass(frozen=True)
+class Recipe:
+    """The command that makes a folder, the fixtures that it needs, and how a run is stopped before its end."""
+
+    argv: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    stop: Callable[[], None] | None = None
+
+
+def recipes(number: int) -> dict[str, Recipe]:
+    """The folders of seed `number`, by name."""
     end, seed = ("" if number == 0 else f"-{number + 1}"), ("--seed", str(number))
     pre, topics = f"pre{end}", f"topics{end}"
     wide = ("--topics", str(4 + number), "--words-per-topic", "3", "--topics-per-document", "2")
-    return [
-        (f"train{end}", ("train", *TRAIN, "--steps", "6", "--snapshots", "[0,3,6]", *seed)),
-        (f"ensemble{end}", ("train", *TRAIN, "--steps", "4", "--runs", "2", *seed)),
-        (pre, ("pretrain", *PRETRAIN, "--steps", "4", "--snapshots", "[0,2,4]", *seed)),
-        (topics, ("topics", "corpus.txt", "--tokenizer", f"{pre}/model", "--min-documents", "1", *TOPICS, *seed)),
-        (f"probe{end}", ("probe", f"{pre}/model", *PROBE, *FAST, "--topics-from", topics, *seed)),
-        (f"timeline{end}", ("timeline", pre, *PROBE, "--topics-from", topics, *seed)),
-        (f"course{end}", ("timeline", f"train{end}", "--bootstrap", "5", *seed)),
-        (f"words{end}", ("words", f"{pre}/model", "bread", "boat", "/", "judge", ("court", "drum")[number])),
-        (f"sweep{end}", ("sweep", f"grid{end}.yaml", "--engine", "serial")),
-        (f"landscape{end}", ("theory", "landscape", *wide)),
-        (f"reproduce{end}", ("reproduce", "figure7", "table1", "--engine", "serial", *seed)),
-    ]
-
-
-def unfinished(number: int) -> list[tuple[str, tuple[str, ...], Callable[[], None]]]:
-    """Runs that were stopped before their end, with a checkpoint."""
-    end, seed = ("" if number == 0 else f"-{number + 1}"), ("--seed", str(number))
     long = ("train", *TRAIN, "--steps", "120", "--set", "checkpoint_every=50", *seed)
-    return [
-        (f"stopped{end}", long, stop_train),
-        (f"stopped-ensemble{end}", (*long, "--runs", "2"), stop_train),
-        (f"stopped-pre{end}", ("pretrain", *PRETRAIN, "--steps", "5", "--set", "checkpoint_every=2", *seed), stop_pre),
-    ]
+    fit = ("topics", "corpus.txt", "--tokenizer", f"{pre}/model", "--min-documents", "1", *TOPICS, *seed)
+    stopped = ("pretrain", *PRETRAIN, "--steps", "5", "--set", "checkpoint_every=2", *seed)
+    words = ("words", f"{pre}/model", "bread", "boat", "/", "judge", ("court", "drum")[number])
+    found = {
+        "train": Recipe(("train", *TRAIN, "--steps", "6", "--snapshots", "[0,3,6]", *seed)),
+        "ensemble": Recipe(("train", *TRAIN, "--steps", "4", "--runs", "2", *seed)),
+        "pre": Recipe(("pretrain", *PRETRAIN, "--steps", "4", "--snapshots", "[0,2,4]", *seed)),
+        "topics": Recipe(fit, (pre,)),
+        "probe": Recipe(("probe", f"{pre}/model", *PROBE, *FAST, "--topics-from", topics, *seed), (pre, topics)),
+        "timeline": Recipe(("timeline", pre, *PROBE, "--topics-from", topics, *seed), (pre, topics)),
+        "course": Recipe(("timeline", f"train{end}", "--bootstrap", "5", *seed), (f"train{end}",)),
+        "words": Recipe(words, (pre,)),
+        "sweep": Recipe(("sweep", f"grid{end}.yaml", "--engine", "serial")),
+        "landscape": Recipe(("theory", "landscape", *wide)),
+        "reproduce": Recipe(("reproduce", "figure7", "table1", "--engine", "serial", *seed)),
+        "stopped": Recipe(long, stop=stop_train),
+        "stopped-ensemble": Recipe((*long, "--runs", "2"), stop=stop_train),
+        "stopped-pre": Recipe(stopped, stop=stop_pre),
+    }
+    return {f"{name}{end}": recipe for name, recipe in found.items()}
 
 
 def stop_train() -> None:
@@ -129,21 +139,36 @@ def write_inputs(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_texts(folder)
     write_matrices(folder)
-
-
-def build(folder: Path) -> None:
-    """The folders that the commands write, beside their inputs. In a process that has called `runner.preload`."""
-    for number in (0, 1):
+    for number, name in enumerate(("grid.yaml", "grid-2.yaml")):
         grid = GRID | {"axes": GRID["axes"] | {"seed": {"seeds": 2, "first": 10 * number}}}
-        (folder / f"grid{'' if number == 0 else '-2'}.yaml").write_text(json.dumps(grid))
-        for name, argv in commands(number):
-            require(run_command((*argv, "--out", name), folder, LIMIT), name, 0)
-        for name, argv, stop in unfinished(number):
-            require(run_command((*argv, "--out", name), folder, LIMIT, before=stop), name, 130)
-    for pattern in ("*/report.html", "*/figures", "*/map.*", "*/landscape.png", "*/landscape.svg", "**/.lock"):
-        for path in folder.glob(pattern):  # large, and nobody reads them back
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    shutil.copytree(folder / "pre" / "model", folder / "model")
+        (folder / name).write_text(json.dumps(grid))
+
+
+LARGE = ("report.html", "figures", "map.*", "landscape.png", "landscape.svg", "**/.lock")  # and never read back
+
+
+def ensure(folder: Path, names: Iterable[str]) -> None:
+    """Make the fixtures that are not there yet, in a process that has called `runner.preload`; servers take turns."""
+    known = recipes(0) | recipes(1)
+    for name in names:
+        if (folder / name).exists():
+            continue
+        if name == "model":  # a model folder of somebody else
+            ensure(folder, ["pre"])
+            shutil.copytree(folder / "pre" / "model", folder / name, dirs_exist_ok=True)
+            continue
+        recipe = known[name]
+        ensure(folder, recipe.needs)
+        with filelock.FileLock(folder / ".lock"):
+            if (folder / name).exists():
+                continue
+            with tempfile.TemporaryDirectory(dir=folder) as made:  # the configs name the files of `folder` in full
+                out = Path(made) / name
+                raw = run_command((*recipe.argv, "--out", str(out)), folder, LIMIT, before=recipe.stop)
+                require(raw, name, 0 if recipe.stop is None else 130)
+                for path in [path for pattern in LARGE for path in out.glob(pattern)]:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                out.rename(folder / name)
 
 
 def require(raw: Raw, name: str, code: int) -> None:

@@ -5,6 +5,8 @@ folder; and options that contradict each other.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -174,13 +176,14 @@ def replaced(argv: tuple[str, ...], name: str) -> tuple[str, ...]:
     return tuple(name if argument == "NAME" else argument for argument in argv)
 
 
+@dataclass(frozen=True)
 class Renamed:
     """A fixture under another name."""
 
-    def __init__(self, old: str, new: str) -> None:
-        self.old, self.new = old, new
+    old: str
+    new: str
 
-    def apply(self, home: Any) -> None:
+    def apply(self, home: Path) -> None:
         (home / self.new).parent.mkdir(parents=True, exist_ok=True)
         (home / self.old).rename(home / self.new)
 
