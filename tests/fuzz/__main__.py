@@ -4,7 +4,8 @@ python -m tests.fuzz --inputs 2000 --files 1000 --seed 0 --workers 2
 python -m tests.fuzz --list --only 'sweep'                            # the cases, without running them
 python -m tests.fuzz --seed 0 --only 'files/train: about.json/3$' --keep /tmp/case   # one case, its folder kept
 
-Prints a table of verdicts and every failure with its command; failures.json holds them too. Exit code 1 if any failed.
+Prints a table of verdicts and every failure with its command; the file of --failures holds them too. Exit code 1 if
+any failed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def main() -> int:
     for finding in failures:
         print(described(finding))
     print(campaign.table(findings))
-    Path(options.failures).write_text(json.dumps([record(one, options.seed) for one in failures], indent=1))
+    options.failures.parent.mkdir(parents=True, exist_ok=True)
+    options.failures.write_text(json.dumps([record(one, options.seed) for one in failures], indent=1))
     print(f"{len(failures)} of {len(findings)} cases failed; in full: {options.failures}")
     return 1 if failures else 0
 
@@ -86,7 +88,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="PATTERN", help="cases whose id matches the regular expression")
     parser.add_argument("--list", action="store_true", help="print the cases and run none")
     parser.add_argument("--keep", type=Path, default=None, help="folder in which a single case is run and left")
-    parser.add_argument("--failures", default="fuzz-failures.json", help="file for the failures in full")
+    parser.add_argument(
+        "--failures", type=Path, default=Path("runs/fuzz-failures.json"), help="file for the failures in full"
+    )
     return parser.parse_args()
 
 

@@ -127,7 +127,7 @@ def test_a_planted_hang_is_found(servers: Servers, plant: Callable[[], None]) ->
 
 def test_the_peak_of_memory_is_measured(servers: Servers) -> None:
     raw = servers[0].submit(planted.run, planted.takes_memory).result()
-    assert 300 * planted.MEGABYTE < raw.peak < GIGABYTE
+    assert 200 * planted.MEGABYTE < raw.peak < GIGABYTE  # 400, less what the fork does not share with its parent
 
 
 def test_an_allocation_is_found() -> None:
