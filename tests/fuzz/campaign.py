@@ -36,7 +36,7 @@ def input_cases(count: int, seed: int) -> list[Case]:
 
 def file_cases(count: int, seed: int) -> list[Case]:
     """Damaged files of every kind."""
-    return list(drawn("files", readers.makers(), count, seed))
+    return list(drawn("files", readers.makers(seed), count, seed))
 
 
 def serve(case: Case, folder: Path, limit: float, keep: Path | None = None) -> Finding:

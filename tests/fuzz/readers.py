@@ -233,16 +233,17 @@ def damaged(group: str, name: str, file: str, readings: tuple[Reading, ...], off
     return make
 
 
-def makers() -> dict[str, Maker]:
-    """One class per file of every kind of folder, and per file of others."""
+def makers(seed: int) -> dict[str, Maker]:
+    """One class per file of every kind of folder, and per file of others; the seed decides which damages come first."""
     found: dict[str, Maker] = {}
+    first = 3 * seed
     for folder in FOLDERS:
         for file in folder.files:
             group = folder.group or f"{folder.name}: folder"
             found[f"{folder.name}: {file.replace('/', ' ')}"] = damaged(
-                group, folder.name, file, folder.readings, 7 * len(found)
+                group, folder.name, file, folder.readings, first + 7 * len(found)
             )
     for file, readings in FILES.items():
         group = f"{file.split('.')[0]}: file"
-        found[f"file: {file}"] = damaged(group, file, "", readings, 7 * len(found))
+        found[f"file: {file}"] = damaged(group, file, "", readings, first + 7 * len(found))
     return found
