@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -38,7 +39,7 @@ def main() -> int:
     if options.keep is not None and len(cases) != 1:
         print(f"--keep is for one case; {len(cases)} match: narrow --only", file=sys.stderr)
         return 2
-    findings = campaign.run(cases, options.workers, options.limit, options.keep)
+    findings = campaign.run(cases, options.workers, options.limit, options.keep, options.minutes)
     failures = [finding for finding in findings if finding.verdict is not Verdict.OK]
     for finding in failures:
         print(described(finding))
@@ -85,6 +86,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same cases")
     parser.add_argument("--workers", type=int, default=2, help="servers that run side by side")
     parser.add_argument("--limit", type=float, default=campaign.LIMIT, help="seconds after which a case hangs")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so many minutes, and report")
     parser.add_argument("--only", default="", metavar="PATTERN", help="cases whose id matches the regular expression")
     parser.add_argument("--list", action="store_true", help="print the cases and run none")
     parser.add_argument("--keep", type=Path, default=None, help="folder in which a single case is run and left")

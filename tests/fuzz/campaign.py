@@ -6,6 +6,7 @@ that needs them.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import shutil
 import sys
@@ -69,8 +70,10 @@ def servers(workers: int, context: BaseContext) -> Iterator[tuple[ProcessPoolExe
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(cases: Iterable[Case], workers: int, limit: float, keep: Path | None = None) -> list[Finding]:
-    """All cases, in their order; progress on stderr."""
+def run(
+    cases: Iterable[Case], workers: int, limit: float, keep: Path | None = None, minutes: float = math.inf
+) -> list[Finding]:
+    """All cases, in their order, or those that were done after so many minutes; progress on stderr."""
     with servers(workers, multiprocessing.get_context("spawn")) as (pool, folder):
         futures: dict[Future[Finding], int] = {
             pool.submit(serve, case, folder, limit, keep): number for number, case in enumerate(cases)
@@ -79,6 +82,10 @@ def run(cases: Iterable[Case], workers: int, limit: float, keep: Path | None = N
         began = shown = time.monotonic()
         for future in as_completed(futures):
             findings[futures[future]] = future.result()
+            if time.monotonic() - began > 60 * minutes:
+                print(f"fuzz: the time is over; {len(futures) - len(findings)} cases were not run", file=sys.stderr)
+                pool.shutdown(wait=False, cancel_futures=True)
+                break
             if time.monotonic() - shown > PERIOD:
                 shown = time.monotonic()
                 failed = sum(finding.verdict is not Verdict.OK for finding in findings.values())

@@ -18,7 +18,7 @@ PARTS: dict[str, tuple[Any, ...]] = {
         *(
             {"text": "articles.txt"},
             {"topic_model": 3},
-            {"seed": -1},
+            {"batch_size": -1},
             {"": 1},
             {"data": {"documents": {}}},
             {"data": []},

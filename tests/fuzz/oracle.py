@@ -7,6 +7,7 @@ failed, and stderr says why. Exit code 0: done. A damaged folder is refused, or 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import PurePath
 from typing import Any
 
@@ -16,13 +17,15 @@ from tests.fuzz.runner import GIGABYTE, Raw
 MOST_MEMORY = 4 * GIGABYTE
 PREFIX = "topicscope: "
 FAULT = "this is a fault of topicscope"  # how the command's last resort reports what it did not foresee
+RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)\b")
 TIMES = {"seconds", "wall_seconds", "cpu_seconds"}  # of results: they differ from run to run
 
 
 def judge(case: Case, raw: Raw, reference: Raw | None = None) -> Finding:
     """The verdict; `reference` is how the same command ended on the undamaged files."""
     lines = raw.stderr.decode("utf-8", "replace").splitlines()
-    last = next((line for line in reversed(lines) if line.strip()), "")
+    named = [line for line in lines if RAISED.match(line)]  # an exception may print more lines after its name
+    last = next((line for line in reversed(named or lines) if line.strip()), "")
 
     def found(verdict: Verdict, reason: str = "") -> Finding:
         return Finding(case, verdict, reason, raw.code, last[:400], round(raw.seconds, 2))
