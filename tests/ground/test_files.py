@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -15,6 +16,7 @@ from topicscope.ground import (
     metric_lines,
     read_metrics,
     read_tensors,
+    whole_folder,
     write,
     write_csv,
     write_json,
@@ -75,13 +77,14 @@ def test_damaged_tensors_and_metrics_are_refused_in_one_line(tmp_path: Path) -> 
 
 def test_metrics_leave_out_what_a_step_does_not_have(tmp_path: Path) -> None:
     table = np.array([[1.0, np.nan], [2.0, 0.1], [np.inf, 1 / 3]])
-    append_lines(tmp_path / "metrics.jsonl", metric_lines(("loss", "norm"), table, 5, {6: 0.25}, 9))
-    append_lines(tmp_path / "metrics.jsonl", metric_lines(("loss", "norm"), table[1:2], 8, {}, 3))
+    file = MetricsFile(tmp_path)
+    file.append(metric_lines(("loss", "norm"), table, 0, {1: 0.25}, 9))
+    file.append(metric_lines(("loss", "norm"), table[1:2], 3, {}, 3))
     assert (tmp_path / "metrics.jsonl").read_text().splitlines() == [
-        '{"step": 5, "loss": 1}',
-        '{"step": 6, "loss": 2, "norm": 0.1, "dev_loss": 0.25}',
-        '{"step": 7, "norm": 0.333333333}',
-        '{"step": 8, "loss": 2, "norm": 0.1}',
+        '{"step": 0, "loss": 1}',
+        '{"step": 1, "loss": 2, "norm": 0.1, "dev_loss": 0.25}',
+        '{"step": 2, "norm": 0.333333333}',
+        '{"step": 3, "loss": 2, "norm": 0.1}',
     ]
     columns = read_metrics(tmp_path)
     assert list(columns) == ["step", "loss", "norm", "dev_loss"]
@@ -111,3 +114,31 @@ def test_lines_after_the_checkpoint_and_half_lines_go(tmp_path: Path) -> None:
         MetricsFile(tmp_path).cut(2, digest)
     with pytest.raises(InputError, match=r"metrics\.jsonl cannot be read: No such file"):
         MetricsFile(tmp_path / "none").cut(2, digest)
+
+
+def test_a_single_number_keeps_its_shape(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "a", {"steps": np.array(3.0, np.float32), "t": np.arange(6.0).reshape(2, 3).T})
+    tensors, _ = read_tensors(tmp_path / "a", "train again")
+    assert (tensors["steps"].shape, float(tensors["steps"])) == ((), 3.0)
+    np.testing.assert_array_equal(tensors["t"], np.arange(6.0).reshape(2, 3).T)
+
+
+def fail_in(folder: Path, error: Exception) -> None:
+    with whole_folder(folder) as temporary:
+        (temporary / "half").write_text("x")
+        raise error
+
+
+def test_a_folder_that_cannot_be_filled_is_named_and_leaves_the_old_one(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    with whole_folder(folder) as temporary:
+        (temporary / "old").write_text("x")
+    rust = RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)")
+    for error in (OSError(errno.ENOSPC, "No space left on device", "elsewhere"), rust):
+        with pytest.raises(OSError, match="No space left on device") as full:
+            fail_in(folder, error)
+        assert (full.value.errno, full.value.filename) == (errno.ENOSPC, str(folder))
+    with pytest.raises(RuntimeError, match="something else"):
+        fail_in(folder, RuntimeError("something else"))
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert [path.name for path in folder.iterdir()] == ["old"]
