@@ -21,7 +21,7 @@ TRAIN = [
 PRETRAIN = [
     *("pretrain", "--corpus", "{inputs}/corpus.txt", "--tokenizer", "{inputs}/model", "--layers", "1", "--heads", "1"),
     *("--dim", "4", "--steps", "4", "--batch-size", "2", "--length", "8", "--device", "cpu"),
-    *("--set", "checkpoint_every=2", "--snapshots", "[0,2]"),
+    *("--set", "checkpoint_every=2"),
 ]
 TEXT = ["--corpus", "{inputs}/corpus.txt", "--topics", "2", "--iterations", "5", "--max-documents", "20"]
 COMMANDS = {
@@ -42,8 +42,8 @@ COMMANDS = {
     "timeline of train": ["timeline", "{inputs}/trained", "--bootstrap", "10"],
     "words": ["words", "{inputs}/model", "bread", "butter", "/", "boat", "anchor"],
     "sweep": ["sweep", "{inputs}/grid.yaml", "--engine", "serial"],
-    "pretrain": PRETRAIN,
-    "pretrain --runs 2": [*PRETRAIN, "--runs", "2"],
+    "pretrain": [*PRETRAIN, "--snapshots", "[0,2]"],
+    "pretrain --runs 2": [*PRETRAIN, "--snapshots", "none", "--runs", "2"],
     "reproduce": ["reproduce", "table1", "figure3", "--engine", "serial"],
     "theory landscape": ["theory", "landscape"],
 }
