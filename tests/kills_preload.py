@@ -8,6 +8,7 @@ os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "HF_HU
 
 import accelerate
 import pyarrow.parquet
+import pytest
 import tomotopy
 import torch
 import transformers
@@ -18,7 +19,8 @@ from topicscope.report import page, pictures
 
 torch.set_num_threads(1)
 LOADED = (
-    *(accelerate.Accelerator, pyarrow.parquet.write_table, tomotopy.LDAModel, main.main),
+    *(pytest.main, accelerate.Accelerator, pyarrow.parquet.write_table, tomotopy.LDAModel),
+    main.main,
     *(transformers.BertModel, transformers.AutoModel, transformers.AutoTokenizer, transformers.PreTrainedTokenizerFast),
     *(figures, language, measure, paper, pretraining, report, sweeps, theory, training),
     *(bench, pretrain, reproduce, show, sweep, text, theory_commands, train),
