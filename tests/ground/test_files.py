@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -16,6 +17,7 @@ from topicscope.ground import (
     metric_lines,
     read_metrics,
     read_tensors,
+    whole_folder,
     write,
     write_csv,
     write_json,
@@ -134,3 +136,31 @@ def test_sealed_content_is_what_a_file_holds() -> None:
     stored = sealed({"counts": {9: 1, 10: (2, 3)}, "x": float("nan")})
     assert stored["counts"] == {"9": 1, "10": [2, 3]}
     assert unsealed(json.loads(json.dumps(stored)))["counts"] == {"9": 1, "10": [2, 3]}
+
+
+def test_a_single_number_keeps_its_shape(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "a", {"steps": np.array(3.0, np.float32), "t": np.arange(6.0).reshape(2, 3).T})
+    tensors, _ = read_tensors(tmp_path / "a", "train again")
+    assert (tensors["steps"].shape, float(tensors["steps"])) == ((), 3.0)
+    np.testing.assert_array_equal(tensors["t"], np.arange(6.0).reshape(2, 3).T)
+
+
+def fail_in(folder: Path, error: Exception) -> None:
+    with whole_folder(folder) as temporary:
+        (temporary / "half").write_text("x")
+        raise error
+
+
+def test_a_folder_that_cannot_be_filled_is_named_and_leaves_the_old_one(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    with whole_folder(folder) as temporary:
+        (temporary / "old").write_text("x")
+    rust = RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)")
+    for error in (OSError(errno.ENOSPC, "No space left on device", "elsewhere"), rust):
+        with pytest.raises(OSError, match="No space left on device") as full:
+            fail_in(folder, error)
+        assert (full.value.errno, full.value.filename) == (errno.ENOSPC, str(folder))
+    with pytest.raises(RuntimeError, match="something else"):
+        fail_in(folder, RuntimeError("something else"))
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert [path.name for path in folder.iterdir()] == ["old"]

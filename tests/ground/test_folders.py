@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
-import multiprocessing
 import sys
 import time
 from pathlib import Path
@@ -24,7 +24,12 @@ TINY: dict[str, Any] = {
     "data": {"documents": 20, "dev_documents": 10},
     "device": "cpu",
 }
-NOTE = Kind("note", 1, ("note.txt",))
+NOTE = Kind("note", 1, ("note.txt",), resumes="asked")
+DREAM = Kind("note", 1, ("note.txt",))  # which nobody can go on with
+
+
+def digest_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def names(folder: Path) -> set[str]:
@@ -75,11 +80,11 @@ def test_damaged_unfinished_and_foreign_folders_are_refused_in_one_line(tmp_path
     weights = tmp_path / "run" / "weights.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-40])
-    with pytest.raises(InputError, match=r"weights\.safetensors is damaged or cut off"):
+    with pytest.raises(InputError, match=r"weights\.safetensors is damaged: it is not what topicscope wrote"):
         read(tmp_path / "run")
     weights.write_bytes(whole)
     (tmp_path / "run" / "results.json").write_text("[]")
-    with pytest.raises(InputError, match=r"results\.json is damaged: it holds no results of a run"):
+    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; run the command"):
         read(tmp_path / "run")
     about = json.loads((tmp_path / "run" / "about.json").read_text())
     (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"status": "running"}))
@@ -100,9 +105,9 @@ def test_new_folders_are_made_and_finished(tmp_path: Path) -> None:
     assert json.loads((path / "results.json").read_text()) == {"words": 1}
     assert json.loads((path / "environment.json").read_text())["seconds"] == 2
     with pytest.raises(InputError, match=r"holds a note folder; replace it \(force\), or choose"):
-        check_folder(path, NOTE)
+        check_folder(path, DREAM)
     with pytest.raises(InputError, match=r"holds a note folder; resume it \(resume\), replace it \(force\), or choose"):
-        check_folder(path, dataclasses.replace(NOTE, resumes="always"))
+        check_folder(path, NOTE)
     with pytest.raises(InputError, match="holds a note folder, not a poem folder"):
         check_folder(path, Kind("poem", 1), force=True)
     with pytest.raises(InputError, match="of format 1, this topicscope writes 2"):
@@ -131,11 +136,14 @@ def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
     (path / "config.yaml").write_text("a: [")
     with pytest.raises(InputError, match="another config"), open_folder(path, NOTE, {"a": 1}, resume=True):
         pass
-    newer = Kind("note", 2)
+    newer = Kind("note", 2, resumes="asked")
     assert check_folder(path, newer, force=True) == read_about(path)
     with open_folder(path, newer, {"a": 2}, force=True, runs=3) as folder:
         assert (folder.fresh, folder.about.format, folder.about.runs) == (True, 2, 3)
-    with pytest.raises(InputError, match="cannot be made: Not a directory"), open_folder("/dev/null/x", NOTE):
+    with (
+        pytest.raises(InputError, match="cannot be made or written to: Not a directory"),
+        open_folder("/dev/null/x", NOTE),
+    ):
         pass
 
 
@@ -160,6 +168,7 @@ def test_a_folder_says_what_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "command": "topicscope train --out 'a b'",
         "status": "stopped",
         "runs": None,
+        "digests": {name: digest_of(tmp_path / "x" / name) for name in ("environment.json", "results.json")},
     }
     environment = json.loads((tmp_path / "x" / "environment.json").read_text())
     assert environment["command"] == ["topicscope", "train", "--out", "a b"]
@@ -185,7 +194,8 @@ def test_only_a_whole_about_json_says_what_a_folder_is(tmp_path: Path) -> None:
     about = {"kind": "note", "format": 1, "version": "1", "command": "x", "status": "done"}
     for wrong in (about | {"more": 1}, about | {"format": "1"}, {"kind": "note"}, [1], "{"):
         (tmp_path / "about.json").write_text(wrong if isinstance(wrong, str) else json.dumps(wrong))
-        assert read_about(tmp_path) is None
+        with pytest.raises(InputError, match=r"about\.json is damaged .*; choose another folder, or remove this one"):
+            read_about(tmp_path)
     (tmp_path / "about.json").write_text(json.dumps(about))
     whole = read_about(tmp_path)
     assert whole == folders.About("note", 1, "1", "x", "done")
@@ -195,7 +205,7 @@ def test_only_a_whole_about_json_says_what_a_folder_is(tmp_path: Path) -> None:
 
 
 def test_force_removes_the_runs_of_an_ensemble_and_nothing_foreign(tmp_path: Path) -> None:
-    path, kind = tmp_path / "x", Kind("note", 1, ("parts", "note-*.txt"))
+    path, kind = tmp_path / "x", Kind("note", 1, ("parts", "note-*.txt"), resumes="asked")
     with open_folder(path, kind, runs=3):
         for member in folders.member_paths(path, 3):
             folders.join_folder(member, kind, {"a": 1})
@@ -285,17 +295,26 @@ def test_a_folder_that_was_killed_while_it_was_opened_can_be_started_again(tmp_p
         assert folder.fresh
 
 
-def hold(path: str, until: float, overlaps: Any, holders: Any) -> None:
-    while time.monotonic() < until:
-        try:
-            with folders.lock(Path(path)):
-                with holders.get_lock():
-                    holders.value += 1
-                    overlaps.value += holders.value > 1
-                with holders.get_lock():
-                    holders.value -= 1
-        except InputError:
-            pass
+def test_what_cannot_be_resumed_is_replaced_when_its_results_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with open_folder(path, DREAM, {"a": 1}) as folder:
+        assert names(path) == {".lock"}
+        folder.begin()
+        (path / "note.txt").write_text("old")
+        folder.finish({"a": 1})
+    old = {name: (path / name).read_bytes() for name in names(path)}
+    with pytest.raises(InputError, match="late"), open_folder(path, DREAM, {"a": 2}, force=True):
+        raise InputError("late")
+    assert {name: (path / name).read_bytes() for name in names(path)} == old
+    with pytest.raises(InputError, match="late"), open_folder(path, DREAM, {"a": 2}, force=True) as folder:
+        folder.begin()
+        assert names(path) == {".lock", "about.json", "config.yaml"}
+        (path / "note.txt").write_text("half")
+        raise InputError("late")
+    assert check_folder(path, DREAM) is None  # nothing in it is whole
+    with open_folder(path, DREAM, {"a": 3}) as folder:
+        folder.begin()
+        assert names(path) == {".lock", "about.json", "config.yaml"}
 
 
 def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,19 +323,6 @@ def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path, monkeypatch: pyte
         pass
     with folders.lock(tmp_path):  # free again
         pass
-
-
-def test_one_process_at_a_time_holds_the_lock(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    overlaps, holders = context.Value("i", 0), context.Value("i", 0)
-    arguments = (str(tmp_path), time.monotonic() + 1.0, overlaps, holders)
-    processes = [context.Process(target=hold, args=arguments) for _ in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * 4
-    assert overlaps.value == 0
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

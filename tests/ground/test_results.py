@@ -11,7 +11,7 @@ import pytest
 from topicscope.figures import Figure, Lines, Section, Series
 from topicscope.ground import InputError, Kind, Result, arrow_table, open_folder, read_finished
 
-NOTE = Kind("note", 1)
+NOTE = Kind("note", 1, resumes="always")
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,8 +63,8 @@ def test_damaged_results_are_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"holds a note folder of format 1; this topicscope reads 2$"):
         read_finished(tmp_path / "x", Kind("note", 2), len)
     (tmp_path / "x" / "results.json").write_text("{")
-    with pytest.raises(InputError, match=r"results\.json is damaged \(Expecting .*\); run the command that wrote"):
+    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; run the command"):
         read_finished(tmp_path / "x", NOTE, len)
     (tmp_path / "x" / "results.json").unlink()
-    with pytest.raises(InputError, match=r"results\.json is missing; run the command that wrote .*x again$"):
+    with pytest.raises(InputError, match=r"results\.json is missing; run the command that wrote .*x again: "):
         read_finished(tmp_path / "x", NOTE, len)

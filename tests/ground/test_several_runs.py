@@ -11,7 +11,7 @@ import pytest
 from topicscope import InputError
 from topicscope.ground import Config, Kind, SeveralRuns, configs_to_resume, folders, section
 
-KIND = Kind("made", 1)
+KIND = Kind("made", 1, resumes="asked")
 
 
 @section

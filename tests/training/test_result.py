@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.sealed import rewrite
 from tests.training.settings import SMALL
 from topicscope import InputError, RunConfig, Runs, read, train
 from topicscope.training import Run, stored_configs
@@ -108,15 +109,22 @@ def test_several_runs_come_back_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("results", [[], {"status": "done", "steps": 4}, "done"])
 def test_damaged_results_are_refused(tmp_path: Path, results: Any) -> None:
     train(RunConfig.of(SMALL), tmp_path, with_floors=False)
-    (tmp_path / "results.json").write_text(json.dumps(results))
+    rewrite(tmp_path, "results.json", json.dumps(results))
     with pytest.raises(InputError, match="is damaged: it holds no results of a run; train again"):
+        read_run(tmp_path)
+
+
+def test_results_that_others_have_changed_are_refused(tmp_path: Path) -> None:
+    run = train(RunConfig.of(SMALL), tmp_path, with_floors=False)
+    (tmp_path / "results.json").write_text(json.dumps(run.results | {"loss": 0.0}))
+    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; run the command"):
         read_run(tmp_path)
 
 
 def test_the_least_that_results_hold_is_enough(tmp_path: Path) -> None:
     train(RunConfig.of(SMALL), tmp_path, with_floors=False)
     least = {"status": "done", "steps": 4, "loss": 1.0}
-    (tmp_path / "results.json").write_text(json.dumps(least))
+    rewrite(tmp_path, "results.json", json.dumps(least))
     run = read_run(tmp_path)
     assert isinstance(run, Run)
     assert run.results == least

@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from topicscope import figures, report
-from topicscope.ground import Result, read_about, shown
+from topicscope.ground import Result, folders, read_about, shown
 
 WIDE = 120  # columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80
 SHADES = " ░▒▓█"
@@ -62,9 +62,9 @@ def draw_result(result: Result, folder: Path) -> list[Path]:
     about = read_about(folder)
     command = "" if about is None else about.command
     sections = [replace(section, command=section.command or command) for section in result.sections()]
-    report.write_report(
-        folder, f"topicscope {result.kind}: {shown(folder.name)}", "\n\n".join(result.summary()), sections
-    )
+    title = f"topicscope {result.kind}: {shown(folder.name)}"
+    with folders.lock(folder):  # no other process may replace the folder meanwhile
+        report.write_report(folder, title, "\n\n".join(result.summary()), sections)
     main = [folder / "figures" / f"figure.{kind}" for kind in ("png", "svg")]
     return [*(path for path in main if path.exists()), folder / "report.html"]
 

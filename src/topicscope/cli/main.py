@@ -1,6 +1,5 @@
 """`topicscope`: the command. Exit codes: 0 done, 1 ran and something failed, 2 bad input (one line, no traceback)."""
 
-import errno
 import functools
 import os
 import sys
@@ -10,11 +9,10 @@ from typing import cast
 
 import typer
 
-from topicscope.ground import EngineError, InputError, Interrupted, one_line, shown
+from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, shown
 
 INTERRUPTED = 130
 TRACEBACK = "TOPICSCOPE_TRACEBACK"  # set, a fault of topicscope's own is shown whole
-FULL = (errno.ENOSPC, errno.EDQUOT)
 
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
 """The base of typer's complaints about arguments; typer has it from click or, since 0.20, within itself."""
@@ -102,7 +100,7 @@ def main() -> None:
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         advice = "; make room, then go on: 'train' and 'pretrain' with --resume, other commands as before"
-        code = fail(f"{one_line(error)}{where}{advice if error.errno in FULL else ''}", 1)
+        code = fail(f"{one_line(error)}{where}{advice if error.errno in files.FULL else ''}", 1)
     except Exception as error:
         code = fail(own_fault(error), 1)
     if code == INTERRUPTED:

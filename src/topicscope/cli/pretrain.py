@@ -18,7 +18,7 @@ from topicscope.cli.options import (
     option,
     run_configs,
 )
-from topicscope.ground import InputError, progress_shown, silent
+from topicscope.ground import InputError, folders, progress_shown, silent
 
 TEXT, MODEL, TRAINING = "Text", "Model", "Training"
 
@@ -108,7 +108,8 @@ def command(
     several = result if isinstance(result, list) else [result]
     sections = result.sections()
     if out is not None:
-        report.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
+        with folders.lock(out):
+            report.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
     if as_json:
         results = [run.results.as_dict() for run in several]
         print(json.dumps(results if isinstance(result, list) else results[0], allow_nan=False))

@@ -107,6 +107,11 @@ def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None,
 
 def write(result: sweeps.Sweep) -> None:
     """points.csv, points.parquet, map.png, map.svg and report.html."""
+    with folders.lock(result.folder):  # no other process may write to the folder meanwhile
+        _write(result)
+
+
+def _write(result: sweeps.Sweep) -> None:
     result.write_table()
     sections = result.sections()
     for figure in (figure for section in sections for figure in section.figures):

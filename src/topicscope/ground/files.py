@@ -4,10 +4,12 @@ A disk that is full leaves no half of a file, and the error says which file it w
 """
 
 import csv
+import errno
 import hashlib
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +22,8 @@ from safetensors.numpy import save
 
 from topicscope.ground.checked import DIGEST, one_line, parse_json, read_bytes, tensor_digest
 from topicscope.ground.errors import InputError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room: on the disk, for this user, in one file
 
 
 def write(path: Path, content: bytes) -> None:
@@ -41,6 +45,14 @@ def named(error: OSError, path: Path) -> OSError:
     return OSError(error.errno, error.strerror or str(error), str(path))
 
 
+def system_error(error: Exception) -> OSError | None:
+    """The error of the system behind an error of a library written in Rust, which only its text tells."""
+    if isinstance(error, OSError):
+        return error
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return None if number is None else OSError(int(number[1]), os.strerror(int(number[1])))
+
+
 def append(path: Path, content: bytes) -> None:
     """Not whole or nothing: whoever reads on from a checkpoint cuts back to it."""
     try:
@@ -55,14 +67,17 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     """A folder to fill, which takes its name when it is whole, in place of one that has the name."""
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
     try:
+        temporary.mkdir(parents=True)
         yield temporary
-    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        temporary.rename(folder)
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
-        raise
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)
+        cause = system_error(error) if isinstance(error, Exception) else None
+        if cause is None:
+            raise
+        raise named(cause, folder) from None
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -95,7 +110,8 @@ def write_yaml(path: Path, content: Any) -> None:
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[str, str] | None = None) -> None:
     """With a digest of everything in the header, which `read_tensors` checks."""
-    arrays, header = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, dict(note or {})
+    # not ascontiguousarray, which makes a vector of a single number
+    arrays, header = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}, dict(note or {})
     write(path, save(arrays, metadata=header | {DIGEST: tensor_digest(arrays, header)}))
 
 

@@ -44,10 +44,11 @@ from topicscope.ground.about import (
 )
 from topicscope.ground.checked import file_digest, one_line, parse_yaml, read_text, shown
 from topicscope.ground.errors import InputError
-from topicscope.ground.files import read_json as read_json, write_json, write_yaml
+from topicscope.ground.files import FULL, named, read_json as read_json, write_json, write_yaml
 
 LOCK = ".lock"
 UNIMPORTANT = (LOCK, f"{ABOUT}.tmp")  # does not make a folder hold something
+ATTEMPTS = 100  # at a folder that others make and remove
 MEMBERS = "run-[0-9][0-9][0-9]*"  # folders of an ensemble's runs
 COMMON = (RESULTS, ENVIRONMENT, "report.html", "figures", "figure.png", "figure.svg", CONFIG)  # of any kind
 
@@ -133,7 +134,10 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
     if resume and force:
         raise InputError("resume and force are both given: go on with what is there, or replace it?")
     check_out(path)
-    if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
+    try:
+        if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
+            return None
+    except FileNotFoundError:  # another process has just removed it
         return None
     about = read_about(path)
     if about is None:
@@ -170,9 +174,9 @@ def open_folder(
     If an error ends the block before any work was done, the folder is as it was: nothing hinders a better try.
     """
     path = Path(path)
-    check_folder(path, kind, resume=resume, force=force)
+    if not os.path.lexists(path / LOCK):  # nothing is written to a folder of others, not even a lock
+        check_folder(path, kind, resume=resume, force=force)
     first_new = next((place for place in reversed((path, *path.parents)) if not place.exists()), None)
-    _make(path)
     with lock(path):
         folder = None
         try:
@@ -185,7 +189,7 @@ def open_folder(
             raise
         finally:
             if first_new is not None and not any(entry.name != LOCK for entry in path.iterdir()):
-                (path / LOCK).unlink(missing_ok=True)  # others that wait for it see that it is gone, and try again
+                (path / LOCK).unlink(missing_ok=True)  # others that have it open see that it is gone, and try again
                 _remove_empty(path, first_new)
 
 
@@ -237,13 +241,20 @@ def remove_own(path: Path, kind: Kind) -> None:
 
 @contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """One process at a time writes to a folder. The lock file stays: removing it would let two processes in."""
-    try:
-        held = filelock.FileLock(path / LOCK, timeout=0).acquire()
-    except filelock.Timeout:
-        raise InputError(f"another process is writing to {shown(path)}; wait for it or choose another folder") from None
-    except OSError as error:
-        raise _unusable(path, error) from None
+    """One process at a time writes to a folder, which is made where there is none. The lock file stays with it."""
+    for attempt in range(ATTEMPTS):
+        _make(path)
+        try:
+            held = filelock.FileLock(path / LOCK, timeout=0).acquire()
+            break
+        except filelock.Timeout:
+            raise InputError(
+                f"another process is writing to {shown(path)}; wait for it or choose another folder"
+            ) from None
+        except OSError as error:
+            # a process that had made the folder, and failed, has just removed it
+            if not isinstance(error, FileNotFoundError) or attempt == ATTEMPTS - 1:
+                raise _unusable(path, error) from None
     with held:
         yield
 
@@ -255,16 +266,19 @@ def _make(path: Path) -> None:
         raise _unusable(path, error) from None
 
 
-def _unusable(path: Path, error: Exception) -> InputError:
+def _unusable(path: Path, error: Exception) -> Exception:
+    if isinstance(error, OSError) and error.errno in FULL:
+        return named(error, path)  # nothing is wrong with the folder
     return InputError(f"{shown(path)} cannot be made or written to: {one_line(error)}; choose another folder")
 
 
 def _remove_empty(path: Path, first: Path) -> None:
     """Remove a folder and those above it that were made with it, as far as they are empty."""
     for place in (path, *path.parents):
-        if any(place.iterdir()):
+        try:
+            place.rmdir()
+        except OSError:  # not empty: another process has begun to write there
             return
-        place.rmdir()
         if place == first:
             return
 

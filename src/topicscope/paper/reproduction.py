@@ -212,8 +212,8 @@ def compute(context: Context, name: str) -> tuple[dict[str, Any], float]:
 def check_context(folder: Path, context: Context) -> None:
     """Refuse a folder that holds a reproduction of another scale or seed."""
     about = folders.read_about(folder)
-    if about is None or about.kind != REPRODUCE.name:
-        return
+    if about is None or about.kind != REPRODUCE.name or about.status == "starting":
+        return  # killed before it had a config, a folder counts as empty
     stored = stored_context(folder)
     if stored.config() != context.config():
         raise InputError(

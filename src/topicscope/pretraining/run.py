@@ -148,6 +148,8 @@ def _pretrain_one(
     from topicscope.pretraining.loop import Loop
 
     if home is not None and (about := read_about(home)) is not None and about.status not in folders.UNFINISHED:
+        if folder is not None:  # killed after its last file was whole, a run has left its checkpoint
+            folder.file(CHECKPOINT).unlink(missing_ok=True)
         return read_one(home)
     began, stored = time.perf_counter(), None if home is None else home / TOKENIZER
     try:
@@ -159,7 +161,7 @@ def _pretrain_one(
         accelerator.wait_for_everyone()
         loop = Loop(config, corpus, tokenizer if stored is None else load_tokenizer(stored), home, accelerator)
         run = loop.run(progress)
-    except InputError:
+    except (InputError, MemoryError):
         if folder is not None and folder.fresh and not folder.file(METRICS).exists():
             for name in (TOKENIZER, SNAPSHOTS):  # nothing was done: nothing stands in the way of a better try
                 shutil.rmtree(folder.file(name), ignore_errors=True)

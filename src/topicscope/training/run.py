@@ -15,7 +15,7 @@ from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
 from topicscope.training.ensemble import Ensemble, check_alike, resolve_device
 from topicscope.training.recorder import Recorder
-from topicscope.training.result import TRAIN, Run, Runs, read_one
+from topicscope.training.result import CHECKPOINT, TRAIN, Run, Runs, read_one
 
 TOGETHER = 8
 """Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache.
@@ -93,6 +93,8 @@ def _train_together(
 ) -> list[Run]:
     there = [home for home in homes if home is not None]
     if there and all(home.finished for home in there):
+        for home in there:  # killed after its last file was whole, a run has left its checkpoint
+            home.file(CHECKPOINT).unlink(missing_ok=True)
         return [read_one(home.path) for home in there]
     ensemble = Ensemble(configs)
     steps = ensemble.config.total_steps

@@ -49,6 +49,7 @@ def sandbox_timeline(
         effects = sandbox_effects(config, snapshots, bootstrap, seed)
         timeline = Timeline.of(effects, [f"{folder}, against its true topics; 95%: bootstrap over topics"])
         if opened is not None:
+            opened.begin()  # an older timeline stays whole until here
             timeline.write(opened)
     return timeline
 

@@ -1,0 +1,42 @@
+"""Everything that commands import, imported once; and stubs for pictures, which take most of a small command's time."""
+
+from __future__ import annotations
+
+import os
+
+os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
+import accelerate
+import pyarrow.parquet
+import pytest
+import tomotopy
+import torch
+import transformers
+
+from topicscope import figures, language, measure, paper, pretraining, report, sweeps, theory, training
+from topicscope.cli import bench, main, pretrain, reproduce, show, sweep, text, theory as theory_commands, train
+from topicscope.report import page, pictures
+
+torch.set_num_threads(1)
+LOADED = (
+    *(pytest.main, accelerate.Accelerator, pyarrow.parquet.write_table, tomotopy.LDAModel),
+    main.main,
+    *(transformers.BertModel, transformers.AutoModel, transformers.AutoTokenizer, transformers.PreTrainedTokenizerFast),
+    *(figures, language, measure, paper, pretraining, report, sweeps, theory, training),
+    *(bench, pretrain, reproduce, show, sweep, text, theory_commands, train),
+    *(training.train, pretraining.pretrain, sweeps.sweep, language.probe, language.load_model, language.timeline_of),
+    *(language.probe_model, language.fit_topics, paper.reproduce, report.write_report, report.write_sweep_page),
+    *(training.sandbox_timeline, language.map_words, theory.attention_landscape, measure.course),
+    pretraining.Loop if hasattr(pretraining, "Loop") else None,
+)
+
+
+class Stub:
+    """A picture."""
+
+    def as_bytes(self, kind: str, dpi: int = 0) -> bytes:
+        return f"{kind} {dpi}".encode()
+
+
+pictures.canvas = lambda _figure: Stub()  # type: ignore[assignment, return-value]
+page.get_plotlyjs = lambda: "plotly"
