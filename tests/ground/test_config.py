@@ -129,10 +129,10 @@ def test_files_that_hold_no_settings_are_refused(tmp_path: Path, text: str, mess
 def test_files_that_cannot_be_read_are_refused_and_empty_ones_hold_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         load_settings(tmp_path / "none.yaml", "grid")
-    where = f"cannot read the grid {tmp_path / 'none.yaml'}"
+    where = f"the grid {tmp_path / 'none.yaml'} cannot be read"
     assert str(error.value) == f"{where}: No such file or directory; give the path of a YAML file"
     (tmp_path / "c.yaml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match=r"cannot read the config .*c\.yaml: 'utf-8' codec can't decode"):
+    with pytest.raises(InputError, match=r"the config .*c\.yaml is not text: 'utf-8' codec can't decode"):
         load_settings(tmp_path / "c.yaml")
     for text in ("", "# nothing\n"):
         (tmp_path / "c.yaml").write_text(text)
@@ -144,7 +144,7 @@ def test_files_that_cannot_be_read_are_refused_and_empty_ones_hold_nothing(tmp_p
     [
         ("lr", "expected key=value"),
         ("=5", "expected key=value"),
-        ("a=[1", "the value is not YAML; quote it"),
+        ("a=[1", "the value is not YAML: while parsing"),
         ("seed.x=1", "'seed' is not a section"),
     ],
 )
