@@ -126,7 +126,8 @@ def test_a_full_disk_is_named_in_one_line_and_loses_nothing(command: str, inputs
         failed = run(tmp_path, [*arguments, "--out", OUT], fault)
         assert failed.code == 1, f"{fault}: {failed.err}"
         line = failed.err.splitlines()[-1]
-        assert line.startswith("topicscope: ") and f"({OUT}" in line, f"{fault}: {failed.err}"
+        assert line.startswith("topicscope: "), f"{fault}: {failed.err}"
+        assert f"({OUT}" in line, f"{fault}: {failed.err}"
         assert "make room, then go on" in line, f"{fault}: {failed.err}"
         assert "Traceback" not in failed.err
         assert not [*(tmp_path / OUT).rglob("*.tmp")], str(fault)

@@ -140,7 +140,10 @@ def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
     assert check_folder(path, newer, force=True) == read_about(path)
     with open_folder(path, newer, {"a": 2}, force=True, runs=3) as folder:
         assert (folder.fresh, folder.about.format, folder.about.runs) == (True, 2, 3)
-    with pytest.raises(InputError, match="cannot be made or written to: Not a directory"), open_folder("/dev/null/x", NOTE):
+    with (
+        pytest.raises(InputError, match="cannot be made or written to: Not a directory"),
+        open_folder("/dev/null/x", NOTE),
+    ):
         pass
 
 
