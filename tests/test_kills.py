@@ -171,7 +171,7 @@ WRONG = {
     "probe": [["--set", "models=nowhere"], ["--set", "corpus=nowhere.txt"], ["--device", "abacus"]],
     "timeline": [["--set", "snapshots=nowhere"], ["--threshold", "0.0001"], ["--engine", "abacus"]],
     "timeline of train": [["--set", "snapshots=nowhere"], ["--bootstrap", "-1"]],
-    "words": [["--embedding", "nonsense"], ["unheard\x00"]],
+    "words": [["--embedding", "nonsense"], ["/", "/", ""]],
     "sweep": [["--engine", "abacus"], ["--workers", "0"]],
     "pretrain": [["--set", "text.corpus=nowhere.txt"], ["--tokenizer", "{inputs}/nowhere"], ["--device", "abacus"]],
     "reproduce": [["nonsense"], ["--engine", "abacus"], ["--seed", "-1"]],
