@@ -25,7 +25,6 @@ TINY: dict[str, Any] = {
     "device": "cpu",
 }
 NOTE = Kind("note", 1, ("note.txt",), resumes="asked")
-DREAM = Kind("note", 1, ("note.txt",))  # which nobody can go on with
 
 
 def digest_of(path: Path) -> str:
@@ -105,7 +104,7 @@ def test_new_folders_are_made_and_finished(tmp_path: Path) -> None:
     assert json.loads((path / "results.json").read_text()) == {"words": 1}
     assert json.loads((path / "environment.json").read_text())["seconds"] == 2
     with pytest.raises(InputError, match=r"holds a note folder; replace it \(force\), or choose"):
-        check_folder(path, DREAM)
+        check_folder(path, dataclasses.replace(NOTE, resumes="never"))
     with pytest.raises(InputError, match=r"holds a note folder; resume it \(resume\), replace it \(force\), or choose"):
         check_folder(path, NOTE)
     with pytest.raises(InputError, match="holds a note folder, not a poem folder"):
@@ -239,82 +238,6 @@ def test_force_removes_only_what_topicscope_wrote(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="holds something else"):
             check_folder(foreign, NOTE, resume=resume, force=force)
     assert names(foreign) == {"results.json"}
-
-
-def fail(path: Path, error: BaseException, *, member: bool = False, work: str = "", part: str = "") -> None:
-    """An error, after a member was opened, a file `work` was written or a folder `part` was made."""
-    with open_folder(path, NOTE, {"a": 1}):
-        if member:
-            folders.join_folder(path / "run-000", NOTE, {"a": 1})
-        if work:
-            (path / work).write_text("work")
-        if part:
-            (path / part).mkdir()
-        raise error
-
-
-def test_an_error_before_any_work_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no corpus"):
-        fail(tmp_path / "a", InputError("no corpus"))
-    assert not (tmp_path / "a").exists()
-    (tmp_path / "b").mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        fail(tmp_path / "b", KeyboardInterrupt(), member=True)
-    assert names(tmp_path / "b") == {".lock"}
-    with pytest.raises(InputError, match="late"):
-        fail(tmp_path / "c", InputError("late"), work="note.txt")
-    assert names(tmp_path / "c") == {".lock", "about.json", "config.yaml", "note.txt"}
-    with pytest.raises(InputError, match="no corpus"), open_folder(tmp_path / "d", NOTE):  # which has no config
-        raise InputError("no corpus")
-    assert not (tmp_path / "d").exists()
-    with pytest.raises(InputError, match="late"):
-        fail(tmp_path / "e", InputError("late"), part="parts")
-    assert names(tmp_path / "e") == {".lock", "about.json", "config.yaml", "parts"}
-    (tmp_path / "g").mkdir()
-    with pytest.raises(KeyboardInterrupt):  # while a member was being opened
-        fail(tmp_path / "g", KeyboardInterrupt(), part="run-000")
-    assert names(tmp_path / "g") == {".lock"}
-    with pytest.raises(KeyboardInterrupt):  # while its first file was being written
-        fail(tmp_path / "g", KeyboardInterrupt(), member=True, work="run-000/about.json.tmp")
-    assert names(tmp_path / "g") == {".lock"}
-    with pytest.raises(InputError, match="late"):
-        fail(tmp_path / "f", InputError("late"), member=True, work="run-000/note.txt")
-    assert names(tmp_path / "f") == {".lock", "about.json", "config.yaml", "run-000"}
-
-
-def test_a_folder_that_was_killed_while_it_was_opened_can_be_started_again(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    path.mkdir()
-    (path / "about.json.tmp").write_text("{")  # killed in the first write
-    with open_folder(path, NOTE, {"a": 1}) as folder:
-        folder.mark("starting")  # killed before config.yaml was there
-        (path / "config.yaml").unlink()
-        (path / "note.txt").write_text("x")  # (so that the block does not clean up)
-        assert check_folder(path, NOTE) is None
-    with open_folder(path, NOTE, {"a": 2}) as folder:
-        assert folder.fresh
-
-
-def test_what_cannot_be_resumed_is_replaced_when_its_results_are_there(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    with open_folder(path, DREAM, {"a": 1}) as folder:
-        assert names(path) == {".lock"}
-        folder.begin()
-        (path / "note.txt").write_text("old")
-        folder.finish({"a": 1})
-    old = {name: (path / name).read_bytes() for name in names(path)}
-    with pytest.raises(InputError, match="late"), open_folder(path, DREAM, {"a": 2}, force=True):
-        raise InputError("late")
-    assert {name: (path / name).read_bytes() for name in names(path)} == old
-    with pytest.raises(InputError, match="late"), open_folder(path, DREAM, {"a": 2}, force=True) as folder:
-        folder.begin()
-        assert names(path) == {".lock", "about.json", "config.yaml"}
-        (path / "note.txt").write_text("half")
-        raise InputError("late")
-    assert check_folder(path, DREAM) is None  # nothing in it is whole
-    with open_folder(path, DREAM, {"a": 3}) as folder:
-        folder.begin()
-        assert names(path) == {".lock", "about.json", "config.yaml"}
 
 
 def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

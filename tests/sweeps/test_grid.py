@@ -217,7 +217,5 @@ def test_grids_are_read_from_yaml(tmp_path: Path) -> None:
     path.write_text("axes: [")
     with pytest.raises(InputError, match="is not YAML"):
         read_grid(path)
-    with pytest.raises(
-        InputError, match=r"the grid .*none\.yaml cannot be read: No such file or directory; give the path"
-    ):
+    with pytest.raises(InputError, match=r"the grid .*none\.yaml cannot be read: No such file or directory"):
         read_grid(tmp_path / "none.yaml")

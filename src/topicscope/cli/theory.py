@@ -22,6 +22,7 @@ from topicscope.ground import progress_shown
 from topicscope.theory import (
     ATTENTION_THEOREMS,
     OPTIMUM_THEOREMS,
+    AttentionLandscape,
     AttentionTheorem,
     Certificate,
     Convention,
@@ -180,7 +181,7 @@ def landscape(
     force: bool,
     as_json: bool,
 ) -> int:
-    result = attention_landscape(setting, value_matrix, convention, cap=cap, out=out, force=force)
+    result = attention_landscape(setting, value_matrix, convention, cap=cap, out=out, force=force, draw=draw_landscape)
     lines: list[Any] = [
         consoles.heat_map(
             -result.grid.loss[::-1],
@@ -190,9 +191,12 @@ def landscape(
         *result.summary(),
     ]
     if out is not None:
-        report.draw_figure(result.sections()[0].figures[0], out)
         lines.append(f"written to {out}: landscape.png, .svg, .npz, .csv, results.json")
     return emit(result.as_dict(), as_json, lines)
+
+
+def draw_landscape(result: AttentionLandscape, folder: Path) -> None:
+    report.draw_figure(result.sections()[0].figures[0], folder)
 
 
 def verify(as_json: bool) -> int:

@@ -9,17 +9,17 @@ What an engine runs are points packed into tasks, as a function of the grid alon
 
 import json
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import chdir, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicscope.ground import Engine, InputError, Name, Progress, open_engine, open_folder, watched
+from topicscope.ground import Engine, Folder, InputError, Name, Progress, open_engine, open_folder, watched
 from topicscope.sweeps import points
 from topicscope.sweeps.grid import Grid, Point, build_grid, grid_of, placed
 from topicscope.sweeps.kinds import PointResult, kind_of
-from topicscope.sweeps.result import RUNS, SWEEP, Sweep, store_grid
+from topicscope.sweeps.result import GRID, RUNS, SWEEP, Sweep, store_grid
 
 PHASE = "running points"
 
@@ -73,6 +73,17 @@ def compute(place: Place, task: Task) -> list[PointResult]:
         return [PointResult(error=text)]
 
 
+@contextmanager
+def nothing_left(folder: Folder) -> Iterator[None]:
+    """A sweep that fails before its first point does not leave its grid in the way of a better one."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        if folder.fresh and not folder.file(points.POINTS).exists():
+            folder.file(GRID).unlink(missing_ok=True)
+        raise
+
+
 def sweep(
     grid: Grid | Mapping[str, Any] | Sequence[Any],
     out: str | Path,
@@ -97,6 +108,7 @@ def sweep(
         opened as run,
         watched(progress) as shown,
         open_folder(out, SWEEP, resume=resume and not force, force=force) as folder,
+        nothing_left(folder),
     ):
         root, count = folder.path.resolve(), len(grid.points)
         store_grid(root, grid)

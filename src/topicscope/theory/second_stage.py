@@ -183,8 +183,11 @@ def attention_landscape(
     cap: bool | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
+    draw: Callable[[AttentionLandscape, Path], object] | None = None,
 ) -> AttentionLandscape:
     """The landscape on the paper's grid, in a folder where `out` names one; `cap` as in `second_stage`.
+
+    `draw` adds pictures to the folder before it is whole: a folder that lacks them is not taken for a finished one.
 
     landscape = attention_landscape(Setting.of(), "blocks", out="runs/blocks")
     landscape.stage.optimum.gamma, landscape.grid.loss.min()
@@ -199,6 +202,8 @@ def attention_landscape(
             files.write_npz(folder.file(GRID), vars(grid))
             rows = [f"{a:.10g},{b:.10g},{x:.17g}\n" for a, b, x in zip(*grid.points().values(), strict=True)]
             files.write(folder.file(TABLE), "".join(["alpha,beta,loss\n", *rows]).encode())
+            if draw is not None:
+                draw(result, folder.path)
             folder.finish(result.as_dict())
         return result
 
