@@ -1,12 +1,12 @@
 # make reproduce   the main job, embedded defaults     make test         all tests
 # make check       lint and types                      make test-quick   the unit tier: no process, model or browser
 # make bench       speed against the plain way         make mutants ROOM=paper   what the tests of a room do not notice
-# make fuzz        odd inputs and damaged files, thousands of them (under 30 minutes)
+# make fuzz        odd inputs and damaged files, thousands  make kills       commands ended at every one of their writes
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup reproduce test test-quick mutants fuzz check bench clean
+.PHONY: setup reproduce test test-quick mutants fuzz kills check bench clean
 
 setup: $(READY)
 
@@ -30,6 +30,9 @@ ROOM ?= paper
 COUNT ?= 30
 mutants: $(READY)
 	$(BIN)/python tools/mutants.py $(ROOM) --count $(COUNT)
+
+kills: $(READY)
+	TOPICSCOPE_EVERY_KILL=1 $(BIN)/python -m pytest -n 2 tests/test_kills.py
 
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz --inputs 2000 --files 1000 --workers 2

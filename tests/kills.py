@@ -59,9 +59,9 @@ def run(cwd: Path, arguments: list[str], fault: Fault = NO_FAULT) -> Ended:
     process = server.Process(target=child, args=(str(cwd), arguments, fault))
     process.start()
     process.join(120)
-    texts = [(cwd / name).read_text(errors="replace") for name in ("stdout", "stderr")]
-    counts = json.loads((cwd / "counts").read_text()) if (cwd / "counts").exists() else [0, 0]
-    return Ended(process.exitcode, *texts, *counts)
+    out, err = ((cwd / name).read_text(errors="replace") for name in ("stdout", "stderr"))
+    changes, makes = json.loads((cwd / "counts").read_text()) if (cwd / "counts").exists() else (0, 0)
+    return Ended(process.exitcode, out, err, changes, makes)
 
 
 def child(cwd: str, arguments: list[str], fault: Fault) -> None:

@@ -6,10 +6,10 @@ import os
 
 os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
-import accelerate
+import accelerate  # type: ignore[import-untyped]
 import pyarrow.parquet
 import pytest
-import tomotopy
+import tomotopy  # type: ignore[import-untyped]
 import torch
 import transformers
 
@@ -39,4 +39,4 @@ class Stub:
 
 
 pictures.canvas = lambda _figure: Stub()  # type: ignore[assignment, return-value]
-page.get_plotlyjs = lambda: "plotly"
+vars(page)["get_plotlyjs"] = lambda: "plotly"
