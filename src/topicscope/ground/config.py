@@ -41,6 +41,16 @@ def section(cls: Section) -> Section:
     return built
 
 
+def only_for(section: Any, name: str, owner: str, *settings: str) -> None:
+    """Raise ValueError where a setting of another variant is given: it would be ignored."""
+    for setting in settings if section.name != owner else ():
+        default = next(field.default for field in dataclasses.fields(section) if field.name == setting)
+        if getattr(section, setting) != default:
+            raise ValueError(
+                f"{name}.{setting} belongs to {owner}; set {name}.name to {owner}, or leave {name}.{setting} out"
+            )
+
+
 # once per class: building one takes milliseconds
 adapter_of: Callable[[type], pydantic.TypeAdapter[Any]] = functools.cache(pydantic.TypeAdapter)
 
