@@ -1,7 +1,7 @@
 """What every room stands on: errors, configurations, files and folders, progress, random streams, threads, engines."""
 
 from topicscope.ground import files, folders
-from topicscope.ground.budget import Cost, afford, machine_memory, size
+from topicscope.ground.budget import FLOPS, FORCE_NEEDS_OUT, STREAMED, Cost, afford, driving, machine_memory, size
 from topicscope.ground.checked import (
     check_tensors,
     checked_file,
@@ -86,6 +86,8 @@ from topicscope.ground.threads import Device, one_thread, repeatable, usable_dev
 
 __all__ = [
     "ENGINES",
+    "FLOPS",
+    "FORCE_NEEDS_OUT",
     "LONGEST_LIST",
     "LONGEST_TEXT",
     "METRICS",
@@ -95,6 +97,7 @@ __all__ = [
     "MOST_WORKERS",
     "NAMES",
     "SMALLEST",
+    "STREAMED",
     "WIDEST",
     "Common",
     "Config",
@@ -138,6 +141,7 @@ __all__ = [
     "checked_file",
     "configs_to_resume",
     "content_digest",
+    "driving",
     "duration",
     "files",
     "finished_about",

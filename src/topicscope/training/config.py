@@ -146,6 +146,13 @@ def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -
     return Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
 
 
+TOGETHER = 8
+"""Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache.
+
+On a GPU all models run together.
+"""
+
+
 @section
 class RunConfig(Config):
     """Everything that a run depends on. The same config gives the same bytes."""
