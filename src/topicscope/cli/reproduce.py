@@ -9,8 +9,8 @@ from rich.table import Column, Table
 
 from topicscope import paper
 from topicscope.cli import consoles
-from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, chosen_engine
-from topicscope.ground import progress_shown
+from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine
+from topicscope.ground import MOST, progress_shown
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
 
@@ -22,7 +22,7 @@ def reproduce(
     scale: Annotated[
         Literal["quick", "full"], typer.Option(help="quick: minutes. full: the paper's sizes and more seeds.")
     ] = "quick",
-    seed: Annotated[int, typer.Option(help="Moves every random draw.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Moves every random draw.", min=0, max=MOST)] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -47,6 +47,7 @@ def reproduce(
     engine: EngineOption = "local",
     address: AddressOption = None,
     workers: WorkersOption = None,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
     """Re-measure the paper: each claim with the paper's number, the theory's, ours, and a verdict.
@@ -59,7 +60,7 @@ def reproduce(
     variant = (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
     folder = out or Path("runs") / f"reproduce{variant}"
     with chosen_engine(engine, address, workers) as opened, progress_shown() as progress:
-        reproduction = paper.reproduce(experiments, context, folder, opened, progress, print_outcome)
+        reproduction = paper.reproduce(experiments, context, folder, opened, progress, print_outcome, yes=yes)
     consoles.draw_result(paper.read_reproduction(folder), folder)  # outcomes of earlier calls too
     if as_json:
         print(json.dumps(reproduction.as_dict(), allow_nan=False))

@@ -1,7 +1,18 @@
 """What every room stands on: errors, configurations, files and folders, progress, random streams, threads, engines."""
 
 from topicscope.ground import files, folders
-from topicscope.ground.budget import FLOPS, FORCE_NEEDS_OUT, STREAMED, Cost, afford, driving, machine_memory, size
+from topicscope.ground.budget import (
+    FLOPS,
+    FORCE_NEEDS_OUT,
+    PROCESS,
+    STREAMED,
+    Cost,
+    afford,
+    affordable,
+    driving,
+    machine_memory,
+    size,
+)
 from topicscope.ground.checked import (
     check_tensors,
     checked_file,
@@ -96,6 +107,7 @@ __all__ = [
     "MOST_RUNS",
     "MOST_WORKERS",
     "NAMES",
+    "PROCESS",
     "SMALLEST",
     "STREAMED",
     "WIDEST",
@@ -133,6 +145,7 @@ __all__ = [
     "Text",
     "Width",
     "afford",
+    "affordable",
     "arrow_table",
     "assign",
     "check_engine",

@@ -9,7 +9,9 @@ import os
 import resource
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +23,7 @@ from topicscope.ground.progress import duration
 
 FORCE_NEEDS_OUT = "force replaces what is in a folder, and there is none: force needs out"
 LONG = 600.0  # seconds from which on work is announced
-BASE = 0.4e9  # bytes that Python and PyTorch take before any work
+PROCESS = 0.4e9  # bytes that Python and PyTorch take before any work
 FLOPS = 4e10  # arithmetic operations per second of one core, in matrices of the sizes used here
 STREAMED = 1e10  # bytes per second that one core reads or writes
 CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -40,7 +42,8 @@ class Cost:
         return Cost(max(self.memory, other.memory), self.disk + other.disk, self.seconds + other.seconds)
 
     def __str__(self) -> str:
-        return f"about {size(self.memory)} of memory, {size(self.disk)} on disk, {duration(self.seconds)}"
+        sizes = [(self.memory, " of memory"), (self.disk, " on disk")]
+        return ", ".join([f"about {duration(self.seconds)}", *(size(x) + what for x, what in sizes if x)])
 
 
 def size(count: float) -> str:
@@ -95,6 +98,19 @@ def driving(config: AnyConfig, usual: AnyConfig, cost: Callable[[AnyConfig], Cos
     return ", ".join(f"{name} {'all' if settings[name] is None else settings[name]}" for name in found[:3]) or "sizes"
 
 
+_settled: ContextVar[bool] = ContextVar("settled", default=False)
+
+
+@contextmanager
+def affordable() -> Iterator[None]:
+    """Inside, `afford` lets everything pass in silence: what it is a part of was checked as a whole."""
+    token = _settled.set(True)
+    try:
+        yield
+    finally:
+        _settled.reset(token)
+
+
 def afford(
     cost: Cost, what: str | Callable[[], str], out: str | os.PathLike[str] | None = None, *, yes: bool = False
 ) -> None:
@@ -102,7 +118,9 @@ def afford(
 
     `what`: the settings that make it large, to be chosen smaller; or a function that finds them.
     """
-    memory, need = machine_memory(), cost.memory + BASE
+    if _settled.get():
+        return
+    memory, need = machine_memory(), cost.memory + PROCESS
     room = math.inf if out is None else free_disk(out)
     if not yes and (need > memory or cost.disk > room):
         large = what if isinstance(what, str) else what()

@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass
 
 from topicscope.ground.checked import MOST_SETTINGS, parse_yaml, read_text, shown
 from topicscope.ground.errors import InputError, one_line
+from topicscope.ground.ranges import MOST_RUNS
 
 Section = TypeVar("Section", bound=type)
 
@@ -97,6 +98,11 @@ class Config:
         """The same run with `count` seeds: seed, seed + 1, ..."""
         if count < 1:
             raise InputError(f"seeds: {count}; expected at least one")
+        if count > MOST_RUNS:
+            raise InputError(
+                f"seeds: {count:,} runs; at most {MOST_RUNS:,} are taken at once; "
+                f"run a sweep with the axis seed: {{seeds: {count}}}"
+            )
         first: int = self.seed  # type: ignore[attr-defined]  # which every subclass has
         return [dataclasses.replace(self, seed=first + i) for i in range(count)]  # type: ignore[type-var]
 

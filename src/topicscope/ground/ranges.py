@@ -31,7 +31,7 @@ number_only = BeforeValidator(_no_boolean)
 
 Count = Annotated[int, number_only, Field(ge=1, le=MOST)]
 Natural = Annotated[int, number_only, Field(ge=0, le=MOST)]
-Seed = Annotated[int, number_only, Field(ge=0, lt=2**63)]
+Seed = Annotated[int, number_only, Field(ge=0, le=2**63 - 1)]
 Width = Annotated[int, number_only, Field(ge=1, le=WIDEST)]
 Resamples = Annotated[int, number_only, Field(ge=0, le=MOST_RESAMPLES)]
 Rate = Annotated[float, number_only, Field(ge=0, le=LARGEST)]

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from topicscope import language, pretraining, training
-from topicscope.ground import InputError
+from topicscope.ground import Cost, InputError
 
 CURVE_POINTS = 200  # of a stored curve, at most
 
@@ -37,6 +37,9 @@ class SweepKind(Generic[Settings]):
     build: Callable[[dict[str, Any]], Settings]
     # runs a pack of points; the paths are folders for runs that have one; a run that was killed resumes there
     run: Callable[[Sequence[Settings], Sequence[Path]], list[PointResult]]
+    # what a pack of points will take, from its settings alone; and which settings make it large
+    cost: Callable[[Sequence[Settings]], Cost]
+    large: Callable[[Sequence[Settings]], str]
     # settings that may name files; a point whose files have changed is run again
     reads: tuple[str, ...]
     # the main measures, the most important first; the map shows the first of them that a sweep has
@@ -127,6 +130,8 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
     "train": SweepKind[training.RunConfig](
         build=lambda settings: replace(training.RunConfig.of(settings), device="cpu"),
         run=lambda configs, _homes: [train_result(run) for run in training.train(configs, with_floors=False)],
+        cost=lambda configs: training.cost_of(configs, floors=False),
+        large=training.settings_that_cost,
         reads=training.RunConfig.FILES,
         measures=("phase", "separation", "dev_loss", "contrast"),
         knobs={"steps": (20, 120)},
@@ -143,6 +148,8 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
             pretrain_result(pretraining.pretrain(config, home, resume=True))
             for config, home in zip(configs, homes, strict=True)
         ],
+        cost=pretraining.cost_of,
+        large=pretraining.settings_that_cost,
         reads=pretraining.PretrainConfig.FILES,
         measures=("phase", "separation", "loss"),
         knobs={"steps": (2, 6)},
@@ -157,6 +164,8 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
     "probe": SweepKind[language.ProbeConfig](
         build=language.probe_point,
         run=lambda configs, _homes: [probe_result(language.probe(config)) for config in configs],
+        cost=lambda configs: language.cost_of(configs[0]),
+        large=lambda configs: language.settings_that_cost(configs[0]),
         reads=language.ProbeConfig.FILES,
         measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
         knobs={"documents": (8, 24), "iterations": (10, 20)},

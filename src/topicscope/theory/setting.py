@@ -13,7 +13,6 @@ from typing import Any
 from topicscope.ground import MOST, SMALLEST, refuse
 from topicscope.world import Masking, TopicModel
 
-
 K_FROM = 1e-9  # smallest k = 1 - (1 - p_c) p_m that is divided by
 NO_K = "p_mask = 1 and p_correct = 0 show no word on purpose (k = 0 in the paper); choose a smaller p_mask"
 
@@ -68,7 +67,7 @@ class Setting:
         p_correct: float = 0.1,
         p_random: float = 0.1,
     ) -> Setting:
-        """From plain numbers; each probability must be inside (0, 1), as the theorems assume, and not too near to its ends."""
+        """From plain numbers; each probability must be inside (0, 1), as the theorems assume, and not too near its ends."""
         refuse(
             *(
                 (

@@ -18,6 +18,7 @@ from topicscope.training.ensemble import Ensemble, check_alike, resolve_device
 from topicscope.training.recorder import Recorder
 from topicscope.training.result import TRAIN, Run, Runs, read_one
 
+
 @overload
 def train(
     config: RunConfig,
