@@ -79,9 +79,11 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 def driving(config: AnyConfig, usual: AnyConfig, cost: Callable[[AnyConfig], Cost]) -> str:
     """The settings that make the work large, with their values: those whose `usual` value lowers the estimate most.
 
-    Memory counts; where it is no question, disk does.
+    Memory counts; where there is enough of it, disk does.
     """
-    whole, settings, defaults = cost(config), flat(config.as_dict()), flat(usual.as_dict())
+    settings, defaults = flat(config.as_dict()), flat(usual.as_dict())
+    part = "memory" if cost(config).memory + PROCESS > machine_memory() else "disk"
+    whole = max(1.0, getattr(cost(config), part))
     saved: dict[str, float] = {}
     for name, value in settings.items():
         default = defaults.get(name)
@@ -92,7 +94,7 @@ def driving(config: AnyConfig, usual: AnyConfig, cost: Callable[[AnyConfig], Cos
             smaller = cost(config.changed({name: default}))
         except InputError:  # the usual value does not go with the others
             continue
-        saved[name] = 1 - min(smaller.memory / max(whole.memory, 1.0), smaller.disk / max(whole.disk, 1.0))
+        saved[name] = 1 - getattr(smaller, part) / whole
     most = max(saved.values(), default=0.0)
     found = sorted((name for name in saved if saved[name] > max(0.1, most / 2)), key=lambda name: -saved[name])
     return ", ".join(f"{name} {'all' if settings[name] is None else settings[name]}" for name in found[:3]) or "sizes"

@@ -29,17 +29,17 @@ def _no_boolean(value: Any) -> Any:
 
 number_only = BeforeValidator(_no_boolean)
 
-Count = Annotated[int, number_only, Field(ge=1, le=MOST)]
-Natural = Annotated[int, number_only, Field(ge=0, le=MOST)]
-Seed = Annotated[int, number_only, Field(ge=0, le=2**63 - 1)]
-Width = Annotated[int, number_only, Field(ge=1, le=WIDEST)]
-Resamples = Annotated[int, number_only, Field(ge=0, le=MOST_RESAMPLES)]
-Rate = Annotated[float, number_only, Field(ge=0, le=LARGEST)]
-PositiveRate = Annotated[float, number_only, Field(gt=0, le=LARGEST)]
-Entry = Annotated[float, number_only, Field(ge=-1e9, le=1e9)]  # of a matrix or a vector
-Probability = Annotated[float, number_only, Field(ge=0, le=1)]
-SomeProbability = Annotated[float, number_only, Field(ge=SMALLEST, le=1)]
-Decay = Annotated[float, number_only, Field(ge=0, lt=1)]
+Count = Annotated[int, Field(ge=1, le=MOST), number_only]
+Natural = Annotated[int, Field(ge=0, le=MOST), number_only]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1), number_only]
+Width = Annotated[int, Field(ge=1, le=WIDEST), number_only]
+Resamples = Annotated[int, Field(ge=0, le=MOST_RESAMPLES), number_only]
+Rate = Annotated[float, Field(ge=0, le=LARGEST), number_only]
+PositiveRate = Annotated[float, Field(gt=0, le=LARGEST), number_only]
+Entry = Annotated[float, Field(ge=-1e9, le=1e9), number_only]  # of a matrix or a vector
+Probability = Annotated[float, Field(ge=0, le=1), number_only]
+SomeProbability = Annotated[float, Field(ge=SMALLEST, le=1), number_only]
+Decay = Annotated[float, Field(ge=0, lt=1), number_only]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Steps = Annotated[list[Natural], Field(max_length=LONGEST_LIST)]
 Row = Annotated[list[Entry], Field(max_length=WIDEST)]

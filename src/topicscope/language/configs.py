@@ -47,7 +47,7 @@ def _groups(value: Any) -> Any:
 Name = Annotated[Text, BeforeValidator(_plain)]
 Names = Annotated[Sequence[Text], BeforeValidator(_several), Field(max_length=LONGEST_LIST)]
 SomeNames = Annotated[Names, Field(min_length=1)]
-Threshold = Annotated[float, number_only, Field(gt=0, lt=1)]
+Threshold = Annotated[float, Field(gt=0, lt=1), number_only]
 Thresholds = Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1, max_length=1000)]
 Ways = Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1, max_length=2)]
 Group = Annotated[Sequence[Text], Field(max_length=1000)]
@@ -61,8 +61,8 @@ class TextConfig(Config):
     text_field: Text = "text"  # of JSON lines, CSV and Parquet
     split_text: Split = "auto"
     stop_words: Name = "english"
-    topics: Annotated[int, number_only, Field(ge=2, le=100_000)] = 100
-    iterations: Annotated[int, number_only, Field(ge=1, le=10**6)] = 120
+    topics: Annotated[int, Field(ge=2, le=100_000), number_only] = 100
+    iterations: Annotated[int, Field(ge=1, le=10**6), number_only] = 120
     max_documents: Count | None = 2500  # that topics are fitted to, sampled; None: all
     seed: Seed = 0
 
@@ -87,7 +87,7 @@ class ModelPass(Config):
     _: KW_ONLY
     windows: Count | None = 2  # pieces of the model's length that are taken of each document; None: all
     embedding: Embedding = "matrix"  # word embeddings, or the embedding layer's output (with position, type and norm)
-    bootstrap: Annotated[int, number_only, Field(ge=2, le=MOST_RESAMPLES)] = 1000
+    bootstrap: Annotated[int, Field(ge=2, le=MOST_RESAMPLES), number_only] = 1000
     matched: bool = True  # compare pairs of equal word frequencies too
     seed: Seed = 0
 

@@ -36,13 +36,13 @@ from topicscope.ground import (
     section,
 )
 
-Heads = Annotated[int, number_only, Field(ge=1, le=1024)]
-Inner = Annotated[int, number_only, Field(ge=1, le=4 * WIDEST)]
-Layers = Annotated[int, number_only, Field(ge=1, le=1000)]
+Heads = Annotated[int, Field(ge=1, le=1024), number_only]
+Inner = Annotated[int, Field(ge=1, le=4 * WIDEST), number_only]
+Layers = Annotated[int, Field(ge=1, le=1000), number_only]
 Part = Literal["key", "query", "value"]
 Scale = Literal["usual"] | Rate  # standard deviation of the initial weights; 'usual': the library's own
 Scales = Annotated[list[Scale], Field(max_length=1000)]  # one per layer
-Rows = Annotated[int, number_only, Field(ge=1, le=10**6)]
+Rows = Annotated[int, Field(ge=1, le=10**6), number_only]
 
 
 @section
@@ -60,7 +60,7 @@ class TokenizerSettings:
 
     existing: Name | None = None
     train: Literal["wordpiece", "bpe", "unigram"] = "wordpiece"
-    vocab_size: Annotated[int, number_only, Field(ge=1, le=10**7)] = 8000
+    vocab_size: Annotated[int, Field(ge=1, le=10**7), number_only] = 8000
     documents: Count = 10_000
 
 
@@ -159,7 +159,7 @@ class PretrainConfig(Config):
     steps: Count = 400
     batch_size: Rows = 32
     micro_batch: Rows | None = None  # rows per forward pass; None: half a batch (on GPUs: a process's share)
-    length: Annotated[int, number_only, Field(ge=8, le=WIDEST)] = 64  # tokens per row, special ones included
+    length: Annotated[int, Field(ge=8, le=WIDEST), number_only] = 64  # tokens per row, special ones included
     snapshots: Literal["log", "none"] | Steps = "log"  # steps at which the model is kept
     checkpoint_every: Count | None = 100  # steps between states to resume from; None: never
     device: Device = "auto"

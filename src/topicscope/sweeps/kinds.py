@@ -37,9 +37,6 @@ class SweepKind(Generic[Settings]):
     build: Callable[[dict[str, Any]], Settings]
     # runs a pack of points; the paths are folders for runs that have one; a run that was killed resumes there
     run: Callable[[Sequence[Settings], Sequence[Path]], list[PointResult]]
-    # what a pack of points will take, from its settings alone; and which settings make it large
-    cost: Callable[[Sequence[Settings]], Cost]
-    large: Callable[[Sequence[Settings]], str]
     # settings that may name files; a point whose files have changed is run again
     reads: tuple[str, ...]
     # the main measures, the most important first; the map shows the first of them that a sweep has
@@ -48,6 +45,9 @@ class SweepKind(Generic[Settings]):
     knobs: dict[str, tuple[int, int]]
     # the values of the knobs in a whole run; a knob that does not matter to it is left out
     sizes: Callable[[Settings], dict[str, int]]
+    # what a pack of points will take, from its settings alone; and which settings make it large
+    cost: Callable[[Sequence[Settings]], Cost] = lambda _configs: Cost()
+    large: Callable[[Sequence[Settings]], str] = lambda _configs: "settings"
     # what a trial with these knobs changes besides them, by dotted names
     for_trial: Callable[[Settings, dict[str, int]], dict[str, Any]] = lambda _config, _sizes: {}
     # what the bytes of a point grow with

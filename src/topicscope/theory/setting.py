@@ -67,7 +67,7 @@ class Setting:
         p_correct: float = 0.1,
         p_random: float = 0.1,
     ) -> Setting:
-        """From plain numbers; each probability must be inside (0, 1), as the theorems assume, and not too near its ends."""
+        """From plain numbers; each probability must be inside (0, 1), as the theorems assume."""
         refuse(
             *(
                 (

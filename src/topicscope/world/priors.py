@@ -34,7 +34,7 @@ def _checked_length(length: Any) -> Any:
     return length
 
 
-Words = Annotated[int, number_only, Field(ge=1, le=10**7)]
+Words = Annotated[int, Field(ge=1, le=10**7), number_only]
 Length = Annotated[Words | tuple[Words, Words] | Literal["infinite"], AfterValidator(_checked_length)]
 """Words of a document: a number, an inclusive range, or 'infinite' (Assumption 1)."""
 
@@ -76,7 +76,7 @@ class Dirichlet(DocumentPrior):
 
     _: KW_ONLY
     kind: Literal["dirichlet"] = "dirichlet"
-    alpha: Annotated[float, number_only, Field(ge=1e-6, le=1e6)] = 0.1  # below that a draw underflows
+    alpha: Annotated[float, Field(ge=1e-6, le=1e6), number_only] = 0.1  # below that a draw underflows
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
