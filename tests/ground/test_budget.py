@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from pathlib import Path
 
@@ -74,10 +75,8 @@ def test_the_settings_that_drive_a_cost_are_found() -> None:
 
 
 def test_a_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    import resource
-
     whole = machine_memory()
-    monkeypatch.setattr(budget.resource, "getrlimit", lambda _which: (10**9, 10**9))
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (10**9, 10**9))
     assert (machine_memory(), whole > 10**9) == (10**9, True)
-    monkeypatch.setattr(budget.resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY, 0))
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY, 0))
     assert 10**8 < machine_memory() < sys.maxsize

@@ -24,7 +24,8 @@ SWEPT = 1.2e-8  # seconds for each token, topic and sweep of a fit
 WORDS = 30_000  # different words, at most as many as the usual vocabularies have
 TOKENS = 8192  # positions that go through a model together
 RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word frequencies
-TOPIC_SHARE = 0.1  # of the positions of a window that show a word of some topic
+RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
+TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class ModelSize:
     heads: int = 12
     window: int = 512
     dim: int = 768
+    vocabulary: int = WORDS
 
 
 def size_of(name: str) -> ModelSize:
@@ -56,6 +58,7 @@ def size_of(name: str) -> ModelSize:
         "layers": ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers"),
         "heads": ("num_attention_heads", "n_head", "n_heads", "encoder_attention_heads"),
         "window": ("max_position_embeddings", "n_positions"),
+        "vocabulary": ("vocab_size",),
         "dim": ("hidden_size", "d_model", "n_embd", "dim"),
     }
     found = {part: next((config[n] for n in names if _counts(config.get(n))), None) for part, names in named.items()}
@@ -96,17 +99,18 @@ def pass_cost(
     heads = model.layers * model.heads
     maps = 3 * 4 * heads * together * model.window
     hidden = 4 * 8 * model.dim * together
-    resampled = 8 * config.bootstrap * (RELATIONS * heads + 2 * RELATIONS * STRATA + 128) * (assignments + 1) * 2
+    resampled = 8 * config.bootstrap * (RELATIONS * heads + 2 * RELATIONS * STRATA + 128) * (assignments + 1)
     pairs = (TOPIC_SHARE * model.window) ** 2
-    shuffled = assignments * shuffles // 10 * (8 * WORDS + 5 * pairs)
-    cooccurring = 8 * config.bootstrap * min(1e6, (share * WORDS) ** 2 / 2)
+    words = min(float(model.vocabulary), config.topics * max(1.0, share * model.vocabulary))
+    shuffled = shuffles // 10 * (assignments * 10 * words + 6 * pairs)
+    cooccurring = 16 * config.bootstrap * min(1e6, (share * model.vocabulary) ** 2 / 2)
     memory = maps + hidden + resampled + shuffled + cooccurring + TEXT * text
     tokens = windows * model.window
     arithmetic = tokens * (model.bytes / 2 + 4 * model.layers * model.window * model.dim)
-    words = min(float(WORDS), config.topics * share * WORDS)
     drawn = assignments * (4 * shuffles * words * model.dim * 4 + windows * shuffles / 10 * pairs * 4)
     bootstrap = assignments * config.bootstrap * windows * heads * RELATIONS * 4
-    return Cost(memory, 0.0, (arithmetic + drawn + bootstrap) / FLOPS)
+    resamples = RESAMPLED * assignments * config.bootstrap
+    return Cost(memory, 0.0, (arithmetic + drawn + bootstrap) / FLOPS + resamples)
 
 
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:

@@ -57,8 +57,8 @@ def cost_of_one(config: PretrainConfig) -> Cost:
     inner, rows = shape.feedforward or 4 * shape.dim, config.micro_batch or max(1, -(-batch // 2))
     remembered = 2 if config.optimizer.name == "adamw" else 1 if config.optimizer.momentum else 0
     history = 4 * HISTORY * layers * shape.dim**2
-    # what the backward pass needs of a token: some fourteen vectors, three of the inner width, and three maps per head
-    activations = 4 * rows * length * layers * (14 * shape.dim + 3 * inner + 3 * shape.heads * length)
+    # what the backward pass needs of a token: some eighteen vectors, four of the inner width, and three maps per head
+    activations = 4 * rows * length * layers * (18 * shape.dim + 4 * inner + 3 * shape.heads * length)
     masked = rows * length * config.masking.p_mask
     logits = 4 * 4 * masked * vocabulary
     text = 8 * length * (HELD_ROWS + 2 * batch) + 2 * DOCUMENT * min(config.tokenizer.documents, 100_000)

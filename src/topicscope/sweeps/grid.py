@@ -146,7 +146,7 @@ def _axes(config: GridConfig) -> list[dict[str, Sequence[Any]]]:
     seen: set[str] = set()
     groups = []
     for group in [{name: values} for name, values in config.axes.items()] + config.zipped:
-        values = {name: axis(name, given) for name, given in group.items()}
+        values = {name: axis_values(name, given) for name, given in group.items()}
         if again := seen & set(values):
             raise InputError(f"axis {min(again)!r} is there more than once; name every axis once")
         seen |= set(values)
@@ -179,7 +179,7 @@ class Spaced(Sequence[float]):
         return list(self)[place]
 
 
-def axis(name: str, given: Any) -> Sequence[Any]:
+def axis_values(name: str, given: Any) -> Sequence[Any]:
     """The values along an axis: a list as it is; ranges and seeds, however long, as what they stand for."""
     if isinstance(given, list):
         if not given:
