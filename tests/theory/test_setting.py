@@ -94,10 +94,9 @@ def test_all_closed_forms_are_finite_at_the_ends_of_their_ranges(
     for form in forms:
         try:
             numbers = flat(form())
-        except InputError as error:
-            assert "\n" not in str(error)
-        else:
-            assert all(math.isfinite(x) for x in numbers.values() if isinstance(x, float)), numbers
+        except InputError:  # not defined for so small a v
+            continue
+        assert all(math.isfinite(x) for x in numbers.values() if isinstance(x, float)), numbers
 
 
 def test_the_documented_example_works() -> None:
