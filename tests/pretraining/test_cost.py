@@ -17,7 +17,7 @@ from topicscope.pretraining.cost import parameters, settings_that_cost
 @pytest.mark.parametrize("architecture", ["bert", "roberta", "albert", "electra", "bart"])
 def test_parameters_are_counted_as_the_library_does(architecture: str) -> None:
     tokenizer = small.tokenizer()
-    shape = {"architecture": architecture, "layers": 3, "heads": 4, "dim": 256}
+    shape: dict[str, Any] = {"architecture": architecture, "layers": 3, "heads": 4, "dim": 256}
     config = PretrainConfig.of(text={"corpus": ["made-up"]}, model=shape)
     real = sum(part.numel() for part in build_model(config, tokenizer).parameters())
     assert parameters(Shape(**shape), len(tokenizer), config.length) == pytest.approx(real, rel=0.1)

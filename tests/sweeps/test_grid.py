@@ -251,7 +251,7 @@ def test_grids_are_read_from_yaml(tmp_path: Path) -> None:
     path.write_text("axes: [")
     with pytest.raises(InputError, match="is not YAML"):
         read_grid(path)
-    with pytest.raises(InputError, match="none.yaml cannot be read"):
+    with pytest.raises(InputError, match=r"none\.yaml cannot be read"):
         read_grid(tmp_path / "none.yaml")
 
 
