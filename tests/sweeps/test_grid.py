@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from topicscope import InputError, RunConfig
 from topicscope.sweeps import Point, build_grid, grid as grids, grid_of, pack, read_grid
 from topicscope.sweeps.grid import axis_steps, axis_values, placed
 
+NAN = math.nan
 BASE = {"steps": 20, "data": {"documents": 100, "dev_documents": 20}}
 
 
@@ -71,7 +73,8 @@ def test_axes_are_written_out_in_order() -> None:
     ],
 )
 def test_values_along_an_axis(given: Any, values: list[Any]) -> None:
-    assert axis_values("x", given) == values
+    assert list(axis_values("x", given)) == values
+    assert len(axis_values("x", given)) == len(values)
 
 
 def test_axes_of_words_keep_their_order_and_numbers_are_sorted() -> None:
@@ -188,6 +191,37 @@ def test_packs_depend_on_the_grid_alone() -> None:
         ({"axis": {}}, "unknown key 'axis'; did you mean 'axes'?"),
         ({"kind": "bake"}, "kind 'bake'; expected train, pretrain, probe"),
         ({"axes": {"seed": {"seeds": 2_000_000}}}, "2,000,000 points"),
+        ({"axes": {"seed": {"seeds": 10**9}}}, "the grid has 1,000,000,000 points; at most 100,000 are taken"),
+        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": 10**12}}}, "1,000,000,000,000 points"),
+        (
+            {"axes": {"seed": {"seeds": 10**9}}, "zipped": [{"optimizer.lr": {"log": [1, 2], "points": 10**9}}]},
+            "1,000,000,000,000,000,000 points",
+        ),
+        ({"axes": {"seed": {"seeds": 10**30}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"seeds": True}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"seeds": 2, "first": True}}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": None}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": [[1, 2]]}}, "point seed=[1, 2]"),
+        ({"axes": {"seed": [{"a": 1}]}}, "point seed={'a': 1}"),
+        ({"axes": {"seed": [True]}}, "seed = True: input should be a number"),
+        ({"axes": {"seed": [2**70]}}, "point seed=1180591620717411303424"),
+        ({"axes": {"optimizer.lr": {"range": [NAN, 1], "points": 3}}}, "axis 'optimizer.lr': the ends of a range"),
+        ({"axes": {"optimizer.lr": {"log": [1, math.inf], "points": 3}}}, "axis 'optimizer.lr': the ends of a range"),
+        ({"axes": {"optimizer.lr": {"range": [-1e308, 1e308], "points": 3}}}, "the ends of a range are at most 1e+100"),
+        ({"axes": {"optimizer.lr": {"range": [0, 10**400], "points": 3}}}, "the ends of a range are at most 1e+100"),
+        ({"axes": {"optimizer.lr": {"range": [0, True], "points": 3}}}, "expected {range: [FROM, TO], points"),
+        ({"axes": {"optimizer.lr": {"range": [0, 1], "points": True}}}, "expected {range: [FROM, TO], points"),
+        ({"axes": {"optimizer.lr": [NAN]}}, "point optimizer.lr=nan"),
+        ({"axes": {"optimizer": [1]}}, "point optimizer=1"),
+        ({"axes": {1: [1]}}, "axes.1"),
+        ({"axes": "x"}, "axes = 'x'"),
+        ({"kind": []}, "kind = []: input should be a valid string"),
+        ({"base": "hello"}, "base = 'hello': input should be a valid dictionary"),
+        ({"base": {1: 2}}, "base.1"),
+        ({"base": {"optimizer": None}, "axes": {"optimizer.lr": [1]}}, "'optimizer' is not a section"),
+        ({"zipped": {}}, "zipped = {}: input should be a valid list"),
+        ({"zipped": [[1]]}, "zipped.0 = [1]: input should be a valid dictionary"),
+        ({"zipped": [{"seed": 3}]}, "axis 'seed': expected a list"),
         ({"axes": [1]}, "axes = [1]: input should be a valid dictionary"),
         ({"zipped": {"seed": [1]}}, "zipped = {'seed': [1]}: input should be a valid list"),
     ],
@@ -219,3 +253,13 @@ def test_grids_are_read_from_yaml(tmp_path: Path) -> None:
         read_grid(path)
     with pytest.raises(InputError, match=r"the grid .*none\.yaml cannot be read: No such file or directory"):
         read_grid(tmp_path / "none.yaml")
+
+
+def test_long_checks_of_points_show_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grids, "SHOWN_AFTER", 0.0)
+    shown: list[tuple[str, float, float | None]] = []
+    build_grid(
+        {"base": BASE, "axes": {"seed": {"seeds": 250}}},
+        progress=lambda phase, done=0, total=None, note="": shown.append((phase, done, total)),
+    )
+    assert shown == [("checking points", 100, 250), ("checking points", 200, 250)]

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from topicscope import InputError, Masking, TopicModel
-from topicscope.theory import Setting
+from topicscope.ground import flat
+from topicscope.theory import ATTENTION_THEOREMS, OPTIMUM_THEOREMS, Setting, second_stage
 
 
 def test_the_plain_setting_is_the_papers() -> None:
@@ -43,10 +46,16 @@ def test_shares_add_up() -> None:
     ("bad", "message"),
     [
         ({"topics_per_document": 0}, "topics_per_document = 0: expected a number from 1 to topics = 10"),
-        ({"topics": 0}, "topics = 0: expected at least 1"),
-        ({"words_per_topic": 0}, "words_per_topic = 0: expected at least 1"),
-        ({"p_correct": 0.0}, "p_correct = 0: expected a probability strictly between 0 and 1"),
-        ({"p_random": 1.0}, "p_random = 1: expected a probability strictly between 0 and 1"),
+        ({"topics": 0}, "topics = 0: expected a number from 1 to 1,000,000,000"),
+        ({"words_per_topic": 0}, "words_per_topic = 0: expected a number from 1 to 1,000,000,000"),
+        (
+            {"p_correct": 0.0},
+            "p_correct = 0: expected a probability strictly between 0 and 1, at least 1e-09 away from both",
+        ),
+        (
+            {"p_random": 1.0},
+            "p_random = 1: expected a probability strictly between 0 and 1, at least 1e-09 away from both",
+        ),
         (
             {"p_correct": 0.5, "p_random": 0.5},
             "p_correct + p_random = 1: expected less than 1, so that [MASK] is shown at all",
@@ -65,3 +74,35 @@ def test_masks_and_words_outside_the_theory_are_refused() -> None:
     with pytest.raises(InputError, match="assume equally probable words"):
         Setting(TopicModel(2, 2, [0.3, 0.7]), 1, Masking())
     assert Setting.of(1, 1, 1, p_correct=0.5, p_random=0.49).p0 == pytest.approx(0.15 * 0.01)
+
+
+ENDS = (1e-9, 1e-3, 0.5, 1 - 1e-9)
+COUNTS = (1, 2, 1000, 10**9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(*[st.sampled_from(COUNTS)] * 3, *[st.sampled_from(ENDS)] * 3)
+def test_all_closed_forms_are_finite_at_the_ends_of_their_ranges(
+    topics: int, words: int, tau: int, p_mask: float, p_correct: float, p_random: float
+) -> None:
+    try:
+        setting = Setting.of(topics, words, tau, p_mask=p_mask, p_correct=p_correct, p_random=p_random)
+    except InputError:
+        return
+    forms: list[Any] = [lambda form=form: form(setting).numbers() for form in (*OPTIMUM_THEOREMS, *ATTENTION_THEOREMS)]
+    forms += [lambda: second_stage(setting, "blocks").as_dict(), lambda: second_stage(setting, "diagonal").as_dict()]
+    for form in forms:
+        try:
+            numbers = flat(form())
+        except InputError:  # not defined for so small a v
+            continue
+        assert all(math.isfinite(x) for x in numbers.values() if isinstance(x, float)), numbers
+
+
+def test_the_documented_example_works() -> None:
+    stage = second_stage(Setting.of(1_000_000, 1_000, 100), "blocks")
+    assert math.isfinite(stage.optimum.loss)
+    with pytest.raises(InputError, match="p_mask = 1e-300"):
+        Setting.of(p_mask=1e-300)
+    with pytest.raises(InputError, match="k = 0 in the paper"):
+        Setting(TopicModel(), 3, Masking(1.0, 0.0, 0.5))

@@ -248,7 +248,7 @@ def test_from_eight_models_on_a_gpu_is_worth_it(monkeypatch: pytest.MonkeyPatch)
 
 def test_members_that_differ_elsewhere_are_named() -> None:
     for other, names in (
-        ({"optimizer": {"momentum": 0.5}}, "optimizer"),
+        ({"optimizer": {"eps": 0.5}}, "optimizer"),
         ({"model": {"dim": 13}, "steps": 5}, "steps, model"),
     ):
         with pytest.raises(InputError, match=f"these differ in {names}$"):

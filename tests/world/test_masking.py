@@ -97,7 +97,7 @@ def test_shares_that_sum_to_one_leave_nothing_for_the_mask(p_correct: float, p_r
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"p_mask": 0}, "p_mask = 0: input should be greater than 0"),
+        ({"p_mask": 0}, "p_mask = 0: input should be greater than or equal to 0.000000001"),
         ({"p_mask": 1.1}, "p_mask = 1.1: input should be less than or equal to 1"),
         ({"p_correct": 1.5}, "p_correct = 1.5: input should be less than or equal to 1"),
         ({"p_random": -0.1}, "p_random = -0.1: input should be greater than or equal to 0"),

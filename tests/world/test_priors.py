@@ -88,8 +88,8 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
         ({"alpha": 0}, "config: documents.alpha = 0: input should be greater than or equal to"),
         ({"kind": "fixed", "topics_per_document": 0}, "documents.topics_per_document = 0: input should be"),
         ({"length": [5, 3]}, "length = (5, 3): expected a number of words >= 1, an increasing range, or 'infinite'"),
-        ({"length": 0}, "length = 0: expected a number of words >= 1"),
-        ({"length": [0, 3]}, "length = (0, 3): expected a number of words >= 1"),
+        ({"length": 0}, "length = 0: input should be greater than or equal to 1"),
+        ({"length": [0, 3]}, "length.0 = 0: input should be greater than or equal to 1"),
         ({"kind": "given", "proportions": [[1]], "alpha": 1}, "documents.alpha belongs to kind dirichlet"),
     ],
 )

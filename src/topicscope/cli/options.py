@@ -8,7 +8,20 @@ from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
-from topicscope.ground import ENGINES, Config, Engine, InputError, Name, check_out, gather, open_engine, usable_device
+from topicscope.ground import (
+    ENGINES,
+    FORCE_NEEDS_OUT,
+    MOST_WORKERS,
+    Config,
+    Engine,
+    InputError,
+    Name,
+    check_out,
+    gather,
+    open_engine,
+    refuse,
+    usable_device,
+)
 
 OUTPUT, SETTINGS, ENGINE = "Output", "Settings", "Engine"
 
@@ -32,6 +45,7 @@ Device = Annotated[str | None, option("auto, cpu or cuda.", SETTINGS)]
 Out = Annotated[Path | None, out_option("Folder to write (new or empty).")]
 Resume = Annotated[bool, option("Go on with the run in --out.", OUTPUT, "--resume")]
 Force = Annotated[bool, option("Replace the run in --out.", OUTPUT, "--force")]
+Yes = Annotated[bool, option("Do it even if it does not fit into memory or on the disk.", OUTPUT, "--yes")]
 AsJson = Annotated[bool, option("Print only JSON to stdout.", OUTPUT, "--json")]
 
 PLACES = ", ".join(f"{name} ({engine.place})" for name, engine in ENGINES.items())
@@ -40,7 +54,8 @@ AddressOption = Annotated[
     str | None, option("Of Ray: local (default), auto, or HOST[:PORT] of a running head.", ENGINE, "--address")
 ]
 WorkersOption = Annotated[
-    int | None, option("Processes of local, or of a Ray started here (default: one per core).", ENGINE, min=1)
+    int | None,
+    option("Processes of local, or of a Ray started here (default: one per core).", ENGINE, min=1, max=MOST_WORKERS),
 ]
 
 
@@ -92,6 +107,7 @@ def run_configs(
     kept: str = "all settings",
 ) -> AnyConfig | list[AnyConfig]:
     """What `train` and `pretrain` run: one configuration or one per seed; with `resume` those of the folder."""
+    refuse((force and out is None, FORCE_NEEDS_OUT))
     if not resume:
         one = kind.of(gather(file, flags, assignments)).absolute()
         return one.with_seeds(runs) if runs > 1 else one

@@ -15,6 +15,7 @@ from topicscope.cli.options import (
     Force,
     Out,
     Resume,
+    Yes,
     option,
     run_configs,
 )
@@ -56,6 +57,7 @@ def command(
     ] = None,
     resume: Resume = False,
     force: Force = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
     """Train a small transformer on any text, its attention started near zero, and measure every layer (Figure 5).
@@ -102,7 +104,9 @@ def command(
         kept="all settings but --device",
     )
     with progress_shown() if pretraining.is_main() else nullcontext(silent) as progress:
-        result = pretraining.pretrain(configs, out, resume=resume, force=force, device=device, progress=progress)
+        result = pretraining.pretrain(
+            configs, out, resume=resume, force=force, device=device, progress=progress, yes=yes
+        )
     if not pretraining.is_main():
         return 0
     several = result if isinstance(result, list) else [result]

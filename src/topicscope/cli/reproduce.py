@@ -10,8 +10,8 @@ from rich.text import Text
 
 from topicscope import paper
 from topicscope.cli import consoles
-from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, chosen_engine, out_option
-from topicscope.ground import progress_shown
+from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
+from topicscope.ground import MOST, progress_shown
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
 
@@ -23,7 +23,7 @@ def reproduce(
     scale: Annotated[
         Literal["quick", "full"], typer.Option(help="quick: minutes. full: the paper's sizes and more seeds.")
     ] = "quick",
-    seed: Annotated[int, typer.Option(help="Moves every random draw.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Moves every random draw.", min=0, max=MOST)] = 0,
     out: Annotated[
         Path | None,
         out_option(
@@ -46,6 +46,7 @@ def reproduce(
     engine: EngineOption = "local",
     address: AddressOption = None,
     workers: WorkersOption = None,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
     """Re-measure the paper: each claim with the paper's number, the theory's, ours, and a verdict.
@@ -58,7 +59,7 @@ def reproduce(
     variant = (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
     folder = out or Path("runs") / f"reproduce{variant}"
     with chosen_engine(engine, address, workers) as opened, progress_shown() as progress:
-        reproduction = paper.reproduce(experiments, context, folder, opened, progress, print_outcome)
+        reproduction = paper.reproduce(experiments, context, folder, opened, progress, print_outcome, yes=yes)
     consoles.draw_result(paper.read_reproduction(folder), folder)  # outcomes of earlier calls too
     if as_json:
         printed = reproduction.as_dict()

@@ -16,6 +16,7 @@ from topicscope.cli.options import (
     EngineOption,
     Force,
     WorkersOption,
+    Yes,
     chosen_engine,
     option,
     out_option,
@@ -46,6 +47,7 @@ def command(
     out: Annotated[Path | None, out_option("Folder of the sweep (default: runs/sweep-NAME of the grid).")] = None,
     resume: Annotated[bool, option("Go on with what is in the folder; --no-resume wants a new one.", OUTPUT)] = True,
     force: Force = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
     """Run every point of a grid: in this process, on all cores, or on a Ray cluster. Run again, it goes on.
@@ -53,7 +55,8 @@ def command(
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
     check_engine(engine, workers=workers, address=address)
-    points = sweeps.read_grid(grid)
+    with progress_shown() as progress:
+        points = sweeps.read_grid(grid, progress)
     folder = out or Path("runs") / f"sweep-{grid.stem}"
     resume = resume and not force
     check_folder(folder, sweeps.SWEEP, resume=resume, force=force)
@@ -62,7 +65,15 @@ def command(
     try:
         with progress_shown() as progress, chosen_engine(engine, address, workers) as opened:
             result = sweeps.sweep(
-                points, folder, opened, resume=resume, force=force, retry_failed=retry_failed, progress=progress
+                points,
+                folder,
+                opened,
+                workers=workers,
+                resume=resume,
+                force=force,
+                retry_failed=retry_failed,
+                progress=progress,
+                yes=yes,
             )
             progress("drawing the page")
             write(result)

@@ -21,6 +21,7 @@ from topicscope.cli.options import (
     EngineOption,
     Option,
     WorkersOption,
+    Yes,
     chosen_engine,
     option,
     out_option,
@@ -45,6 +46,7 @@ NO_SETTINGS: dict[str, Option] = {
     "address": (AddressOption, None),
     "workers": (WorkersOption, None),
     "out": (OutReplaced, None),
+    "yes": (Yes, False),
     "as_json": (AsJson, False),
 }
 SETTINGS_OF_TEXT: dict[str, Any] = {
@@ -139,7 +141,7 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
         values["engine"], values["address"], values["workers"], device=getattr(settings, "device", "cpu")
     )
     with progress_shown() as progress, engine as opened:
-        return work(settings, values["out"], engine=opened, progress=progress)
+        return work(settings, values["out"], engine=opened, progress=progress, yes=values["yes"])
 
 
 @with_options(

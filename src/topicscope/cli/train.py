@@ -8,8 +8,8 @@ import typer
 
 from topicscope import figures, training
 from topicscope.cli import consoles
-from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, option, run_configs
-from topicscope.ground import parsed, progress_shown
+from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, Yes, option, run_configs
+from topicscope.ground import parsed, progress_shown, refuse
 
 WORLD, MODEL, TRAINING = "World", "Model", "Training"
 MOST_COLUMNS = 3  # runs that are shown side by side; of more the table has one row each
@@ -47,6 +47,7 @@ def command(
     out: Out = None,
     resume: Resume = False,
     force: Force = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
     """Train the paper's one-layer transformer on the paper's data, with any part trained or frozen.
@@ -86,9 +87,17 @@ def command(
         resume=resume,
         force=force,
     )
+    model = (what[0] if isinstance(what, list) else what).model
+    refuse(
+        (
+            uniform_attention and not resume and not model.key == model.query == "zero",
+            f"--uniform-attention freezes key and query at zero, but --set makes key {model.key!r} and query "
+            f"{model.query!r}; leave one of the two out",
+        )
+    )
     train = training.train  # PyTorch, once the input is known to be good
     with progress_shown() as progress:
-        result = train(what, out, resume=resume, force=force, progress=progress)
+        result = train(what, out, resume=resume, force=force, progress=progress, yes=yes)
     several = result if isinstance(result, list) else [result]
     if as_json:
         payload = [run.results for run in several]

@@ -4,18 +4,28 @@ What would not fit into this machine's memory or on its disk is refused with the
 (`--yes`). Work of more than ten minutes is announced.
 """
 
+import math
 import os
+import resource
 import shutil
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from topicscope.ground.checked import shown
+from topicscope.ground.config import Config, flat
 from topicscope.ground.errors import InputError
 from topicscope.ground.progress import duration
 
+FORCE_NEEDS_OUT = "force replaces what is in a folder, and there is none: force needs out"
 LONG = 600.0  # seconds from which on work is announced
-BASE = 0.4e9  # bytes that Python and PyTorch take before any work
+PROCESS = 0.4e9  # bytes that Python and PyTorch take before any work
+FLOPS = 4e10  # arithmetic operations per second of one core, in matrices of the sizes used here
+STREAMED = 1e10  # bytes per second that one core reads or writes
 CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -32,7 +42,8 @@ class Cost:
         return Cost(max(self.memory, other.memory), self.disk + other.disk, self.seconds + other.seconds)
 
     def __str__(self) -> str:
-        return f"about {size(self.memory)} of memory, {size(self.disk)} on disk, {duration(self.seconds)}"
+        sizes = [(self.memory, " of memory"), (self.disk, " on disk")]
+        return ", ".join([f"about {duration(self.seconds)}", *(size(x) + what for x, what in sizes if x)])
 
 
 def size(count: float) -> str:
@@ -52,7 +63,8 @@ def machine_memory() -> int:
             whole = min(whole, int(Path(name).read_text(encoding="ascii")))
         except (OSError, ValueError):  # no such file, or 'max'
             continue
-    return whole
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]  # as `ulimit -v` sets it
+    return whole if limit == resource.RLIM_INFINITY else min(whole, limit)
 
 
 def free_disk(path: str | os.PathLike[str]) -> int:
@@ -61,21 +73,65 @@ def free_disk(path: str | os.PathLike[str]) -> int:
     return shutil.disk_usage(place).free
 
 
-def afford(cost: Cost, what: str, out: str | os.PathLike[str] | None = None, *, yes: bool = False) -> None:
+AnyConfig = TypeVar("AnyConfig", bound=Config)
+
+
+def driving(config: AnyConfig, usual: AnyConfig, cost: Callable[[AnyConfig], Cost]) -> str:
+    """The settings that make the work large, with their values: those whose `usual` value lowers the estimate most.
+
+    Memory counts; where there is enough of it, disk does.
+    """
+    settings, defaults = flat(config.as_dict()), flat(usual.as_dict())
+    part = "memory" if cost(config).memory + PROCESS > machine_memory() else "disk"
+    whole = max(1.0, getattr(cost(config), part))
+    saved: dict[str, float] = {}
+    for name, value in settings.items():
+        default = defaults.get(name)
+        numbers = [one for one in (value, default) if isinstance(one, int | float) and not isinstance(one, bool)]
+        if value == default or not numbers or (len(numbers) == 2 and value < default):
+            continue
+        try:
+            smaller = cost(config.changed({name: default}))
+        except InputError:  # the usual value does not go with the others
+            continue
+        saved[name] = 1 - getattr(smaller, part) / whole
+    most = max(saved.values(), default=0.0)
+    found = sorted((name for name in saved if saved[name] > max(0.1, most / 2)), key=lambda name: -saved[name])
+    return ", ".join(f"{name} {'all' if settings[name] is None else settings[name]}" for name in found[:3]) or "sizes"
+
+
+_settled: ContextVar[bool] = ContextVar("settled", default=False)
+
+
+@contextmanager
+def affordable() -> Iterator[None]:
+    """Inside, `afford` lets everything pass in silence: what it is a part of was checked as a whole."""
+    token = _settled.set(True)
+    try:
+        yield
+    finally:
+        _settled.reset(token)
+
+
+def afford(
+    cost: Cost, what: str | Callable[[], str], out: str | os.PathLike[str] | None = None, *, yes: bool = False
+) -> None:
     """Raise InputError where the machine has not as much memory or disk, unless `yes`; say so where it takes long.
 
-    `what`: the settings that make it large, to be chosen smaller.
+    `what`: the settings that make it large, to be chosen smaller; or a function that finds them.
     """
-    memory, need = machine_memory(), cost.memory + BASE
-    if not yes and need > memory:
+    if _settled.get():
+        return
+    memory, need = machine_memory(), cost.memory + PROCESS
+    room = math.inf if out is None else free_disk(out)
+    if not yes and (need > memory or cost.disk > room):
+        large = what if isinstance(what, str) else what()
         raise InputError(
-            f"this would take about {size(need)} of memory, and the machine has {size(memory)}; choose smaller {what}, "
-            "or insist with --yes"
-        )
-    if not yes and out is not None and cost.disk > (free := free_disk(out)):
-        raise InputError(
-            f"this would write about {size(cost.disk)}, and {shown(out)} has room for {size(free)}; choose another "
-            f"folder or smaller {what}, or insist with --yes"
+            f"this would take about {size(need)} of memory, and the machine has {size(memory)}; make it smaller "
+            f"({large}), or insist (--yes)"
+            if need > memory
+            else f"this would write about {size(cost.disk)}, and {shown(out or '')} has room for {size(room)}; choose "
+            f"another folder, make it smaller ({large}), or insist (--yes)"
         )
     if cost.seconds > LONG:
         print(f"topicscope: this will take long: {cost}", file=sys.stderr, flush=True)

@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass
 
 from topicscope.ground.checked import MOST_SETTINGS, parse_yaml, read_text, shown
 from topicscope.ground.errors import InputError, one_line
+from topicscope.ground.ranges import MOST_RUNS
 
 Section = TypeVar("Section", bound=type)
 
@@ -39,6 +40,16 @@ def section(cls: Section) -> Section:
 
     built.__init__ = checked
     return built
+
+
+def only_for(section: Any, name: str, owner: str, *settings: str) -> None:
+    """Raise ValueError where a setting of another variant is given: it would be ignored."""
+    for setting in settings if section.name != owner else ():
+        default = next(field.default for field in dataclasses.fields(section) if field.name == setting)
+        if getattr(section, setting) != default:
+            raise ValueError(
+                f"{name}.{setting} belongs to {owner}; set {name}.name to {owner}, or leave {name}.{setting} out"
+            )
 
 
 # once per class: building one takes milliseconds
@@ -87,6 +98,11 @@ class Config:
         """The same run with `count` seeds: seed, seed + 1, ..."""
         if count < 1:
             raise InputError(f"seeds: {count}; expected at least one")
+        if count > MOST_RUNS:
+            raise InputError(
+                f"seeds: {count:,} runs; at most {MOST_RUNS:,} are taken at once; "
+                f"run a sweep with the axis seed: {{seeds: {count}}}"
+            )
         first: int = self.seed  # type: ignore[attr-defined]  # which every subclass has
         return [dataclasses.replace(self, seed=first + i) for i in range(count)]  # type: ignore[type-var]
 

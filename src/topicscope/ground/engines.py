@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import Literal, Protocol, TypeVar
 
 from topicscope.ground.errors import EngineError, InputError
+from topicscope.ground.ranges import MOST_WORKERS
 from topicscope.ground.threads import worker_pool
 
 RETRIES = 3  # times that an item is tried again after its worker has died
@@ -53,6 +54,9 @@ def check_engine(name: str, *, workers: int | None = None, address: str | None =
         f"engine {name!r}; expected {', '.join(ENGINES)}": name not in ENGINES,
         f"address {address} is for the engine ray, but the engine is {name}; leave the address out": (
             address is not None and name != "ray"
+        ),
+        f"workers {workers}: expected a number from 1 to {MOST_WORKERS}": (
+            workers is not None and not 1 <= workers <= MOST_WORKERS
         ),
         f"workers {workers}: the engine serial has none; choose local or ray, or leave workers out": (
             workers is not None and name == "serial"

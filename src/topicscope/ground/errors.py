@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pydantic
@@ -37,8 +37,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any], where: str) -> str:
     """Pydantic's report in one line: the key and, if it is unknown, the nearest known one."""
     errors = error.errors()
-    first = next((e for e in errors if e["type"] in _UNKNOWN), errors[0])
-    path = [str(part) for part in first["loc"] if not _UNION.match(str(part))]
+    first = next((e for e in errors if e["type"] in _UNKNOWN), None) or _deepest(errors)
+    path = _path(first)
     key = ".".join(path)
     if first["type"] in _UNKNOWN:
         return f"{where}: unknown key {key!r}; {nearest(path[-1], _fields_at(adapter.json_schema(), path[:-1]))}"
@@ -47,9 +47,19 @@ def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
     if first["type"] == "value_error":  # raised by this project's own checks, which already say everything
         return f"{where}: {first['msg'].removeprefix('Value error, ')}"
     # a value that may be of several kinds is refused by each of them: say all that would do
-    alike = [e["msg"] for e in errors if [str(part) for part in e["loc"] if not _UNION.match(str(part))] == path]
+    alike = [e["msg"] for e in errors if _path(e) == path]
     message = ", or: ".join(dict.fromkeys(f"{text[0].lower()}{text[1:]}" for text in alike))
     return f"{where}: {key} = {first['input']!r:.100}: {message}"
+
+
+def _path(error: Mapping[str, Any]) -> list[str]:
+    return [str(part) for part in error["loc"] if not _UNION.match(str(part))]
+
+
+def _deepest(errors: Sequence[Any]) -> Any:
+    """The first error; or, of a value that may be of several kinds, what is wrong inside it with one of them."""
+    path = _path(errors[0])
+    return max((e for e in errors if _path(e)[: len(path)] == path), key=lambda e: len(_path(e)))
 
 
 _UNKNOWN = {"extra_forbidden", "unexpected_keyword_argument"}

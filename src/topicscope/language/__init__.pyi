@@ -23,6 +23,7 @@ from .configs import (
     probe_point as probe_point,
 )
 from .corpora import Corpus as Corpus
+from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .counting import top_pairs as top_pairs
 from .inputs import check_inputs as check_inputs, find_snapshots as find_snapshots
 from .models import (

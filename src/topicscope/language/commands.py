@@ -19,6 +19,7 @@ from topicscope.ground import (
     Folder,
     Kind,
     Progress,
+    afford,
     one_thread,
     open_folder,
     read_about,
@@ -29,6 +30,7 @@ from topicscope.ground import (
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, topics_config
 from topicscope.language.corpora import Corpus
+from topicscope.language.cost import cost_of, settings_that_cost
 from topicscope.language.inputs import check_inputs, find_snapshots
 from topicscope.language.probes import PROBE, Probe, short
 from topicscope.language.topic_fits import fit_topics
@@ -43,10 +45,19 @@ AnyResult = TypeVar("AnyResult", Topics, Probe, Timeline, WordMap)
 
 @contextmanager
 def opened_folder(
-    kind: Kind, config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig, out: Out, progress: Progress | None
+    kind: Kind,
+    config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig,
+    out: Out,
+    progress: Progress | None,
+    yes: bool = False,
 ) -> Iterator[tuple[Folder | None, Progress]]:
-    """The folder of a command, where it has one, and its progress. Bad input is refused before both."""
+    """The folder of a command, where it has one, and its progress. Bad input is refused before both.
+
+    So is what does not fit into memory or on the disk, unless `yes`.
+    """
     check_inputs(config)
+    if not isinstance(config, WordsConfig):
+        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes)
     with (
         open_folder(out, kind, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
         watched(progress) as shown,
@@ -65,10 +76,15 @@ def stored(result: AnyResult, folder: Folder | None, fitted: Sequence[tuple[Topi
 
 
 def fit_corpus(
-    config: TopicsConfig, out: Out = None, *, engine: Engine = serial, progress: Progress | None = None
+    config: TopicsConfig,
+    out: Out = None,
+    *,
+    engine: Engine = serial,
+    progress: Progress | None = None,
+    yes: bool = False,
 ) -> Topics:
     """The topics of a sample of a corpus. `out`: a folder for them; one that holds topics is replaced."""
-    with opened_folder(TOPICS, config, out, progress) as (folder, shown):
+    with opened_folder(TOPICS, config, out, progress, yes) as (folder, shown):
         shown("loading the tokenizer")
         vocabulary = whole_words(language.load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
         corpus = Corpus(config.corpus, config.text_field, config.split_text)
@@ -94,12 +110,19 @@ def fit_sample(
     return replace(topics, fit=replace(topics.fit, corpus=corpus.summary()))
 
 
-def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, progress: Progress | None = None) -> Probe:
+def probe(
+    config: ProbeConfig,
+    out: Out = None,
+    *,
+    engine: Engine = serial,
+    progress: Progress | None = None,
+    yes: bool = False,
+) -> Probe:
     """Opens the corpus, loads the models, fits or reads the topics (once per tokenizer), and probes.
 
     `out`: a folder for the results and the fitted topics; one that holds a probe is replaced.
     """
-    with opened_folder(PROBE, config, out, progress) as (folder, shown):
+    with opened_folder(PROBE, config, out, progress, yes) as (folder, shown):
         device, models, probes = usable_device(config.device), [], []
         for name in config.models:  # all of them before the long work starts
             shown(f"loading {name}")
@@ -127,13 +150,18 @@ def probe(config: ProbeConfig, out: Out = None, *, engine: Engine = serial, prog
 
 
 def timeline(
-    config: TimelineConfig, out: Out = None, *, engine: Engine = serial, progress: Progress | None = None
+    config: TimelineConfig,
+    out: Out = None,
+    *,
+    engine: Engine = serial,
+    progress: Progress | None = None,
+    yes: bool = False,
 ) -> Timeline:
     """Finds the snapshots, fits or reads the topics, and probes every snapshot.
 
     `out`: a folder for the results; one that holds a timeline is replaced.
     """
-    with opened_folder(TIMELINE, config, out, progress) as (folder, shown):
+    with opened_folder(TIMELINE, config, out, progress, yes) as (folder, shown):
         snapshots, source = find_snapshots(config.snapshots), TextSource(config, engine, shown)
         first = snapshots[0][1]
         vocabulary = whole_words(language.load_tokenizer(first), source.stop_words)

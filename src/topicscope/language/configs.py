@@ -8,9 +8,21 @@ from dataclasses import KW_ONLY, fields
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, NonNegativeInt, PositiveInt
+from pydantic import BeforeValidator, Field
 
-from topicscope.ground import Config, Device, InputError, section
+from topicscope.ground import (
+    LONGEST_LIST,
+    MOST_RESAMPLES,
+    Config,
+    Count,
+    Device,
+    InputError,
+    Resamples,
+    Seed,
+    Text,
+    number_only,
+    section,
+)
 from topicscope.language.readers import Split
 
 THRESHOLDS = (0.0005, 0.001, 0.002)
@@ -27,9 +39,18 @@ def _several(value: Any) -> Any:
     return tuple(map(_plain, value if isinstance(value, list | tuple) else [value]))
 
 
-Name = Annotated[str, BeforeValidator(_plain)]
-Names = Annotated[Sequence[str], BeforeValidator(_several)]
-Threshold = Annotated[float, Field(gt=0, lt=1)]
+def _groups(value: Any) -> Any:
+    listed = isinstance(value, list | tuple) and all(isinstance(group, list | tuple) for group in value)
+    return tuple(map(tuple, value)) if listed else value
+
+
+Name = Annotated[Text, BeforeValidator(_plain)]
+Names = Annotated[Sequence[Text], BeforeValidator(_several), Field(max_length=LONGEST_LIST)]
+SomeNames = Annotated[Names, Field(min_length=1)]
+Threshold = Annotated[float, Field(gt=0, lt=1), number_only]
+Thresholds = Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1, max_length=1000)]
+Ways = Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1, max_length=2)]
+Group = Annotated[Sequence[Text], Field(max_length=1000)]
 
 
 @section
@@ -37,13 +58,13 @@ class TextConfig(Config):
     """The text, its words, and the topics that are fitted to it."""
 
     _: KW_ONLY
-    text_field: str = "text"  # of JSON lines, CSV and Parquet
+    text_field: Text = "text"  # of JSON lines, CSV and Parquet
     split_text: Split = "auto"
     stop_words: Name = "english"
-    topics: Annotated[int, Field(ge=2)] = 100
-    iterations: PositiveInt = 120
-    max_documents: PositiveInt | None = 2500  # that topics are fitted to, sampled; None: all
-    seed: NonNegativeInt = 0
+    topics: Annotated[int, Field(ge=2, le=100_000), number_only] = 100
+    iterations: Annotated[int, Field(ge=1, le=10**6), number_only] = 120
+    max_documents: Count | None = 2500  # that topics are fitted to, sampled; None: all
+    seed: Seed = 0
 
 
 @section
@@ -52,11 +73,11 @@ class TopicsConfig(TextConfig):
 
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
 
-    corpus: Annotated[Names, Field(min_length=1)]
+    corpus: SomeNames
     tokenizer: Name
     _: KW_ONLY
     backend: Literal["tomotopy", "sklearn", "gensim"] = "tomotopy"
-    min_documents: PositiveInt = 5
+    min_documents: Count = 5
 
 
 @section
@@ -64,11 +85,11 @@ class ModelPass(Config):
     """How a model is measured at given topics."""
 
     _: KW_ONLY
-    windows: PositiveInt | None = 2  # pieces of the model's length that are taken of each document; None: all
+    windows: Count | None = 2  # pieces of the model's length that are taken of each document; None: all
     embedding: Embedding = "matrix"  # word embeddings, or the embedding layer's output (with position, type and norm)
-    bootstrap: Annotated[int, Field(ge=2)] = 1000
+    bootstrap: Annotated[int, Field(ge=2, le=MOST_RESAMPLES), number_only] = 1000
     matched: bool = True  # compare pairs of equal word frequencies too
-    seed: NonNegativeInt = 0
+    seed: Seed = 0
 
 
 @section
@@ -76,10 +97,10 @@ class Measurement(ModelPass):
     """What a probe measures, and what it compares with."""
 
     _: KW_ONLY
-    thresholds: Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1)] = THRESHOLDS
+    thresholds: Thresholds = THRESHOLDS
     # theta: the words of a topic as a share of the vocabulary
-    topics_per_word: Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1)] = ("one",)
-    shuffles: NonNegativeInt = 1000  # of topics among words; of attention a tenth of them, since each costs more
+    topics_per_word: Ways = ("one",)
+    shuffles: Resamples = 1000  # of topics among words; of attention a tenth of them, since each costs more
     random: bool = True  # the same architecture with random weights
     cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
 
@@ -90,11 +111,11 @@ class ProbeConfig(TextConfig, Measurement):
 
     FILES: ClassVar[tuple[str, ...]] = ("models", "corpus", "topics_from", "stop_words")
 
-    models: Annotated[Names, Field(min_length=1)]
-    corpus: Annotated[Names, Field(min_length=1)]
+    models: SomeNames
+    corpus: SomeNames
     _: KW_ONLY
     topics_from: Name | None = None  # a folder of `topicscope topics`, or a CSV or JSON file of words and topics
-    documents: PositiveInt = 250  # of the attention pass, sampled
+    documents: Count = 250  # of the attention pass, sampled
     device: Device = "auto"
 
     @classmethod
@@ -113,11 +134,11 @@ class TimelineConfig(TextConfig, ModelPass):
 
     FILES: ClassVar[tuple[str, ...]] = ("snapshots", "corpus", "topics_from", "stop_words")
 
-    snapshots: Annotated[Names, Field(min_length=1)]
+    snapshots: SomeNames
     corpus: Names = ()
     _: KW_ONLY
     topics_from: Name | None = None
-    documents: PositiveInt = 250
+    documents: Count = 250
     threshold: Threshold = THRESHOLDS[-1]
     topics_per_word: TopicsPerWord = "one"
     device: Device = "auto"
@@ -130,9 +151,9 @@ class WordsConfig(Config):
     FILES: ClassVar[tuple[str, ...]] = ("model",)
 
     model: Name
-    groups: Annotated[Sequence[Sequence[str]], BeforeValidator(lambda groups: tuple(map(tuple, groups)))]
+    groups: Annotated[Sequence[Group], BeforeValidator(_groups), Field(max_length=1000)]
     embedding: Embedding = "matrix"
-    seed: NonNegativeInt = 0
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         if sum(map(len, self.groups)) < 2:

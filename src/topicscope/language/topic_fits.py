@@ -131,7 +131,7 @@ def fit_sklearn(
     column = np.concatenate(documents)
     counts: Any = sparse.coo_array((np.ones(len(column)), (row, column)), shape=(len(documents), words)).tocsr()
     model = decomposition.LatentDirichletAllocation(
-        topics, max_iter=max(1, iterations // 10), random_state=seed, learning_method="online", batch_size=128
+        topics, max_iter=max(1, iterations // 10), random_state=seed % 2**32, learning_method="online", batch_size=128
     )
     progress(FITTING)
     mixture = model.fit_transform(counts)
@@ -153,7 +153,7 @@ def fit_gensim(
         num_topics=topics,
         id2word={i: str(i) for i in range(words)},
         passes=max(1, iterations // 30),
-        random_state=seed,
+        random_state=seed % 2**32,
         eta="auto",
         alpha="auto",
     )

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
-from topicscope.ground import InputError, section
-from topicscope.theory import Setting, diagonal_value_matrix, prediction_bias, theorem2
+from topicscope.ground import Entry, InputError, Matrix, Rate, Text, Width, section
+from topicscope.theory import Setting, diagonal_value_matrix, prediction_bias, prediction_bias_at, theorem2
 from topicscope.world import Masking, TopicModel, matrix_of
 
 PARTS = ("embedding", "key", "query", "value", "head", "key_bias", "query_bias", "value_bias", "prediction_bias")
@@ -20,8 +20,7 @@ PARTS = ("embedding", "key", "query", "value", "head", "key_bias", "query_bias",
 
 ATTENTION_PARTS = ("key", "query", "key_bias", "query_bias")
 
-Bias = Literal["none", "trained"] | float
-Rate = Annotated[float, Field(ge=0)]
+Bias = Literal["none", "trained"] | Entry
 Loss = Literal["cross-entropy", "squared", "squared-mean"]
 
 
@@ -34,7 +33,7 @@ class Objective:
     """
 
     loss: Loss = "cross-entropy"
-    l2: Rate | dict[str, Rate] = 0.0
+    l2: Rate | Annotated[dict[Text, Rate], Field(max_length=len(PARTS))] = 0.0
 
     def penalties(self, trained: tuple[str, ...]) -> dict[str, float]:
         """lambda of each trained part that has one."""
@@ -58,15 +57,15 @@ class ModelConfig:
     key: Literal["trained", "zero"] = "trained"
     query: Literal["trained", "zero"] = "trained"
     value: Literal["trained", "identity", "blocks", "diagonal", "given"] = "trained"
-    value_matrix: list[list[float]] | str | None = None
+    value_matrix: Matrix | Text | None = None
     head: Literal["tied", "untied", "identity"] = "tied"
     key_bias: Bias = "none"
     query_bias: Bias = "none"
     value_bias: Bias = "none"
-    prediction_bias: Literal["none", "trained", "theorem1"] | float = "trained"
-    dim: PositiveInt | None = None
-    attention_dim: PositiveInt | None = None
-    init_scale: Literal["usual"] | float = 0.02
+    prediction_bias: Literal["none", "trained", "theorem1"] | Entry = "trained"
+    dim: Width | None = None
+    attention_dim: Width | None = None
+    init_scale: Literal["usual"] | Rate = 0.02
     hide_masked: bool = False
 
     def check(self, topic_model: TopicModel, masking: Masking) -> None:
@@ -83,10 +82,6 @@ class ModelConfig:
                 "set model.dim to that or leave it out",
             ),
             (
-                not isinstance(self.init_scale, str) and not self.init_scale >= 0,
-                f"init_scale = {self.init_scale}: expected a number >= 0 or 'usual'",
-            ),
-            (
                 given and not matrix,
                 "model.value = 'given' needs model.value_matrix: a matrix, or the path of a .npy or .csv file",
             ),
@@ -98,7 +93,19 @@ class ModelConfig:
         ):
             if wrong:
                 raise InputError(message)
-        self.frozen(topic_model, masking)
+        # what the frozen parts refuse, without making them: matrices of a vocabulary may be larger than the memory
+        if self.value in ("blocks", "diagonal"):
+            Setting(topic_model, 1, masking)
+        if given:
+            self._given_matrix(vocabulary)
+        if self.prediction_bias == "theorem1":
+            prediction_bias_at(topic_model, masking)
+
+    def _given_matrix(self, vocabulary: int) -> Float[np.ndarray, "d d"]:
+        matrix, wanted = matrix_of(self.value_matrix or [], "model.value_matrix"), self.shapes(vocabulary)["value"]
+        if matrix.shape != wanted:
+            raise InputError(f"model.value_matrix has shape {matrix.shape}; expected {wanted}")
+        return matrix
 
     def width(self, vocabulary: int) -> int:
         return self.dim or vocabulary
@@ -138,9 +145,7 @@ class ModelConfig:
         elif self.value == "diagonal":
             parts["value"] = diagonal_value_matrix(topic_model, masking)
         elif self.value == "given":
-            parts["value"] = given = matrix_of(self.value_matrix or [], "model.value_matrix")
-            if given.shape != shapes["value"]:
-                raise InputError(f"model.value_matrix has shape {given.shape}; expected {shapes['value']}")
+            parts["value"] = self._given_matrix(topic_model.vocabulary)
         if self.prediction_bias == "theorem1":
             parts["prediction_bias"] = prediction_bias(topic_model, masking)
         numbers = {name: at for name in PARTS if not isinstance(at := getattr(self, name), str)}  # biases

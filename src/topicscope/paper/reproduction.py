@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,11 +21,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from topicscope.figures import Judgement, Section, Verdict
 from topicscope.ground import (
+    MOST,
+    Cost,
     Engine,
     InputError,
     Kind,
     Progress,
     Result,
+    afford,
+    affordable,
     files,
     folders,
     load_settings,
@@ -41,6 +46,8 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 """Of the outcome files; one of another format is computed again."""
+
+FULL = 12  # how much longer everything takes at full scale, roughly
 
 REPRODUCE = Kind("reproduce", 2, ("outcomes",), resumes="always")
 
@@ -161,10 +168,17 @@ def reproduce(
     engine: Engine = serial,
     progress: Progress | None = None,
     finished: Finished | None = None,
+    *,
+    yes: bool = False,
 ) -> Reproduction:
     """The outcomes of these experiments. Those that the folder holds already are not computed again."""
     folder = Path(folder)
+    if not 0 <= context.seed <= MOST:
+        raise InputError(f"seed = {context.seed}: expected a number from 0 to {MOST:,}")
     check_context(folder, context)
+    to_do = sum(e.seconds for e in experiments if not outcome_path(folder, e.id).exists())
+    cores = 1 if engine is serial else os.cpu_count() or 1
+    afford(Cost(seconds=to_do * context.pick(1, FULL) / cores), "experiments", folder, yes=yes)
     outcomes: dict[str, Outcome] = {}
     expected = {e.id: e.seconds for e in experiments}
     with folders.open_folder(folder, REPRODUCE, context.config(), resume=True) as opened, watched(progress) as show:
@@ -204,7 +218,8 @@ def reproduce(
 def compute(context: Context, name: str) -> tuple[dict[str, Any], float]:
     """In a worker: what the outcome's file holds, and the seconds that it took."""
     began, experiment = time.perf_counter(), EXPERIMENTS[name]
-    outcome = asdict(experiment.run(context))
+    with affordable():  # the reproduction was announced as a whole
+        outcome = asdict(experiment.run(context))
     seconds = round(time.perf_counter() - began, 2)
     return {"format": FORMAT, "context": experiment.key(context), "outcome": outcome}, seconds
 

@@ -1,4 +1,5 @@
 from .config import PretrainConfig as PretrainConfig, Shape as Shape, Text as Text
+from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .data import train_tokenizer as train_tokenizer
 from .loop import Loop as Loop, build_optimizer as build_optimizer
 from .model import BLOCK as BLOCK, MaskedLoss as MaskedLoss, Masker as Masker, build_model as build_model

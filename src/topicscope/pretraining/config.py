@@ -11,22 +11,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
-from topicscope.ground import Config, Device, InputError, log_steps, section
+from topicscope.ground import (
+    LONGEST_LIST,
+    WIDEST,
+    Config,
+    Count,
+    Decay,
+    Device,
+    InputError,
+    Natural,
+    PositiveRate,
+    Probability,
+    Rate,
+    Seed,
+    SomeProbability,
+    Steps,
+    Text as Name,
+    Width,
+    log_steps,
+    number_only,
+    only_for,
+    section,
+)
 
-Probability = Annotated[float, Field(ge=0, le=1)]
-Decay = Annotated[float, Field(ge=0, lt=1)]
+Heads = Annotated[int, Field(ge=1, le=1024), number_only]
+Inner = Annotated[int, Field(ge=1, le=4 * WIDEST), number_only]
+Layers = Annotated[int, Field(ge=1, le=1000), number_only]
 Part = Literal["key", "query", "value"]
-Scale = Literal["usual"] | NonNegativeFloat  # standard deviation of the initial weights; 'usual': the library's own
+Scale = Literal["usual"] | Rate  # standard deviation of the initial weights; 'usual': the library's own
+Scales = Annotated[list[Scale], Field(max_length=1000)]  # one per layer
+Rows = Annotated[int, Field(ge=1, le=10**6), number_only]
 
 
 @section
 class Text:
     """What is read, as `topicscope.language.Corpus` takes it."""
 
-    corpus: Annotated[list[str], Field(min_length=1)]
-    text_field: str = "text"
+    corpus: Annotated[list[Name], Field(min_length=1, max_length=LONGEST_LIST)]
+    text_field: Name = "text"
     split: Literal["auto", "line", "paragraph", "file"] = "auto"
 
 
@@ -34,10 +58,10 @@ class Text:
 class TokenizerSettings:
     """`existing` (folder or hub id), or one of a kind trained on the first `documents` of the corpus."""
 
-    existing: str | None = None
+    existing: Name | None = None
     train: Literal["wordpiece", "bpe", "unigram"] = "wordpiece"
-    vocab_size: PositiveInt = 8000
-    documents: PositiveInt = 10_000
+    vocab_size: Annotated[int, Field(ge=1, le=10**7), number_only] = 8000
+    documents: Count = 10_000
 
 
 @section
@@ -49,11 +73,11 @@ class Shape:
     """
 
     architecture: Literal["bert", "roberta", "albert", "electra", "bart"] = "bert"
-    layers: PositiveInt = 4
-    heads: PositiveInt = 4
-    dim: PositiveInt = 128
-    feedforward: PositiveInt | None = None  # None: 4 x dim, the library's ratio
-    init_scale: Scale | list[Scale] | dict[Part, Scale | list[Scale]] = 0.0001
+    layers: Layers = 4
+    heads: Heads = 4
+    dim: Width = 128
+    feedforward: Inner | None = None  # None: 4 x dim, the library's ratio
+    init_scale: Scale | Scales | dict[Part, Scale | Scales] = 0.0001
     dropout: Literal["usual"] | Probability = "usual"
 
     @model_validator(mode="after")
@@ -83,7 +107,7 @@ class Masking:
     Of these, `p_correct` stay as they are and `p_random` show a random token; the others show the mask token.
     """
 
-    p_mask: Annotated[float, Field(gt=0, le=1)] = 0.15
+    p_mask: SomeProbability = 0.15
     p_correct: Probability = 0.1
     p_random: Probability = 0.1
 
@@ -101,14 +125,20 @@ class Optimizer:
     """AdamW or SGD of torch.optim; warm-up and decay of the rate; clipping of the gradient's norm (None: none)."""
 
     name: Literal["adamw", "sgd"] = "adamw"
-    lr: PositiveFloat = 0.001
+    lr: PositiveRate = 0.001
     betas: tuple[Decay, Decay] = (0.9, 0.999)
-    eps: NonNegativeFloat = 1e-8
-    weight_decay: NonNegativeFloat = 0.01
+    eps: Rate = 1e-8
+    weight_decay: Rate = 0.01
     momentum: Decay = 0.0
-    warmup: NonNegativeInt = 0  # steps from 0 to lr
+    warmup: Natural = 0  # steps from 0 to lr
     decay: Literal["constant", "linear"] = "constant"
-    clip: PositiveFloat | None = 1.0
+    clip: PositiveRate | None = 1.0
+
+    @model_validator(mode="after")
+    def _check(self) -> Optimizer:
+        only_for(self, "optimizer", "sgd", "momentum")
+        only_for(self, "optimizer", "adamw", "betas", "eps")
+        return self
 
     def lr_at(self, step: int, steps: int) -> float:
         """The rate of step `step` (from 0)."""
@@ -125,13 +155,13 @@ class PretrainConfig(Config):
 
     text: Text
     version: Literal[1] = 1
-    seed: NonNegativeInt = 0
-    steps: PositiveInt = 400
-    batch_size: PositiveInt = 32
-    micro_batch: PositiveInt | None = None  # rows per forward pass; None: half a batch (on GPUs: a process's share)
-    length: Annotated[int, Field(ge=8)] = 64  # tokens per row, special ones included
-    snapshots: Literal["log", "none"] | list[NonNegativeInt] = "log"  # steps at which the model is kept
-    checkpoint_every: PositiveInt | None = 100  # steps between states to resume from; None: never
+    seed: Seed = 0
+    steps: Count = 400
+    batch_size: Rows = 32
+    micro_batch: Rows | None = None  # rows per forward pass; None: half a batch (on GPUs: a process's share)
+    length: Annotated[int, Field(ge=8, le=WIDEST), number_only] = 64  # tokens per row, special ones included
+    snapshots: Literal["log", "none"] | Steps = "log"  # steps at which the model is kept
+    checkpoint_every: Count | None = 100  # steps between states to resume from; None: never
     device: Device = "auto"
     bf16: bool = False
     tokenizer: TokenizerSettings = TokenizerSettings()

@@ -14,20 +14,24 @@ from pathlib import Path
 from typing import Any, overload
 
 from topicscope.ground import (
+    FORCE_NEEDS_OUT,
     METRICS,
     Folder,
     InputError,
     Progress,
+    afford,
     check_folder,
     folders,
     one_thread,
     open_folder,
     read_about,
+    refuse,
     usable_device,
     watched,
 )
 from topicscope.language import Corpus, load_tokenizer, needed
 from topicscope.pretraining.config import PretrainConfig
+from topicscope.pretraining.cost import cost_of, settings_that_cost
 from topicscope.pretraining.results import (
     CHECKPOINT,
     PRETRAIN,
@@ -51,6 +55,7 @@ def pretrain(
     tokenizer: Any = ...,
     device: str | None = ...,
     progress: Progress | None = ...,
+    yes: bool = ...,
 ) -> PretrainRun: ...
 @overload
 def pretrain(
@@ -63,6 +68,7 @@ def pretrain(
     tokenizer: Any = ...,
     device: str | None = ...,
     progress: Progress | None = ...,
+    yes: bool = ...,
 ) -> PretrainRuns: ...
 def pretrain(
     config: PretrainConfig | Sequence[PretrainConfig],
@@ -74,22 +80,27 @@ def pretrain(
     tokenizer: Any = None,
     device: str | None = None,
     progress: Progress | None = None,
+    yes: bool = False,
 ) -> PretrainRun | PretrainRuns:
     """Train one run, or several one after another.
 
     With `out`, one run fills that folder, and several fill out/run-000, out/run-001, ...; `resume` goes on with what is
     there. `texts` and `tokenizer` replace those that the config names; `device` replaces the config's.
+    `yes` runs even what does not fit into memory or on the disk.
     """
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
     root = None if out is None else Path(out)
     if not configs or not all(isinstance(one, PretrainConfig) for one in configs):
         raise InputError("pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one")
+    refuse((force and out is None, FORCE_NEEDS_OUT))
     corpora = [
         Corpus(one.text.corpus, one.text.text_field, one.text.split) if texts is None else texts for one in configs
     ]
     if root is not None and is_main():
         check_folder(root, PRETRAIN, resume=resume, force=force)
+    if is_main():
+        afford(cost_of(configs), lambda: settings_that_cost(configs), out, yes=yes)
     import torch  # after the checks: a refusal need not wait for it
 
     homes = [None] * len(configs) if root is None else [root] if single else folders.member_paths(root, len(configs))

@@ -15,18 +15,21 @@ import hashlib
 import itertools
 import json
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from topicscope.ground import Config, InputError, assign, flat, load_settings, number, section
+from topicscope.ground import Config, InputError, Progress, Text, assign, flat, load_settings, number, section, silent
 from topicscope.sweeps.kinds import kind_of
 
-MOST_POINTS = 1_000_000
+MOST_POINTS = 100_000  # checking one takes about a millisecond, holding it a few kB
+SHOWN_AFTER = 2.0  # seconds of checking from which on progress is shown
+WIDEST_END = 1e100
 SPACES: dict[str, Callable[..., np.ndarray]] = {"range": np.linspace, "log": np.geomspace}
 
 Axes = dict[str, list[Any]]  # the values along each axis, by its dotted name
@@ -36,10 +39,12 @@ Axes = dict[str, list[Any]]  # the values along each axis, by its dotted name
 class GridConfig(Config):
     """A grid as its file has it."""
 
-    kind: str = "train"
-    base: dict[str, Any] = Field(default_factory=dict)
-    axes: dict[str, Any] = Field(default_factory=dict)
-    zipped: list[dict[str, Any]] = Field(default_factory=list)
+    kind: Text = "train"
+    base: Annotated[dict[Text, Any], Field(max_length=1000)] = Field(default_factory=dict)
+    axes: Annotated[dict[Text, Any], Field(max_length=100)] = Field(default_factory=dict)
+    zipped: Annotated[list[Annotated[dict[Text, Any], Field(max_length=100)]], Field(max_length=100)] = Field(
+        default_factory=list
+    )
 
 
 @dataclass(frozen=True)
@@ -65,15 +70,15 @@ class Grid:
     points: list[Point]
 
 
-def read_grid(path: str | Path) -> Grid:
+def read_grid(path: str | Path, progress: Progress = silent) -> Grid:
     """The grid of a YAML file."""
-    return build_grid(load_settings(path, "grid"), str(path))
+    return build_grid(load_settings(path, "grid"), str(path), progress)
 
 
-def build_grid(settings: Mapping[str, Any], where: str = "grid") -> Grid:
+def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progress = silent) -> Grid:
     """Build and check every point, in the order of the grid; the first error is reported, with `where` before it."""
     try:
-        return _expanded(GridConfig.of({key: value for key, value in settings.items() if value is not None}))
+        return _expanded(GridConfig.of({key: value for key, value in settings.items() if value is not None}), progress)
     except InputError as error:
         raise InputError(f"{where}: {str(error).removeprefix('config: ')}") from None
 
@@ -94,14 +99,20 @@ def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
     return Grid(kind, {key: axis_steps([one.get(key) for one in flats]) for key in differing}, points)
 
 
-def _expanded(config: GridConfig) -> Grid:
-    build = kind_of(config.kind).build
-    axes = list(_axes(config))
-    count = math.prod(len(moves) for moves in axes)
+def _expanded(config: GridConfig, progress: Progress) -> Grid:
+    build, axes = kind_of(config.kind).build, _axes(config)
+    count = math.prod(len(next(iter(group.values()))) for group in axes)
     if count > MOST_POINTS:
-        raise InputError(f"the grid has {count:,} points; at most {MOST_POINTS:,} are taken")
+        raise InputError(
+            f"the grid has {count:,} points; at most {MOST_POINTS:,} are taken, since each is checked and held in "
+            "memory; split the grid"
+        )
+    moves_along = [
+        [dict(zip(group, move, strict=True)) for move in zip(*group.values(), strict=True)] for group in axes
+    ]
     points: dict[str, Point] = {}
-    for moves in itertools.product(*axes):
+    began = time.monotonic()
+    for moves in itertools.product(*moves_along):
         place = {key: value for move in moves for key, value in move.items()}
         try:
             point = Point(config.kind, build(placed(config.base, place)).as_dict(), place)
@@ -110,7 +121,9 @@ def _expanded(config: GridConfig) -> Grid:
         if point.name in points:
             raise InputError(f"two points have the same config ({place_text(place)}); name each value of an axis once")
         points[point.name] = point
-    steps = {key: axis_steps([move[key] for move in moves]) for moves in axes for key in moves[0]}
+        if len(points) % 100 == 0 and time.monotonic() - began > SHOWN_AFTER:
+            progress("checking points", len(points), count)
+    steps = {key: axis_steps(list(values)) for group in axes for key, values in group.items()}
     return Grid(config.kind, steps, list(points.values()))
 
 
@@ -128,11 +141,12 @@ def axis_steps(values: list[Any]) -> list[Any]:
     return sorted(once) if all(isinstance(value, int | float) for value in once) else once
 
 
-def _axes(config: GridConfig) -> Iterator[list[dict[str, Any]]]:
-    """Each axis, or group of axes that move together, as the settings of its steps."""
+def _axes(config: GridConfig) -> list[dict[str, Sequence[Any]]]:
+    """Each axis, or group of axes that move together, with its values; nothing long is written out yet."""
     seen: set[str] = set()
+    groups = []
     for group in [{name: values} for name, values in config.axes.items()] + config.zipped:
-        values = {str(name): axis_values(str(name), given) for name, given in group.items()}
+        values = {name: axis_values(name, given) for name, given in group.items()}
         if again := seen & set(values):
             raise InputError(f"axis {min(again)!r} is there more than once; name every axis once")
         seen |= set(values)
@@ -140,40 +154,64 @@ def _axes(config: GridConfig) -> Iterator[list[dict[str, Any]]]:
             counts = ", ".join(f"{name} {len(v)}" for name, v in values.items())
             raise InputError(f"axes that move together need as many values each; there are {counts}")
         if values:
-            yield [dict(zip(values, move, strict=True)) for move in zip(*values.values(), strict=True)]
+            groups.append(values)
+    return groups
 
 
-def axis_values(name: str, given: Any) -> list[Any]:
-    """A list as it is; ranges and seeds written out.
+@dataclass(frozen=True)
+class Spaced(Sequence[float]):
+    """The numbers of a range: as many as `points`, and computed when they are asked for.
 
-    Numbers of ranges are rounded to 12 digits, so that 1e-3 is 0.001 on every machine.
+    They are rounded to 12 digits, so that 1e-3 is 0.001 on every machine.
     """
+
+    space: Callable[..., np.ndarray]
+    ends: list[float]
+    points: int
+
+    def __len__(self) -> int:
+        return self.points
+
+    def __iter__(self) -> Iterator[float]:
+        return (float(f"{value:.12g}") for value in self.space(*self.ends, self.points))
+
+    def __getitem__(self, place: Any) -> Any:
+        return list(self)[place]
+
+
+def axis_values(name: str, given: Any) -> Sequence[Any]:
+    """The values along an axis: a list as it is; ranges and seeds, however long, as what they stand for."""
     if isinstance(given, list):
         if not given:
             raise InputError(f"axis {name!r} is empty; give at least one value")
         return [number(value) for value in given]
     keys = set(given) if isinstance(given, dict) else set()
-    if (
-        keys in ({"seeds"}, {"seeds", "first"})
-        and given["seeds"]
-        and all(isinstance(value, int) and value >= 0 for value in given.values())
-    ):
-        return [given.get("first", 0) + i for i in range(given["seeds"])]
+    if keys in ({"seeds"}, {"seeds", "first"}):
+        first, count = given.get("first", 0), given["seeds"]
+        if _whole(first) and _whole(count) and 0 <= first < 2**63 and 0 < count < 2**62:
+            return range(first, first + count)
     for space, spaced in SPACES.items():
         if keys == {space, "points"}:
             ends, points = given[space], given["points"]
             numbers = [number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else []
-            if not (
-                (isinstance(points, int) and points > 0)
-                and (numbers and all(isinstance(end, int | float) for end in numbers))
-            ):
+            if not (_whole(points) and 0 < points < 2**62 and numbers and all(map(_real, numbers))):
                 raise InputError(f"axis {name!r}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers")
+            if not all(abs(end) <= WIDEST_END for end in numbers):  # NaN too
+                raise InputError(f"axis {name!r}: the ends of a range are at most {WIDEST_END:g}")
             if space == "log" and min(numbers) <= 0:
                 raise InputError(f"axis {name!r}: a logarithmic range needs ends above zero")
-            return [float(f"{value:.12g}") for value in spaced(*numbers, points)]
+            return Spaced(spaced, numbers, points)
     raise InputError(
         f"axis {name!r}: expected a list, {{range: [A, B], points: N}}, {{log: [A, B], points: N}} or {{seeds: N}}"
     )
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def place_text(place: Mapping[str, Any]) -> str:

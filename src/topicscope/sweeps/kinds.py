@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from topicscope import language, pretraining, training
-from topicscope.ground import InputError
+from topicscope.ground import Cost, InputError
 
 CURVE_POINTS = 200  # of a stored curve, at most
 
@@ -45,6 +45,9 @@ class SweepKind(Generic[Settings]):
     knobs: dict[str, tuple[int, int]]
     # the values of the knobs in a whole run; a knob that does not matter to it is left out
     sizes: Callable[[Settings], dict[str, int]]
+    # what a pack of points will take, from its settings alone; and which settings make it large
+    cost: Callable[[Sequence[Settings]], Cost] = lambda _configs: Cost()
+    large: Callable[[Sequence[Settings]], str] = lambda _configs: "settings"
     # what a trial with these knobs changes besides them, by dotted names
     for_trial: Callable[[Settings, dict[str, int]], dict[str, Any]] = lambda _config, _sizes: {}
     # what the bytes of a point grow with
@@ -127,6 +130,8 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
     "train": SweepKind[training.RunConfig](
         build=lambda settings: replace(training.RunConfig.of(settings), device="cpu"),
         run=lambda configs, _homes: [train_result(run) for run in training.train(configs, with_floors=False)],
+        cost=lambda configs: training.cost_of(configs, floors=False),
+        large=training.settings_that_cost,
         reads=training.RunConfig.FILES,
         measures=("phase", "separation", "dev_loss", "contrast"),
         knobs={"steps": (20, 120)},
@@ -143,6 +148,8 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
             pretrain_result(pretraining.pretrain(config, home, resume=True))
             for config, home in zip(configs, homes, strict=True)
         ],
+        cost=pretraining.cost_of,
+        large=pretraining.settings_that_cost,
         reads=pretraining.PretrainConfig.FILES,
         measures=("phase", "separation", "loss"),
         knobs={"steps": (2, 6)},
@@ -157,6 +164,8 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
     "probe": SweepKind[language.ProbeConfig](
         build=language.probe_point,
         run=lambda configs, _homes: [probe_result(language.probe(config)) for config in configs],
+        cost=lambda configs: language.cost_of(configs[0]),
+        large=lambda configs: language.settings_that_cost(configs[0]),
         reads=language.ProbeConfig.FILES,
         measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
         knobs={"documents": (8, 24), "iterations": (10, 20)},

@@ -8,14 +8,29 @@ What an engine runs are points packed into tasks, as a function of the grid alon
 """
 
 import json
+import os
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from topicscope.ground import Engine, Folder, InputError, Name, Progress, open_engine, open_folder, watched
+from topicscope.ground import (
+    PROCESS,
+    Cost,
+    Engine,
+    Folder,
+    InputError,
+    Name,
+    Progress,
+    afford,
+    affordable,
+    open_engine,
+    open_folder,
+    serial,
+    watched,
+)
 from topicscope.sweeps import points
 from topicscope.sweeps.grid import Grid, Point, build_grid, grid_of, placed
 from topicscope.sweeps.kinds import PointResult, kind_of
@@ -57,7 +72,8 @@ def compute(place: Place, task: Task) -> list[PointResult]:
     """In a worker, on one thread: the results of a pack. A point's error is its result; the machine's is raised."""
     kind = kind_of(task.points[0].kind)
     try:
-        with chdir(place.start if Path(place.start).is_dir() else "."):  # Ray's workers start elsewhere
+        # the whole grid was checked before the first pack
+        with affordable(), chdir(place.start if Path(place.start).is_dir() else "."):  # Ray's workers start elsewhere
             # the folder of a run depends on the files that it reads: another text is another run
             homes = [Path(place.scratch) / f"{point.name}-{points.inputs(point)}" for point in task.points]
             return kind.run([kind.build(point.config) for point in task.points], homes)
@@ -84,6 +100,30 @@ def nothing_left(folder: Folder) -> Iterator[None]:
         raise
 
 
+def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[], str]]:
+    """Of the packs with a point that has no folder yet, so many at a time; and what makes the largest so large."""
+    kind, root = kind_of(grid.kind), Path(out)
+    known: dict[str, Cost] = {}
+    whole, largest, of_largest = Cost(), Cost(), list[Any]()
+    for task in pack(grid):
+        if all(points.home(root, point).is_dir() for point in task.points):
+            continue
+        alike = json.dumps([placed(task.points[0].config, dict.fromkeys(kind.may_differ)), len(task.points)])
+        if alike not in known:  # seeds and rates cost the same
+            configs = [kind.build(point.config) for point in task.points]
+            known[alike] = kind.cost(configs)
+            if known[alike].memory > largest.memory:
+                largest, of_largest = known[alike], configs
+        whole += known[alike]
+    memory = workers * (largest.memory + PROCESS) if workers > 1 else largest.memory
+
+    def large() -> str:
+        settings = kind.large(of_largest) if of_largest else "number of points"
+        return f"{settings}, workers {workers}" if workers > 1 else settings
+
+    return Cost(memory, whole.disk, whole.seconds / workers), large
+
+
 def sweep(
     grid: Grid | Mapping[str, Any] | Sequence[Any],
     out: str | Path,
@@ -95,14 +135,19 @@ def sweep(
     force: bool = False,
     retry_failed: bool = False,
     progress: Progress | None = None,
+    yes: bool = False,
 ) -> Sweep:
     """Run what is missing of a grid, on an engine by its name or an open one.
 
     `grid`: a `Grid`, what a grid file would hold, or a list of configs. Grids may share a folder, since points are
     named by what they are. `resume=False` wants a new folder; `force` replaces the sweep that is there.
+    `yes` runs even what does not fit into memory or on the disk. `workers` of an open engine: how many it has.
     """
     if not isinstance(grid, Grid):
         grid = build_grid(grid) if isinstance(grid, Mapping) else grid_of(grid)
+    in_turn = engine in ("serial", serial)
+    cost, large = cost_of(grid, out, 1 if in_turn else workers or os.cpu_count() or 1)
+    afford(cost, large, out, yes=yes)
     opened = open_engine(engine, workers=workers, address=address) if isinstance(engine, str) else nullcontext(engine)
     with (
         opened as run,

@@ -21,7 +21,7 @@ from topicscope.theory.second_stage import (
 )
 from topicscope.theory.setting import Constants, Setting
 from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
-from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias, theorem1
+from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias, prediction_bias_at, theorem1
 from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
@@ -66,6 +66,7 @@ __all__ = [
     "landscape",
     "population_loss",
     "prediction_bias",
+    "prediction_bias_at",
     "random_member",
     "read_landscape",
     "second_stage",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.theory.setting import Setting, refuse
+from topicscope.ground import refuse
+from topicscope.theory.setting import Setting
 
 
 @dataclass(frozen=True)

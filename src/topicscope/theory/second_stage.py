@@ -24,7 +24,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, Kind, Result, files, folders, load_settings, open_folder
+from topicscope.ground import (
+    FORCE_NEEDS_OUT,
+    InputError,
+    Kind,
+    Result,
+    files,
+    folders,
+    load_settings,
+    open_folder,
+    refuse,
+)
 from topicscope.theory.attention_loss import Convention, Optimum, attention_loss, best_attention
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import AttentionTheorem, ValueMatrix, assumptions, strain
@@ -192,6 +202,7 @@ def attention_landscape(
     landscape = attention_landscape(Setting.of(), "blocks", out="runs/blocks")
     landscape.stage.optimum.gamma, landscape.grid.loss.min()
     """
+    refuse((force and out is None, FORCE_NEEDS_OUT))
     config = {"value_matrix": value_matrix, "convention": convention, "cap": cap, **setting.as_dict()}
     with nullcontext() if out is None else open_folder(out, LANDSCAPE, config, force=force) as folder:
         stage = second_stage(setting, value_matrix, convention, cap=cap)

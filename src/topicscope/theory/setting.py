@@ -10,15 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from topicscope.ground import InputError
+from topicscope.ground import MOST, SMALLEST, refuse
 from topicscope.world import Masking, TopicModel
 
-
-def refuse(*checks: tuple[bool, str]) -> None:
-    """Raise the first message whose condition holds."""
-    for wrong, message in checks:
-        if wrong:
-            raise InputError(message)
+K_FROM = 1e-9  # smallest k = 1 - (1 - p_c) p_m that is divided by
+NO_K = "p_mask = 1 and p_correct = 0 show no word on purpose (k = 0 in the paper); choose a smaller p_mask"
 
 
 @dataclass(frozen=True)
@@ -57,6 +53,7 @@ class Setting:
                 f"p_correct + p_random = {m.p_correct + m.p_random:g} leaves no [MASK]; "
                 "the closed forms need less than 1",
             ),
+            (m.k < K_FROM, NO_K),
         )
 
     @classmethod
@@ -73,16 +70,22 @@ class Setting:
         """From plain numbers; each probability must be inside (0, 1), as the theorems assume."""
         refuse(
             *(
-                (not 0 < p < 1, f"{name} = {p:g}: expected a probability strictly between 0 and 1")
+                (
+                    not SMALLEST <= p <= 1 - SMALLEST,
+                    f"{name} = {p:g}: expected a probability strictly between 0 and 1, "
+                    f"at least {SMALLEST:g} away from both",
+                )
                 for name, p in (("p_mask", p_mask), ("p_correct", p_correct), ("p_random", p_random))
             ),
             (
-                p_correct + p_random >= 1,
+                p_correct + p_random > 1 - SMALLEST,
                 f"p_correct + p_random = {p_correct + p_random:g}: expected less than 1, "
                 "so that [MASK] is shown at all",
             ),
-            (topics < 1, f"topics = {topics}: expected at least 1"),
-            (words_per_topic < 1, f"words_per_topic = {words_per_topic}: expected at least 1"),
+            *(
+                (not 1 <= count <= MOST, f"{name} = {count}: expected a number from 1 to {MOST:,}")
+                for name, count in (("topics", topics), ("words_per_topic", words_per_topic))
+            ),
         )
         return cls(TopicModel(topics, words_per_topic), topics_per_document, Masking(p_mask, p_correct, p_random))
 

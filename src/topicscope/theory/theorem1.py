@@ -12,8 +12,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
+from topicscope.ground import refuse
 from topicscope.theory.lemma1 import Membership, fit_family
-from topicscope.theory.setting import Setting, refuse
+from topicscope.theory.setting import K_FROM, NO_K, Setting
 from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 from topicscope.world import Masking, TopicModel
 
@@ -78,7 +79,7 @@ class Theorem1(OptimumTheorem):
 def theorem1(setting: Setting) -> Theorem1:
     """Only the embedding is trained: the optimal Gram matrices, the bias, and whether an embedding has one of them."""
     c = setting.constants
-    return Theorem1(setting, float(prediction_bias(setting.topic_model, setting.masking)[1]), c.c2, c.c3)
+    return Theorem1(setting, prediction_bias_at(setting.topic_model, setting.masking), c.c2, c.c3)
 
 
 def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarray, " V"]:
@@ -86,8 +87,13 @@ def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
 
     This holds for words of unequal probability too, for which the theorem itself is not defined.
     """
-    share = masking.p_mask * masking.p_random / (masking.k * topic_model.words)
-    return np.append(0.0, np.full(topic_model.words, -share))
+    return np.append(0.0, np.full(topic_model.words, prediction_bias_at(topic_model, masking)))
+
+
+def prediction_bias_at(topic_model: TopicModel, masking: Masking) -> float:
+    """b_i of every word i."""
+    refuse((masking.k < K_FROM, NO_K))
+    return -masking.p_mask * masking.p_random / (masking.k * topic_model.words)
 
 
 def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, masking: Masking) -> Membership:

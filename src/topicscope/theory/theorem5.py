@@ -13,7 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from topicscope.theory.setting import Setting, refuse
+from topicscope.ground import refuse
+from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import AttentionTheorem, Entry, Matrix, ValueMatrix
 from topicscope.world import Masking, TopicModel
 

@@ -1,14 +1,16 @@
 from .config import (
+    TOGETHER as TOGETHER,
     Data as Data,
     Optimizer as Optimizer,
     Phase as Phase,
     RunConfig as RunConfig,
     Schedule as Schedule,
 )
+from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .data import BLOCK as BLOCK, RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
-from .run import TOGETHER as TOGETHER, train as train
+from .run import train as train
 from .timeline import (
     is_sandbox as is_sandbox,
     read_snapshots as read_snapshots,

@@ -14,23 +14,38 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
-from topicscope.ground import Config, Device, InputError, log_steps, merged, nearest, section
+from topicscope.ground import (
+    MOST,
+    Config,
+    Count,
+    Decay,
+    Device,
+    InputError,
+    PositiveRate,
+    Rate,
+    Seed,
+    Steps,
+    Text,
+    log_steps,
+    merged,
+    nearest,
+    only_for,
+    section,
+)
 from topicscope.model import ATTENTION_PARTS, PARTS, ModelConfig, Objective
 from topicscope.world import Dirichlet, Masking, Prior, TopicModel
-
-Decay = Annotated[float, Field(ge=0, lt=1)]
 
 
 @section
 class Data:
     """How many documents are drawn, or the files (the authors' text format) that they are read from."""
 
-    documents: PositiveInt = 10_000
-    dev_documents: PositiveInt = 10_000
-    train_file: str | None = None
-    dev_file: str | None = None
+    documents: Count = 10_000
+    dev_documents: Count = 10_000
+    train_file: Text | None = None
+    dev_file: Text | None = None
 
 
 @section
@@ -38,18 +53,24 @@ class Optimizer:
     """SGD (with momentum) or Adam, as in torch.optim."""
 
     name: Literal["adam", "sgd"] = "adam"
-    lr: PositiveFloat = 0.01
+    lr: PositiveRate = 0.01
     momentum: Decay = 0.0
     betas: tuple[Decay, Decay] = (0.9, 0.999)
-    eps: NonNegativeFloat = 1e-8
+    eps: Rate = 1e-8
+
+    @model_validator(mode="after")
+    def _check(self) -> Optimizer:
+        only_for(self, "optimizer", "sgd", "momentum")
+        only_for(self, "optimizer", "adam", "betas", "eps")
+        return self
 
 
 @section
 class Phase:
     """Train only `parts` for `steps` steps; None: to the end of the run."""
 
-    parts: list[str]
-    steps: PositiveInt | None = None
+    parts: Annotated[list[Text], Field(max_length=len(PARTS))]
+    steps: Count | None = None
 
 
 @section
@@ -59,7 +80,7 @@ class Schedule:
     Without phases all trained parts train throughout.
     """
 
-    phases: list[Phase] = Field(default_factory=list)
+    phases: list[Phase] = Field(default_factory=list, max_length=1000)
     repeat: bool = False
 
     @model_validator(mode="after")
@@ -125,6 +146,13 @@ def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -
     return Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
 
 
+TOGETHER = 8
+"""Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache.
+
+On a GPU all models run together.
+"""
+
+
 @section
 class RunConfig(Config):
     """Everything that a run depends on. The same config gives the same bytes."""
@@ -138,14 +166,14 @@ class RunConfig(Config):
     )
 
     version: Literal[2] = 2
-    seed: NonNegativeInt = 0
-    steps: PositiveInt | None = None
-    epochs: PositiveFloat | None = None
-    batch_size: PositiveInt = 40
-    evaluate_every: PositiveInt | None = 500  # steps; None: at the start and the end only
-    patience: PositiveInt | None = None  # stop after this many evaluations without improvement
-    checkpoint_every: PositiveInt | None = 500  # steps; None: never
-    snapshots: Literal["none", "log"] | list[NonNegativeInt] = "none"  # steps at which the weights are kept
+    seed: Seed = 0
+    steps: Count | None = None
+    epochs: PositiveRate | None = None
+    batch_size: Count = 40  # documents per step; all of them where there are fewer
+    evaluate_every: Count | None = 500  # steps; None: at the start and the end only
+    patience: Count | None = None  # stop after this many evaluations without improvement
+    checkpoint_every: Count | None = 500  # steps; None: never
+    snapshots: Literal["none", "log"] | Steps = "none"  # steps at which the weights are kept
     floors: bool = True  # compute the floors of the dev loss at the end
     device: Device = "auto"
     dtype: Literal["float32", "float64"] = "float32"
@@ -175,6 +203,10 @@ class RunConfig(Config):
                 f"part {frozen!r} is not trained in this model, so neither L2 nor a schedule can name it; "
                 f"trained: {', '.join(trained)}",
             ),
+            (
+                self.total_steps > MOST,
+                f"epochs = {self.epochs or 20:g} makes {self.total_steps:,} steps; at most {MOST:,} are taken",
+            ),
             (last > self.total_steps, f"snapshots: step {last} is after the last of {self.total_steps} steps"),
             (
                 self.patience is not None and self.evaluate_every is None,
@@ -190,11 +222,16 @@ class RunConfig(Config):
         return self
 
     @property
+    def documents_per_step(self) -> int:
+        """The size of a batch: no document is in it twice."""
+        return min(self.batch_size, self.data.documents)
+
+    @property
     def total_steps(self) -> int:
         """Steps of the run; 20 epochs where neither steps nor epochs is given (the paper's 5,000 steps)."""
         if self.steps is not None:
             return self.steps
-        return max(1, round((self.epochs or 20) * self.data.documents / self.batch_size))
+        return max(1, round((self.epochs or 20) * self.data.documents / self.documents_per_step))
 
     @property
     def snapshot_steps(self) -> list[int]:

@@ -38,6 +38,7 @@ class RunData:
         self.train = self._documents(config.data.train_file, Stream.TRAIN_DOCUMENTS, config.data.documents)
         self.dev = self._documents(config.data.dev_file, Stream.DEV_DOCUMENTS, config.data.dev_documents)
         self.dev_masked = self.dev.masked(config.masking, config.topic_model, generator(config.seed, Stream.DEV_MASKS))
+        self.batch = min(config.batch_size, len(self.train))  # documents of a step
         self.layout = {"uniform": config.model.uniform_attention, "hide_masked": config.model.hide_masked}
         self._orders: dict[int, Int[np.ndarray, " D"]] = {}
 
@@ -64,7 +65,7 @@ class RunData:
 
     def rows_of_block(self, block: int) -> Int[np.ndarray, " BLOCK*B"]:
         """Documents seen in a block of steps: one epoch's order after another, with no document left out."""
-        size = BLOCK * self.config.batch_size
+        size = BLOCK * self.batch
         epochs, places = np.divmod(np.arange(block * size, (block + 1) * size), len(self.train))
         return np.concatenate([self._order(epoch)[places[epochs == epoch]] for epoch in np.unique(epochs).tolist()])
 
@@ -72,14 +73,14 @@ class RunData:
         """The batches of the steps BLOCK * block, ..., BLOCK * (block + 1) - 1."""
         config, rows, real = self.config, self.rows_of_block(block), np.dtype(self.config.dtype)
         if isinstance(self.train, InfiniteDocuments):
-            taken, size = self.train.take(rows), config.batch_size
+            taken, size = self.train.take(rows), self.batch
             return list(taken.batches(config.topic_model, config.masking, real, size=size, **self.layout))
         if config.masking.fresh:
             rng = generator(config.seed, Stream.TRAIN_MASKS, block)
             masks = config.masking.draw(self.train.take(rows), config.topic_model.words, rng)
         else:
             masks = self._fixed_masks.take(rows)
-        return masked_rows(self._train_counts[rows], masks, config.batch_size, real, **self.layout)
+        return masked_rows(self._train_counts[rows], masks, self.batch, real, **self.layout)
 
     def dev_rows(self) -> list[Rows]:
         """The development set with its masks, which are drawn once."""

@@ -10,18 +10,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import overload
 
-from topicscope.ground import Folder, Progress, folders, repeatable, watched
-from topicscope.training.config import RunConfig
+from topicscope.ground import FORCE_NEEDS_OUT, Folder, Progress, afford, folders, refuse, repeatable, watched
+from topicscope.training.config import TOGETHER, RunConfig
+from topicscope.training.cost import cost_of, settings_that_cost
 from topicscope.training.data import RunData
 from topicscope.training.ensemble import Ensemble, check_alike, resolve_device
 from topicscope.training.recorder import Recorder
 from topicscope.training.result import CHECKPOINT, TRAIN, Run, Runs, read_one
-
-TOGETHER = 8
-"""Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache.
-
-On a GPU all models run together.
-"""
 
 
 @overload
@@ -33,6 +28,7 @@ def train(
     force: bool = ...,
     with_floors: bool = ...,
     progress: Progress | None = ...,
+    yes: bool = ...,
 ) -> Run: ...
 @overload
 def train(
@@ -43,6 +39,7 @@ def train(
     force: bool = ...,
     with_floors: bool = ...,
     progress: Progress | None = ...,
+    yes: bool = ...,
 ) -> Runs: ...
 def train(
     config: RunConfig | Sequence[RunConfig],
@@ -52,18 +49,23 @@ def train(
     force: bool = False,
     with_floors: bool = True,
     progress: Progress | None = None,
+    yes: bool = False,
 ) -> Run | Runs:
     """Train one run, or many that differ in seed, learning rate or initial scale in one batched program.
 
     With `out`, a single run fills that folder and many runs fill out/run-000, out/run-001, ...; `resume` goes on with
-    what is there, `force` replaces it.
+    what is there, `force` replaces it. `yes` trains even what does not fit into memory or on the disk.
     """
     single = isinstance(config, RunConfig)
     configs = [config] if isinstance(config, RunConfig) else list(config)
     check_alike(configs)
+    refuse((force and out is None, FORCE_NEEDS_OUT))
+    gpu = resolve_device(configs[0].device, len(configs)).type == "cuda"
+    cost = cost_of(configs, floors=with_floors, gpu=gpu)
+    afford(cost, lambda: settings_that_cost(configs), out, yes=yes)
     if out is not None:
         folders.check_folder(out, TRAIN, resume=resume, force=force)
-    size = len(configs) if resolve_device(configs[0].device, len(configs)).type == "cuda" else TOGETHER
+    size = len(configs) if gpu else TOGETHER
     with repeatable(), watched(progress) as shown, ExitStack() as held:
         homes: list[Folder | None] = [None] * len(configs)
         root: Folder | None = None

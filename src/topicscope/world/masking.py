@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass as plain_dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Int
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from topicscope.ground import section
+from topicscope.ground import Probability, SomeProbability, section
 from topicscope.world.topics import MASK
 
 if TYPE_CHECKING:
     from topicscope.world.documents import Documents
-
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @plain_dataclass(frozen=True)
@@ -68,9 +66,9 @@ class Masking:
     A document of which no position was drawn gets one, uniformly: the objective (eq 1) divides by their number.
     """
 
-    p_mask: Annotated[float, Field(gt=0, le=1)] = 0.15
-    p_correct: Share = 0.1
-    p_random: Share = 0.1
+    p_mask: SomeProbability = 0.15
+    p_correct: Probability = 0.1
+    p_random: Probability = 0.1
     fresh: bool = True
 
     @model_validator(mode="after")

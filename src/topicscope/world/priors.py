@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import AfterValidator, BeforeValidator, Field, PositiveInt, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
-from topicscope.ground import InputError, nearest, section
+from topicscope.ground import Count, InputError, Matrix, Text, nearest, number_only, section
 from topicscope.world.documents import PADDING, Documents, InfiniteDocuments, sample_words
 from topicscope.world.matrices import matrix_of
 from topicscope.world.posteriors import dirichlet_mean, in_slices, mixture_mean, subset_mean
@@ -34,7 +34,8 @@ def _checked_length(length: Any) -> Any:
     return length
 
 
-Length = Annotated[int | tuple[int, int] | Literal["infinite"], AfterValidator(_checked_length)]
+Words = Annotated[int, Field(ge=1, le=10**7), number_only]
+Length = Annotated[Words | tuple[Words, Words] | Literal["infinite"], AfterValidator(_checked_length)]
 """Words of a document: a number, an inclusive range, or 'infinite' (Assumption 1)."""
 
 
@@ -75,7 +76,7 @@ class Dirichlet(DocumentPrior):
 
     _: KW_ONLY
     kind: Literal["dirichlet"] = "dirichlet"
-    alpha: Annotated[float, Field(ge=1e-6)] = 0.1  # below that a draw underflows
+    alpha: Annotated[float, Field(ge=1e-6, le=1e6), number_only] = 0.1  # below that a draw underflows
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
@@ -96,7 +97,7 @@ class Fixed(DocumentPrior):
 
     _: KW_ONLY
     kind: Literal["fixed"] = "fixed"
-    topics_per_document: PositiveInt = 3
+    topics_per_document: Count = 3
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
@@ -126,7 +127,7 @@ class Given(DocumentPrior):
 
     _: KW_ONLY
     kind: Literal["given"] = "given"
-    proportions: list[list[float]] | str
+    proportions: Matrix | Text
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:

@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from pydantic import PositiveInt, model_validator
+from pydantic import model_validator
 
-from topicscope.ground import section
+from topicscope.ground import Count, Matrix, Row, section
 
 MASK = 0
 """The word that stands for a hidden one."""
@@ -26,9 +26,9 @@ class TopicModel:
     topics share, or one list of v numbers per topic. None means uniform, as in the paper.
     """
 
-    topics: PositiveInt = 10
-    words_per_topic: PositiveInt = 10
-    word_probabilities: list[float] | list[list[float]] | None = None
+    topics: Count = 10
+    words_per_topic: Count = 10
+    word_probabilities: Row | Matrix | None = None
 
     @model_validator(mode="after")
     def _check(self) -> TopicModel:

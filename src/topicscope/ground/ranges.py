@@ -1,0 +1,46 @@
+"""The kinds of number and text that settings have, each with its range: no setting is without one.
+
+The ranges are far wider than any use, and narrow enough that arithmetic on them neither overflows nor runs for ever.
+What fits into a machine is another question, which `budget.py` answers.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+MOST = 10**9  # of whatever is counted
+LARGEST = 1e6  # rates and scales
+LONGEST_TEXT = 4096  # signs of a path or of another text
+LONGEST_LIST = 100_000
+WIDEST = 65_536  # rows or columns of a weight matrix
+SMALLEST = 1e-9  # of a probability that something is divided by
+MOST_RESAMPLES = 10**6
+MOST_RUNS = 1000
+MOST_WORKERS = 1024
+
+
+def _no_boolean(value: Any) -> Any:
+    """Python takes True for 1; who writes `steps: true` has mistaken the key."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("boolean", "input should be a number")
+    return value
+
+
+number_only = BeforeValidator(_no_boolean)
+
+Count = Annotated[int, Field(ge=1, le=MOST), number_only]
+Natural = Annotated[int, Field(ge=0, le=MOST), number_only]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1), number_only]
+Width = Annotated[int, Field(ge=1, le=WIDEST), number_only]
+Resamples = Annotated[int, Field(ge=0, le=MOST_RESAMPLES), number_only]
+Rate = Annotated[float, Field(ge=0, le=LARGEST), number_only]
+PositiveRate = Annotated[float, Field(gt=0, le=LARGEST), number_only]
+Entry = Annotated[float, Field(ge=-1e9, le=1e9), number_only]  # of a matrix or a vector
+Probability = Annotated[float, Field(ge=0, le=1), number_only]
+SomeProbability = Annotated[float, Field(ge=SMALLEST, le=1), number_only]
+Decay = Annotated[float, Field(ge=0, lt=1), number_only]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Steps = Annotated[list[Natural], Field(max_length=LONGEST_LIST)]
+Row = Annotated[list[Entry], Field(max_length=WIDEST)]
+Matrix = Annotated[list[Row], Field(max_length=LONGEST_LIST)]

@@ -1,0 +1,147 @@
+"""What topics, probes and timelines will take: memory, disk and seconds, from settings and the sizes of files.
+
+No text is read and no weight is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read_text
+from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
+from topicscope.language.corpora import Corpus
+from topicscope.language.inputs import find_snapshots, model_place
+
+PACKED = 4  # how much larger text is than its packed file
+TEXT = 8  # bytes in memory of a byte of text: the text, its tokens, its words
+DOCUMENT = 20_000  # bytes of a document at most, on average
+WORD = 8  # bytes of text per word that is counted, stop words left out
+PIECE = 4  # bytes of text per token
+SWEPT = 1.2e-8  # seconds for each token, topic and sweep of a fit
+WORDS = 30_000  # different words, at most as many as the usual vocabularies have
+TOKENS = 8192  # positions that go through a model together
+RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word frequencies
+RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
+TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """What its folder says of a model; of one on the hub, the sizes of bert-base."""
+
+    bytes: float = 4.4e8
+    layers: int = 12
+    heads: int = 12
+    window: int = 512
+    dim: int = 768
+    vocabulary: int = WORDS
+
+
+def size_of(name: str) -> ModelSize:
+    """From the sizes of the weight files and from config.json."""
+    try:
+        place = model_place(name)
+        folder = Path(place.name)
+        if not place.local:
+            return ModelSize()
+        config: Any = parse_json(read_text(folder / "config.json", "the config", 2**24), "config.json")
+        weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+    except (InputError, OSError):
+        return ModelSize()
+    usual = ModelSize(bytes=weights or ModelSize.bytes)
+    if not isinstance(config, dict):
+        return usual
+    named = {
+        "layers": ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers"),
+        "heads": ("num_attention_heads", "n_head", "n_heads", "encoder_attention_heads"),
+        "window": ("max_position_embeddings", "n_positions"),
+        "vocabulary": ("vocab_size",),
+        "dim": ("hidden_size", "d_model", "n_embd", "dim"),
+    }
+    found = {part: next((config[n] for n in names if _counts(config.get(n))), None) for part, names in named.items()}
+    return replace(usual, **{part: value for part, value in found.items() if value is not None})
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10**6
+
+
+def text_bytes(config: TextConfig, documents: int | None) -> float:
+    """Of the documents that are held in memory: a sample of the corpus, or all of it."""
+    total = 0.0
+    for file in Corpus(config.corpus, config.text_field, config.split_text).files:  # type: ignore[attr-defined]
+        path = Path(file)
+        packed = path.suffix in (".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet")
+        total += path.stat().st_size * (PACKED if packed else 1) if path.is_file() else 1e10  # unknown: of the hub
+    return total if documents is None else min(total, documents * DOCUMENT)
+
+
+def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
+    """A fit of topics: words by topics, documents by topics, and a step for every word and sweep."""
+    text = text_bytes(config, config.max_documents)
+    documents = min(config.max_documents or 10**9, max(1, int(text / 100)))
+    tables = 8 * config.topics * (4 * WORDS + 4 * documents)
+    seconds = SWEPT * config.iterations * config.topics * text / WORD
+    return Cost(TEXT * text + tables, 8 * config.topics * (WORDS + documents), seconds)
+
+
+def pass_cost(
+    config: ProbeConfig | TimelineConfig, model: ModelSize, *, assignments: int, shuffles: int, share: float
+) -> Cost:
+    """One model over the sampled documents. `share`: of the vocabulary, the words of a topic."""
+    text = text_bytes(config, config.documents)
+    per_document = config.windows or 10**9
+    windows = min(text / PIECE / model.window + config.documents, float(config.documents * per_document))
+    together = max(model.window, TOKENS)
+    heads = model.layers * model.heads
+    maps = 3 * 4 * heads * together * model.window
+    hidden = 4 * 8 * model.dim * together
+    resampled = 8 * config.bootstrap * (RELATIONS * heads + 2 * RELATIONS * STRATA + 128) * (assignments + 1)
+    pairs = (TOPIC_SHARE * model.window) ** 2
+    words = min(float(model.vocabulary), config.topics * max(1.0, share * model.vocabulary))
+    shuffled = shuffles // 10 * (assignments * 10 * words + 6 * pairs)
+    cooccurring = 16 * config.bootstrap * min(1e6, (share * model.vocabulary) ** 2 / 2)
+    memory = maps + hidden + resampled + shuffled + cooccurring + TEXT * text
+    tokens = windows * model.window
+    arithmetic = tokens * (model.bytes / 2 + 4 * model.layers * model.window * model.dim)
+    drawn = assignments * (4 * shuffles * words * model.dim * 4 + windows * shuffles / 10 * pairs * 4)
+    bootstrap = assignments * config.bootstrap * windows * heads * RELATIONS * 4
+    resamples = RESAMPLED * assignments * config.bootstrap
+    return Cost(memory, 0.0, (arithmetic + drawn + bootstrap) / FLOPS + resamples)
+
+
+def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
+    """Fit, models and passes, one after another."""
+    if isinstance(config, TopicsConfig):
+        return fit_cost(config)
+    fit = Cost() if config.topics_from is not None else fit_cost(config)
+    if isinstance(config, TimelineConfig):
+        models = [size_of(name) for _, name in find_snapshots(config.snapshots)]
+        passes = [pass_cost(config, m, assignments=1, shuffles=0, share=config.threshold) for m in models]
+        held = max(model.bytes for model in models)
+    else:
+        models = [size_of(name) for name in config.models]
+        count, share = len(config.thresholds) * len(config.topics_per_word), max(config.thresholds)
+        one = [pass_cost(config, m, assignments=count, shuffles=config.shuffles, share=share) for m in models]
+        passes = one * (2 if config.random else 1)
+        # all are loaded before the first is probed; the random ones of a model come beside it
+        held = sum(model.bytes for model in models) + (6 if config.random else 0) * max(m.bytes for m in models)
+    return added(fit, passes, held)
+
+
+def added(fit: Cost, passes: Sequence[Cost], held: float) -> Cost:
+    whole = Cost(seconds=5.0)  # the libraries
+    for one in (fit, *passes):
+        whole += one
+    return Cost(whole.memory + held, whole.disk + 5e6, whole.seconds)
+
+
+def settings_that_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> str:
+    """The settings by which the estimate grew most, for a refusal."""
+    names = ("corpus", "models", "tokenizer", "snapshots", "topics_from")  # what is measured stays
+    given = {name: getattr(config, name) for name in names if getattr(config, name, None) is not None}
+    text = driving(config, type(config).of(given), cost_of)
+    return "corpus, models" if text == "sizes" else text

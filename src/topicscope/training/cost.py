@@ -1,0 +1,222 @@
+"""What a training run will take: memory, disk and seconds, from its settings alone. Nothing is drawn or allocated.
+
+>>> cost_of([RunConfig(steps=100)]).memory < 1e9
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from topicscope.ground import FLOPS, STREAMED, Cost, driving
+from topicscope.training.config import TOGETHER, RunConfig
+from topicscope.training.data import BLOCK, UNEQUAL_DOCUMENTS
+from topicscope.world import Fixed
+
+HISTORY = 10  # value matrices that the tracker holds
+DEV_BATCH, DEV_BATCH_INFINITE = 500, 50  # documents of a batch of the dev set
+STEP_SECONDS = 6e-4  # of a step beside its arithmetic, whatever its size
+DRAFTED = 5e8  # bytes of batches that are made in a second
+MARGIN = 1.1  # for what is not counted
+LINE = 22  # bytes of one figure in metrics.jsonl
+
+
+def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = False) -> Cost:
+    """Of runs that differ in seed, learning rate and initial scale: on the CPU a few at a time, on a GPU all at once.
+
+    What a GPU holds is counted as this machine's memory.
+    """
+    count = len(configs)
+    at_once = count if gpu else min(TOGETHER, count)
+    size, seeds = Sizes(configs[0]), len({config.seed for config in configs[:at_once]})
+    metrics = size.steps * size.columns
+    memory = (
+        seeds * size.data
+        + at_once * (size.model + size.batches)
+        + max(seeds * size.block_draft, at_once * size.pass_, size.floors if floors else 0)
+        + count * 8 * (2 * metrics + size.snapshots * size.parameters)
+    )
+    stored = (1 + size.snapshots) * size.parameters * size.real + LINE * metrics
+    checkpoint = size.real * (5 * size.parameters + HISTORY * size.value)
+    disk = count * stored + (0 if configs[0].checkpoint_every is None else at_once * checkpoint)
+    seconds = count * (size.steps * size.step_seconds + size.evaluations * size.dev_seconds + size.once_seconds)
+    return Cost(MARGIN * memory, disk, seconds)
+
+
+def settings_that_cost(configs: Sequence[RunConfig]) -> str:
+    """The settings by which the estimate grew most, for a refusal."""
+    text = driving(configs[0], RunConfig(), lambda one: cost_of([one] * min(len(configs), TOGETHER)))
+    return text if len(configs) <= TOGETHER else f"{text}, number of runs {len(configs)}"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of the arrays of one model, in bytes where nothing else is said."""
+
+    config: RunConfig
+
+    @cached_property
+    def real(self) -> int:
+        return 4 if self.config.dtype == "float32" else 8
+
+    @cached_property
+    def infinite(self) -> bool:
+        return self.config.documents.length == "infinite"
+
+    @cached_property
+    def uniform(self) -> bool:
+        return self.config.model.uniform_attention
+
+    @cached_property
+    def vocabulary(self) -> int:
+        return self.config.topic_model.vocabulary
+
+    @cached_property
+    def longest(self) -> int:
+        """Words of the longest document; 0 for infinite ones."""
+        length = self.config.documents.length
+        return 0 if isinstance(length, str) else length[1] if isinstance(length, tuple) else length
+
+    @cached_property
+    def masked(self) -> float:
+        """Masked positions of a document."""
+        return max(1.0, self.config.masking.p_mask * self.longest)
+
+    @cached_property
+    def rows(self) -> float:
+        """Rows of a document: the distinct words that its masked positions show, [MASK] among them."""
+        if self.uniform:
+            return 1.0
+        if self.infinite:
+            return float(self.vocabulary)
+        return min(float(self.vocabulary), 1 + self.masked * (1 - self.config.masking.p_mask_word))
+
+    @cached_property
+    def targets(self) -> float:
+        """Words wanted of a document, over all its rows."""
+        if not self.infinite:
+            return self.masked
+        prior, words = self.config.documents, self.config.topic_model.words
+        share = prior.topics_per_document / self.config.topic_model.topics if isinstance(prior, Fixed) else 1.0
+        return self.rows * words * min(1.0, share)
+
+    @cached_property
+    def steps(self) -> int:
+        return self.config.total_steps
+
+    @cached_property
+    def snapshots(self) -> int:
+        return len(self.config.snapshot_steps)
+
+    @cached_property
+    def evaluations(self) -> float:
+        return 1 + self.steps / (self.config.evaluate_every or math.inf)
+
+    @cached_property
+    def columns(self) -> int:
+        return 8 + 2 * len(self.config.model.trained_shapes(self.vocabulary))
+
+    @cached_property
+    def parameters(self) -> int:
+        """Numbers that are trained."""
+        return sum(map(math.prod, self.config.model.trained_shapes(self.vocabulary).values()))
+
+    @cached_property
+    def value(self) -> int:
+        """Numbers of W_V, where it is trained."""
+        return math.prod(self.config.model.trained_shapes(self.vocabulary).get("value", (0,)))
+
+    @cached_property
+    def data(self) -> float:
+        """Documents of training and dev, their counts, the masks and the batches of dev."""
+        data, topics, v = self.config.data, self.config.topic_model.topics, self.vocabulary
+        both, dev = data.documents + data.dev_documents, data.dev_documents
+        proportions = 8 * topics * (both + 2 * max(data.documents, dev)) + 16 * both  # drawn, then summed up
+        if self.infinite:
+            return proportions + dev * self.batch_bytes + DEV_BATCH_INFINITE * self.draft_bytes
+        words = self.longest * (2 if v < 2**15 else 4)
+        per_dev = 24 * self.masked + self.batch_bytes + self.draft_bytes
+        return proportions + words * both + 4 * v * data.documents + dev * per_dev
+
+    @cached_property
+    def batch_bytes(self) -> float:
+        """Of one document in a batch that is ready."""
+        real = 8 if self.infinite else self.real  # float64 until models are put side by side
+        return real * self.vocabulary + (16 + real) * self.rows + (8 + real) * self.targets
+
+    @cached_property
+    def draft_bytes(self) -> float:
+        """Of one document while its batch is made, and no longer."""
+        if self.infinite:
+            return 8 * self.rows * self.config.topic_model.words + 24 * self.targets
+        return (13 + self.real) * self.vocabulary + 40 * self.masked + 3 * self.longest
+
+    @cached_property
+    def block_draft(self) -> float:
+        """Of the batches of a block of steps: a model's own, and what making them takes."""
+        documents = self.config.documents_per_step
+        if self.infinite:
+            return BLOCK * documents * self.batch_bytes + documents * self.draft_bytes
+        return BLOCK * documents * (self.batch_bytes + self.draft_bytes + 4 * self.longest)
+
+    @cached_property
+    def batches(self) -> float:
+        """Batches that every model has for itself: those of dev, put side by side."""
+        real = self.real
+        each = real * self.vocabulary + (16 + real) * self.rows + (8 + real) * self.targets
+        return each * (self.config.data.dev_documents + self.config.documents_per_step)
+
+    @cached_property
+    def model(self) -> float:
+        """Weights, gradients, what the optimiser remembers, copies to go back to; tables of words by words."""
+        remembered = {"adam": 2, "sgd": 1 if self.config.optimizer.momentum else 0}[self.config.optimizer.name]
+        copies = 2 + remembered + (1 + remembered) + 5  # and those of the start of a block, and of its last step
+        drawn = 8 * 3 * self.parameters  # in float64, then side by side
+        tables = self.real * (5 * self.vocabulary**2 + HISTORY * self.value)
+        relations = 3 * self.real * self.vocabulary**2 + 16 * self.vocabulary**2
+        sides = [math.prod(shape) for shape in self.config.model.shapes(self.vocabulary).values()]
+        frozen = 0 if self.config.model.value in ("trained", "identity") else 16 * max(sides)
+        return max(self.real * copies * self.parameters, drawn) + tables + relations + frozen
+
+    @cached_property
+    def pass_(self) -> float:
+        """A forward pass over a batch of dev or of training, with its gradient."""
+        dev = min(self.config.data.dev_documents, DEV_BATCH_INFINITE if self.infinite else DEV_BATCH)
+        largest = max(dev, self.config.documents_per_step)
+        return 5 * self.real * largest * self.rows * self.vocabulary + BLOCK * self.columns * self.real
+
+    @cached_property
+    def floors(self) -> float:
+        """The posteriors of the dev set."""
+        config, dev = self.config, self.config.data.dev_documents
+        if not config.floors or config.data.dev_file is not None:
+            return 0.0
+        if self.infinite:
+            return DEV_BATCH_INFINITE * self.vocabulary * (8 * config.topic_model.words + 24 * config.topic_model.words)
+        used = dev if config.topic_model.uniform else min(dev, UNEQUAL_DOCUMENTS)
+        rows = min(float(self.vocabulary), 1 + self.masked * (1 - config.masking.p_mask_word))
+        bayes = used * (4 * self.vocabulary + rows * (4 * self.vocabulary + 16 * config.topic_model.topics))
+        return max(bayes, 0.0 if config.objective.loss == "cross-entropy" else 60 * dev * self.vocabulary)
+
+    @cached_property
+    def step_seconds(self) -> float:
+        """Products of rows with tables, and of attention's weights with each other, three times each."""
+        v, documents = self.vocabulary, self.config.documents_per_step
+        tables = 6 * self.parameters * v
+        arithmetic = (6 * documents * self.rows * v * v + tables) / FLOPS
+        return STEP_SECONDS + arithmetic + self.model / STREAMED + documents * self.draft_bytes / DRAFTED
+
+    @cached_property
+    def dev_seconds(self) -> float:
+        """Of one evaluation."""
+        return 2 * self.config.data.dev_documents * self.rows * self.vocabulary**2 / FLOPS
+
+    @cached_property
+    def once_seconds(self) -> float:
+        """What is done once for every model: its documents, and its floors."""
+        data, topics = self.config.data, self.config.topic_model.topics
+        made = ((data.documents + data.dev_documents) * 8 * topics + data.dev_documents * self.draft_bytes) / DRAFTED
+        return made + (1e-6 * data.dev_documents * self.masked * topics if self.config.floors else 0.0)

@@ -1,0 +1,71 @@
+"""Estimates of topics, probes and timelines, and the refusal of what does not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topicscope import InputError
+from topicscope.language import ProbeConfig, TopicsConfig, cost_of, fit_corpus, probe
+from topicscope.language.cost import ModelSize, size_of
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    settings = {"num_hidden_layers": 2, "num_attention_heads": 3, "max_position_embeddings": 64, "vocab_size": 500}
+    (folder / "config.json").write_text(json.dumps({**settings, "hidden_size": 12}))
+    (folder / "model.safetensors").write_bytes(b"0" * 1000)
+    return folder
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("some words of a text\n" * 100)
+    return path
+
+
+def test_sizes_of_models_come_from_their_folders(model: Path, tmp_path: Path) -> None:
+    assert size_of(str(model)) == ModelSize(bytes=1000, layers=2, heads=3, window=64, dim=12, vocabulary=500)
+    assert size_of("bert-base-uncased") == ModelSize()
+    (model / "config.json").write_text('{"num_hidden_layers": "many", "hidden_size": 10000000000}')
+    assert size_of(str(model)) == ModelSize(bytes=1000)
+    (model / "config.json").write_text("[")
+    assert size_of(str(model)) == ModelSize()
+
+
+@pytest.mark.parametrize(
+    ("settings", "driver"),
+    [({"bootstrap": 10**6}, "bootstrap 1000000"), ({"shuffles": 10**6}, "shuffles 1000000")],
+)
+def test_a_probe_that_does_not_fit_is_refused(
+    settings: dict[str, Any], driver: str, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("topicscope.ground.budget.machine_memory", lambda: 4 * 10**9)
+    config = ProbeConfig.of({"models": ["bert-base-uncased"], "corpus": [str(text)], **settings})
+    with pytest.raises(InputError, match=r"would take about .* of memory") as error:
+        probe(config, tmp_path / "probe")
+    assert driver in str(error.value)
+    assert not (tmp_path / "probe").exists()
+
+
+def test_topics_that_do_not_fit_are_refused(model: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("topicscope.ground.budget.machine_memory", lambda: 4 * 10**9)
+    config = TopicsConfig.of(corpus=[str(text)], tokenizer=str(model), topics=100_000)
+    with pytest.raises(InputError, match="topics 100000"):
+        fit_corpus(config)
+
+
+def test_more_text_and_more_sweeps_cost_more(model: Path, text: Path, tmp_path: Path) -> None:
+    config = TopicsConfig.of(corpus=[str(text)], tokenizer=str(model))
+    base = cost_of(config)
+    assert cost_of(config.changed({"iterations": 1200})).seconds == pytest.approx(10 * base.seconds)
+    assert cost_of(config.changed({"topics": 200})).memory > base.memory
+    larger = tmp_path / "larger.txt"
+    larger.write_bytes(b"words\n" * 10**6)
+    assert cost_of(config.changed({"corpus": [str(larger)]})).memory > base.memory
