@@ -75,10 +75,10 @@ def read_text(path: AnyPath, what: str = "the file", most: int = MOST_BYTES, enc
         raise InputError(f"{what} {shown(path)} is not text: {one_line(error)}; expected UTF-8") from None
 
 
-def parse_json(text: str | bytes, where: str) -> Any:
-    """The value of a JSON text; `where` says in messages what it is."""
+def parse_json(text: str | bytes, where: str, *, finite: bool = True) -> Any:
+    """The value of a JSON text; `where` says in messages what it is. Others than the project may write infinity."""
     try:
-        return plain(json.loads(text), where)
+        return plain(json.loads(text), where, finite=finite)
     except InputError:
         raise
     except (ValueError, RecursionError) as error:

@@ -129,9 +129,8 @@ class PretrainRun(Result):
             return self.trained[0]
         if self.folder is None or self.status != "done":
             raise InputError(f"{self!r} has no model")
-        library = language.needed("transformers", "transformers", "to load the model").AutoModelForMaskedLM
-        with language.quiet():
-            return library.from_pretrained(self.folder / MODEL, local_files_only=True, use_safetensors=True)
+        path = self.folder / MODEL
+        return language.load_weights(language.check_model(path), path, "AutoModelForMaskedLM")[0]
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -151,8 +150,7 @@ class PretrainRun(Result):
         """A sentence on text that could not be read."""
         if self.folder is None or not (self.folder / folders.ENVIRONMENT).is_file():
             return []
-        text = str(folders.read_json(self.folder / folders.ENVIRONMENT).get("text", ""))
-        return [f"Not all of the text could be read: {text}"] if "broken" in text or "encoding" in text else []
+        return language.unread(str(folders.read_json(self.folder / folders.ENVIRONMENT).get("text", "")))
 
     def table(self) -> pyarrow.Table:
         """One row per step: loss, learning rate, norms and rotation."""
@@ -187,7 +185,7 @@ def read_one(path: Path) -> PretrainRun:
     folders.finished_about(path, PRETRAIN)
     try:
         results = PretrainResults.from_dict(folders.read_results(path))
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError):
         raise InputError(f"{path / folders.RESULTS} is damaged: it holds no results of a run") from None
     return PretrainRun(PretrainConfig.of(load_settings(path / folders.CONFIG)), results, stored_metrics(path), path)
 
