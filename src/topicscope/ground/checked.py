@@ -177,7 +177,7 @@ def tensor_digest(tensors: Mapping[str, np.ndarray], note: Mapping[str, str]) ->
     """Of names, types, shapes, numbers, and the note that a file of tensors carries."""
     digest = hashlib.sha256(json.dumps(sorted((k, v) for k, v in note.items() if k != DIGEST)).encode())
     for name in sorted(tensors):
-        array = np.ascontiguousarray(tensors[name])
+        array = np.asarray(tensors[name], order="C")
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()

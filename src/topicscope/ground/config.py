@@ -54,7 +54,9 @@ class Config:
     def __post_init__(self) -> None:
         """Raise where the name of a file could not be written to config.yaml, and so could not be found again."""
         for setting in self.FILES:
-            value = functools.reduce(getattr, setting.split("."), self)
+            value: Any = self
+            for part in setting.split("."):
+                value = getattr(value, part, None)  # not every kind of prior has proportions
             for name in value if isinstance(value, list | tuple) else [value]:
                 if isinstance(name, str) and ("\0" in name or name.encode(errors="ignore").decode() != name):
                     raise ValueError(f"{setting}: {shown(name)}: its name is not UTF-8; rename it")

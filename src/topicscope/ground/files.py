@@ -74,7 +74,7 @@ def write_yaml(path: Path, content: Any) -> None:
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[str, str] | None = None) -> None:
     """With a digest of everything in the header, which `read_tensors` checks."""
-    arrays, header = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}, dict(note or {})
+    arrays, header = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}, dict(note or {})
     write(path, save(arrays, metadata=header | {DIGEST: tensor_digest(arrays, header)}))
 
 
