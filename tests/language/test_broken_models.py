@@ -92,6 +92,12 @@ def other_tokenizer(folder: Path) -> None:
     tiny.tokenizer("bpe").save_pretrained(folder)
 
 
+def ends_with_no_token(folder: Path) -> None:
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["post_processor"]["single"][2]["SpecialToken"]["id"] = "no such token"
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+
+
 def with_nan(stored: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     stored["encoder.layer.1.output.dense.weight"].ravel()[3] = np.nan
     return stored
@@ -155,7 +161,13 @@ BROKEN: dict[str, tuple[Breakage, str]] = {
     "tokenizer: cut off": (cut("tokenizer.json"), "its tokenizer cannot be loaded"),
     "tokenizer: nested": (written("tokenizer.json", "[" * 3000 + "]" * 3000), "its tokenizer cannot be loaded"),
     "tokenizer: of another model": (other_tokenizer, r"its tokenizer has \d+ tokens, but the model has embeddings of"),
+    "tokenizer: what makes it panic": (ends_with_no_token, r"its tokenizer cannot be loaded \(no entry found for key"),
     "tokenizer config: garbage": (written("tokenizer_config.json", "{garbage"), "tokenizer_config.json is no JSON"),
+    "tokenizer config: no such class": (changed("tokenizer_config.json", tokenizer_class="NoSuchClass"), ""),
+    "tokenizer config: code of its own": (
+        changed("tokenizer_config.json", tokenizer_class="Evil", auto_map={"AutoTokenizer": ["evil.Evil", None]}),
+        "its tokenizer cannot be loaded",
+    ),
     "tokenizer config: a list": (written("tokenizer_config.json", "[1]"), "holds a list"),
     "special tokens: garbage": (written("special_tokens_map.json", "\0"), "special_tokens_map.json is no JSON"),
     # the weights
@@ -178,7 +190,11 @@ BROKEN: dict[str, tuple[Breakage, str]] = {
     "a link to nothing": (linked("generation_config.json", "nowhere"), "cannot be read: No such file"),
     "a folder as a file": (as_folder, "it is a folder"),
 }
-SURVIVED = {"parts that are none"}  # there is a whole file of weights beside the index
+SURVIVED = {
+    "parts that are none",  # there is a whole file of weights beside the index
+    "tokenizer config: no such class",  # tokenizer.json says everything that the class would
+    "tokenizer config: code of its own",  # likewise: it is not run
+}
 
 
 @pytest.mark.parametrize("breakage", BROKEN)

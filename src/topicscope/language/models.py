@@ -25,7 +25,7 @@ from torch import Tensor
 from topicscope.ground import InputError
 from topicscope.language.inputs import check_model, check_tokenizer
 from topicscope.language.vocabulary import Window
-from topicscope.language.weights import load_weights, quiet as quiet, refusing
+from topicscope.language.weights import load_weights, quiet as quiet, refusing, without_panic_reports
 
 TRIED = "a b"  # the text on which a tokenizer and a model are tried
 
@@ -74,7 +74,7 @@ class LoadedModel:
 def load_tokenizer(name: str | Path) -> Any:
     """From a model's folder or hub id. It has turned a text into tokens once: it works."""
     place, said = check_tokenizer(name), f"{name}: its tokenizer cannot be loaded"
-    with refusing(said):
+    with refusing(said), without_panic_reports():
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             place.name, revision=place.revision, local_files_only=place.local, trust_remote_code=False
         )

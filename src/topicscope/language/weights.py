@@ -6,6 +6,7 @@ The library itself fills what is missing with random numbers and goes on: a prob
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -54,8 +55,28 @@ def refusing(said: str) -> Iterator[None]:
             yield
     except (InputError, MemoryError):
         raise
-    except Exception as error:
+    except BaseException as error:
+        panic = type(error).__module__ == "pyo3_runtime"  # of the tokenizers, written in Rust: it is no Exception
+        if not isinstance(error, Exception) and not panic:
+            raise
         raise InputError(f"{said} ({one_line(error)})") from None
+
+
+@contextmanager
+def without_panic_reports() -> Iterator[None]:
+    """Without what Rust writes past Python to the error output, ahead of the exception that says the same."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is no error output
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tuple[Any, list[str]]:
