@@ -41,6 +41,19 @@ def test_names_that_the_hub_cannot_have(name: str) -> None:
         model_place(name)
 
 
+def test_names_that_are_too_long_are_one_line() -> None:
+    for config in (
+        WordsConfig("m" * 5000, [["a", "b"]]),
+        TimelineConfig(["m" * 5000, "a@step2"], "x.txt"),
+        ProbeConfig("bert", "x" * 5000),
+    ):
+        with pytest.raises(InputError, match=r"cannot be read: File name too long|no such corpus") as caught:
+            check_inputs(config)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="cannot be read: File name too long"):
+        model_place("m" * 5000)
+
+
 def test_a_run_of_pretraining_holds_its_model(tmp_path: Path) -> None:
     inner = model_at(tmp_path / "run" / "model")
     assert model_place(tmp_path / "run") == Place(inner, local=True)

@@ -5,11 +5,12 @@ Whether they are there is checked before PyTorch and transformers are loaded and
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, one_line, shown
 from topicscope.language.assignment import read_topics
 from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig, WordsConfig
 from topicscope.language.corpora import Corpus
@@ -24,6 +25,20 @@ FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; th
 
 def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
     """Raise InputError where a model, a snapshot, a corpus, topics or stop words are missing or cannot be read."""
+    with readable():
+        _check_inputs(config)
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """A folder that may not be entered, or a name that is too long, is an InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{shown(str(error.filename)):.200} cannot be read: {one_line(error)}") from None
+
+
+def _check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
     if isinstance(config, TextConfig):
         if not config.corpus:
             raise InputError("no text is given; name files, folders or hf:NAME (corpus)")
@@ -53,10 +68,12 @@ class Place:
 def model_place(name: str | Path) -> Place:
     """A folder (of a pretraining run: the model in it), or else the hub if the name can be one of the hub."""
     path = Path(name)
-    if path.is_dir():
+    with readable():
+        exists, folder = path.exists(), path.is_dir()
+    if folder:
         nested = not (path / "config.json").exists() and (path / "model" / "config.json").exists()
         return Place(str(path / "model" if nested else path), local=True)
-    if path.exists():
+    if exists:
         raise InputError(
             f"{name} is a file; expected a hub id, or a folder with config.json, model.safetensors, tokenizer.json"
         )
