@@ -109,8 +109,15 @@ def as_folder(folder: Path) -> None:
 
 
 def vision(folder: Path) -> None:
-    settings = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
-    transformers.ViTModel(transformers.ViTConfig(**settings, image_size=8, patch_size=4)).save_pretrained(folder)
+    settings: dict[str, Any] = {
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "intermediate_size": 8,
+    }
+    transformers.ViTModel(
+        transformers.ViTConfig(**settings, intermediate_size=8, image_size=8, patch_size=4)
+    ).save_pretrained(folder)
 
 
 BROKEN: dict[str, tuple[Breakage, str]] = {

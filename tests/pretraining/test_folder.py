@@ -219,6 +219,16 @@ def flipped(folder: Path) -> None:
     path.write_text(path.read_text().replace('"butter"', '"batter"'))
 
 
+def a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("x")
+
+
+def a_fifo(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    os.mkfifo(folder / "tokenizer.json")
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -229,8 +239,8 @@ def flipped(folder: Path) -> None:
         lambda folder: (folder / "digests.json").write_text("[3]"),
         lambda folder: (folder / "digests.json").write_text('{"tokenizer.json": 3}'),
         lambda folder: (folder / "digests.json").unlink(),
-        lambda folder: (shutil.rmtree(folder), folder.write_text("x")),
-        lambda folder: ((folder / "tokenizer.json").unlink(), os.mkfifo(folder / "tokenizer.json")),
+        a_file,
+        a_fifo,
     ],
 )
 def test_a_run_does_not_go_on_with_a_damaged_tokenizer(
