@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -114,6 +115,14 @@ def test_words_and_topics_of_a_file(tmp_path: Path, name: str, content: str, pai
         ("a.json", '{"a": []}', "names no words"),
         ("a.csv", "word,topic\n", "names no words"),
         ("a.csv", "word,kind\nx,y\n", "it has 'word', 'kind'"),
+        ("a.csv", "word,topic\nx\0,y\n", "no valid text"),
+        ("a.json", '{"a": "x\\u0000"}', "no valid text"),
+        ("a.json", '{"a\\ud800": "x"}', "no valid text"),
+        ("a.json", '{"a": NaN}', "nan is no number"),
+        ("a.json", '{"a": true}', "throughout"),
+        ("a.json", '{"a": [["x"]]}', "throughout"),
+        ("a.json", "[" * 100_000, "is no JSON"),
+        ("a.json", '{"a": ' + "9" * 30 + "}", "64 bits"),
     ],
 )
 def test_files_without_words_and_topics_are_refused(tmp_path: Path, name: str, content: str, complaint: str) -> None:
@@ -124,7 +133,7 @@ def test_files_without_words_and_topics_are_refused(tmp_path: Path, name: str, c
 
 def test_what_is_no_text_or_not_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="cannot be read as text"):
+    with pytest.raises(InputError, match=r"is not text: .* expected UTF-8"):
         read_topics(tmp_path / "a.csv")
     with pytest.raises(InputError, match="is not there"):
         read_topics(tmp_path / "b.csv")
@@ -166,3 +175,21 @@ def test_two_topics_and_one_of_two_words_are_needed(tmp_path: Path, given: dict[
     (tmp_path / "a.json").write_text(json.dumps(given))
     with pytest.raises(InputError, match="two topics are needed, and one of at least two words"):
         given_topics(tmp_path / "a.json", whole_words(tiny.tokenizer("wordpiece")))
+
+
+def test_given_topics_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"sea": ["boat", "coral"], "food": ["honey"], "law": ["judge"]}))
+    vocabulary = whole_words(tiny.tokenizer("wordpiece"))
+    monkeypatch.setattr("topicscope.language.assignment.MOST_TOPICS", 2)
+    with pytest.raises(InputError, match="has 3 topics; at most 2 are compared"):
+        given_topics(path, vocabulary)
+    monkeypatch.setattr("topicscope.language.assignment.MOST_PAIRS", 3)
+    with pytest.raises(InputError, match="more than 3 words"):
+        read_pairs(path)
+    monkeypatch.setattr("topicscope.language.assignment.MOST_BYTES", 10)
+    with pytest.raises(InputError, match="has 0 MB; at most 0 MB are read"):
+        read_pairs(path)
+    os.mkfifo(tmp_path / "b.csv")
+    with pytest.raises(InputError, match="it is no plain file"):
+        read_topics(tmp_path / "b.csv")

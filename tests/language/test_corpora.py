@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import sys
 import types
 from collections import Counter
@@ -20,7 +21,7 @@ import zstandard
 from pyarrow import parquet
 
 from topicscope import InputError
-from topicscope.language import Corpus
+from topicscope.language import Corpus, unread
 from topicscope.language.corpora import reservoir
 
 TEXTS = ["first text", "second, with a comma", "third \u00e9\u4e2d"]
@@ -80,7 +81,10 @@ def test_broken_lines_and_encodings_are_counted(tmp_path: Path) -> None:
     corpus = Corpus([path])
     assert list(corpus) == ["fine", "caf\ufffd", "bare"]
     assert corpus.counts == Counter({"documents": 3, "broken lines": 3, "empty": 2, "lines with bad encoding": 1})
-    assert corpus.summary() == "3 documents, 2 empty, 3 broken lines, 1 lines with bad encoding"
+    assert corpus.summary() == (
+        "3 documents, 2 empty, 3 broken lines (a.jsonl, line 2; a.jsonl, line 3; a.jsonl, line 4), "
+        "1 lines with bad encoding (a.jsonl, line 6)"
+    )
 
 
 def test_plain_text_is_split_as_it_looks(tmp_path: Path) -> None:
@@ -200,3 +204,64 @@ def test_small_samples() -> None:
     second = sum(reservoir([(0, "a"), (1, "b")], 1, rng) == [(1, "b")] for _ in range(2000))
     assert abs(second / 2000 - 0.5) < 0.05
     assert reservoir([(0, "a"), (1, "b")], 2, rng) == reservoir([(0, "a"), (1, "b")], 3, rng) == [(0, "a"), (1, "b")]
+
+
+def test_a_summary_is_of_the_last_whole_pass(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n{\n' * 5)
+    corpus = Corpus([tmp_path / "a.jsonl"])
+    assert len(corpus.sample(None)) == 5
+    corpus.check()  # reads one document
+    assert corpus.counts["documents"] == 1
+    places = "; ".join(f"a.jsonl, line {number}" for number in (2, 4, 6))
+    assert corpus.summary() == f"5 documents, 5 broken lines ({places}; ...)"
+    assert unread(corpus.summary()) == [f"Not all of the text could be read: {corpus.summary()}"]
+    assert unread("5 documents, 1 empty") == []
+
+
+def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jsonl")
+    (tmp_path / "b.txt").symlink_to("b.txt")
+    (tmp_path / "c.txt").symlink_to("/dev/zero")
+    for name, said in (
+        ("a.jsonl", "it is no plain file"),
+        ("b.txt", "symbolic links"),
+        ("c.txt", "it is no plain file"),
+        ("*.jsonl", "it is no plain file"),
+        ("a\0.txt", "no such corpus"),
+    ):
+        with pytest.raises(InputError, match=said) as caught:
+            Corpus([tmp_path / name])
+        assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=r"a\.jsonl cannot be read: it is no plain file"):
+        Corpus([tmp_path])
+
+
+def test_folders_that_link_to_themselves_end(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "loop").symlink_to(tmp_path)
+    assert Corpus([tmp_path]).files == [str(tmp_path / "a.txt")]
+
+
+def test_names_with_odd_signs(tmp_path: Path) -> None:
+    for name in ("a[1].txt", "b?*.txt", "c\n.txt"):
+        (tmp_path / name).write_text("x\n")
+        assert Corpus([tmp_path / name]).files == [str(tmp_path / name)]
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/d\xff.jsonl")
+    Path(odd).write_text('{"text": "x"}\n{\n')
+    corpus = Corpus([tmp_path])
+    assert len(list(corpus)) == 4
+    assert r"d\udcff.jsonl, line 2" in corpus.summary()
+    assert corpus.fingerprint() == Corpus([tmp_path]).fingerprint()
+    for pattern in ("[", "[z-a]*.txt", "***", "(", "\ud800"):
+        with pytest.raises(InputError, match="no such corpus"):
+            Corpus([str(tmp_path / "none" / pattern)])
+
+
+def test_a_file_that_is_gone_or_may_not_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    corpus = Corpus([tmp_path / "a.txt"])
+    (tmp_path / "a.txt").unlink()
+    for read in (corpus.fingerprint, corpus.check, lambda: corpus.sample(1)):
+        with pytest.raises(InputError, match=r"a\.txt cannot be read: No such file"):
+            read()

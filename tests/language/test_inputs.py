@@ -11,12 +11,14 @@ from topicscope import InputError
 from topicscope.language import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, check_inputs, find_snapshots
 from topicscope.language.inputs import Place, check_model, model_place
 
+NOTHING = {".json": b"{}", ".safetensors": (2).to_bytes(8, "little") + b"{}"}
+
 
 def model_at(folder: Path, *names: str) -> str:
-    """A folder with empty files: enough to be found."""
+    """A folder with files of nothing: enough to be found."""
     folder.mkdir(parents=True)
     for name in names or ("config.json", "model.safetensors"):
-        (folder / name).touch()
+        (folder / name).write_bytes(NOTHING.get(Path(name).suffix, b""))
     return str(folder)
 
 
@@ -39,10 +41,23 @@ def test_names_that_the_hub_cannot_have(name: str) -> None:
         model_place(name)
 
 
+def test_names_that_are_too_long_are_one_line() -> None:
+    for config in (
+        WordsConfig("m" * 5000, [["a", "b"]]),
+        TimelineConfig(["m" * 5000, "a@step2"], "x.txt"),
+        ProbeConfig("bert", "x" * 5000),
+    ):
+        with pytest.raises(InputError, match=r"cannot be read: File name too long|no such corpus") as caught:
+            check_inputs(config)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="cannot be read: File name too long"):
+        model_place("m" * 5000)
+
+
 def test_a_run_of_pretraining_holds_its_model(tmp_path: Path) -> None:
     inner = model_at(tmp_path / "run" / "model")
     assert model_place(tmp_path / "run") == Place(inner, local=True)
-    (tmp_path / "run" / "config.json").touch()  # then it is a model itself
+    (tmp_path / "run" / "config.json").write_text("{}")  # then it is a model itself
     assert model_place(tmp_path / "run") == Place(str(tmp_path / "run"), local=True)
     assert model_place(tmp_path) == Place(str(tmp_path), local=True)
     with pytest.raises(InputError, match=r"has no config\.json"):

@@ -19,7 +19,7 @@ from tests.language import tiny
 from tests.language.samples import model_folder
 from topicscope import InputError
 from topicscope.language import Window, WordsConfig, load_model, padded, quiet, shifted_right, word_map, word_vectors
-from topicscope.language.models import _first_line, checked, is_causal, window_of
+from topicscope.language.models import checked, is_causal, window_of
 
 
 @pytest.mark.parametrize("kind", tiny.MODELS)
@@ -260,9 +260,3 @@ def test_loading_is_quiet_and_leaves_the_logs_as_they_were(monkeypatch: pytest.M
     assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
     assert loaded.place == str(tmp_path / "model")
     assert (loaded.random().seed, loaded.random(4).seed, loaded.variant) == (0, 4, "trained")
-
-
-def test_an_error_is_cut_to_one_short_line() -> None:
-    assert _first_line(ValueError("\n  first  \nsecond")) == "first"
-    assert _first_line(ValueError("x" * 300)) == "x" * 200
-    assert _first_line(KeyError()) == "KeyError"

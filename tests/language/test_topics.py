@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +14,10 @@ from hypothesis import given, strategies as st
 from tests.language import tiny
 from tests.language.samples import assert_same, texts
 from topicscope import InputError
+from topicscope.ground import file_digest, write_tensors
 from topicscope.language import BACKENDS, TopicFit, Topics, assign, fit_topics, given_topics, whole_words
 from topicscope.language.counting import STRETCH, top_pairs
+from topicscope.language.topics import ARRAYS
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +215,72 @@ def test_a_folder_of_topics_is_replaced_and_can_be_read_by_people(tmp_path: Path
     assert_same(Topics.load(tmp_path / "a"), by_hand("other"))
     text = (tmp_path / "a" / "topics.json").read_text(encoding="utf-8")
     assert '\n  "caf\u00e9"' in text
-    assert json.loads((tmp_path / "a" / "about.json").read_text())["format"] == 2
+    assert json.loads((tmp_path / "a" / "about.json").read_text())["format"] == 3
     with pytest.raises(ValueError, match="not JSON compliant"):
         replace(by_hand(), fit=replace(by_hand().fit, coherence=[float("nan"), 0.0])).save(tmp_path / "b")
+
+
+def rewritten(folder: Path, head: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Other content under seals that are in order: what is checked is the content itself."""
+    write_tensors(folder / "topics.safetensors", arrays)
+    head = head | {"digest": file_digest(folder / "topics.safetensors")}
+    (folder / "topics.json").write_text(json.dumps(head))
+    about = json.loads((folder / "about.json").read_text())
+    about["digests"] |= {name: file_digest(folder / name) for name in ("topics.json", "topics.safetensors")}
+    (folder / "about.json").write_text(json.dumps(about))
+
+
+def lacking(name: str) -> Callable[[Any, Any], Any]:
+    return lambda _, arrays: arrays.pop(name)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda head, _: head.update(words=["a"]), r"frequency is float64 \(3,\), expected float64 \(1,\)"),
+        (lambda head, _: head.update(words=[1, 2, 3]), "words.0: Input should be a valid string"),
+        (lambda head, _: head.update(vocabulary_size=4), "a token is not one of 4"),
+        (lambda head, _: head.update(vocabulary_size="10"), "vocabulary_size: Input should be a valid integer"),
+        (lambda head, _: head.update(vocabulary_size=0), "greater than or equal to 1"),
+        (lambda head, _: head.update(fit={}), "fit.backend: Field required"),
+        (lambda head, _: head["fit"].update(topics=3), r"expected float64 \(3, 3\)|expected float32 \(2, 3\)"),
+        (lambda head, _: head["fit"].update(coherence=[0.0]), "the coherence of 1 topics"),
+        (lambda head, _: head.update(more=1), "more: "),
+        (lacking("token"), "token is missing"),
+        (lacking("cooccurring"), "cooccurring is missing"),
+        (lambda _, a: a.update(more=np.zeros(2)), "more is float64"),
+        (lambda _, a: a.update(probability=a["probability"].astype(np.float32)), "probability is float32"),
+        (lambda _, a: a.update(probability=a["probability"] * 2), "probabilities of a topic do not add up to 1"),
+        (lambda _, a: a.update(probability=a["probability"] * np.nan), "probabilities of a topic do not add up to 1"),
+        (lambda _, a: a.update(probability=1 - a["probability"] * 2), "probabilities of a topic do not add up to 1"),
+        (lambda _, a: a.update(token=a["token"] - 10), "a token is not one of"),
+        (lambda _, a: a.update(frequency=-a["frequency"]), "a frequency is no count"),
+        (lambda _, a: a.update(cooccurring=np.array([[0, 3]])), "a word that is not one of 3"),
+        (lambda _, a: a.update(cooccurring=np.array([0, 1])), r"cooccurring is int64 \(2,\)"),
+        (lambda _, a: a.update(document_topics=a["document_topics"] * 3), "topics of a document do not add up to 1"),
+        (lambda _, a: a.update(document_lengths=-a["document_lengths"] - 1), "length of a document is negative"),
+    ],
+)
+def test_topics_that_cannot_be_are_refused(tmp_path: Path, damage: Any, said: str) -> None:
+    folder = by_hand().save(tmp_path / "a")
+    head = json.loads((folder / "topics.json").read_text())
+    arrays = {name: np.array(getattr(by_hand(), name)) for name in ARRAYS}
+    rewritten(folder, head, arrays)
+    assert_same(Topics.load(folder), by_hand())
+    damage(head, arrays)
+    rewritten(folder, head, arrays)
+    with pytest.raises(InputError, match=said) as caught:
+        Topics.load(folder)
+    assert "fit the topics again" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_arrays_of_other_types_are_stored_as_they_are_read(tmp_path: Path) -> None:
+    wide = replace(by_hand(), document_topics=by_hand().document_topics.astype(float), token=np.array([5, 6, 7], "i2"))
+    assert_same(Topics.load(wide.save(tmp_path / "a")), by_hand())
+
+
+def test_broken_text_is_a_sentence_of_the_summary() -> None:
+    assert by_hand("3 documents").summary()[1:] == ["corpus: 3 documents"]
+    broken = "3 documents, 2 broken lines (a.jsonl, line 1; a.jsonl, line 5)"
+    assert by_hand(broken).summary()[1:] == [f"Not all of the text could be read: {broken}"]

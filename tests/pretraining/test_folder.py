@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.waiting import wait_until
 from topicscope import InputError, read
 from topicscope.ground import folders, read_metrics
 from topicscope.language import load_model
-from topicscope.pretraining import Loop, PretrainRun, accelerated, pretrain
+from topicscope.pretraining import Loop, PretrainRun, accelerated, pretrain, read_pretrain
 
 
 def test_stopped_in_the_middle_and_resumed_is_the_same_bytes(whole: Path, corpus: str, tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_a_run_reads_back_as_what_it_returned(corpus: str, tmp_path: Path) -> No
     assert repr(stored) == "PretrainRun(seed 0, done, 12 steps)"
     results = tmp_path / "run" / "results.json"
     results.write_text(json.dumps({"status": "done"}))
-    with pytest.raises(InputError, match=r"results\.json is damaged: it holds no results of a run"):
+    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote"):
         read(tmp_path / "run")
 
 
@@ -196,3 +197,62 @@ def test_a_start_that_fails_leaves_nothing_in_the_way(corpus: str, tmp_path: Pat
             pretrain(small.config(corpus, **wrong).with_seeds(2), out)
         assert not out.exists()
     pretrain(small.config(corpus, steps=3), out)
+
+
+@pytest.fixture(scope="module")
+def stopped(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("stopped") / "run"
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(small.config(corpus), out, progress=small.stop_at(30, KeyboardInterrupt()))
+    return out
+
+
+def flipped(folder: Path) -> None:
+    """Another letter in the vocabulary: the tokenizer loads, and is another one."""
+    path = folder / "tokenizer.json"
+    path.write_text(path.read_text().replace('"butter"', '"batter"'))
+
+
+def a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("x")
+
+
+def a_fifo(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+    os.mkfifo(folder / "tokenizer.json")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        flipped,
+        shutil.rmtree,
+        lambda folder: (folder / "tokenizer.json").unlink(),
+        lambda folder: (folder / "tokenizer.json").write_text("{"),
+        lambda folder: (folder / "digests.json").write_text("[3]"),
+        lambda folder: (folder / "digests.json").write_text('{"tokenizer.json": 3}'),
+        lambda folder: (folder / "digests.json").unlink(),
+        a_file,
+        a_fifo,
+    ],
+)
+def test_a_run_does_not_go_on_with_a_damaged_tokenizer(
+    stopped: Path, corpus: str, tmp_path: Path, damage: Callable[[Path], Any]
+) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(stopped, out)
+    damage(out / "tokenizer")
+    with pytest.raises(InputError, match=r"tokenizer.*; start the run anew \(force\)") as caught:
+        pretrain(small.config(corpus), out, resume=True)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_model_of_a_finished_run_is_refused(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "run")
+    run = read_pretrain(tmp_path / "run")
+    assert isinstance(run, PretrainRun)
+    weights = tmp_path / "run" / "model" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-9])
+    with pytest.raises(InputError, match="damaged or cut off"):
+        _ = run.model

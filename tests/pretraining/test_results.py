@@ -13,7 +13,7 @@ import pytest
 
 from tests.pretraining import small
 from topicscope import InputError, read
-from topicscope.ground import folders
+from topicscope.ground import file_digest, folders
 from topicscope.measure import Stages
 from topicscope.pretraining import PretrainResults, PretrainRun, PretrainRuns, layer_metrics, stored_configs
 from topicscope.pretraining.results import PRETRAIN, stored_metrics, write_pretrained
@@ -142,10 +142,18 @@ def test_metrics_have_a_column_for_what_no_step_had(tmp_path: Path) -> None:
         _ = read(tmp_path / "run").model
 
 
-@pytest.mark.parametrize("results", [[], {"status": "done"}, {"layers": []}, {"layers": {"0": {}}}])
+@pytest.mark.parametrize(
+    "results", [[], 3, None, {"status": "done"}, {"layers": []}, {"layers": {"0": {}}}, {"layers": {"0": [1]}}]
+)
 def test_damaged_results_are_one_line(results: Any, tmp_path: Path) -> None:
     stored(tmp_path / "run", diverged(), [])
-    (tmp_path / "run" / "results.json").write_text(json.dumps(results))
+    path, about = tmp_path / "run" / "results.json", tmp_path / "run" / "about.json"
+    path.write_text(json.dumps(results))
+    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote"):
+        read(tmp_path / "run")
+    content = json.loads(about.read_text())
+    content["digests"]["results.json"] = file_digest(path)  # under a seal that is in order
+    about.write_text(json.dumps(content))
     with pytest.raises(InputError, match=r"results\.json is damaged: it holds no results of a run$"):
         read(tmp_path / "run")
 

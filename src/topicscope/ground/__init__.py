@@ -16,6 +16,7 @@ from topicscope.ground.budget import (
 from topicscope.ground.checked import (
     check_tensors,
     checked_file,
+    file_digest,
     one_line,
     parse_json,
     parse_yaml,
@@ -155,6 +156,7 @@ __all__ = [
     "configs_to_resume",
     "driving",
     "duration",
+    "file_digest",
     "files",
     "finished_about",
     "flat",

@@ -17,7 +17,7 @@ import pydantic
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from topicscope.ground.checked import MOST_SETTINGS, parse_yaml, read_text, shown
+from topicscope.ground.checked import MOST_SETTINGS, one_line as why, parse_yaml, read_text, shown
 from topicscope.ground.errors import InputError, one_line
 from topicscope.ground.ranges import MOST_RUNS
 
@@ -61,6 +61,16 @@ class Config:
 
     VERSION: ClassVar[int] = 1  # of the format; a file of another version is refused
     FILES: ClassVar[tuple[str, ...]] = ()  # dotted names of the settings that may name files or folders
+
+    def __post_init__(self) -> None:
+        """Raise where the name of a file could not be written to config.yaml, and so could not be found again."""
+        for setting in self.FILES:
+            value: Any = self
+            for part in setting.split("."):
+                value = getattr(value, part, None)  # not every kind of prior has proportions
+            for name in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(name, str) and ("\0" in name or name.encode(errors="ignore").decode() != name):
+                    raise ValueError(f"{setting}: {shown(name)}: its name is not UTF-8; rename it")
 
     @classmethod
     def of(cls, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Self:
@@ -116,8 +126,13 @@ class Config:
 def _absolute(value: Any) -> Any:
     if isinstance(value, list):
         return [_absolute(part) for part in value]
-    names_files = isinstance(value, str) and value and (Path(value).exists() or glob.glob(value))  # texts/*.txt does
-    return str(Path(value).resolve()) if names_files else value
+    try:
+        names_files = (
+            isinstance(value, str) and value and (Path(value).exists() or glob.glob(value))
+        )  # texts/*.txt does
+        return str(Path(value).resolve()) if names_files else value
+    except (OSError, RuntimeError) as error:  # a name that is too long, links that lead to themselves
+        raise InputError(f"{shown(value):.200} cannot be read: {why(error)}") from None
 
 
 def load_settings(path: str | Path, what: str = "config") -> dict[str, Any]:

@@ -105,7 +105,7 @@ def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any
         return parse(read_results(path))
     except InputError:
         raise
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError, RecursionError) as error:
         reason = f"{type(error).__name__}: {one_line(error)}"
         raise InputError(
             f"{RESULTS} in {path} is damaged ({reason}); run the command that wrote the folder again"

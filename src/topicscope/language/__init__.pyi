@@ -22,10 +22,10 @@ from .configs import (
     WordsConfig as WordsConfig,
     probe_point as probe_point,
 )
-from .corpora import Corpus as Corpus
+from .corpora import Corpus as Corpus, unread as unread
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .counting import top_pairs as top_pairs
-from .inputs import check_inputs as check_inputs, find_snapshots as find_snapshots
+from .inputs import check_inputs as check_inputs, check_model as check_model, find_snapshots as find_snapshots
 from .models import (
     LoadedModel as LoadedModel,
     attention_of as attention_of,
@@ -73,4 +73,5 @@ from .vocabulary import (
     special_tokens as special_tokens,
     whole_words as whole_words,
 )
+from .weights import load_weights as load_weights
 from .word_maps import WordMap as WordMap, read_words as read_words, word_map as word_map

@@ -1,7 +1,6 @@
 """Which words stand for a topic: its theta * V most likely ones, each in one topic (Table 1) or several (Table 5)."""
 
 import csv
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +9,15 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import Engine, InputError, serial
+from topicscope.ground import Engine, InputError, one_line, parse_json, plain, read_text, serial, shown
 from topicscope.language.configs import TopicsPerWord
 from topicscope.language.counting import word_documents
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import Membership
+
+MOST_BYTES = 2**28  # of a file of words and topics
+MOST_PAIRS, MOST_TOPICS = 5_000_000, 5_000  # words and topics in it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,9 +116,12 @@ def given_topics(
             f"{path}: too few of its {len(pairs)} words are one token of this model and no stop word "
             f"(not used: {some or 'none'}; is the case right?): two topics are needed, and one of at least two words"
         )
+    if len(sizes) > MOST_TOPICS:
+        raise InputError(f"{shown(path)} has {len(sizes)} topics; at most {MOST_TOPICS} are compared with each other")
     names = tuple(sizes)
+    order = {name: place for place, name in enumerate(names)}
     numbers, places = np.unique([word for word, _ in known], return_inverse=True)
-    listed = sorted((names.index(topic), place) for (_, topic), place in zip(known, places, strict=True))
+    listed = sorted((order[topic], place) for (_, topic), place in zip(known, places, strict=True))
     topic, word = (np.array(side) for side in zip(*listed, strict=True))
     return Assignment(
         token=vocabulary.token[numbers],
@@ -135,11 +140,10 @@ def given_topics(
 def read_pairs(path: str | Path) -> list[tuple[str, str]]:
     """Words and topics of a CSV file with the columns word and topic, or JSON {word: topic} or {topic: [words]}."""
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as text ({error})") from None
+    text = read_text(path, "the topics", MOST_BYTES, "utf-8-sig")
     pairs = _json_pairs(path, text) if path.suffix.lower() == ".json" else _table_pairs(path, text)
+    if len(pairs) > MOST_PAIRS:
+        raise InputError(f"{shown(path)} has more than {MOST_PAIRS:,} words; no vocabulary has as many")
     if not pairs:
         raise InputError(
             f"{path} names no words; expected lines 'word,topic' under such a header, or JSON {{word: topic}}"
@@ -148,21 +152,23 @@ def read_pairs(path: str | Path) -> list[tuple[str, str]]:
 
 
 def _json_pairs(path: Path, text: str) -> list[tuple[str, str]]:
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{path} is no JSON ({error})") from None
+    data = parse_json(text, shown(path))
     if not isinstance(data, dict) or not data:
-        raise InputError(f"{path}: expected {{word: topic}} or {{topic: [words]}}")
+        raise InputError(f"{shown(path)}: expected {{word: topic}} or {{topic: [words]}}")
     if all(isinstance(value, list) and all(isinstance(word, str) for word in value) for value in data.values()):
         return [(word, str(topic)) for topic, words in data.items() for word in words]
-    if not all(isinstance(value, str | int) for value in data.values()):
-        raise InputError(f"{path}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout")
+    if not all(isinstance(value, str | int) and not isinstance(value, bool) for value in data.values()):
+        raise InputError(f"{shown(path)}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout")
     return [(str(word), str(topic)) for word, topic in data.items()]
 
 
 def _table_pairs(path: Path, text: str) -> list[tuple[str, str]]:
-    rows = list(csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
+    plain(text.splitlines(), shown(path))  # no null characters
+    try:
+        rows = list(csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
+    except csv.Error as error:
+        raise InputError(f"{shown(path)} is no table ({one_line(error)}); expected lines 'word,topic'") from None
     if rows and not {"word", "topic"} <= set(rows[0]):
-        raise InputError(f"{path}: expected the columns word and topic; it has {', '.join(map(repr, rows[0]))}")
+        columns = ", ".join(f"{name!r:.60}" for name in list(rows[0])[:20])
+        raise InputError(f"{shown(path)}: expected the columns word and topic; it has {columns}")
     return [(row["word"].strip(), row["topic"].strip()) for row in rows if row["word"] and row["topic"]]

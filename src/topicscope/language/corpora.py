@@ -7,6 +7,8 @@ corpus.counts   # documents, broken lines, lines with bad encoding
 
 import glob
 import hashlib
+import os
+import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
@@ -15,8 +17,19 @@ from pathlib import Path
 
 import numpy as np
 
-from topicscope.ground import InputError, Stream, generator
-from topicscope.language.readers import HUB, KNOWN, Reader, Split, kind_of
+from topicscope.ground import InputError, Stream, checked_file, generator, one_line, shown
+from topicscope.language.readers import (
+    BROKEN,
+    ENCODING,
+    HUB,
+    KNOWN,
+    MOST_FILE,
+    NAMED,
+    Reader,
+    Split,
+    UnreadableFileError,
+    kind_of,
+)
 
 HASHED = 2**30  # bytes up to which a corpus is read to see whether it has changed; of a larger one the sizes count
 
@@ -34,6 +47,8 @@ class Corpus:
     text_field: str = "text"
     split: Split = "auto"
     counts: Counter[str] = field(default_factory=Counter)
+    places: dict[str, list[str]] = field(default_factory=dict, repr=False)  # of what is broken, the first few
+    whole: str | None = field(default=None, repr=False)  # what the last pass that came to the end has read
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -44,11 +59,20 @@ class Corpus:
 
     def __iter__(self) -> Generator[str]:
         self.counts.clear()
+        self.places.clear()
+        reader, unreadable = Reader(self.text_field, self.split, self.counts, self.places), None
         for file in self.files:
-            for text in Reader(self.text_field, self.split, self.counts).texts(file):
-                self.counts["documents" if text.strip() else "empty"] += 1
-                if text.strip():
-                    yield text
+            try:
+                for text in reader.texts(file):
+                    self.counts["documents" if text.strip() else "empty"] += 1
+                    if text.strip():
+                        yield text
+            except UnreadableFileError as error:
+                reader.fault(BROKEN, f"{error}")
+                unreadable = error
+        if unreadable is not None and not self.counts["documents"]:
+            raise unreadable  # refused only where no other file has a text
+        self.whole = self._summary()
 
     def sample(self, count: int | None, seed: int = 0) -> list[str]:
         """At most `count` documents, each with the same chance, in their order; None: all of them.
@@ -76,18 +100,42 @@ class Corpus:
         hub of its name).
         """
         digest = hashlib.sha256()
-        sizes = {file: Path(file).stat().st_size for file in self.files if not file.startswith(HUB)}
+        local = [file for file in self.files if not file.startswith(HUB)]
+        sizes = {file: checked_file(file, "the corpus", MOST_FILE).stat().st_size for file in local}
         for file in self.files:
             digest.update(f"{sizes[file]} ".encode() if file in sizes else file.encode())
             if file in sizes and sum(sizes.values()) <= HASHED:
-                with Path(file).open("rb") as stream:
-                    hashlib.file_digest(stream, lambda: digest)  # goes on with the one digest
+                try:
+                    with Path(file).open("rb") as stream:
+                        hashlib.file_digest(stream, lambda: digest)  # goes on with the one digest
+                except OSError as error:
+                    raise InputError(f"the corpus {shown(file)} cannot be read: {one_line(error)}") from None
         return digest.hexdigest()
 
     def summary(self) -> str:
-        """What was read, in words: '120 documents, 2 broken lines'."""
-        names = ("documents", "empty", "broken lines", "lines with bad encoding")
-        return ", ".join(f"{self.counts[name]} {name}" for name in names if self.counts[name]) or "empty"
+        """What was read, in words: '120 documents, 2 broken lines (articles.jsonl, line 17; articles.jsonl, line 40)'.
+
+        Of the last pass that came to the end of the corpus, or else of the present one.
+        """
+        return self._summary() if self.whole is None else self.whole
+
+    def _summary(self) -> str:
+        names = ("documents", "empty", BROKEN, ENCODING)
+        return (
+            ", ".join(f"{self.counts[name]} {name}{self._where(name)}" for name in names if self.counts[name])
+            or "empty"
+        )
+
+    def _where(self, name: str) -> str:
+        places = self.places.get(name, [])
+        more = "; ..." if len(places) > NAMED else ""
+        return f" ({'; '.join(places[:NAMED])}{more})" if places else ""
+
+
+def unread(summary: str) -> list[str]:
+    """A sentence on text that could not be read, from what `Corpus.summary` said; none where all could be."""
+    broken = BROKEN in summary or ENCODING in summary
+    return [f"Not all of the text could be read: {summary}"] if broken else []
 
 
 def files_of(source: str) -> list[str]:
@@ -95,18 +143,21 @@ def files_of(source: str) -> list[str]:
     if source.startswith(HUB):
         return [source]
     path = Path(source)
-    if path.is_dir():
-        inside = (p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-        # a.jsonl.lz4 is listed too: it is text in a packing that cannot be read, and reading says so
-        files = sorted(str(p) for p in inside if {suffix.lower() for suffix in p.suffixes[-2:]} & KNOWN)
-        missing = f"{source} has no text files ({', '.join(sorted(KNOWN))}, packed or not)"
-    else:
-        matching = [source] if path.is_file() else sorted(glob.glob(source, recursive=True))
-        files = [file for file in matching if Path(file).is_file()]
-        missing = f"no such corpus: {source} (a file, a folder, a pattern, or hf:NAME for one on the hub)"
+    try:
+        if path.is_dir():
+            inside = (p for p in path.rglob("*") if not p.name.startswith(".") and not p.is_dir())
+            # a.jsonl.lz4 is listed too: it is text in a packing that cannot be read, and reading says so
+            files = sorted(str(p) for p in inside if {suffix.lower() for suffix in p.suffixes[-2:]} & KNOWN)
+            missing = f"{shown(source)} has no text files ({', '.join(sorted(KNOWN))}, packed or not)"
+        else:
+            matching = [source] if os.path.lexists(path) else sorted(glob.glob(source, recursive=True))
+            files = [file for file in matching if not Path(file).is_dir()]
+            missing = f"no such corpus: {shown(source)} (a file, a folder, a pattern, or hf:NAME for one on the hub)"
+    except (OSError, ValueError, re.error) as error:  # a null character in the name, a folder that may not be read
+        raise InputError(f"the corpus {shown(source)} cannot be read: {one_line(error)}") from None
     if not files:
         raise InputError(missing)
-    return files
+    return [str(checked_file(file, "the corpus", MOST_FILE)) for file in files]
 
 
 def reservoir(items: Iterable[tuple[int, str]], count: int, rng: np.random.Generator) -> list[tuple[int, str]]:

@@ -5,25 +5,40 @@ Whether they are there is checked before PyTorch and transformers are loaded and
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, one_line, shown
 from topicscope.language.assignment import read_topics
 from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig, WordsConfig
 from topicscope.language.corpora import Corpus
+from topicscope.language.model_files import check_plain_files, read_model_files
 from topicscope.language.vocabulary import read_stop_words
 
 # NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit
 HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w.-]+))?")
-PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
 STEP = re.compile(r"(?:step|checkpoint|global_step|iter)[-_]?(\d+)", re.IGNORECASE)  # snapshots are named by it
 FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; the second is what others call it
 
 
 def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
     """Raise InputError where a model, a snapshot, a corpus, topics or stop words are missing or cannot be read."""
+    with readable():
+        _check_inputs(config)
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """A folder that may not be entered, or a name that is too long, is an InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{shown(str(error.filename)):.200} cannot be read: {one_line(error)}") from None
+
+
+def _check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
     if isinstance(config, TextConfig):
         if not config.corpus:
             raise InputError("no text is given; name files, folders or hf:NAME (corpus)")
@@ -32,7 +47,7 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
     if isinstance(config, ProbeConfig | TimelineConfig) and config.topics_from is not None:
         read_topics(config.topics_from)
     if isinstance(config, TopicsConfig):
-        model_place(config.tokenizer)
+        check_tokenizer(config.tokenizer)
     elif isinstance(config, TimelineConfig):
         for _, name in find_snapshots(config.snapshots):
             check_model(name)
@@ -53,10 +68,12 @@ class Place:
 def model_place(name: str | Path) -> Place:
     """A folder (of a pretraining run: the model in it), or else the hub if the name can be one of the hub."""
     path = Path(name)
-    if path.is_dir():
+    with readable():
+        exists, folder = path.exists(), path.is_dir()
+    if folder:
         nested = not (path / "config.json").exists() and (path / "model" / "config.json").exists()
         return Place(str(path / "model" if nested else path), local=True)
-    if path.exists():
+    if exists:
         raise InputError(
             f"{name} is a file; expected a hub id, or a folder with config.json, model.safetensors, tokenizer.json"
         )
@@ -72,17 +89,16 @@ def model_place(name: str | Path) -> Place:
 def check_model(name: str | Path) -> Place:
     """The place of a model, once it is known that a folder holds one whose weights run no code when opened."""
     place = model_place(name)
-    folder = Path(place.name)
-    if place.local and not (folder / "config.json").is_file():
-        raise InputError(f"{folder} is not a model folder: it has no config.json")
-    if place.local and not list(folder.glob("*.safetensors")):
-        pickles = [path.name for pattern in PICKLES for path in folder.glob(pattern)]
-        raise InputError(
-            f"{folder} has its weights only as {pickles[0]}, a format that can run code when opened; "
-            "convert it to safetensors first"
-            if pickles
-            else f"{folder} has no weights (model.safetensors)"
-        )
+    if place.local:
+        read_model_files(Path(place.name))
+    return place
+
+
+def check_tokenizer(name: str | Path) -> Place:
+    """The place of a tokenizer, once it is known that a library can open its files."""
+    place = model_place(name)
+    if place.local:
+        check_plain_files(Path(place.name))
     return place
 
 

@@ -10,12 +10,8 @@ Code that comes with a model is never run.
 from __future__ import annotations
 
 import functools
-import logging
 import os
-import warnings
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,12 +20,14 @@ import numpy as np
 import torch
 import transformers
 from jaxtyping import Float, Int
-from safetensors import SafetensorError
 from torch import Tensor
 
 from topicscope.ground import InputError
-from topicscope.language.inputs import check_model, model_place
+from topicscope.language.inputs import check_model, check_tokenizer
 from topicscope.language.vocabulary import Window
+from topicscope.language.weights import load_weights, quiet as quiet, refusing, without_panic_reports
+
+TRIED = "a b"  # the text on which a tokenizer and a model are tried
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,7 @@ class LoadedModel:
     variant: str = "trained"
     place: str | None = None  # absolute folder, or hub id; None: made by the caller
     seed: int = 0  # of random weights
+    notes: tuple[str, ...] = ()  # on what of its files was not used
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.place is None:
@@ -73,41 +72,30 @@ class LoadedModel:
 
 
 def load_tokenizer(name: str | Path) -> Any:
-    """From a model's folder or hub id."""
-    place = model_place(name)
-    try:
-        with quiet():
-            return transformers.AutoTokenizer.from_pretrained(
-                place.name, revision=place.revision, local_files_only=place.local, trust_remote_code=False
-            )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{name}: its tokenizer cannot be loaded ({_first_line(error)})") from None
+    """From a model's folder or hub id. It has turned a text into tokens once: it works."""
+    place, said = check_tokenizer(name), f"{name}: its tokenizer cannot be loaded"
+    with refusing(said), without_panic_reports():
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            place.name, revision=place.revision, local_files_only=place.local, trust_remote_code=False
+        )
+        numbers = [*tokenizer.get_vocab().values(), *tokenizer(TRIED)["input_ids"], *tokenizer.all_special_ids]
+        if not numbers or min(numbers) < 0:
+            raise InputError(f"{said} (it has no tokens)")
+        tokenizer.decode(tokenizer(TRIED)["input_ids"])
+    return tokenizer
 
 
 def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
-    """Weights from safetensors only, since a pickle can run code. Eager attention: other kinds return no weights."""
+    """From a folder or the hub, with its tokenizer; InputError where a weight is missing or is no number."""
     place = check_model(name)
     tokenizer = load_tokenizer(name)
-    try:
-        with quiet():
-            model = transformers.AutoModel.from_pretrained(
-                place.name,
-                revision=place.revision,
-                local_files_only=place.local,
-                trust_remote_code=False,
-                use_safetensors=True,
-                attn_implementation="eager",
-                dtype=torch.float32,
-            )
-    except SafetensorError as error:
-        raise InputError(f"{name}: its weights file is damaged or cut off ({_first_line(error)})") from None
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise InputError(f"{name}: it cannot be loaded as a model ({_first_line(error)})") from None
+    model, notes = load_weights(place, name)
     if device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # has to stand before the first product
     return replace(
         checked(str(name), model.to(device).eval(), tokenizer),
         place=str(Path(place.name).absolute()) if place.local else str(name),
+        notes=tuple(notes),
     )
 
 
@@ -124,7 +112,9 @@ def _trained(place: str, name: str, device: str, _written: int) -> LoadedModel:
 
 def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:
     """A model that the caller has: switched to eager attention, and run once to see that it returns weights."""
-    tokens, rows = len(tokenizer), model.get_input_embeddings().weight.shape[0]
+    with refusing(f"{name}: it has no embeddings of tokens, which a model of text has"):
+        rows = int(model.get_input_embeddings().weight.shape[0])
+    tokens = max(len(tokenizer), 1 + max(tokenizer.get_vocab().values(), default=-1))
     if tokens > rows:
         raise InputError(f"{name}: its tokenizer has {tokens} tokens, but the model has embeddings of only {rows}")
     if getattr(model.config, "_attn_implementation", "eager") != "eager":
@@ -134,16 +124,16 @@ def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:
             raise InputError(
                 f"{name}: this model has no eager attention, and the other kinds return no weights"
             ) from None
-    loaded = LoadedModel(name, model.eval(), tokenizer, window_of(model, tokenizer))
-    inputs = torch.as_tensor(tokenizer("a b", return_tensors="np")["input_ids"], device=loaded.device)
-    try:
+    with refusing(f"{name}: it cannot be run on a text of two words"):
+        loaded = LoadedModel(name, model.eval(), tokenizer, window_of(model, tokenizer))
+        inputs = torch.as_tensor(tokenizer(TRIED, return_tensors="np")["input_ids"], device=loaded.device)
         parts = attention_of(model, inputs, torch.ones_like(inputs))
-    except (TypeError, AttributeError, KeyError):
-        parts = {}
     if not parts:
         raise InputError(
             f"{name}: this model returns no attention weights; a transformer with attention layers is needed"
         )
+    if loaded.window < inputs.shape[1]:
+        raise InputError(f"{name}: its longest input is {loaded.window} tokens, too few for a text of two words")
     return loaded
 
 
@@ -164,28 +154,6 @@ def window_of(model: Any, tokenizer: Any) -> int:
     if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
         lengths.append(tokenizer.model_max_length)
     return min(lengths, default=512)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without the library's remarks on missing heads, and without its own progress bars."""
-    logs: Any = transformers.logging
-    hub = logging.getLogger("huggingface_hub")
-    before, level = logs.get_verbosity(), hub.level
-    logs.set_verbosity(40)
-    hub.setLevel(logging.ERROR)
-    logs.disable_progress_bar()
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        logs.set_verbosity(before)
-        hub.setLevel(level)
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:200] if lines else type(error).__name__
 
 
 def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:

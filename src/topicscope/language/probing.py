@@ -89,7 +89,8 @@ def probe_model(
         if measurement.random:
             variants.append(Variant(loaded.random(measurement.seed), assignments, {}, measurement))
         probes = [variant.probed(pieces, engine, shown) for variant in variants]
-    return Probe.joined(probes, list(dict.fromkeys(a.remark for a in assignments if a.remark)), measurement)
+    notes = dict.fromkeys([*loaded.notes, *(a.remark for a in assignments if a.remark)])
+    return Probe.joined(probes, list(notes), measurement)
 
 
 def pair_relations(

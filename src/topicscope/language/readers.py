@@ -1,23 +1,26 @@
 """The texts of one file: plain text, JSON lines, CSV and Parquet, packed or not, or a data set of the hub."""
 
-import bz2
 import csv
-import gzip
-import importlib
-import io
 import json
-import lzma
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
-from itertools import chain, islice
+from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, checked_file, one_line, shown
+from topicscope.language.lines import (
+    DAMAGED,
+    MOST_LINE,
+    UNPACK,
+    Gathered,
+    Line,
+    bounded_line,
+    needed as needed,
+    peeked,
+)
 
 Split = Literal["auto", "line", "paragraph", "file"]
 TEXT, LINES, TABLES, PARQUET = {".txt", ".text", ".raw", ".md"}, {".jsonl", ".ndjson"}, {".csv", ".tsv"}, {".parquet"}
@@ -25,7 +28,9 @@ KNOWN = TEXT | LINES | TABLES | PARQUET
 HUB = "hf:"
 # an article of WikiText starts with such a line; the headings of its sections have more signs
 HEADING = re.compile(r"^ = [^=].* = \n?$")
-PEEK = 200  # lines of a text file that decide how it is split
+MOST_FILE = 2**62  # bytes: files are read as a stream
+NAMED = 3  # places of faults that are named
+BROKEN, ENCODING = "broken lines", "lines with bad encoding"
 
 
 def suffixes(path: Path) -> tuple[str, str | None]:
@@ -46,121 +51,197 @@ def kind_of(file: str) -> tuple[str, str | None]:
     return kind, packing
 
 
+class UnreadableFileError(InputError):
+    """A file of which nothing can be read; others of the corpus may do."""
+
+
 @dataclass
 class Reader:
-    """Reads texts one by one, and counts what could not be read: broken lines, lines with bad encoding."""
+    """Reads texts one by one. One bad line or document ends nothing: it is counted, and the first few are named.
+
+    `counts`: 'broken lines', 'lines with bad encoding'. `places`: where the first of each are.
+    """
 
     text_field: str
     split: Split
     counts: Counter[str]
+    places: dict[str, list[str]] = field(default_factory=dict)
+    has_field: bool = False  # whether a record had the field: where the first one has not, a wrong one was chosen
 
     def texts(self, file: str) -> Iterator[str]:
         kind, packing = kind_of(file)
         if kind == HUB:
             return self._hub(file)
+        checked_file(file, "the corpus", MOST_FILE)
         if kind in PARQUET:
             return self._parquet(file)
         read = self._plain if kind in TEXT else self._json_lines if kind in LINES else self._table
         return self._unpacked(file, packing, read)
 
+    def fault(self, name: str, where: str, count: int = 1) -> None:
+        self.counts[name] += count
+        places = self.places.setdefault(name, [])
+        if len(places) <= NAMED and where not in places:
+            places.append(where)
+
     def _unpacked(
-        self, file: str, packing: str | None, read: Callable[[Iterator[str], str], Iterator[str]]
+        self, file: str, packing: str | None, read: Callable[[Iterator[Line], str], Iterator[str]]
     ) -> Iterator[str]:
-        with Path(file).open("rb") as raw, UNPACK[packing](raw) as stream:
+        name = shown(Path(file).name)
+        try:
+            with Path(file).open("rb") as raw, UNPACK[packing](raw) as stream:
+                yield from read(self._decoded(stream, name), name)
+        except OSError as error:  # of opening it: what comes later is a fault of a line
+            raise InputError(f"the corpus {shown(file)} cannot be read: {one_line(error)}") from None
+
+    def _decoded(self, stream: IO[bytes], file: str) -> Iterator[Line]:
+        """Lines with their places. Where a packed file is damaged or cut off, what came before it counts."""
+        for number in count(1):
+            place = f"{file}, line {number}"
             try:
-                yield from read(self._decoded(stream), file)
+                line, long = bounded_line(stream)
             except Exception as error:
-                broken = isinstance(error, OSError | EOFError | lzma.LZMAError | ValueError)
-                if isinstance(error, InputError) or not (broken or type(error).__module__.startswith("zstandard")):
+                if not isinstance(error, DAMAGED) and not type(error).__module__.startswith("zstandard"):
                     raise
-                self.counts["broken lines"] += 1  # cut off or damaged in the middle: what came before it counts
+                self.fault(BROKEN, f"{place}: the rest of the file is damaged, {one_line(error)}")
+                return
+            if long:
+                self.fault(BROKEN, f"{place}: more than {MOST_LINE // 2**20} MB")
+            elif not line:
+                return
+            else:
+                try:
+                    yield place, line.decode("utf-8")
+                except UnicodeDecodeError:
+                    self.fault(ENCODING, place)
+                    yield place, line.decode("utf-8", errors="replace")
 
-    def _decoded(self, stream: IO[bytes]) -> Iterator[str]:
-        for line in stream:
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError:
-                self.counts["lines with bad encoding"] += 1
-                yield line.decode("utf-8", errors="replace")
-
-    def _plain(self, lines: Iterator[str], _file: str) -> Iterator[str]:
-        first = list(islice(lines, PEEK))
-        lines, split = chain(first, lines), str(self.split)
+    def _plain(self, lines: Iterator[Line], _file: str) -> Iterator[str]:
+        first = peeked(lines)
+        split = str(self.split)
         if split == "auto":
-            start = next((line for line in first if line.strip()), "")
-            blank = any(not line.strip() for line in "".join(first).strip("\n").split("\n"))
+            start = next((line for _, line in first if line.strip()), "")
+            blank = any(not line.strip() for line in "".join(line for _, line in first).strip("\n").split("\n"))
             split = "article" if HEADING.match(start) else "paragraph" if blank else "line"
+        together = chain(first, lines)
         if split == "line":
-            yield from lines
-        elif split == "file":
-            yield "".join(lines)
-        else:
-            document: list[str] = []
-            for line in lines:
-                border = HEADING.match(line) is not None if split == "article" else not line.strip()
-                if border and document:
-                    yield "".join(document)
-                    document = []
-                if line.strip():
-                    document.append(line)
-            if document:
-                yield "".join(document)
+            yield from (line for _, line in together)
+            return
+        document = Gathered()
+        for place, line in together:
+            border = HEADING.match(line) is not None if split == "article" else not line.strip()
+            if border and split != "file" and document.parts:
+                yield document.text
+                document = Gathered()
+            if (line.strip() or split == "file") and not document.add(line):
+                self.fault(BROKEN, f"{place}: the document is cut at {MOST_LINE // 2**20} MB")
+        if document.parts:
+            yield document.text
 
-    def _json_lines(self, lines: Iterator[str], file: str) -> Iterator[str]:
-        for number, line in enumerate(lines, start=1):
+    def _json_lines(self, lines: Iterator[Line], _file: str) -> Iterator[str]:
+        for place, line in lines:
             if not line.strip():
                 continue
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):  # no JSON, a number of 5,000 digits; a thousand brackets
                 record = None
             if isinstance(record, str):
-                yield record
+                yield self._sound(record, place)
             elif isinstance(record, dict):
-                yield self._field(record, f"{file}, line {number}")
+                yield self._field(record, place)
             else:
-                self.counts["broken lines"] += 1
+                self.fault(BROKEN, place)
 
-    def _table(self, lines: Iterator[str], file: str) -> Iterator[str]:
-        csv.field_size_limit(2**31 - 1)
-        rows = csv.DictReader(
-            (line.replace("\0", "") for line in lines), delimiter="\t" if ".tsv" in Path(file).suffixes else ","
-        )
+    def _table(self, lines: Iterator[Line], file: str) -> Iterator[str]:
+        csv.field_size_limit(MOST_LINE)
+        place, at_end = file, False
+
+        def fed() -> Iterator[str]:
+            nonlocal place, at_end
+            for place, line in lines:  # noqa: B007  (the reader's place, for what it raises)
+                yield line.replace("\0", "")
+            at_end = True
+
+        rows = csv.DictReader(fed(), delimiter="\t" if ".tsv" in Path(file).suffixes else ",")
         while True:
             try:
                 record = next(rows)
             except StopIteration:
                 return
             except csv.Error:
-                self.counts["broken lines"] += 1
+                self.fault(BROKEN, place)
                 continue
+            if at_end:  # the record goes on where the file ends: a quote that is never closed
+                self.fault(BROKEN, f"{place}: a quote before it is not closed")
+                return
             record.pop(None, None)  # what stands beyond the columns
-            yield self._field(record, f"{file}, line {rows.line_num}")
+            yield self._field(record, place)
 
-    def _field(self, record: dict[str, Any], where: str) -> str:
-        self._check_field(where, list(record))
+    def _field(self, record: dict[str, Any], place: str) -> str:
+        if not self._has_field(place, list(record)):
+            return ""
         value = record[self.text_field]
         if not isinstance(value, str | None):
-            self.counts["broken lines"] += 1
-        return value if isinstance(value, str) else ""
+            self.fault(BROKEN, place)
+        return self._sound(value, place) if isinstance(value, str) else ""
 
-    def _check_field(self, where: str, names: list[str]) -> None:
-        if self.text_field not in names:
+    def _sound(self, text: str, place: str) -> str:
+        """Text without halves of characters, as JSON can hold them ('\\ud800'): no file and no tokenizer takes them."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self.fault(ENCODING, place)
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text
+
+    def _has_field(self, place: str, names: list[str]) -> bool:
+        """Whether a record has the field. If the first has not, the user chose a wrong one; a later one is broken."""
+        if self.text_field in names:
+            self.has_field = True
+        elif self.has_field:
+            self.fault(BROKEN, f"{place}: no field {self.text_field!r}")
+        else:
+            some = ", ".join(f"{name!r:.60}" for name in names[:20])
             raise InputError(
-                f"{where} has no field {self.text_field!r}; it has {', '.join(map(repr, names)) or 'none'}: "
-                "choose one of them as text_field"
+                f"{place} has no field {self.text_field!r}; it has {some or 'none'}: choose one of them as text_field"
             )
+        return self.text_field in names
 
     def _parquet(self, file: str) -> Iterator[str]:
-        parquet = needed("pyarrow.parquet", "pyarrow", "to read Parquet files")
+        parquet, name = needed("pyarrow.parquet", "pyarrow", "to read Parquet files"), shown(Path(file).name)
         try:
-            opened = parquet.ParquetFile(file)
+            opened = parquet.ParquetFile(file, page_checksum_verification=True)
+            fields, groups = opened.schema_arrow.names, opened.num_row_groups
         except Exception as error:
-            raise InputError(f"{file} is no Parquet file, or is damaged ({str(error).splitlines()[0]})") from None
-        self._check_field(file, opened.schema_arrow.names)
-        for batch in opened.iter_batches(batch_size=256, columns=[self.text_field]):
-            for value in batch.column(0).to_pylist():
-                yield value if isinstance(value, str) else ""
+            raise UnreadableFileError(f"{shown(file)} is no Parquet file, or is damaged ({one_line(error)})") from None
+        with opened:
+            for group in range(groups if self._has_field(name, fields) else 0):
+                yield from self._row_group(opened, group, f"{name}, row group {group + 1}")
+
+    def _row_group(self, opened: Any, group: int, place: str) -> Iterator[str]:
+        """The texts of a row group, as far as it can be decoded; the rest of its documents are broken."""
+        rows, seen = max(1, opened.metadata.row_group(group).num_rows), 0
+        batches = opened.iter_batches(batch_size=256, row_groups=[group], columns=[self.text_field])
+        while True:
+            try:
+                values = next(batches).column(0)
+            except StopIteration:
+                return
+            except Exception as error:  # the library raises what it likes
+                self.fault(BROKEN, f"{place}: {one_line(error)}", max(1, rows - seen))
+                return
+            seen += len(values)
+            for scalar in values:
+                yield self._value(scalar, place)
+
+    def _value(self, scalar: Any, place: str) -> str:
+        try:
+            value = scalar.as_py()
+        except UnicodeDecodeError:
+            self.fault(ENCODING, place)
+            return str(scalar.as_buffer().to_pybytes().decode("utf-8", errors="replace"))
+        return value if isinstance(value, str) else ""
 
     def _hub(self, name: str) -> Iterator[str]:
         datasets = needed("datasets", "datasets", "to read a corpus of the hub")
@@ -168,34 +249,16 @@ class Reader:
         # NAME is 'name' or 'owner/name'; what comes after is the configuration
         repository, config = ("/".join(side) for side in (path.split("/")[:2], path.split("/")[2:]))
         try:
-            stream = datasets.load_dataset(repository, config or None, split=part or "train", streaming=True)
+            stream = iter(datasets.load_dataset(repository, config or None, split=part or "train", streaming=True))
         except Exception as error:
             raise InputError(
-                f"{name} cannot be loaded from the hub ({str(error).splitlines()[0]}); "
-                "expected hf:OWNER/NAME[/CONFIG][:SPLIT]"
+                f"{name} cannot be loaded from the hub ({one_line(error)}); expected hf:OWNER/NAME[/CONFIG][:SPLIT]"
             ) from None
-        for number, record in enumerate(stream, start=1):
+        for number in count(1):
+            try:
+                record = next(stream)
+            except StopIteration:
+                return
+            except Exception as error:
+                raise InputError(f"{name}, record {number} cannot be read from the hub ({one_line(error)})") from None
             yield self._field(record, f"{name}, record {number}")
-
-
-def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:
-    zstandard = needed("zstandard", "zstandard", "to unpack .zst files")
-    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
-
-
-UNPACK: dict[str | None, Callable[[Any], Any]] = {
-    None: nullcontext,
-    ".gz": gzip.open,
-    ".xz": lzma.open,
-    ".bz2": bz2.open,
-    ".zst": unpack_zst,
-}
-
-
-def needed(module: str, package: str, purpose: str) -> Any:
-    """An optional library; where it is missing, an error that says how to install it."""
-    try:
-        with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts
-            return importlib.import_module(module)
-    except ImportError:
-        raise InputError(f"{package} is needed {purpose}; install it with: pip install {package}") from None

@@ -5,15 +5,15 @@ topics = fit_topics(texts, vocabulary, topics=100, seed=0); topics.save("runs/to
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
+import pydantic
 from jaxtyping import Float, Int
 
 from topicscope.ground import (
@@ -22,11 +22,18 @@ from topicscope.ground import (
     Kind,
     Result,
     arrow_table,
+    check_tensors,
+    file_digest,
     files,
     finished_about,
     open_folder,
+    parse_json,
+    read_bytes,
     read_tensors,
+    refuse,
+    shown,
 )
+from topicscope.language.corpora import unread
 from topicscope.language.readers import needed
 from topicscope.language.vocabulary import Vocabulary
 
@@ -87,7 +94,7 @@ class Topics(Result):
     def summary(self) -> list[str]:
         fit, mean = self.fit, sum(self.fit.coherence) / len(self.fit.coherence)
         sentence = f"mean coherence (c_npmi) {mean:.3f}, {fit.documents} documents, {fit.tokens:,} words"
-        return [sentence, f"corpus: {fit.corpus}"] if fit.corpus else [sentence]
+        return [sentence, *(unread(fit.corpus) or ([f"corpus: {fit.corpus}"] if fit.corpus else []))]
 
     def table(self) -> pyarrow.Table:
         shares = self.document_topics.mean(0)
@@ -121,11 +128,13 @@ class Topics(Result):
         return Path(folder)
 
     def write(self, folder: Folder) -> None:
-        files.write_tensors(folder.file(TENSORS), {name: getattr(self, name) for name in ARRAYS})
+        files.write_tensors(
+            folder.file(TENSORS), {name: np.asarray(getattr(self, name), kind) for name, kind in ARRAYS.items()}
+        )
         head = {
             "vocabulary_size": self.vocabulary_size,
             "fingerprint": self.fingerprint,
-            "digest": _digest(folder.file(TENSORS)),
+            "digest": file_digest(folder.file(TENSORS)),
             "fit": asdict(self.fit),
             "words": self.words,
         }
@@ -139,22 +148,27 @@ class Topics(Result):
             finished_about(path, TOPICS)
         except InputError as error:
             raise InputError(f"{error}; {ADVICE}") from None
+        arrays, _ = read_tensors(path / TENSORS, ADVICE)
         try:
-            head = json.loads((path / HEAD).read_text(encoding="utf-8"))
-            arrays, _ = read_tensors(path / TENSORS, ADVICE)
-            if head["digest"] != _digest(path / TENSORS):
-                raise InputError(f"{path / TENSORS} is not the file that was written with {HEAD}; {ADVICE}")
-            return cls(
-                words=tuple(head["words"]),
-                vocabulary_size=head["vocabulary_size"],
-                fingerprint=head["fingerprint"],
-                fit=TopicFit(**head["fit"]),
-                **{name: arrays[name] for name in ARRAYS},
-            )
-        except InputError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path / HEAD} is missing or damaged ({error}); {ADVICE}") from None
+            whole = read_bytes(path / HEAD)
+            parse_json(whole, shown(path / HEAD))  # bounded in depth and size
+            head = pydantic.TypeAdapter(Head).validate_json(whole)
+        except InputError as error:
+            raise InputError(f"{error}; {ADVICE}") from None
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+            raise InputError(f"{shown(path / HEAD)} is damaged ({reason}); {ADVICE}") from None
+        if head.digest != file_digest(path / TENSORS):
+            raise InputError(f"{shown(path / TENSORS)} is not the file that was written with {HEAD}; {ADVICE}")
+        check_arrays(arrays, head, path / TENSORS)
+        return cls(
+            words=tuple(head.words),
+            vocabulary_size=head.vocabulary_size,
+            fingerprint=head.fingerprint,
+            fit=head.fit,
+            **{name: arrays[name] for name in ARRAYS},
+        )
 
     def to_pyldavis(self) -> Any:
         """Prepared data for pyLDAvis.display or pyLDAvis.save_html."""
@@ -166,11 +180,67 @@ class Topics(Result):
         return f"{len(self)} topics, {len(self.words)} words, {self.fit.documents} documents"
 
 
-ARRAYS = ("token", "probability", "frequency", "document_topics", "document_lengths", "cooccurring")
+ARRAYS: dict[str, Any] = {
+    "token": np.int64,
+    "probability": np.float64,
+    "frequency": np.float64,
+    "document_topics": np.float32,
+    "document_lengths": np.int64,
+    "cooccurring": np.int64,
+}
+"""What is stored, and as which type."""
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+@pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
+class Head:
+    """topics.json."""
+
+    vocabulary_size: Annotated[int, pydantic.Field(ge=1, le=2**31)]
+    fingerprint: str
+    digest: str  # of the tensors
+    fit: TopicFit
+    words: list[str]
+
+
+def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> None:
+    """Raise InputError unless the arrays are those of the topics and words that the head names."""
+    topics, words, size = head.fit.topics, len(head.words), head.vocabulary_size
+    documents = len(arrays["document_lengths"]) if "document_lengths" in arrays else 0
+    pairs = len(arrays["cooccurring"]) if "cooccurring" in arrays else 0
+    shapes: dict[str, tuple[int, ...]] = {
+        "token": (words,),
+        "probability": (topics, words),
+        "frequency": (words,),
+        "document_topics": (documents, topics),
+        "document_lengths": (documents,),
+        "cooccurring": (pairs, 2),
+    }
+    # shapes without memory behind them: only names, types and sizes are compared
+    expected = {name: np.broadcast_to(ARRAYS[name](0), shape) for name, shape in shapes.items()}
+    check_tensors(arrays, expected, path, ADVICE)
+    refuse(
+        *(
+            (wrong, f"{shown(path)} is damaged: {said}; {ADVICE}")
+            for wrong, said in (
+                (_outside(arrays["token"], size), f"a token is not one of {size}"),
+                (_outside(arrays["cooccurring"], words), f"a pair has a word that is not one of {words}"),
+                (not _distributions(arrays["probability"]), "the probabilities of a topic do not add up to 1"),
+                (not _distributions(arrays["document_topics"]), "the topics of a document do not add up to 1"),
+                (_outside(arrays["document_lengths"], 2**40), "the length of a document is negative"),
+                (not (np.isfinite(arrays["frequency"]) & (arrays["frequency"] >= 0)).all(), "a frequency is no count"),
+                (len(head.fit.coherence) != topics, f"it has the coherence of {len(head.fit.coherence)} topics"),
+            )
+        )
+    )
+
+
+def _outside(numbers: Int[np.ndarray, ...], end: int) -> bool:
+    return bool(((numbers < 0) | (numbers >= end)).any())
+
+
+def _distributions(rows: Float[np.ndarray, "R n"]) -> bool:
+    """Whether each row is finite, not negative, and adds up to 1 (of what was stored in half the digits: about)."""
+    return bool(np.isfinite(rows).all() and (rows >= 0).all() and (np.abs(rows.sum(1) - 1) < 1e-3).all())
 
 
 def best(values: Float[np.ndarray, " W"], count: int) -> Int[np.ndarray, " n"]:

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from topicscope.ground import InputError, Item
+from topicscope.ground import InputError, Item, read_text, shown
 
 if TYPE_CHECKING:
     from topicscope.language.models import LoadedModel
 
 BEFORE = "a"  # what stands before a token when the tokenizer is asked how it is written
+MOST_STOP_WORDS = 2**26  # bytes of a file of stop words
 TOKENS = 8192  # positions of a batch, padding included
 
 
@@ -90,12 +91,14 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
     """'english', 'none', or a file with one word per line."""
     if str(name) == "none":
         return frozenset()
-    english = resources.files("topicscope.language") / "data" / "stop-words-english.txt"
+    if str(name) == "english":
+        english = resources.files("topicscope.language") / "data" / "stop-words-english.txt"
+        return frozenset(english.read_text(encoding="utf-8").split())
     try:
-        return frozenset((english if str(name) == "english" else Path(name)).read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError):
+        return frozenset(read_text(name, "the file", MOST_STOP_WORDS).split())
+    except InputError as error:
         raise InputError(
-            f"stop_words {name}: expected 'english', 'none' or a text file with one word per line"
+            f"stop_words {shown(name)}: expected 'english', 'none' or a text file with one word per line ({error})"
         ) from None
 
 

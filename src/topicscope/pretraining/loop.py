@@ -34,6 +34,7 @@ from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import Rows
 from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
 from topicscope.pretraining.results import (
+    ADVICE,
     CHECKPOINT,
     MODEL,
     SNAPSHOTS,
@@ -45,7 +46,6 @@ from topicscope.pretraining.results import (
 )
 
 DIGITS = 9  # of the figures in metrics.jsonl: as many as bring a float32 back exactly
-ADVICE = "start the run anew (force)"
 
 
 class Loop:

@@ -23,11 +23,16 @@ from topicscope.ground import (
     Kind,
     Result,
     SeveralRuns,
+    checked_file,
     configs_to_resume,
+    file_digest,
     folders,
     load_settings,
+    one_line,
     read_metrics,
+    shown,
     whole_folder,
+    write_json,
 )
 from topicscope.measure import Course, Stages, course, stages
 from topicscope.pretraining.config import Part, PretrainConfig
@@ -35,6 +40,8 @@ from topicscope.pretraining.config import Part, PretrainConfig
 if TYPE_CHECKING:
     import pyarrow
 
+SEAL = "digests.json"  # of the files of the tokenizer
+ADVICE = "start the run anew (force)"
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
 PRETRAIN = Kind(
     "pretrain", 2, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp"), sealed=(METRICS,), resumes="asked"
@@ -129,9 +136,8 @@ class PretrainRun(Result):
             return self.trained[0]
         if self.folder is None or self.status != "done":
             raise InputError(f"{self!r} has no model")
-        library = language.needed("transformers", "transformers", "to load the model").AutoModelForMaskedLM
-        with language.quiet():
-            return library.from_pretrained(self.folder / MODEL, local_files_only=True, use_safetensors=True)
+        path = self.folder / MODEL
+        return language.load_weights(language.check_model(path), path, "AutoModelForMaskedLM")[0]
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -153,7 +159,7 @@ class PretrainRun(Result):
             text = "" if self.folder is None else str(folders.read_json(self.folder / folders.ENVIRONMENT)["text"])
         except (InputError, KeyError, TypeError):
             return []
-        return [f"Not all of the text could be read: {text}"] if "broken" in text or "encoding" in text else []
+        return language.unread(text)
 
     def table(self) -> pyarrow.Table:
         """One row per step: loss, learning rate, norms and rotation."""
@@ -188,7 +194,7 @@ def read_one(path: Path) -> PretrainRun:
     folders.finished_about(path, PRETRAIN)
     try:
         results = PretrainResults.from_dict(folders.read_results(path))
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError):
         raise InputError(f"{path / folders.RESULTS} is damaged: it holds no results of a run") from None
     return PretrainRun(PretrainConfig.of(load_settings(path / folders.CONFIG)), results, stored_metrics(path), path)
 
@@ -205,8 +211,35 @@ def stored_metrics(folder: Path) -> Metrics:
     return metrics | {name: np.full(len(metrics.get("step", ())), np.nan) for name in missing}
 
 
-def write_pretrained(folder: Path, *parts: Any) -> None:
-    """A model, its tokenizer, or both, as the library's `from_pretrained` reads them: whole or not there."""
+def write_pretrained(folder: Path, *parts: Any, sealed: bool = False) -> None:
+    """A model, its tokenizer, or both, as the library's `from_pretrained` reads them: whole or not there.
+
+    `sealed`: with a file of the digests of all the others.
+    """
     with whole_folder(folder) as temporary, language.quiet():
         for part in parts:
             part.save_pretrained(temporary)
+        if sealed:
+            write_json(temporary / SEAL, {file.name: file_digest(file) for file in sorted(temporary.iterdir())})
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether a run has its tokenizer. One that has a checkpoint cannot go on without: a new one may be another one."""
+    if os.path.lexists(folder) or (folder.parent / CHECKPOINT).exists():
+        if not folder.is_dir():
+            raise InputError(f"{shown(folder)}, the tokenizer of the run, is missing; {ADVICE}")
+        return True
+    return False
+
+
+def stored_tokenizer(folder: Path) -> Any:
+    """The tokenizer with which a run began; InputError where it is damaged, or is another one by now."""
+    try:
+        seal = folders.read_json(folder / SEAL)
+        for name in seal if isinstance(seal, dict) else [SEAL]:
+            path = checked_file(folder / Path(name).name, "the file")
+            if file_digest(path) != seal[name]:
+                raise InputError(f"{shown(path)} is damaged: it is not what topicscope wrote")
+        return language.load_tokenizer(folder)
+    except (InputError, TypeError) as error:
+        raise InputError(f"the tokenizer of the run is damaged ({one_line(error)}); {ADVICE}") from None

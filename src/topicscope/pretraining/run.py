@@ -29,7 +29,7 @@ from topicscope.ground import (
     usable_device,
     watched,
 )
-from topicscope.language import Corpus, load_tokenizer, needed
+from topicscope.language import Corpus, needed
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.cost import cost_of, settings_that_cost
 from topicscope.pretraining.results import (
@@ -39,7 +39,9 @@ from topicscope.pretraining.results import (
     TOKENIZER,
     PretrainRun,
     PretrainRuns,
+    has_tokenizer,
     read_one,
+    stored_tokenizer,
     write_pretrained,
 )
 
@@ -165,12 +167,12 @@ def _pretrain_one(
     began, stored = time.perf_counter(), None if home is None else home / TOKENIZER
     try:
         # the main process makes the tokenizer and stores it in the folder; all read it from there, on resuming too
-        if stored is None or (accelerator.is_main_process and not stored.is_dir()):
+        if stored is None or (accelerator.is_main_process and not has_tokenizer(stored)):
             tokenizer = make_tokenizer(config, corpus, progress) if tokenizer is None else tokenizer
             if stored is not None:
-                write_pretrained(stored, tokenizer)
+                write_pretrained(stored, tokenizer, sealed=True)
         accelerator.wait_for_everyone()
-        loop = Loop(config, corpus, tokenizer if stored is None else load_tokenizer(stored), home, accelerator)
+        loop = Loop(config, corpus, tokenizer if stored is None else stored_tokenizer(stored), home, accelerator)
         run = loop.run(progress)
     except (InputError, MemoryError):
         if folder is not None and folder.fresh and not folder.file(METRICS).exists():
@@ -187,7 +189,7 @@ def _pretrain_one(
             wall_seconds=seconds,
             tokens_per_second=loop.tokens_per_second(seconds),
             resumed_at=loop.first_step or None,
-            text=corpus.summary() if isinstance(corpus, Corpus) else None,  # of the last pass
+            text=corpus.summary() if isinstance(corpus, Corpus) else None,  # of the last whole pass
         )
         folder.file(CHECKPOINT).unlink(missing_ok=True)
     accelerator.wait_for_everyone()

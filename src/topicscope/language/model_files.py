@@ -1,0 +1,127 @@
+"""The files of a model folder, checked before any library opens them, and before PyTorch is loaded.
+
+A library that is given a FIFO waits for ever; given ten million layers it builds them. So every file is a plain one,
+the weights are read as far as their shapes, and the sizes in config.json are held against the shapes.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from topicscope.ground import InputError, checked_file, one_line, parse_json, read_bytes, shown
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
+READ = (".json", ".txt", ".model", ".spm", ".jinja", ".safetensors")  # what the library may open
+MOST = 2**28  # bytes of a file that the library reads whole; the tokenizer of a large model has 2**25
+OBJECTS = (
+    *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "generation_config.json"),
+    *(CONFIG, INDEX),
+)
+COUNTED = re.compile(r"^(num|n)_.*(layer|head|group|expert|block)s?$|layers$|heads$|depth$")  # built one by one
+MOST_COUNTED = 1000  # layers, heads or experts; the deepest published models have a thousand layers
+POSITIONS = re.compile(r"position|n_ctx|seq_?len|max_.*length")
+MOST_POSITIONS = 100_000  # of a model whose weights are smaller than that
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """What the files of a model say: its config, and the shape of every stored tensor."""
+
+    config: Mapping[str, Any]
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers the weights hold."""
+        return sum(prod(shape) for shape in self.shapes.values())
+
+
+def check_plain_files(folder: Path) -> None:
+    """Raise InputError unless all that a library may open in a folder is a plain file of bounded size."""
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"{shown(folder)} cannot be read: {one_line(error)}") from None
+    for entry in entries:
+        opened = entry.suffix.lower() in READ
+        if opened or not entry.is_dir():
+            weights = entry.suffix.lower() == ".safetensors"
+            checked_file(entry, "the file", MOST if opened and not weights else 2**62)
+        if entry.name in OBJECTS:
+            content = parse_json(read_bytes(entry), shown(entry), finite=False)
+            if not isinstance(content, dict):
+                raise InputError(f"{shown(entry)} holds a {type(content).__name__}; expected keys and values")
+
+
+def read_model_files(folder: Path) -> ModelFiles:
+    """The config and the shapes of a model folder; InputError where it is none, or is damaged."""
+    if not (folder / CONFIG).exists():
+        raise InputError(f"{shown(folder)} is not a model folder: it has no {CONFIG}")
+    names = [name for name in (WEIGHTS, INDEX) if (folder / name).exists()]
+    if not names:
+        pickles = [path.name for pattern in PICKLES for path in folder.glob(pattern)]
+        raise InputError(
+            f"{shown(folder)} has its weights only as {pickles[0]}, a format that can run code when opened; "
+            "convert it to safetensors first"
+            if pickles
+            else f"{shown(folder)} has no weights ({WEIGHTS})"
+        )
+    check_plain_files(folder)
+    config = parse_json(read_bytes(folder / CONFIG), shown(folder / CONFIG), finite=False)
+    if config.get("transformers_weights") is not None:  # another file of weights than the one that is checked here
+        raise InputError(f"{shown(folder / CONFIG)} names its own weights file; name it {WEIGHTS}")
+    parts = [WEIGHTS] if names[0] == WEIGHTS else _parts(folder)
+    files = ModelFiles(config, {name: shape for part in parts for name, shape in _shapes(folder / part)})
+    _check_sizes(files, folder / CONFIG)
+    return files
+
+
+def _parts(folder: Path) -> list[str]:
+    """The files that an index names. They lie in the folder: an index may not reach for others."""
+    weights = parse_json(read_bytes(folder / INDEX), shown(folder / INDEX), finite=False).get("weight_map")
+    if not isinstance(weights, dict) or not weights or not all(isinstance(part, str) for part in weights.values()):
+        raise InputError(f"{shown(folder / INDEX)} is damaged: it does not say which file holds which tensor")
+    parts = sorted(set(weights.values()))
+    for part in parts:
+        if Path(part).name != part or not part.endswith(".safetensors"):
+            raise InputError(f"{shown(folder / INDEX)} names {part!r}; expected .safetensors files of the same folder")
+        checked_file(folder / part, f"the file that {INDEX} names,", 2**62)
+    return parts
+
+
+def _shapes(path: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of the tensors in a file; of the numbers nothing is read."""
+    try:
+        with safe_open(path, "np") as opened:
+            for name in opened.keys():  # noqa: SIM118  (it is no dictionary)
+                yield name, tuple(opened.get_slice(name).get_shape())
+    except (SafetensorError, OSError, ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"{shown(path)}: the weights file is damaged or cut off ({one_line(error)})") from None
+
+
+def _check_sizes(files: ModelFiles, path: Path) -> None:
+    """Raise InputError where a size in the config lets the library build far more than the weights fill."""
+    for name, value in _whole_numbers(files.config):
+        if COUNTED.search(name) and value > MOST_COUNTED:
+            most = MOST_COUNTED
+        elif POSITIONS.search(name) and value > MOST_POSITIONS + files.numbers:
+            most = MOST_POSITIONS + files.numbers
+        else:
+            continue
+        raise InputError(f"{shown(path)}: {name} = {value}; a model with these weights has at most {most}")
+
+
+def _whole_numbers(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Names and values, of the sections too; of a list of whole numbers each."""
+    for name, value in config.items():
+        if isinstance(value, dict):
+            yield from _whole_numbers(value)
+        else:
+            several = value if isinstance(value, list) else [value]
+            yield from ((name, one) for one in several if isinstance(one, int) and not isinstance(one, bool))

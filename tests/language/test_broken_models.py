@@ -1,0 +1,330 @@
+"""Model folders that are broken, in every way that was thought of: one line, nothing run, nothing waited for."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.numpy import load_file, save_file
+
+from tests.language import tiny
+from tests.language.samples import SHARED, model_folder, needs_shared
+from topicscope import InputError
+from topicscope.language import load_model, load_tokenizer
+from topicscope.language.models import attention_of, checked
+from topicscope.language.weights import counted, unused
+
+Breakage = Callable[[Path], Any]
+
+
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return model_folder(tmp_path_factory.mktemp("intact"))
+
+
+def changed(name: str = "config.json", **settings: Any) -> Breakage:
+    """Some keys of a JSON file changed."""
+
+    def change(folder: Path) -> None:
+        path = folder / name
+        content = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(content | settings))
+
+    return change
+
+
+def written(name: str, content: str | bytes) -> Breakage:
+    return lambda folder: (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def cut(name: str, share: float = 0.5) -> Breakage:
+    def change(folder: Path) -> None:
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(whole[: int(len(whole) * share)])
+
+    return change
+
+
+def tensors(change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -> Breakage:
+    def rewrite(folder: Path) -> None:
+        path = folder / "model.safetensors"
+        save_file(change(load_file(path)), path, metadata={"format": "pt"})
+
+    return rewrite
+
+
+def linked(name: str, target: str) -> Breakage:
+    def change(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+
+    return change
+
+
+def fifo(name: str) -> Breakage:
+    def change(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        os.mkfifo(folder / name)
+
+    return change
+
+
+def sharded(part: str) -> Breakage:
+    """An index that names another file of weights."""
+
+    def change(folder: Path) -> None:
+        (folder / "model.safetensors").rename(folder.parent / "outside.safetensors")
+        index = {"metadata": {}, "weight_map": {"embeddings.word_embeddings.weight": part}}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+    return change
+
+
+def other_tokenizer(folder: Path) -> None:
+    tiny.tokenizer("bpe").save_pretrained(folder)
+
+
+def ends_with_no_token(folder: Path) -> None:
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["post_processor"]["single"][2]["SpecialToken"]["id"] = "no such token"
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+
+
+def with_nan(stored: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    stored["encoder.layer.1.output.dense.weight"].ravel()[3] = np.nan
+    return stored
+
+
+def as_folder(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    (folder / "config.json").mkdir()
+
+
+def vision(folder: Path) -> None:
+    settings: dict[str, Any] = {
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 1,
+        "intermediate_size": 8,
+    }
+    transformers.ViTModel(
+        transformers.ViTConfig(**settings, intermediate_size=8, image_size=8, patch_size=4)
+    ).save_pretrained(folder)
+
+
+BROKEN: dict[str, tuple[Breakage, str]] = {
+    # the model that config.json describes is not the one whose weights are there
+    "more layers": (changed(num_hidden_layers=3), "encoder.layer.2.attention.output.LayerNorm.bias"),
+    "another width": (changed(hidden_size=8, intermediate_size=8), "of another shape"),
+    "a larger vocabulary": (changed(vocab_size=200), r"1 tensor of another shape \(embeddings.word_embeddings"),
+    "a smaller vocabulary": (changed(vocab_size=60), "1 tensor of another shape"),
+    "more positions": (changed(max_position_embeddings=64), "1 tensor of another shape"),
+    "renamed tensors": (
+        tensors(lambda t: {f"x.y.{name}": a for name, a in t.items()}),
+        "39 tensors of the file unused",
+    ),
+    "a missing tensor": (
+        tensors(lambda t: {name: a for name, a in t.items() if "layer.1.attention.self.key" not in name}),
+        r"2 tensors missing \(encoder.layer.1.attention.self.key.bias, .*0 tensors of the file unused",
+    ),
+    "another kind, same names": (changed(model_type="ernie"), "model_type 'ernie', but BertModel is a 'bert' model"),
+    "another kind": (changed(model_type="gpt2", architectures=["GPT2Model"]), "tensors missing"),
+    "no such kind": (changed(model_type="no-such-type"), "cannot be loaded as a model"),
+    "numbers that are none": (tensors(with_nan), "encoder.layer.1.output.dense.weight has numbers that are NaN"),
+    # config.json
+    "a string for a number": (changed(hidden_size="wide"), "cannot be loaded|no attention"),
+    "null for a number": (changed(hidden_size=None), "cannot be loaded|no attention"),
+    "a list for a number": (changed(num_attention_heads=[2]), "cannot be loaded|no attention"),
+    "a negative width": (changed(hidden_size=-16), "cannot be loaded|no attention"),
+    "negative layers": (changed(num_hidden_layers=-2), "cannot be loaded|no attention"),
+    "no heads": (changed(num_attention_heads=0), "cannot be loaded|no attention"),
+    "a million layers": (changed(num_hidden_layers=10**6), "num_hidden_layers = 1000000; .* at most 1000"),
+    "ten million wide": (changed(hidden_size=10**7), "parameters, but the weights file holds"),
+    "wider than can be counted": (changed(hidden_size=10**14, num_attention_heads=1), "cannot be loaded|no attention"),
+    "a thousand million tokens": (changed(vocab_size=10**9), "parameters, but the weights file holds"),
+    "a thousand million positions": (changed(max_position_embeddings=10**9), "max_position_embeddings = 1000000000"),
+    "an unknown activation": (changed(hidden_act="no-such"), "cannot be loaded|no attention"),
+    "config: empty": (written("config.json", "cannot be loaded|no attention"), "config.json is no JSON"),
+    "config: a list": (written("config.json", "[]"), "holds a list; expected keys and values"),
+    "config: nested": (written("config.json", "[" * 100_000), "config.json"),
+    "config: no text": (written("config.json", b"\xff\xfe\x00\x01"), "config.json is no JSON"),
+    "config: code of its own": (
+        changed(model_type="strange", auto_map={"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}),
+        "cannot be loaded",
+    ),
+    "another weights file": (changed(transformers_weights="../x.safetensors"), "names its own weights file"),
+    "a vision model": (vision, "embeddings of tokens|cannot be"),
+    # the tokenizer
+    "tokenizer: no model": (changed("tokenizer.json", model=None), "its tokenizer cannot be loaded"),
+    "tokenizer: empty": (written("tokenizer.json", "cannot be loaded|no attention"), "its tokenizer cannot be loaded"),
+    "tokenizer: cut off": (cut("tokenizer.json"), "its tokenizer cannot be loaded"),
+    "tokenizer: nested": (written("tokenizer.json", "[" * 3000 + "]" * 3000), "its tokenizer cannot be loaded"),
+    "tokenizer: of another model": (other_tokenizer, r"its tokenizer has \d+ tokens, but the model has embeddings of"),
+    "tokenizer: what makes it panic": (ends_with_no_token, r"its tokenizer cannot be loaded \(no entry found for key"),
+    "tokenizer config: garbage": (written("tokenizer_config.json", "{garbage"), "tokenizer_config.json is no JSON"),
+    "tokenizer config: no such class": (changed("tokenizer_config.json", tokenizer_class="NoSuchClass"), ""),
+    "tokenizer config: code of its own": (
+        changed("tokenizer_config.json", tokenizer_class="Evil", auto_map={"AutoTokenizer": ["evil.Evil", None]}),
+        "its tokenizer cannot be loaded",
+    ),
+    "tokenizer config: a list": (written("tokenizer_config.json", "[1]"), "holds a list"),
+    "special tokens: garbage": (written("special_tokens_map.json", "\0"), "special_tokens_map.json is no JSON"),
+    # the weights
+    "weights: empty": (written("model.safetensors", b""), "damaged or cut off"),
+    "weights: garbage": (written("model.safetensors", os.urandom(5000)), "damaged or cut off"),
+    "weights: cut off": (cut("model.safetensors", 0.9), "damaged or cut off"),
+    "weights: of nothing": (tensors(lambda _: {}), "parameters, but the weights file holds 0 numbers"),
+    "parts outside": (sharded("../outside.safetensors"), "expected .safetensors files of the same folder"),
+    "parts that are missing": (sharded("model-00001-of-00002.safetensors"), "cannot be read: No such file"),
+    "parts that are none": (
+        written("model.safetensors.index.json", '{"weight_map": 3}'),
+        "cannot be loaded|no attention",
+    ),
+    # what is no plain file
+    **{f"a FIFO as {name}": (fifo(name), "it is no plain file") for name in ("config.json", "tokenizer.json")},
+    **{f"a FIFO as {name}": (fifo(name), "it is no plain file") for name in ("model.safetensors", "vocab.txt")},
+    "no end of zeros": (linked("model.safetensors", "/dev/zero"), "it is no plain file"),
+    "no end of settings": (linked("config.json", "/dev/zero"), "it is no plain file"),
+    "a link to itself": (linked("tokenizer.json", "tokenizer.json"), "cannot be read"),
+    "a link to nothing": (linked("generation_config.json", "nowhere"), "cannot be read: No such file"),
+    "a folder as a file": (as_folder, "it is a folder"),
+}
+SURVIVED = {
+    "parts that are none",  # there is a whole file of weights beside the index
+    "tokenizer config: no such class",  # tokenizer.json says everything that the class would
+    "tokenizer config: code of its own",  # likewise: it is not run
+}
+
+
+@pytest.mark.parametrize("breakage", BROKEN)
+def test_broken_folders_are_refused_in_one_line(
+    intact: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], breakage: str
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(intact, folder)
+    (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    change, said = BROKEN[breakage]
+    change(folder)
+    capfd.readouterr()
+    if breakage in SURVIVED:
+        load_model(folder)
+    else:
+        with pytest.raises(InputError, match=said) as caught:
+            load_model(folder)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 700
+        assert str(tmp_path) in str(caught.value)
+    assert capfd.readouterr() == ("", ""), "no remarks of the library"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_many_files_are_no_fault(intact: Path, tmp_path: Path) -> None:
+    shutil.copytree(intact, tmp_path / "model")
+    for number in range(200):
+        (tmp_path / "model" / f"{number}.json").write_text("{")
+    (tmp_path / "model" / "optimizer.pt").write_bytes(b"x")
+    load_model(tmp_path / "model")
+
+
+def test_weights_in_parts_are_read(intact: Path, tmp_path: Path) -> None:
+    whole = load_model(intact)
+    whole.model.save_pretrained(tmp_path / "parts", max_shard_size="5KB")
+    tiny.tokenizer("wordpiece").save_pretrained(tmp_path / "parts")
+    assert len(list((tmp_path / "parts").glob("*.safetensors"))) > 1
+    parts = load_model(tmp_path / "parts")
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(tensor, parts.model.state_dict()[name])
+
+
+@pytest.mark.parametrize("kind", tiny.MODELS)
+def test_an_intact_model_gives_what_the_library_gives(tmp_path: Path, kind: str) -> None:
+    folder = model_folder(tmp_path, kind)
+    loaded = load_model(folder)
+    plain = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
+    tokens = torch.arange(5, 17)[None]
+    mask = torch.ones_like(tokens)
+    for part, layers in attention_of(plain, tokens, mask).items():
+        for expected, found in zip(layers, attention_of(loaded.model, tokens, mask)[part], strict=True):
+            assert torch.equal(expected, found)
+    assert loaded.notes == ()
+
+
+SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+WITH_HEADS = {
+    "bert": (transformers.BertConfig, "BertForMaskedLM", SMALL),
+    "roberta": (transformers.RobertaConfig, "RobertaForMaskedLM", SMALL),
+    "albert": (transformers.AlbertConfig, "AlbertForMaskedLM", {**SMALL, "embedding_size": 8}),
+    "electra": (transformers.ElectraConfig, "ElectraForPreTraining", {**SMALL, "embedding_size": 8}),
+    "distilbert": (
+        transformers.DistilBertConfig,
+        "DistilBertForMaskedLM",
+        {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 16},
+    ),
+    "gpt2": (transformers.GPT2Config, "GPT2LMHeadModel", {"n_embd": 16, "n_layer": 2, "n_head": 2}),
+    "bart": (
+        transformers.BartConfig,
+        "BartForConditionalGeneration",
+        {
+            "d_model": 16,
+            "encoder_layers": 2,
+            "decoder_layers": 1,
+            "encoder_ffn_dim": 16,
+            "decoder_ffn_dim": 16,
+            "encoder_attention_heads": 2,
+            "decoder_attention_heads": 2,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WITH_HEADS)
+def test_models_with_a_head_are_read_without_it(tmp_path: Path, kind: str) -> None:
+    build, head, settings = WITH_HEADS[kind]
+    tokenizer = tiny.tokenizer("wordpiece")
+    model = getattr(transformers, head)(build(vocab_size=len(tokenizer), pad_token_id=0, **settings))
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    loaded = load_model(tmp_path)
+    stored = model.get_input_embeddings().weight
+    assert torch.equal(loaded.model.get_input_embeddings().weight, stored)
+    heads = {"bert": 5, "roberta": 5, "albert": 5, "electra": 4, "distilbert": 5, "bart": 1}.get(kind, 0)
+    assert loaded.notes == ((f"{counted(heads)} of the output head not used",) if heads else ())
+
+
+@needs_shared
+def test_a_real_model_with_more_layers_than_weights_is_refused(tmp_path: Path) -> None:
+    shutil.copytree(SHARED / "models" / "bert-mini-wiki", tmp_path / "model")
+    changed(num_hidden_layers=8)(tmp_path / "model")
+    with pytest.raises(InputError, match=r"64 tensors missing \(.*; 5 tensors of the file unused"):
+        load_model(tmp_path / "model")
+
+
+def test_notes_on_what_was_not_used() -> None:
+    assert unused([]) == []
+    assert unused(["cls.predictions.bias", "lm_head.bias"]) == ["2 tensors of the output head not used"]
+    assert unused(["cls.predictions.bias", "encoder.layer.2.x"]) == [
+        "2 tensors of the file not part of the encoder, and not used, e.g. encoder.layer.2.x"
+    ]
+
+
+def test_a_tokenizer_alone_is_checked_too(intact: Path, tmp_path: Path) -> None:
+    shutil.copytree(intact, tmp_path / "model")
+    fifo("tokenizer.json")(tmp_path / "model")
+    with pytest.raises(InputError, match="it is no plain file"):
+        load_tokenizer(tmp_path / "model")
+
+
+def test_whatever_the_first_pass_raises_is_said() -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    model = tiny.model("encoder", len(tokenizer))
+    model.forward = lambda **_: 1 // 0
+    with pytest.raises(InputError, match=r"cannot be run on a text of two words \(integer division"):
+        checked("broken", model, tokenizer)
