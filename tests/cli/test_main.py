@@ -101,6 +101,8 @@ def test_out_is_checked_before_everything_else(
     (tmp_path / "loop").symlink_to("loop")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["topicscope", *command, "--out", out])
+    for registered in ("registered_commands", "registered_groups"):
+        monkeypatch.setattr(main.app, registered, [])
     with pytest.raises(SystemExit) as end:
         main.main()
     assert end.value.code == 2

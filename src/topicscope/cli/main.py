@@ -1,6 +1,5 @@
 """`topicscope`: the command. Exit codes: 0 done, 1 ran and something failed, 2 bad input (one line, no traceback)."""
 
-import functools
 import os
 import sys
 import traceback
@@ -47,7 +46,6 @@ def _root(
         typer.echo(context.get_help())
 
 
-@functools.cache
 def register() -> None:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
     from topicscope.cli import bench, pretrain, reproduce, show, sweep, text, theory, train
