@@ -158,7 +158,7 @@ def test_train_prints_saves_and_shows(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_diverging_run_is_said_once(call: Call) -> None:
-    said = call("train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e9", "--steps", "40", code=1)
+    said = call("train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e6", "--steps", "40", code=1)
     assert said.err.startswith("topicscope: ")
     assert "diverged at step" in said.err
     assert "diverged at step" not in said.out

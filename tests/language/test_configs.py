@@ -104,13 +104,13 @@ def test_the_fit_inside_a_probe_has_its_settings() -> None:
 @pytest.mark.parametrize("name", ["a\udcff.txt", "a\0.txt"])
 def test_names_that_no_config_file_can_hold_are_refused(name: str) -> None:
     for models, corpus in (("x", name), ("x", ["b.txt", name]), (name, "b.txt")):
-        with pytest.raises(InputError, match="its name is not UTF-8; rename it") as caught:
+        with pytest.raises(InputError, match="it is not UTF-8; rename it") as caught:
             ProbeConfig(models, corpus)
         str(caught.value).encode()  # and can be printed
 
 
 def test_links_that_lead_nowhere_and_names_too_long_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
-    for name in (str(tmp_path / "loop.txt"), "a" * 5000):
+    for name in (str(tmp_path / "loop.txt"), "a" * 300):
         with pytest.raises(InputError, match="cannot be read"):
             TopicsConfig(name, "x").absolute()

@@ -193,7 +193,7 @@ def test_a_timeline_is_read_back_as_it_was(tmp_path: Path) -> None:
         made.write(folder)
     read = read_timeline(tmp_path / "timeline")
     assert read == made
-    assert json.loads((tmp_path / "timeline" / "about.json").read_text())["format"] == 1
+    assert json.loads((tmp_path / "timeline" / "about.json").read_text())["format"] == 2
     assert read.rows[0].effect.resamples is None  # not stored: what needs them is computed before
     assert made.rows[0].effect.resamples is not None
     assert read.answer == made.answer

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.sealed import rewrite
 from topicscope import InputError
 from topicscope.ground import read_about
 from topicscope.theory import (
@@ -85,7 +87,7 @@ def test_a_landscape_reads_back_from_its_folder(tmp_path: Path) -> None:
     assert repr(kept) == "AttentionLandscape(blocks W_V, T = 4, v = 6, tau = 2, exact convention)"
     about = read_about(tmp_path / "x")
     assert about is not None
-    assert (about.kind, about.format, about.status) == ("landscape", 1, "done")
+    assert (about.kind, about.format, about.status) == ("landscape", 2, "done")
     found = read_landscape(tmp_path / "x")
     assert (found.stage, found.folder) == (kept.stage, tmp_path / "x")
     assert all(np.array_equal(getattr(found.grid, name), getattr(kept.grid, name)) for name in vars(kept.grid))
@@ -109,9 +111,10 @@ def test_a_landscape_is_replaced_only_on_demand_and_a_damaged_one_is_refused(tmp
     again = read_landscape(tmp_path / "x")
     assert (again.stage.value_matrix, again.stage.convention, again.stage.cap) == ("diagonal", "paper", True)
     grid = vars(again.grid) | {"loss": np.array([object()])}
-    np.savez(tmp_path / "x" / "landscape.npz", allow_pickle=True, **grid)
+    np.savez(packed := io.BytesIO(), allow_pickle=True, **grid)
+    rewrite(tmp_path / "x", "landscape.npz", packed.getvalue())
     with pytest.raises(InputError, match=r"is damaged \(Object arrays cannot be loaded.*make it again"):
         read_landscape(tmp_path / "x")
-    (tmp_path / "x" / "landscape.npz").write_bytes(b"PK")
+    rewrite(tmp_path / "x", "landscape.npz", b"PK")
     with pytest.raises(InputError, match=r"is damaged .*make it again \(--force\)$"):
         read_landscape(tmp_path / "x")

@@ -110,7 +110,7 @@ def test_wrong_settings_get_one_line(settings: dict[str, Any], message: str) -> 
         ([[1.5, -0.5, 0.0]], "every row must be non-negative"),
         ([[1.0], [0.5, 0.5]], "expected rows of equal length"),
         ([], "at least one; got no row"),
-        ("nowhere.npy", "cannot read a matrix from nowhere.npy"),
+        ("nowhere.npy", "nowhere.npy cannot be read: No such file"),
     ],
 )
 def test_given_proportions_are_checked(proportions: Any, message: str) -> None:

@@ -121,6 +121,6 @@ def command(
         consoles.print_tables(table for section in sections for table in section.tables)
         consoles.print_lines(result.summary())
         kept = "--out DIR keeps the model, its snapshots, metrics and a page"
-        page = out and f"page: {out / 'report.html'}; probe it: topicscope probe {several[0].folder}/model --corpus ..."
-        consoles.print_lines([page or kept])
+        probe = f"probe it with: topicscope probe {several[0].folder}/model --corpus ..."
+        consoles.print_lines([f"page: {out / 'report.html'}; {probe}" if out is not None else kept])
     return 1 if result.status == "diverged" else 0

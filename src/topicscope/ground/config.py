@@ -29,12 +29,13 @@ def section(cls: Section) -> Section:
     """A part of a configuration: a frozen dataclass whose values are checked. A wrong one is an InputError."""
     strict = ConfigDict(extra="forbid", allow_inf_nan=False)
     built: Any = dataclass(frozen=True, config=strict)(cls)
-    checked_init = built.__init__
+    checked_init, names = built.__init__, [field.name for field in dataclasses.fields(built) if not field.kw_only]
 
     @functools.wraps(checked_init)
     def checked(self: Any, *args: Any, **settings: Any) -> None:
+        by_name = dict(zip(names, args, strict=False)) if len(args) <= len(names) else {}  # so that messages have names
         try:
-            checked_init(self, *args, **settings)
+            checked_init(self, *args[len(by_name) :], **by_name, **settings)
         except pydantic.ValidationError as error:
             raise InputError(one_line(error, adapter_of(built), built.__name__)) from None
 
@@ -61,16 +62,6 @@ class Config:
 
     VERSION: ClassVar[int] = 1  # of the format; a file of another version is refused
     FILES: ClassVar[tuple[str, ...]] = ()  # dotted names of the settings that may name files or folders
-
-    def __post_init__(self) -> None:
-        """Raise where the name of a file could not be written to config.yaml, and so could not be found again."""
-        for setting in self.FILES:
-            value: Any = self
-            for part in setting.split("."):
-                value = getattr(value, part, None)  # not every kind of prior has proportions
-            for name in value if isinstance(value, list | tuple) else [value]:
-                if isinstance(name, str) and ("\0" in name or name.encode(errors="ignore").decode() != name):
-                    raise ValueError(f"{setting}: {shown(name)}: its name is not UTF-8; rename it")
 
     @classmethod
     def of(cls, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Self:

@@ -27,6 +27,13 @@ def _no_boolean(value: Any) -> Any:
     return value
 
 
+def _storable(value: Any) -> Any:
+    """config.yaml could not hold it, and the file could not be found again."""
+    if isinstance(value, str) and ("\0" in value or value.encode(errors="ignore").decode() != value):
+        raise PydanticCustomError("utf-8", "it is not UTF-8; rename it")
+    return value
+
+
 number_only = BeforeValidator(_no_boolean)
 
 Count = Annotated[int, Field(ge=1, le=MOST), number_only]
@@ -40,7 +47,7 @@ Entry = Annotated[float, Field(ge=-1e9, le=1e9), number_only]  # of a matrix or 
 Probability = Annotated[float, Field(ge=0, le=1), number_only]
 SomeProbability = Annotated[float, Field(ge=SMALLEST, le=1), number_only]
 Decay = Annotated[float, Field(ge=0, lt=1), number_only]
-Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), BeforeValidator(_storable)]
 Steps = Annotated[list[Natural], Field(max_length=LONGEST_LIST)]
 Row = Annotated[list[Entry], Field(max_length=WIDEST)]
 Matrix = Annotated[list[Row], Field(max_length=LONGEST_LIST)]
