@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from topicscope.ground import InputError, folders
+from topicscope.ground import InputError, folders, shown
 
 READERS = {
     "train": ("training", "read_run"),
@@ -26,8 +26,8 @@ def read(folder: str | os.PathLike[str]) -> Any:
     path = Path(folder)
     about = folders.read_about(path)
     if about is None:
-        reason = f"no {folders.ABOUT}" if path.is_dir() else "no such folder"
-        raise InputError(f"{path} is not a folder that topicscope wrote ({reason})")
+        reason = f"no {folders.ABOUT}" if os.path.isdir(path) else "no such folder"  # a name too long is no folder
+        raise InputError(f"{shown(path)} is not a folder that topicscope wrote ({reason})")
     if about.kind not in READERS:
         raise InputError(f"{path} is of kind {about.kind!r}, which this topicscope cannot read: {', '.join(READERS)}")
     room, reader = READERS[about.kind]

@@ -32,7 +32,11 @@ RESUMES = "'train' and 'pretrain' with --resume"
             1,
             "(runs/x/results.json); make room",
         ),
-        (PermissionError(errno.EACCES, "Permission denied", "x[/]"), 1, "topicscope: Permission denied (x[/])"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "x[/]"),
+            2,
+            "topicscope: Permission denied (x[/]); remove what",
+        ),
         (
             ZeroDivisionError("division by zero"),
             1,

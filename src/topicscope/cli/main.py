@@ -1,5 +1,6 @@
 """`topicscope`: the command. Exit codes: 0 done, 1 ran and something failed, 2 bad input (one line, no traceback)."""
 
+import errno
 import os
 import sys
 import traceback
@@ -11,6 +12,7 @@ import typer
 from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, shown
 
 INTERRUPTED = 130
+BARRED = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
 TRACEBACK = "TOPICSCOPE_TRACEBACK"  # set, a fault of topicscope's own is shown whole
 
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
@@ -97,8 +99,10 @@ def main() -> None:
         code = 0
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        advice = "; make room, then go on: 'train' and 'pretrain' with --resume, other commands as before"
-        code = fail(f"{one_line(error)}{where}{advice if error.errno in files.FULL else ''}", 1)
+        full = "; make room, then go on: 'train' and 'pretrain' with --resume, other commands as before"
+        barred = "; remove what is in the way, or choose another place"
+        advice = full if error.errno in files.FULL else barred if error.errno in BARRED else ""
+        code = fail(f"{one_line(error)}{where}{advice}", 2 if advice == barred else 1)
     except Exception as error:
         code = fail(own_fault(error), 1)
     if code == INTERRUPTED:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from topicscope import training
+from topicscope import language, training
 from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
+from topicscope.ground import MOST, InputError
 from topicscope.measure import Estimate
 
 Scale = Literal["quick", "full"]
@@ -87,6 +88,15 @@ class Context:
     def runs(self) -> int:
         """Seeds per setting."""
         return self.pick(3, 5)
+
+    def check(self) -> None:
+        """Raise InputError where a model or a text is not there, or the seed is out of range."""
+        if not 0 <= self.seed <= MOST:
+            raise InputError(f"seed = {self.seed}: expected a number from 0 to {MOST:,}")
+        for name in self.models:
+            language.check_model(name)
+        if self.corpus:
+            language.Corpus(self.corpus).check()
 
     def config(self) -> dict[str, Scale | int]:
         """What all outcomes of a folder share."""

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from topicscope.figures import Judgement, Section, Verdict
 from topicscope.ground import (
-    MOST,
     Cost,
     Engine,
     InputError,
@@ -173,8 +172,7 @@ def reproduce(
 ) -> Reproduction:
     """The outcomes of these experiments. Those that the folder holds already are not computed again."""
     folder = Path(folder)
-    if not 0 <= context.seed <= MOST:
-        raise InputError(f"seed = {context.seed}: expected a number from 0 to {MOST:,}")
+    context.check()
     check_context(folder, context)
     to_do = sum(e.seconds for e in experiments if not outcome_path(folder, e.id).exists())
     cores = 1 if engine is serial else os.cpu_count() or 1
@@ -203,12 +201,12 @@ def reproduce(
         missing.sort(key=lambda name: -expected[name])  # the longest first
         if missing:
             opened.mark("running")
-            (folder / "outcomes").mkdir(exist_ok=True)
         for number, (record, took) in engine(compute, context, missing):
             name = missing[number]
             seconds[name] = took
             # before the outcome: a command that is killed in between runs the experiment again, and no time is lost
             files.write_json(folder / folders.ENVIRONMENT, {"seconds": seconds})
+            (folder / "outcomes").mkdir(exist_ok=True)
             files.write(outcome_path(folder, name), json.dumps(files.sealed(record)).encode())
             take(name)
         opened.finish(stored_reproduction(folder, context).as_dict(), seconds=seconds)

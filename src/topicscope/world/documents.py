@@ -181,12 +181,15 @@ def _invert(cumulative: Float[np.ndarray, "D K"], uniform: Float[np.ndarray, "D 
     return passed
 
 
+MOST_BYTES = 2**28  # of a data file: half a million documents; reading takes a few times as much memory
+
+
 def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Documents:
     """Read the authors' text format: one document per line, word ids 0..Tv-1 separated by spaces, `END` last.
 
     Their ids have no [MASK], so id i is this project's word i + 1.
     """
-    text = read_text(path, "the data file")
+    text = read_text(path, "the data file", MOST_BYTES)
     lines = [
         _read_line(line.split(), f"{path}, line {number}", topic_model.words)
         for number, line in enumerate(text.splitlines(), start=1)
@@ -202,11 +205,11 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
 
 def _read_line(tokens: list[str], where: str, words: int) -> Int[np.ndarray, " N"]:
     if tokens[-1] != "END":
-        raise InputError(f"{where}: ends with {tokens[-1]!r}; expected 'END' last (is the file cut off?)")
+        raise InputError(f"{where}: ends with {tokens[-1][:40]!r}; expected 'END' last (is the file cut off?)")
     for token in tokens[:-1]:
         if not token.isascii() or not token.isdigit() or int(token) >= words:
             raise InputError(
-                f"{where}: word {token!r} is outside the vocabulary; expected a word id from 0 to {words - 1}"
+                f"{where}: word {token[:40]!r} is outside the vocabulary; expected a word id from 0 to {words - 1}"
             )
     if len(tokens) == 1:
         raise InputError(f"{where}: the document has no words; expected at least one before 'END'")
