@@ -1,5 +1,6 @@
 """The command, and `python -m topicscope`. Who interrupts it is answered from the first import to the last line."""
 
+import os
 import signal
 import sys
 
@@ -13,9 +14,14 @@ def run() -> None:
     except KeyboardInterrupt:  # while the command was imported; later ones are answered there
         print("topicscope: interrupted", file=sys.stderr)
         sys.exit(130)
-    finally:  # all is written and said: what is left to do is to leave
+    finally:  # all is written: what is left to do is to leave
         for name in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(name, signal.SIG_IGN)
+            signal.signal(name, _leave)
+
+
+def _leave(*_: object) -> None:
+    print("topicscope: interrupted at the very end; all is written", file=sys.stderr)
+    os._exit(130)
 
 
 def _stop(*_: object) -> None:

@@ -79,7 +79,7 @@ def test_force_replaces_all_runs_and_resume_knows_how_many(tmp_path: Path) -> No
 def test_a_data_file_that_is_not_there_leaves_nothing_behind(tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert (
-        "cannot read the data file"
+        "the data file nowhere cannot be read"
         in topicscope("train", "--set", "data.train_file=nowhere", "--out", str(out), code=2).stderr
     )
     assert not out.exists()
@@ -111,7 +111,7 @@ def test_probabilities_at_their_ends_are_silent() -> None:
 def test_a_diverging_run_says_so_and_keeps_what_it_has(tmp_path: Path) -> None:
     out = tmp_path / "run"
     result = topicscope(
-        "train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e9", "--out", str(out), code=1
+        "train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e6", "--out", str(out), code=1
     )
     assert "diverged at step" in result.stderr
     assert json.loads((out / "results.json").read_text())["status"] == "diverged"
@@ -136,7 +136,7 @@ NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine w
         (["--set", "steps"], "expected key=value"),
         (["--steps", "many"], "Invalid value for '--steps'"),
         (["--lr", "-1"], "optimizer.lr = -1.0"),
-        (["--config", "nowhere.yaml"], "cannot read the config nowhere.yaml"),
+        (["--config", "nowhere.yaml"], "the config nowhere.yaml cannot be read"),
         (["--resume"], "--resume needs --out"),
         (["--schedule", "two-stages"], "did you mean 'two-stage'"),
         (["--nonsense"], "--nonsense"),
@@ -171,7 +171,7 @@ def test_bad_files_get_one_line_and_exit_code_2(tmp_path: Path) -> None:
     (out / "weights.safetensors").write_bytes((out / "weights.safetensors").read_bytes()[:50])
     for command in (["show", str(out)], ["report", str(out)], ["train", "--resume", "--out", str(out)]):
         result = topicscope(*command, code=2)
-        assert "damaged or cut off" in error_line(result.stderr)
+        assert "weights.safetensors is damaged: it is not what topicscope wrote" in error_line(result.stderr)
 
 
 def test_bench_prints_rows_with_floors() -> None:

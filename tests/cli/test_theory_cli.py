@@ -64,7 +64,7 @@ def test_landscape_contract_and_files(tmp_path: Path) -> None:
     assert json.loads((out / "results.json").read_text())["value_matrix"] == "blocks"
     assert "Theorem 3: gamma lies in" in read(out).summary()[0]
     (out / "landscape.npz").write_bytes(b"PK")
-    with pytest.raises(InputError, match="figure7 is damaged"):
+    with pytest.raises(InputError, match="figure7/landscape.npz is damaged"):
         read(out)
 
 
@@ -151,12 +151,12 @@ def test_verify_contract() -> None:
         (["landscape", "--value-matrix", "diagonal", "--words-per-topic", "1"], "divides by v - 1"),
         (["landscape", "--value-matrix", "round"], "--value-matrix"),
         (["theorem2", "--topics", "0"], "topics = 0"),
-        (["theorem2", "--matrix", "nowhere.npy"], "cannot read a matrix from nowhere.npy"),
+        (["theorem2", "--matrix", "nowhere.npy"], "matrix nowhere.npy cannot be read: No such file"),
         (["theorem2", "--matrix", "{tmp}/nan.npy"], "not finite"),
         (["theorem2", "--matrix", "{tmp}/complex.npy"], "no array of real numbers"),
         (["theorem1", "--embedding", "{tmp}/empty.npy"], "cannot read a matrix"),
         (["theorem2", "--matrix", "{tmp}"], "has no weights.safetensors; give the folder of one finished training run"),
-        (["theorem2", "--matrix", "{tmp}/nowhere.safetensors"], "nowhere.safetensors is not there"),
+        (["theorem2", "--matrix", "{tmp}/nowhere.safetensors"], "nowhere.safetensors cannot be read: No such file"),
         (["theorem1", "--embedding", "{tmp}/rowless.npy"], "expected a matrix with rows and columns"),
         (["theorem4"], "No such command 'theorem4'"),
     ],

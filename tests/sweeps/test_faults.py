@@ -147,7 +147,7 @@ def test_a_full_disk_is_no_fault_of_a_point(tmp_path: Path) -> None:
     }
     (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
     (tmp_path / "small").mkdir()
-    run = f"{' '.join(TOPICSCOPE)} sweep grid.yaml --engine serial --out small/sweep --json"
+    run = f"{' '.join(TOPICSCOPE)} sweep grid.yaml --engine serial --out small/sweep --json --yes"
     script = f"""
 mount -t tmpfs -o size=150k tmpfs small || exit 99
 {run} > first.json 2> first.err; echo $? > first.rc

@@ -29,8 +29,10 @@ def show(
             {
                 "folder": str(folder),
                 "kind": result.kind,
-                "config": load_settings(folder / protocol.CONFIG) if (folder / protocol.CONFIG).is_file() else None,
-                "results": protocol.read_results(folder),
+                "config": settings_of(folder),
+                "results": {"counts": result.counts, "rows": result.rows}  # as they are now
+                if result.kind == "sweep"
+                else protocol.read_results(folder),
             }
             for folder, result in results
         ]
@@ -58,6 +60,12 @@ def show(
             consoles.print_tables([table for section in result.sections() for table in section.tables][:1])
         consoles.print_lines(result.summary())
     return 0
+
+
+def settings_of(folder: Path) -> dict[str, Any] | None:
+    """What config.yaml holds; a sweep has none."""
+    path = folder / protocol.CONFIG
+    return load_settings(path, own=True) if path.is_file() else None
 
 
 def report(

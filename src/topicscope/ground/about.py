@@ -21,6 +21,7 @@ AnyPath = str | os.PathLike[str]
 
 ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
 UNFINISHED = ("starting", "running")
+REPLACED_BY_FORCE = ("train", "pretrain", "landscape")  # the commands of other kinds go on, or replace
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def about_of(path: AnyPath, kind: Kind) -> About:
         raise InputError(f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder")
     if about.format != kind.format:
         raise InputError(
-            f"{shown(path)} holds a {kind.name} folder of format {about.format}; this topicscope reads {kind.format}"
+            f"{shown(path)} holds a {kind.name} folder of format {about.format}, this topicscope reads {kind.format}; "
+            f"{_again(path, about)}; or use topicscope {about.version}"
         )
     return about
 
@@ -100,13 +102,20 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
 
 def check_digest(path: AnyPath, about: About, name: str) -> None:
     """Raise InputError unless a file of a folder is the one that was written."""
-    file, again = Path(path) / name, f"run the command that wrote {shown(path)} again: {about.command}"
+    file, again = Path(path) / name, _again(path, about)
     if Path(name).name != name or name not in about.digests:
         raise InputError(f"{shown(Path(path) / ABOUT)} is damaged (it has no digest of {name!r}); {again}")
     if not file.is_file():
         raise InputError(f"{shown(file)} is missing; {again}")
     if file_digest(file) != about.digests[name]:
         raise InputError(f"{shown(file)} is damaged: it is not what topicscope wrote; {again}")
+
+
+def _again(path: AnyPath, about: About) -> str:
+    """How to make a folder anew: its command, where it was one, with what lets it replace the folder."""
+    force = " --force" if about.kind in REPLACED_BY_FORCE and "--force" not in about.command else ""
+    by_command = about.command.startswith("topicscope ")
+    return f"make it again: {about.command}{force}" if by_command else f"make {shown(path)} again (force)"
 
 
 def read_results(path: AnyPath) -> Any:

@@ -6,7 +6,6 @@ What would not fit into this machine's memory or on its disk is refused with the
 
 import math
 import os
-import resource
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -57,6 +56,10 @@ def size(count: float) -> str:
 
 def machine_memory() -> int:
     """Bytes of memory that this process may use at most: of the machine, or of the container around it."""
+    if not hasattr(os, "sysconf"):  # Windows says it in another way
+        return sys.maxsize
+    import resource  # which Windows has not
+
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for name in CGROUPS:
         try:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import yaml
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load
 
 from topicscope.ground.errors import InputError
 
@@ -27,8 +26,9 @@ AnyPath = str | os.PathLike[str]
 MOST_BYTES = 2**30  # of a file that is read whole
 MOST_SETTINGS = 8 * 2**20  # bytes of a YAML file, which is read at 300 kB a second
 MOST_VALUES = 5_000_000  # of a JSON or YAML file; each costs about 50 bytes
+MOST_OWN = 64 * MOST_BYTES  # bytes, and values, of what the project wrote itself: as much as it may write
 DEEPEST = 64  # levels of lists and mappings
-DIGEST = "digest"  # of a file's content: its key in JSON, and in the header of tensors
+DIGEST = "topicscope.digest"  # in the header of a file of tensors
 
 
 def one_line(error: BaseException) -> str:
@@ -46,7 +46,7 @@ def checked_file(path: AnyPath, what: str, most: int = MOST_BYTES) -> Path:
         raise InputError(f"{what} {shown(path)} cannot be read: {one_line(error)}") from None
     if not stat.S_ISREG(status.st_mode):
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
-        raise InputError(f"{what} {shown(path)} cannot be read: it is {kind}; expected a file")
+        raise InputError(f"{what} {shown(path)} cannot be read: it is {kind}; expected a plain file")
     if status.st_size > most:
         raise InputError(
             f"{what} {shown(path)} has {status.st_size / 1e6:,.0f} MB; at most {most / 1e6:,.0f} MB are read"
@@ -75,25 +75,30 @@ def read_text(path: AnyPath, what: str = "the file", most: int = MOST_BYTES, enc
         raise InputError(f"{what} {shown(path)} is not text: {one_line(error)}; expected UTF-8") from None
 
 
-def parse_json(text: str | bytes, where: str, *, finite: bool = True) -> Any:
-    """The value of a JSON text; `where` says in messages what it is. `finite`: NaN and infinities are refused."""
+def parse_json(
+    text: str | bytes, where: str, *, finite: bool = True, narrow: bool = True, most: int = MOST_VALUES
+) -> Any:
+    """The value of a JSON text; `where` says in messages what it is.
+
+    `finite`: NaN and infinities are refused. `narrow`: so are wider numbers than 64 bits, and odd text.
+    """
     try:
-        return plain(json.loads(text), where, finite=finite)
+        return plain(json.loads(text), where, finite=finite, narrow=narrow, most=most)
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is no JSON: {one_line(error)}") from None
 
 
-def parse_yaml(text: str, where: str) -> Any:
+def parse_yaml(text: str, where: str, *, most: int = MOST_VALUES) -> Any:
     """The value of a YAML text; keys once only, no objects, aliases counted for what they stand for."""
     try:
         depth = 0
-        for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        for count, event in enumerate(yaml.parse(text, Loader=LOADER)):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > DEEPEST or count > MOST_VALUES:
+            if depth > DEEPEST or count > most:
                 raise InputError(_too_much(where))  # building it in C has no limit, and would crash
-        return plain(OnceLoader(text).get_single_data(), where, finite=False)
+        return plain(OnceLoader(text).get_single_data(), where, finite=False, most=most)
     except InputError:
         raise
     except yaml.YAMLError as error:
@@ -102,7 +107,10 @@ def parse_yaml(text: str, where: str) -> Any:
         raise InputError(f"{where} is not YAML that can be used: {one_line(error)}") from None
 
 
-class OnceLoader(yaml.CSafeLoader):
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML was built with it
+
+
+class OnceLoader(LOADER):  # type: ignore[misc]
     """Refuses a key that is there twice: YAML itself takes the last one silently."""
 
 
@@ -117,13 +125,13 @@ def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
 OnceLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def plain(value: Any, where: str, *, finite: bool = True) -> Any:
+def plain(value: Any, where: str, *, finite: bool = True, narrow: bool = True, most: int = MOST_VALUES) -> Any:
     """The value, if it is made of mappings, lists, text and numbers that all of the project can hold and print."""
     waiting, count = [(value, 0)], 0
     while waiting:
         one, depth = waiting.pop()
         count += 1
-        if depth > DEEPEST or count > MOST_VALUES:
+        if depth > DEEPEST or count > most:
             raise InputError(_too_much(where))
         if isinstance(one, dict):
             for key in one:
@@ -132,7 +140,7 @@ def plain(value: Any, where: str, *, finite: bool = True) -> Any:
             waiting += [(inner, depth + 1) for inner in (*one, *one.values())]
         elif isinstance(one, list):
             waiting += [(inner, depth + 1) for inner in one]
-        else:
+        elif narrow:
             wrong = _wrong(one, finite)
             if wrong:
                 raise InputError(f"{where}: {wrong}")
@@ -181,13 +189,14 @@ def tensor_digest(tensors: Mapping[str, np.ndarray], note: Mapping[str, str]) ->
 def read_tensors(path: AnyPath, advice: str, *, own: bool = True) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """The tensors of a safetensors file and its note. The project's `own` carry a digest, and agree with it."""
     try:
-        whole = read_bytes(path, "the file", 64 * MOST_BYTES)
-        with safe_open(path, "np") as opened:
+        with safe_open(checked_file(path, "the file", MOST_OWN), "np") as opened:
             note = opened.metadata() or {}
-        tensors = load(whole)
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (it is no mapping)
     except InputError as error:
         raise InputError(f"{error}; {advice}") from None
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError, OverflowError) as error:
+    except (KeyError, TypeError) as error:  # a type that numpy has not
+        raise InputError(f"{shown(path)} holds numbers of the type {one_line(error)}; store them as float32") from None
+    except (SafetensorError, OSError, ValueError, OverflowError) as error:
         raise InputError(f"{shown(path)} is damaged or cut off ({one_line(error)}); {advice}") from None
     if (own or DIGEST in note) and note.get(DIGEST) != tensor_digest(tensors, note):
         raise InputError(f"{shown(path)} is damaged: its numbers are not those that were written; {advice}")

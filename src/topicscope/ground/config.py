@@ -8,6 +8,7 @@ Settings from flags, `--set`, YAML files, grid axes and Python keywords have the
 import dataclasses
 import functools
 import glob
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
@@ -17,7 +18,15 @@ import pydantic
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from topicscope.ground.checked import MOST_SETTINGS, one_line as why, parse_yaml, read_text, shown
+from topicscope.ground.checked import (
+    MOST_OWN,
+    MOST_SETTINGS,
+    MOST_VALUES,
+    one_line as why,
+    parse_yaml,
+    read_text,
+    shown,
+)
 from topicscope.ground.errors import InputError, one_line
 from topicscope.ground.ranges import MOST_RUNS
 
@@ -121,18 +130,18 @@ def _absolute(value: Any) -> Any:
         names_files = (
             isinstance(value, str) and value and (Path(value).exists() or glob.glob(value))
         )  # texts/*.txt does
-        return str(Path(value).resolve()) if names_files else value
+        return os.path.abspath(value) if names_files else value
     except (OSError, RuntimeError) as error:  # a name that is too long, links that lead to themselves
         raise InputError(f"{shown(value):.200} cannot be read: {why(error)}") from None
 
 
-def load_settings(path: str | Path, what: str = "config") -> dict[str, Any]:
-    """The nested settings of a YAML file, not yet checked."""
+def load_settings(path: str | Path, what: str = "config", *, own: bool = False) -> dict[str, Any]:
+    """The nested settings of a YAML file, not yet checked; `own`: one that the project wrote, however large."""
     try:
-        text = read_text(path, f"the {what}", MOST_SETTINGS)
+        text = read_text(path, f"the {what}", MOST_OWN if own else MOST_SETTINGS)
     except InputError as error:
         raise InputError(f"{error}; give the path of a YAML file") from None
-    settings = parse_yaml(text, f"the {what} {shown(path)}")
+    settings = parse_yaml(text, f"the {what} {shown(path)}", most=MOST_OWN if own else MOST_VALUES)
     if settings is not None and not isinstance(settings, dict):
         raise InputError(f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values")
     return settings or {}

@@ -20,7 +20,7 @@ import numpy as np
 import yaml
 from safetensors.numpy import save
 
-from topicscope.ground.checked import DIGEST, one_line, parse_json, read_bytes, tensor_digest
+from topicscope.ground.checked import DIGEST, MOST_OWN, one_line, parse_json, read_bytes, tensor_digest
 from topicscope.ground.errors import InputError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room: on the disk, for this user, in one file
@@ -138,6 +138,6 @@ def read_json(path: Path) -> Any:
     if not path.exists():
         raise InputError(f"{path} is missing; {again}")
     try:
-        return parse_json(read_bytes(path), str(path))
+        return parse_json(read_bytes(path, most=MOST_OWN), str(path), most=MOST_OWN)
     except InputError as error:
         raise InputError(f"{one_line(error)}; {again}") from None

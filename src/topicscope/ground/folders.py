@@ -11,7 +11,6 @@ A command that cannot be resumed keeps its results in memory, and the folder as 
 probe that is killed or fails takes no older probe with it.
 """
 
-import errno
 import os
 import platform
 import shutil
@@ -21,8 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import filelock
 
 from topicscope.ground.about import (
     ABOUT as ABOUT,
@@ -42,13 +39,13 @@ from topicscope.ground.about import (
     read_results as read_results,
     version_of as version_of,
 )
-from topicscope.ground.checked import file_digest, one_line, parse_yaml, read_text, shown
+from topicscope.ground.checked import file_digest, parse_yaml, read_text, shown
 from topicscope.ground.errors import InputError
-from topicscope.ground.files import FULL, named, read_json as read_json, write_json, write_yaml
+from topicscope.ground.files import read_json as read_json, write_json, write_yaml
+from topicscope.ground.places import LOCK, check_out as check_out, lock as lock, make_folder, remove_empty
 
-LOCK = ".lock"
-UNIMPORTANT = (LOCK, f"{ABOUT}.tmp")  # does not make a folder hold something
-ATTEMPTS = 100  # at a folder that others make and remove
+NEW, STARTING = ".new", "starting.json"
+UNIMPORTANT = (LOCK, NEW, f"{ABOUT}.tmp")  # does not make a folder hold something
 MEMBERS = "run-[0-9][0-9][0-9]*"  # folders of an ensemble's runs
 COMMON = (RESULTS, ENVIRONMENT, "report.html", "figures", "figure.png", "figure.svg", CONFIG)  # of any kind
 
@@ -67,22 +64,35 @@ class Folder:
     about: About
     fresh: bool
     config: Mapping[str, Any] | None = field(default=None, repr=False)
+    place: Path = field(init=False)  # where files are written
+
+    def __post_init__(self) -> None:
+        self.place = self.path
 
     @property
     def finished(self) -> bool:
         return self.about.status not in UNFINISHED
 
     def file(self, name: str) -> Path:
-        return self.path / name
+        return self.place / name
 
     def begin(self) -> None:
-        """From here on the folder is this command's: what topicscope wrote there before is removed, nothing else."""
-        _make(self.path)
+        """From here on the folder is this command's: what topicscope wrote there before is removed, nothing else.
+
+        A command that cannot be resumed writes beside the old files, which go when the new ones are whole.
+        """
+        if self.kind.resumes == "never":
+            self.place = self.path / NEW
+            shutil.rmtree(self.place, ignore_errors=True)
+        make_folder(self.place)
         self.mark("starting")  # killed before 'running', the folder counts as empty
-        remove_own(self.path, self.kind)
+        if self.place == self.path:
+            remove_own(self.path, self.kind)
+        else:
+            self.file(ABOUT).rename(self.file(STARTING))
         if self.config is not None:
-            write_yaml(self.path / CONFIG, dict(self.config))
-            self.about = replace(self.about, digests={CONFIG: file_digest(self.path / CONFIG)})
+            write_yaml(self.file(CONFIG), dict(self.config))
+            self.about = replace(self.about, digests={CONFIG: file_digest(self.file(CONFIG))})
         self.mark("running")
 
     def finish(self, results: Any, status: str = "done", **measured: Any) -> None:
@@ -94,34 +104,26 @@ class Folder:
             "command": [shown(Path(sys.argv[0]).name), *map(shown, sys.argv[1:])],
             "packages": {name: version_of(name) for name in PACKAGES},
         }
-        write_json(self.path / ENVIRONMENT, environment | measured)
-        write_json(self.path / RESULTS, results)
-        sealed = [file for name in (CONFIG, RESULTS, *self.kind.sealed) for file in self.path.glob(name)]
+        write_json(self.file(ENVIRONMENT), environment | measured)
+        write_json(self.file(RESULTS), results)
+        sealed = [file for name in (CONFIG, RESULTS, *self.kind.sealed) for file in self.place.glob(name)]
         self.about = replace(self.about, digests={file.name: file_digest(file) for file in sealed})
         self.mark(status)
+        if self.place != self.path:
+            self._replace()
+
+    def _replace(self) -> None:
+        """The new files in place of the old ones. Nothing is written: a full disk is no matter here."""
+        self.file(STARTING).rename(self.path / ABOUT)  # killed from here on, the folder counts as empty
+        remove_own(self.path, self.kind)
+        for entry in sorted(self.place.iterdir(), key=lambda entry: entry.name == ABOUT):  # about.json last
+            entry.rename(self.path / entry.name)
+        self.place.rmdir()
+        self.place = self.path
 
     def mark(self, status: Any) -> None:
         self.about = replace(self.about, status=status)
-        self.about.write(self.path)
-
-
-def check_out(path: Path) -> Path:
-    """The path, if a folder is there that can be written to, or can be made there."""
-    try:
-        str(path).encode()  # a name that is not UTF-8 can be stored in no config
-        path.exists()  # raises where the name is too long, which lexists does not
-        place = next(place for place in (path.absolute(), *path.absolute().parents) if os.path.lexists(place))
-        if place == path.absolute() and not path.is_dir():
-            raise InputError(f"{shown(path)} is a file; give a folder that is new or empty")
-        if not place.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except InputError:
-        raise
-    except (OSError, ValueError) as error:  # also a name that is too long, or has a null character
-        raise _unusable(path, error) from None
-    return path
+        self.about.write(self.place)
 
 
 def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
@@ -188,9 +190,10 @@ def open_folder(
                 _forget(path)
             raise
         finally:
+            shutil.rmtree(path / NEW, ignore_errors=True)
             if first_new is not None and not any(entry.name != LOCK for entry in path.iterdir()):
                 (path / LOCK).unlink(missing_ok=True)  # others that have it open see that it is gone, and try again
-                _remove_empty(path, first_new)
+                remove_empty(path, first_new)
 
 
 def join_folder(
@@ -237,50 +240,6 @@ def remove_own(path: Path, kind: Kind) -> None:
     for pattern in (*kind.adds, *COMMON):
         for entry in (*path.glob(pattern), *path.glob(f"{pattern}.tmp")):
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink(missing_ok=True)
-
-
-@contextmanager
-def lock(path: Path) -> Iterator[None]:
-    """One process at a time writes to a folder, which is made where there is none. The lock file stays with it."""
-    for attempt in range(ATTEMPTS):
-        _make(path)
-        try:
-            held = filelock.FileLock(path / LOCK, timeout=0).acquire()
-            break
-        except filelock.Timeout:
-            raise InputError(
-                f"another process is writing to {shown(path)}; wait for it or choose another folder"
-            ) from None
-        except OSError as error:
-            # a process that had made the folder, and failed, has just removed it
-            if not isinstance(error, FileNotFoundError) or attempt == ATTEMPTS - 1:
-                raise _unusable(path, error) from None
-    with held:
-        yield
-
-
-def _make(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise _unusable(path, error) from None
-
-
-def _unusable(path: Path, error: Exception) -> Exception:
-    if isinstance(error, OSError) and error.errno in FULL:
-        return named(error, path)  # nothing is wrong with the folder
-    return InputError(f"{shown(path)} cannot be made or written to: {one_line(error)}; choose another folder")
-
-
-def _remove_empty(path: Path, first: Path) -> None:
-    """Remove a folder and those above it that were made with it, as far as they are empty."""
-    for place in (path, *path.parents):
-        try:
-            place.rmdir()
-        except OSError:  # not empty: another process has begun to write there
-            return
-        if place == first:
-            return
 
 
 def _stored_config(path: Path) -> Any:

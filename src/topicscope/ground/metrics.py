@@ -5,13 +5,14 @@ A checkpoint keeps the digest of the lines before it, so that a run that goes on
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground.checked import one_line, read_bytes, read_text, shown
+from topicscope.ground.checked import MOST_OWN, one_line, read_bytes, read_text, shown
 from topicscope.ground.errors import InputError
 from topicscope.ground.files import append, write
 
@@ -52,13 +53,18 @@ class MetricsFile:
 
     def cut(self, lines: int, digest: str | None) -> None:
         """Keep the first lines, those of a checkpoint, if they are what it was made with."""
-        kept = b"".join(read_bytes(self.path, "the metrics").splitlines(keepends=True)[:lines])
+        kept = b"".join(read_bytes(self.path, "the metrics", MOST_OWN).splitlines(keepends=True)[:lines])
         self.hash = hashlib.sha256(kept)
         if self.digest != digest or kept.count(b"\n") != lines:
             raise InputError(
                 f"{shown(self.path)} is not what it was at the checkpoint ({lines} whole lines expected); {ANEW}"
             )
         write(self.path, kept)
+
+    def sync(self) -> None:
+        """On the disk, before the checkpoint that counts on it."""
+        with self.path.open("ab") as stream:
+            os.fsync(stream.fileno())
 
     def append(self, lines: Iterable[str]) -> None:
         block = "".join(lines).encode()
@@ -70,7 +76,7 @@ def read_metrics(folder: Path) -> dict[str, Float[np.ndarray, " S"]]:
     """Column by column; NaN where a step has no such figure."""
     path = folder / METRICS
     try:
-        lines = [json.loads(line) for line in read_text(path, "the metrics").splitlines()]
+        lines = [json.loads(line) for line in read_text(path, "the metrics", MOST_OWN).splitlines()]
         names = dict.fromkeys(name for line in lines for name in line)
         columns = {name: np.array([line.get(name, np.nan) for line in lines], dtype=float) for name in names}
         if lines and not np.array_equal(columns["step"], np.arange(len(lines))):

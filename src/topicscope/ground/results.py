@@ -94,7 +94,7 @@ def configs_to_resume(
     if about is None or about.kind != kind.name or about.status == "starting":
         raise InputError(f"{folder} holds no {what} to resume; leave resume out to start one there")
     check_digest(folder, about, CONFIG)
-    settings = load_settings(Path(folder) / CONFIG)
+    settings = load_settings(Path(folder) / CONFIG, own=True)
     return config.of(settings) if about.runs is None else [config.of(one) for one in settings["runs"]]
 
 

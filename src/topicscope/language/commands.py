@@ -17,6 +17,7 @@ from topicscope import language
 from topicscope.ground import (
     Engine,
     Folder,
+    InputError,
     Kind,
     Progress,
     afford,
@@ -27,6 +28,7 @@ from topicscope.ground import (
     usable_device,
     watched,
 )
+from topicscope.ground.about import About
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, topics_config
 from topicscope.language.corpora import Corpus
@@ -168,7 +170,7 @@ def timeline(
         (assignment,) = assignments_of(
             source.topics(first, vocabulary), vocabulary, [config.threshold], [config.topics_per_word]
         )
-        abouts = ((name, read_about(name)) for name in config.snapshots)
+        abouts = ((name, _about(name)) for name in config.snapshots)
         notes = [
             *(
                 f"{name}: its run diverged, so its last snapshots may be unusable"
@@ -201,6 +203,14 @@ def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None
         shown(f"loading {config.model}")
         loaded = language.load_model(config.model)
         return stored(word_map(loaded, config.groups, layer=config.embedding == "layer"), folder)
+
+
+def _about(name: str) -> About | None:
+    """What the folder of snapshots says; another program may have an about.json of its own."""
+    try:
+        return read_about(name)
+    except InputError:
+        return None
 
 
 class TextSource:

@@ -29,8 +29,10 @@ from topicscope.language.readers import (
     Split,
     UnreadableFileError,
     kind_of,
+    suffixes,
 )
 
+OTHER_PACKINGS = {".lz4", ".zip", ".7z", ".rar", ".z", ".br", ".lzma"}  # that are not read
 HASHED = 2**30  # bytes up to which a corpus is read to see whether it has changed; of a larger one the sizes count
 
 
@@ -145,9 +147,8 @@ def files_of(source: str) -> list[str]:
     path = Path(source)
     try:
         if path.is_dir():
-            inside = (p for p in path.rglob("*") if not p.name.startswith(".") and not p.is_dir())
-            # a.jsonl.lz4 is listed too: it is text in a packing that cannot be read, and reading says so
-            files = sorted(str(p) for p in inside if {suffix.lower() for suffix in p.suffixes[-2:]} & KNOWN)
+            inside = (p for p in path.rglob("*") if not p.is_dir() and not _hidden(p.relative_to(path)))
+            files = sorted(str(p) for p in inside if _text(p))
             missing = f"{shown(source)} has no text files ({', '.join(sorted(KNOWN))}, packed or not)"
         else:
             matching = [source] if os.path.lexists(path) else sorted(glob.glob(source, recursive=True))
@@ -158,6 +159,17 @@ def files_of(source: str) -> list[str]:
     if not files:
         raise InputError(missing)
     return [str(checked_file(file, "the corpus", MOST_FILE)) for file in files]
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _text(path: Path) -> bool:
+    """a.txt, a.txt.gz, and a.txt.lz4, whose packing cannot be read, which reading says; not a.txt.md5."""
+    kind, packing = suffixes(path)
+    other = path.suffix.lower() in OTHER_PACKINGS and path.with_suffix("").suffix.lower() in KNOWN
+    return kind in KNOWN or (packing is None and other)
 
 
 def reservoir(items: Iterable[tuple[int, str]], count: int, rng: np.random.Generator) -> list[tuple[int, str]]:

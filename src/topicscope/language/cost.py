@@ -95,9 +95,10 @@ def pass_cost(
     text = text_bytes(config, config.documents)
     per_document = config.windows or 10**9
     windows = min(text / PIECE / model.window + config.documents, float(config.documents * per_document))
-    together = max(model.window, TOKENS)
+    longest = min(float(model.window), max(1.0, text / PIECE))  # no window is longer than all of the text
+    together = min(max(longest, TOKENS), max(1.0, text / PIECE))
     heads = model.layers * model.heads
-    maps = 3 * 4 * heads * together * model.window
+    maps = 2 * 4 * heads * together * longest
     hidden = 4 * 8 * model.dim * together
     resampled = 8 * config.bootstrap * (RELATIONS * heads + 2 * RELATIONS * STRATA + 128) * (assignments + 1)
     pairs = (TOPIC_SHARE * model.window) ** 2

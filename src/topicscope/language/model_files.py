@@ -13,8 +13,9 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from topicscope.ground import InputError, checked_file, one_line, parse_json, read_bytes, shown
+from topicscope.ground import InputError, checked_file, file_digest, one_line, parse_json, read_bytes, shown
 
+SEAL = "digests.json"  # of the other files of a folder that `topicscope pretrain` wrote
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
 READ = (".json", ".txt", ".model", ".spm", ".jinja", ".safetensors")  # what the library may open
@@ -54,9 +55,23 @@ def check_plain_files(folder: Path) -> None:
             weights = entry.suffix.lower() == ".safetensors"
             checked_file(entry, "the file", MOST if opened and not weights else 2**62)
         if entry.name in OBJECTS:
-            content = parse_json(read_bytes(entry), shown(entry), finite=False)
+            content = parse_json(read_bytes(entry), shown(entry), finite=False, narrow=False)
             if not isinstance(content, dict):
                 raise InputError(f"{shown(entry)} holds a {type(content).__name__}; expected keys and values")
+    check_seal(folder)
+
+
+def check_seal(folder: Path) -> None:
+    """Raise InputError where a folder that `topicscope pretrain` wrote is no longer what it wrote."""
+    if not (folder / SEAL).exists():
+        return
+    digests = parse_json(read_bytes(folder / SEAL), shown(folder / SEAL))
+    for name, digest in digests.items() if isinstance(digests, dict) else [(SEAL, "")]:
+        if file_digest(checked_file(folder / Path(name).name, "the file", 2**62)) != digest:
+            raise InputError(
+                f"{shown(folder / name)} is damaged: it is not what topicscope wrote; train again, or remove {SEAL} to "
+                "use it as it is"
+            )
 
 
 def read_model_files(folder: Path) -> ModelFiles:
@@ -73,7 +88,7 @@ def read_model_files(folder: Path) -> ModelFiles:
             else f"{shown(folder)} has no weights ({WEIGHTS})"
         )
     check_plain_files(folder)
-    config = parse_json(read_bytes(folder / CONFIG), shown(folder / CONFIG), finite=False)
+    config = parse_json(read_bytes(folder / CONFIG), shown(folder / CONFIG), finite=False, narrow=False)
     if config.get("transformers_weights") is not None:  # another file of weights than the one that is checked here
         raise InputError(f"{shown(folder / CONFIG)} names its own weights file; name it {WEIGHTS}")
     parts = [WEIGHTS] if names[0] == WEIGHTS else _parts(folder)

@@ -237,7 +237,7 @@ def check_context(folder: Path, context: Context) -> None:
 
 def stored_context(folder: Path) -> Context:
     """Scale and seed of the folder."""
-    config = load_settings(folder / folders.CONFIG)
+    config = load_settings(folder / folders.CONFIG, own=True)
     if config.get("scale") not in get_args(Scale) or not isinstance(config.get("seed"), int):
         raise InputError(f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder")
     return Context(config["scale"], config["seed"])

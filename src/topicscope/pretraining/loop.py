@@ -206,6 +206,8 @@ class Loop:
 
     def save(self, path: Path) -> None:
         """A checkpoint, whole or not there."""
+        if self.metrics is not None:
+            self.metrics.sync()
         note = {
             "step": str(self.step),
             "fingerprint": self.fingerprint,

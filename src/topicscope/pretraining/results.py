@@ -23,7 +23,6 @@ from topicscope.ground import (
     Kind,
     Result,
     SeveralRuns,
-    checked_file,
     configs_to_resume,
     file_digest,
     folders,
@@ -40,7 +39,6 @@ from topicscope.pretraining.config import Part, PretrainConfig
 if TYPE_CHECKING:
     import pyarrow
 
-SEAL = "digests.json"  # of the files of the tokenizer
 ADVICE = "start the run anew (force)"
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
 PRETRAIN = Kind(
@@ -196,7 +194,8 @@ def read_one(path: Path) -> PretrainRun:
         results = PretrainResults.from_dict(folders.read_results(path))
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError):
         raise InputError(f"{path / folders.RESULTS} is damaged: it holds no results of a run") from None
-    return PretrainRun(PretrainConfig.of(load_settings(path / folders.CONFIG)), results, stored_metrics(path), path)
+    config = PretrainConfig.of(load_settings(path / folders.CONFIG, own=True))
+    return PretrainRun(config, results, stored_metrics(path), path)
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> PretrainConfig | list[PretrainConfig]:
@@ -211,16 +210,16 @@ def stored_metrics(folder: Path) -> Metrics:
     return metrics | {name: np.full(len(metrics.get("step", ())), np.nan) for name in missing}
 
 
-def write_pretrained(folder: Path, *parts: Any, sealed: bool = False) -> None:
+def write_pretrained(folder: Path, *parts: Any) -> None:
     """A model, its tokenizer, or both, as the library's `from_pretrained` reads them: whole or not there.
 
-    `sealed`: with a file of the digests of all the others.
+    With a file of the digests of all the others, which whoever loads it compares.
     """
     with whole_folder(folder) as temporary, language.quiet():
         for part in parts:
             part.save_pretrained(temporary)
-        if sealed:
-            write_json(temporary / SEAL, {file.name: file_digest(file) for file in sorted(temporary.iterdir())})
+        digests = {file.name: file_digest(file) for file in sorted(temporary.iterdir())}
+        write_json(temporary / language.SEAL, digests)
 
 
 def has_tokenizer(folder: Path) -> bool:
@@ -235,11 +234,8 @@ def has_tokenizer(folder: Path) -> bool:
 def stored_tokenizer(folder: Path) -> Any:
     """The tokenizer with which a run began; InputError where it is damaged, or is another one by now."""
     try:
-        seal = folders.read_json(folder / SEAL)
-        for name in seal if isinstance(seal, dict) else [SEAL]:
-            path = checked_file(folder / Path(name).name, "the file")
-            if file_digest(path) != seal[name]:
-                raise InputError(f"{shown(path)} is damaged: it is not what topicscope wrote")
-        return language.load_tokenizer(folder)
-    except (InputError, TypeError) as error:
+        if not (folder / language.SEAL).is_file():
+            raise InputError(f"{language.SEAL} is missing")
+        return language.load_tokenizer(folder)  # which compares it with its digests
+    except InputError as error:
         raise InputError(f"the tokenizer of the run is damaged ({one_line(error)}); {ADVICE}") from None

@@ -102,7 +102,7 @@ def pretrain(
     if root is not None and is_main():
         check_folder(root, PRETRAIN, resume=resume, force=force)
     if is_main():
-        afford(cost_of(configs), lambda: settings_that_cost(configs), out, yes=yes)
+        afford(cost_of(configs), lambda: settings_that_cost(configs), None if resume else out, yes=yes)
     import torch  # after the checks: a refusal need not wait for it
 
     homes = [None] * len(configs) if root is None else [root] if single else folders.member_paths(root, len(configs))
@@ -170,7 +170,7 @@ def _pretrain_one(
         if stored is None or (accelerator.is_main_process and not has_tokenizer(stored)):
             tokenizer = make_tokenizer(config, corpus, progress) if tokenizer is None else tokenizer
             if stored is not None:
-                write_pretrained(stored, tokenizer, sealed=True)
+                write_pretrained(stored, tokenizer)
         accelerator.wait_for_everyone()
         loop = Loop(config, corpus, tokenizer if stored is None else stored_tokenizer(stored), home, accelerator)
         run = loop.run(progress)

@@ -214,7 +214,7 @@ def attention_landscape(
             rows = [f"{a:.10g},{b:.10g},{x:.17g}\n" for a, b, x in zip(*grid.points().values(), strict=True)]
             files.write(folder.file(TABLE), "".join(["alpha,beta,loss\n", *rows]).encode())
             if draw is not None:
-                draw(result, folder.path)
+                draw(result, folder.place)
             folder.finish(result.as_dict())
         return result
 
@@ -223,7 +223,7 @@ def read_landscape(folder: str | os.PathLike[str]) -> AttentionLandscape:
     """The landscape in a folder. The minimum is computed again, from the settings stored there."""
     path = Path(folder)
     folders.finished_about(path, LANDSCAPE)
-    config = load_settings(path / folders.CONFIG)
+    config = load_settings(path / folders.CONFIG, own=True)
     try:
         with np.load(path / GRID, allow_pickle=False) as stored:
             grid = Landscape(stored["alpha"], stored["beta"], stored["loss"])

@@ -76,7 +76,10 @@ class Recorder:
             self.report_progress(f"loss {losses.mean():.4f}")
         due = ensemble.step - self.saved >= (config.checkpoint_every or math.inf)
         if self.checkpoint is not None and due and ensemble.step < config.total_steps and ensemble.running():
-            save_checkpoint(self.checkpoint, ensemble, [file.digest for file in self.metrics_files if file])
+            written = [file for file in self.metrics_files if file is not None]
+            for file in written:
+                file.sync()
+            save_checkpoint(self.checkpoint, ensemble, [file.digest for file in written])
             self.saved = ensemble.step
 
     def report_progress(self, note: str) -> None:
@@ -92,7 +95,8 @@ class Recorder:
             self.snapshots[e][step] = weights
         else:
             (home.path / SNAPSHOTS).mkdir(exist_ok=True)
-            files.write_tensors(home.path / SNAPSHOTS / f"step-{step:06d}.safetensors", weights)
+            name = f"step-{step:06d}"
+            files.write_tensors(home.path / SNAPSHOTS / f"{name}.safetensors", weights, {"snapshot": name})
 
     def finish(self, with_floors: bool) -> list[Run]:
         """Results of all members, in their order; their folders are whole then."""

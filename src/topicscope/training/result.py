@@ -145,7 +145,11 @@ class Runs(SeveralRuns[Run]):
 def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
     """Weights by step, as a run left them in its folder; none where it kept none."""
     paths = sorted((folder / SNAPSHOTS).glob("step-[0-9]*.safetensors"))
-    snapshots = {path: read_tensors(path, advice)[0] for path in paths}
+    snapshots: dict[Path, Weights] = {}
+    for path in paths:
+        snapshots[path], note = read_tensors(path, advice)
+        if note.get("snapshot") != path.stem:
+            raise InputError(f"{path} is the snapshot of another step; {advice}")
     for path, weights in snapshots.items():
         check_tensors(weights, snapshots[paths[0]], path, advice)
     return {int(path.stem.removeprefix("step-")): weights for path, weights in snapshots.items()}
@@ -160,7 +164,7 @@ def read_run(folder: str | os.PathLike[str]) -> Run | Runs:
 
 def read_one(path: Path) -> Run:
     folders.finished_about(path, TRAIN)
-    config, results = RunConfig.of(load_settings(path / folders.CONFIG)), folders.read_results(path)
+    config, results = RunConfig.of(load_settings(path / folders.CONFIG, own=True)), folders.read_results(path)
     if not isinstance(results, dict) or not {"status", "steps", "loss"} <= set(results):
         raise InputError(f"{path / folders.RESULTS} is damaged: it holds no results of a run; {ADVICE}")
     weights = read_tensors(path / WEIGHTS, ADVICE)[0]

@@ -62,9 +62,10 @@ def train(
     refuse((force and out is None, FORCE_NEEDS_OUT))
     gpu = resolve_device(configs[0].device, len(configs)).type == "cuda"
     cost = cost_of(configs, floors=with_floors, gpu=gpu)
-    afford(cost, lambda: settings_that_cost(configs), out, yes=yes)
     if out is not None:
         folders.check_folder(out, TRAIN, resume=resume, force=force)
+    # a run that goes on has most of its files already
+    afford(cost, lambda: settings_that_cost(configs), None if resume else out, yes=yes)
     size = len(configs) if gpu else TOGETHER
     with repeatable(), watched(progress) as shown, ExitStack() as held:
         homes: list[Folder | None] = [None] * len(configs)

@@ -111,7 +111,7 @@ def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     if not snapshots:
         raise InputError(f"{folder} has no snapshots; train with --snapshots log")
     folders.check_digest(folder, about, folders.CONFIG)
-    config = RunConfig.of(load_settings(folder / folders.CONFIG))
+    config = RunConfig.of(load_settings(folder / folders.CONFIG, own=True))
     missing = sorted(set(config.snapshot_steps) - set(snapshots))
     if about.status == "done" and missing:
         raise InputError(f"{folder} lacks the snapshot of step {missing[0]}; train again with --force")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, checked_file, one_line, read_tensors, read_text
+from topicscope.ground import InputError, checked_file, folders, one_line, read_tensors, read_text
 
 WEIGHTS = "weights.safetensors"  # the file of a run folder that holds the trained weights
 LARGEST = 1e100  # entries beyond this are refused: their squares overflow
@@ -64,7 +64,10 @@ def _stored(path: str, name: str, where: str, tensor: str) -> object:
     if folder and not (file / WEIGHTS).is_file():
         raise InputError(f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file")
     whole = "give a .safetensors file that is whole"
-    tensors, _ = read_tensors(file / WEIGHTS if folder else file, whole, own=folder)
+    about = folders.read_about(file) if folder else None
+    if about is not None:  # the folder of a run; without one it is somebody's own
+        folders.check_digest(file, about, WEIGHTS)
+    tensors, _ = read_tensors(file / WEIGHTS if folder else file, whole, own=about is not None)
     if tensor not in tensors and (folder or len(tensors) != 1):
         raise InputError(f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}")
     return tensors[tensor] if tensor in tensors else next(iter(tensors.values()))
