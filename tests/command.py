@@ -42,7 +42,8 @@ def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 
 
 PROGRESS = re.compile(
-    "topicscope: (this will take long|starting|reading|loading|training|pretraining|floors|writing the model|running points|short trials|"
+    "topicscope: (this will take long|"
+    "starting|reading|loading|training|pretraining|floors|writing the model|running points|short trials|"
     "drawing|counting|fitting|probing|statistics|verifying|experiments)"
 )
 """How plain lines of progress begin; they come where a command takes longer than ten seconds."""

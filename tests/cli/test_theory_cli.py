@@ -64,7 +64,7 @@ def test_landscape_contract_and_files(tmp_path: Path) -> None:
     assert json.loads((out / "results.json").read_text())["value_matrix"] == "blocks"
     assert "Theorem 3: gamma lies in" in read(out).summary()[0]
     (out / "landscape.npz").write_bytes(b"PK")
-    with pytest.raises(InputError, match="figure7/landscape.npz is damaged"):
+    with pytest.raises(InputError, match=r"figure7/landscape\.npz is damaged"):
         read(out)
 
 

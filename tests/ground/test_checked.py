@@ -108,7 +108,7 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
     for name, said in {
         str(tmp_path / "fifo"): "no plain file",
         "/dev/zero": "no plain file",
-        str(tmp_path): "a folder; expected a file",
+        str(tmp_path): "a folder; expected a plain file",
         str(tmp_path / "loop"): "symbolic links",
         str(tmp_path / "none"): "No such file",
         str(tmp_path / ("a" * 300)): "name too long",

@@ -41,7 +41,7 @@ def test_writers_write_what_readers_read(tmp_path: Path) -> None:
     stored, note = read_tensors(tmp_path / "a.safetensors", "")
     assert np.array_equal(stored["w"], tensors["w"])
     assert note["step"] == "5"
-    assert set(note) == {"step", "digest"}
+    assert set(note) == {"step", "topicscope.digest"}
     write_npz(tmp_path / "a.npz", tensors)
     with np.load(tmp_path / "a.npz") as opened:
         assert np.array_equal(opened["w"], tensors["w"])

@@ -83,7 +83,7 @@ def test_damaged_unfinished_and_foreign_folders_are_refused_in_one_line(tmp_path
         read(tmp_path / "run")
     weights.write_bytes(whole)
     (tmp_path / "run" / "results.json").write_text("[]")
-    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; run the command"):
+    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; make"):
         read(tmp_path / "run")
     about = json.loads((tmp_path / "run" / "about.json").read_text())
     (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"status": "running"}))

@@ -74,7 +74,7 @@ def test_a_folder_that_was_killed_while_it_was_opened_can_be_started_again(tmp_p
 def begin_and_fail(path: Path, error: Exception) -> None:
     with open_folder(path, DREAM, {"a": 2}, force=True) as folder:
         folder.begin()
-        (path / "note.txt").write_text("half")
+        folder.file("note.txt").write_text("half")
         raise error
 
 
@@ -83,16 +83,16 @@ def test_what_cannot_be_resumed_is_replaced_when_its_results_are_there(tmp_path:
     with open_folder(path, DREAM, {"a": 1}) as folder:
         assert names(path) == {".lock"}
         folder.begin()
-        (path / "note.txt").write_text("old")
+        folder.file("note.txt").write_text("old")
         folder.finish({"a": 1})
+    assert names(path) == {".lock", "about.json", "config.yaml", "environment.json", "note.txt", "results.json"}
     old = {name: (path / name).read_bytes() for name in names(path)}
     with pytest.raises(InputError, match="late"), open_folder(path, DREAM, {"a": 2}, force=True):
         raise InputError("late")
     assert {name: (path / name).read_bytes() for name in names(path)} == old
     with pytest.raises(InputError, match="late"):
         begin_and_fail(path, InputError("late"))
-    assert names(path) == {".lock", "about.json", "config.yaml", "note.txt"}
-    assert check_folder(path, DREAM) is None  # nothing in it is whole
-    with open_folder(path, DREAM, {"a": 3}) as folder:
+    assert {name: (path / name).read_bytes() for name in names(path)} == old  # the new one was not whole
+    with open_folder(path, DREAM, {"a": 3}, force=True) as folder:
         folder.begin()
-        assert names(path) == {".lock", "about.json", "config.yaml"}
+        assert {name: (path / name).read_bytes() for name in old} == old

@@ -60,7 +60,7 @@ def test_damaged_results_are_refused_in_one_line(tmp_path: Path) -> None:
         read_finished(tmp_path / "x", NOTE, lambda stored: stored["lines"])
     with pytest.raises(InputError, match=r"holds a note folder, not a poem folder$"):
         read_finished(tmp_path / "x", Kind("poem", 1), len)
-    with pytest.raises(InputError, match=r"holds a note folder of format 1; this topicscope reads 2$"):
+    with pytest.raises(InputError, match=r"holds a note folder of format 1, this topicscope reads 2; make"):
         read_finished(tmp_path / "x", Kind("note", 2), len)
     (tmp_path / "x" / "results.json").write_text("{")
     with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; run the command"):

@@ -117,7 +117,7 @@ def test_damaged_results_are_refused(tmp_path: Path, results: Any) -> None:
 def test_results_that_others_have_changed_are_refused(tmp_path: Path) -> None:
     run = train(RunConfig.of(SMALL), tmp_path, with_floors=False)
     (tmp_path / "results.json").write_text(json.dumps(run.results | {"loss": 0.0}))
-    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; run the command"):
+    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; make"):
         read_run(tmp_path)
 
 

@@ -171,7 +171,7 @@ def test_folders_of_other_kinds_are_no_sandbox(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"holds several runs; give one of them, such as .*run-000"):
         read_snapshots(tmp_path / "runs")
     (tmp_path / "run" / "config.yaml").unlink()
-    with pytest.raises(InputError, match=r"config\.yaml is missing; run the command that wrote"):
+    with pytest.raises(InputError, match=r"config\.yaml is missing; make"):
         read_snapshots(tmp_path / "run")
 
 
