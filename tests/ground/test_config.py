@@ -179,3 +179,17 @@ def test_log_steps_start_at_zero_end_at_the_last_and_grow_evenly(steps: int, cou
     for before, after in itertools.pairwise(found[1:]):
         assert after <= max(before + 1, (before + 0.5) * ratio + 0.5)  # no gap is wider than rounding makes it
     assert len(log_steps(10**12)) == 25
+
+
+def test_a_link_keeps_its_name(tmp_path: Path) -> None:
+    """Its kind is in the name, which the file that it leads to may lack."""
+
+    @section
+    class Reads(Config):
+        FILES: ClassVar[tuple[str, ...]] = ("text",)
+        text: str = ""
+        seed: int = 0
+
+    (tmp_path / "0123abcd").write_text("x")
+    (tmp_path / "a.txt").symlink_to("0123abcd")
+    assert Reads(str(tmp_path / "a.txt")).absolute().text == str(tmp_path / "a.txt")

@@ -265,3 +265,13 @@ def test_a_file_that_is_gone_or_may_not_be_read_is_named(tmp_path: Path) -> None
     for read in (corpus.fingerprint, corpus.check, lambda: corpus.sample(1)):
         with pytest.raises(InputError, match=r"a\.txt cannot be read: No such file"):
             read()
+
+
+def test_a_folder_is_its_texts_and_nothing_else_in_it(tmp_path: Path) -> None:
+    for name in ("a.txt", "a.txt.md5", "b.jsonl.metadata", ".cache/c.txt", "sub/d.txt", ".hidden.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"text of {name}\n")
+    assert list(Corpus([str(tmp_path)])) == ["text of a.txt\n", "text of sub/d.txt\n"]
+    (tmp_path / "e.txt.lz4").write_text("x")  # text that would be left out in silence
+    with pytest.raises(InputError, match="kind of file not known"):
+        Corpus([str(tmp_path)])

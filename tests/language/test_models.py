@@ -18,6 +18,7 @@ import transformers
 from tests.language import tiny
 from tests.language.samples import model_folder
 from topicscope import InputError
+from topicscope.ground import file_digest
 from topicscope.language import Window, WordsConfig, load_model, padded, quiet, shifted_right, word_map, word_vectors
 from topicscope.language.models import checked, is_causal, window_of
 
@@ -260,3 +261,28 @@ def test_loading_is_quiet_and_leaves_the_logs_as_they_were(monkeypatch: pytest.M
     assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
     assert loaded.place == str(tmp_path / "model")
     assert (loaded.random().seed, loaded.random(4).seed, loaded.variant) == (0, 4, "trained")
+
+
+def test_a_folder_as_others_write_it_loads(tmp_path: Path) -> None:
+    """A tokenizer without a limit is saved with a number of a hundred bits; a cache has links instead of files."""
+    folder = model_folder(tmp_path / "blobs")
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"model_max_length": 10**30}))
+    linked = tmp_path / "snapshot"
+    linked.mkdir()
+    for file in folder.iterdir():
+        (linked / file.name).symlink_to(file)
+    assert load_model(linked).window == 40
+
+
+def test_a_model_that_topicscope_wrote_is_loaded_as_it_was_written(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    (folder / "digests.json").write_text(json.dumps({file.name: file_digest(file) for file in folder.iterdir()}))
+    load_model(folder)
+    weights = bytearray((folder / "model.safetensors").read_bytes())
+    weights[-3] ^= 1  # still a number
+    (folder / "model.safetensors").write_bytes(weights)
+    with pytest.raises(InputError, match=r"model\.safetensors is damaged.*remove digests\.json to use it as it is"):
+        load_model(folder)
+    (folder / "digests.json").unlink()
+    load_model(folder)

@@ -101,7 +101,7 @@ def test_a_checkpoint_of_another_config_or_a_damaged_one_is_refused(corpus: str,
     with pytest.raises(InputError, match="another config"):
         loop(seed=1).load(path)
     path.write_bytes(path.read_bytes()[:2000])
-    with pytest.raises(InputError, match="model.safetensors is damaged: it is not what topicscope wrote"):
+    with pytest.raises(InputError, match="damaged or cut off"):
         fresh.load(path)
 
 
@@ -254,5 +254,5 @@ def test_a_damaged_model_of_a_finished_run_is_refused(whole: Path, tmp_path: Pat
     assert isinstance(run, PretrainRun)
     weights = tmp_path / "run" / "model" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-9])
-    with pytest.raises(InputError, match="model.safetensors is damaged: it is not what topicscope wrote"):
+    with pytest.raises(InputError, match=r"model\.safetensors is damaged: it is not what topicscope wrote"):
         _ = run.model

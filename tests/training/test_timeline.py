@@ -193,3 +193,13 @@ def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
     )
     assert read_timeline(out) == sandbox_timeline(tmp_path / "run", bootstrap=50)
     assert json.loads(json.dumps(read_timeline(out).as_dict())) == found
+
+
+def test_snapshots_that_were_exchanged_are_refused(tmp_path: Path) -> None:
+    train(RunConfig.of(SETTINGS), tmp_path / "run")
+    first, *_, last = sorted((tmp_path / "run" / "snapshots").iterdir())
+    first.rename(tmp_path / "kept")
+    last.rename(first)
+    (tmp_path / "kept").rename(last)
+    with pytest.raises(InputError, match="is the snapshot of another step"):
+        read_snapshots(tmp_path / "run")

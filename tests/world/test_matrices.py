@@ -105,3 +105,10 @@ def test_rows_become_a_matrix() -> None:
     assert matrix_of([[1, 2], [3, 4]], "m").tolist() == [[1.0, 2.0], [3.0, 4.0]]
     with pytest.raises(InputError, match=r"m: expected rows of equal length, at least one; got rows of \[1, 2\]"):
         matrix_of([[1], [2, 3]], "m")
+
+
+def test_types_that_numpy_has_not_are_named(tmp_path: Path) -> None:
+    header = b'{"w":{"dtype":"BF16","shape":[1,2],"data_offsets":[0,4]}}'
+    (tmp_path / "m.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+    with pytest.raises(InputError, match=r"m\.safetensors .*(BF16|bfloat16).*float32"):
+        read_matrix(str(tmp_path / "m.safetensors"), "matrix")

@@ -124,8 +124,9 @@ def read_results(path: AnyPath) -> Any:
 
 def command() -> str:
     """The command line of this process, as a user would type it."""
-    name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
-    return shown(shlex.join(["topicscope" if name == "__main__.py" else name, *sys.argv[1:]]))
+    path = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python")
+    as_module = path.name == "__main__.py" and path.parent.name == "topicscope"
+    return shown(shlex.join(["topicscope" if as_module else path.name, *sys.argv[1:]]))
 
 
 def version_of(name: str) -> str | None:
