@@ -115,7 +115,9 @@ def _again(path: AnyPath, about: About) -> str:
     """How to make a folder anew: its command, where it was one, with what lets it replace the folder."""
     force = " --force" if about.kind in REPLACED_BY_FORCE and "--force" not in about.command else ""
     by_command = about.command.startswith("topicscope ")
-    return f"make it again: {about.command}{force}" if by_command else f"make {shown(path)} again (force)"
+    # of a folder that was moved the command names the old place
+    made = f"make it again (its command was: {about.command}{force})"
+    return made if by_command else f"make {shown(path)} again (force)"
 
 
 def read_results(path: AnyPath) -> Any:

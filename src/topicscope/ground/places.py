@@ -23,13 +23,15 @@ def check_out(path: Path) -> Path:
         path.exists()  # raises where the name is too long, which lexists does not
         place = next(place for place in (path.absolute(), *path.absolute().parents) if os.path.lexists(place))
         if place == path.absolute() and not path.is_dir():
-            raise InputError(f"{shown(path)} is a file; give a folder that is new or empty")
+            raise InputError(f"{shown(path)} is a file, or a link to nothing; give a folder that is new or empty")
         if not place.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not os.access(place, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except InputError:
         raise
+    except UnicodeEncodeError:
+        raise InputError(f"{shown(path)}: its name is not UTF-8; choose another folder") from None
     except (OSError, ValueError) as error:  # also a name that is too long, or has a null character
         raise _unusable(path, error) from None
     return path

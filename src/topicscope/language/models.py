@@ -73,7 +73,9 @@ class LoadedModel:
 
 def load_tokenizer(name: str | Path) -> Any:
     """From a model's folder or hub id. It has turned a text into tokens once: it works."""
-    place, said = check_tokenizer(name), f"{name}: its tokenizer cannot be loaded"
+    place = check_tokenizer(name)
+    where = "" if place.local else "there is no such folder, and from the hub "
+    said = f"{name}: {where}its tokenizer cannot be loaded"
     with refusing(said), without_panic_reports():
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             place.name, revision=place.revision, local_files_only=place.local, trust_remote_code=False

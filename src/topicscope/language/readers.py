@@ -78,10 +78,13 @@ class Reader:
         read = self._plain if kind in TEXT else self._json_lines if kind in LINES else self._table
         return self._unpacked(file, packing, read)
 
-    def fault(self, name: str, where: str, count: int = 1) -> None:
+    def fault(self, name: str, where: str, count: int = 1, *, worst: bool = False) -> None:
+        """One more of them; `worst`: named first, whatever came before."""
         self.counts[name] += count
         places = self.places.setdefault(name, [])
-        if len(places) <= NAMED and where not in places:
+        if worst:
+            places.insert(0, where)
+        elif len(places) <= NAMED and where not in places:
             places.append(where)
 
     def _unpacked(
@@ -103,7 +106,7 @@ class Reader:
             except Exception as error:
                 if not isinstance(error, DAMAGED) and not type(error).__module__.startswith("zstandard"):
                     raise
-                self.fault(BROKEN, f"{place}: the rest of the file is damaged, {one_line(error)}")
+                self.fault(BROKEN, f"{place}: the rest of the file is damaged, {one_line(error)}", worst=True)
                 return
             if long:
                 self.fault(BROKEN, f"{place}: more than {MOST_LINE // 2**20} MB")

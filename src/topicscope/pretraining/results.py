@@ -223,12 +223,15 @@ def write_pretrained(folder: Path, *parts: Any) -> None:
 
 
 def has_tokenizer(folder: Path) -> bool:
-    """Whether a run has its tokenizer. One that has a checkpoint cannot go on without: a new one may be another one."""
-    if os.path.lexists(folder) or (folder.parent / CHECKPOINT).exists():
-        if not folder.is_dir():
-            raise InputError(f"{shown(folder)}, the tokenizer of the run, is missing; {ADVICE}")
-        return True
-    return False
+    """Whether a run has its tokenizer. With a checkpoint it cannot go on without: a new one may be another one.
+
+    Before the first checkpoint it is made anew, as everything is: the text may have changed since.
+    """
+    if not (folder.parent / CHECKPOINT).exists():
+        return False
+    if not folder.is_dir():
+        raise InputError(f"{shown(folder)}, the tokenizer of the run, is missing; {ADVICE}")
+    return True
 
 
 def stored_tokenizer(folder: Path) -> Any:

@@ -29,8 +29,8 @@ from topicscope.ground import (
     read_tensors,
 )
 from topicscope.measure import matrix_block_means, relation_masks
-from topicscope.training.ensemble import Ensemble
-from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights
+from topicscope.training.ensemble import Ensemble, Member
+from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights, stored_snapshots
 from topicscope.training.track import RELATIONS
 
 ANEW = "start the run anew with --force"
@@ -58,6 +58,7 @@ class Recorder:
         ensemble.keep = self.keep
         for member, file, digest in zip(ensemble.members, self.metrics_files, digests, strict=True):
             if file is not None and ensemble.step > 0:
+                check_snapshots(file.path.parent, member, ensemble.step)
                 file.cut(ensemble.step if member.rows is None else min(ensemble.step, member.rows), digest)
             elif file is not None:
                 file.start()
@@ -152,6 +153,14 @@ class Recorder:
             results["floors"] = floors = ensemble.data[e].floors()
             results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in floors.items()}
         return run
+
+
+def check_snapshots(folder: Path, member: Member, step: int) -> None:
+    """Raise InputError unless the snapshots before a checkpoint are there: they are not made again."""
+    stored, end = stored_snapshots(folder, ANEW), step if member.end is None else min(step, member.end)
+    missing = [kept for kept in member.config.snapshot_steps if kept < end and kept not in stored]
+    if missing:
+        raise InputError(f"{folder / SNAPSHOTS} lacks the snapshot of step {missing[0]}; {ANEW}")
 
 
 def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:

@@ -107,12 +107,12 @@ def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     about = folders.about_of(folder, TRAIN)
     if about.runs is not None:
         raise InputError(f"{folder} holds several runs; give one of them, such as {folder / 'run-000'}")
-    snapshots = stored_snapshots(folder, "train again with --force")
-    if not snapshots:
-        raise InputError(f"{folder} has no snapshots; train with --snapshots log")
     folders.check_digest(folder, about, folders.CONFIG)
     config = RunConfig.of(load_settings(folder / folders.CONFIG, own=True))
+    snapshots = stored_snapshots(folder, "train again with --force")
     missing = sorted(set(config.snapshot_steps) - set(snapshots))
+    if not config.snapshot_steps or (not snapshots and about.status != "done"):
+        raise InputError(f"{folder} has no snapshots; train with --snapshots log")
     if about.status == "done" and missing:
         raise InputError(f"{folder} lacks the snapshot of step {missing[0]}; train again with --force")
     return config, snapshots
