@@ -28,7 +28,7 @@ MOST_SETTINGS = 8 * 2**20  # bytes of a YAML file, which is read at 300 kB a sec
 MOST_VALUES = 5_000_000  # of a JSON or YAML file; each costs about 50 bytes
 MOST_OWN = 64 * MOST_BYTES  # bytes, and values, of what the project wrote itself: as much as it may write
 DEEPEST = 64  # levels of lists and mappings
-DIGEST = "topicscope.digest"  # in the header of a file of tensors
+HEADER, DIGEST = "topicscope", "digest"  # of a file of tensors: one key, since the library keeps them in no order
 
 
 def one_line(error: BaseException) -> str:
@@ -190,7 +190,7 @@ def read_tensors(path: AnyPath, advice: str, *, own: bool = True) -> tuple[dict[
     """The tensors of a safetensors file and its note. The project's `own` carry a digest, and agree with it."""
     try:
         with safe_open(checked_file(path, "the file", MOST_OWN), "np") as opened:
-            note = opened.metadata() or {}
+            written = (opened.metadata() or {}).get(HEADER)
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (it is no mapping)
     except InputError as error:
         raise InputError(f"{error}; {advice}") from None
@@ -198,7 +198,10 @@ def read_tensors(path: AnyPath, advice: str, *, own: bool = True) -> tuple[dict[
         raise InputError(f"{shown(path)} holds numbers of the type {one_line(error)}; store them as float32") from None
     except (SafetensorError, OSError, ValueError, OverflowError) as error:
         raise InputError(f"{shown(path)} is damaged or cut off ({one_line(error)}); {advice}") from None
-    if (own or DIGEST in note) and note.get(DIGEST) != tensor_digest(tensors, note):
+    note = {} if written is None else parse_json(written, f"the header of {shown(path)}")
+    if (own or written is not None) and (
+        not isinstance(note, dict) or note.get(DIGEST) != tensor_digest(tensors, note)
+    ):
         raise InputError(f"{shown(path)} is damaged: its numbers are not those that were written; {advice}")
     return tensors, note
 

@@ -20,7 +20,7 @@ import numpy as np
 import yaml
 from safetensors.numpy import save
 
-from topicscope.ground.checked import DIGEST, MOST_OWN, one_line, parse_json, read_bytes, tensor_digest
+from topicscope.ground.checked import DIGEST, HEADER, MOST_OWN, one_line, parse_json, read_bytes, tensor_digest
 from topicscope.ground.errors import InputError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room: on the disk, for this user, in one file
@@ -112,7 +112,8 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[s
     """With a digest of everything in the header, which `read_tensors` checks."""
     # not ascontiguousarray, which makes a vector of a single number
     arrays, header = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}, dict(note or {})
-    write(path, save(arrays, metadata=header | {DIGEST: tensor_digest(arrays, header)}))
+    sealed_header = json.dumps(header | {DIGEST: tensor_digest(arrays, header)}, sort_keys=True)
+    write(path, save(arrays, metadata={HEADER: sealed_header}))
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
