@@ -198,12 +198,19 @@ def read_tensors(path: AnyPath, advice: str, *, own: bool = True) -> tuple[dict[
         raise InputError(f"{shown(path)} holds numbers of the type {one_line(error)}; store them as float32") from None
     except (SafetensorError, OSError, ValueError, OverflowError) as error:
         raise InputError(f"{shown(path)} is damaged or cut off ({one_line(error)}); {advice}") from None
-    note = {} if written is None else parse_json(written, f"the header of {shown(path)}")
-    if (own or written is not None) and (
-        not isinstance(note, dict) or note.get(DIGEST) != tensor_digest(tensors, note)
-    ):
+    note = _note(written)
+    if (own or written is not None) and note.get(DIGEST) != tensor_digest(tensors, note):
         raise InputError(f"{shown(path)} is damaged: its numbers are not those that were written; {advice}")
     return tensors, note
+
+
+def _note(written: str | None) -> dict[str, str]:
+    """What the project's header says; nothing where it is damaged."""
+    try:
+        note = {} if written is None else json.loads(written)
+    except (ValueError, RecursionError):
+        note = {}
+    return note if isinstance(note, dict) else {}
 
 
 def check_tensors(
