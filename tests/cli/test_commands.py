@@ -210,12 +210,13 @@ def test_reproduce_takes_the_folder_of_its_scale_and_seed(
     call("reproduce", *serial, "--scale", "full")
     call("reproduce", *serial, "--seed", "3")
     call("reproduce", *serial, "--scale", "full", "--seed", "3")
-    call("reproduce", "table1", *serial[1:], "--model", "a", "--model", "b", "--corpus", "c", "--out", "mine")
+    Path("c.txt").write_text("some text")
+    call("reproduce", "table1", *serial[1:], "--model", "a", "--model", "b", "--corpus", "c.txt", "--out", "mine")
     assert [str(folder) for folder in drawn] == [
         *("runs/reproduce", "runs/reproduce-full", "runs/reproduce-seed-3", "runs/reproduce-full-seed-3", "mine")
     ]
     assert measured[:2] == [Context(), Context("full")]
-    assert measured[3:] == [Context("full", 3), Context(models=("a", "b"), corpus=("c",))]
+    assert measured[3:] == [Context("full", 3), Context(models=("a", "b"), corpus=("c.txt",))]
 
 
 def test_verdicts_are_printed(
