@@ -148,12 +148,14 @@ def test_a_false_result_is_found() -> None:
         (refused, Verdict.OK),
         (replace(same, products=(("results.json", b'{"loss": 1.5, "seconds": 2}'),)), Verdict.OK),
         (replace(same, stdout=b"loss 2.5\n"), Verdict.FALSE_RESULT),
-        (replace(same, stdout=b"loss -, 1 damaged\n"), Verdict.OK),
+        (replace(same, stdout=b"loss -, 1 damaged\n"), Verdict.FALSE_RESULT),
         (replace(same, products=()), Verdict.FALSE_RESULT),
         (replace(same, products=(("results.json", b'{"loss": 2.5}'),)), Verdict.FALSE_RESULT),
         (replace(same, code=1, stderr=b"topicscope: Is a directory\n"), Verdict.WRONG_CODE),
     ):
         assert oracle.judge(case, raw, same).verdict is verdict
+    of_a_sweep = replace(case, argv=("show", "sweep"))  # which counts its damaged points
+    assert oracle.judge(of_a_sweep, replace(same, stdout=b"loss -, 1 damaged\n"), same).verdict is Verdict.OK
 
 
 def test_the_table_counts_verdicts() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from topicscope import InputError
 from topicscope.language import (
+    Corpus,
     Measurement,
     ModelPass,
     ProbeConfig,
@@ -111,6 +112,7 @@ def test_names_that_no_config_file_can_hold_are_refused(name: str) -> None:
 
 def test_links_that_lead_nowhere_and_names_too_long_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
-    for name in (str(tmp_path / "loop.txt"), "a" * 300):
-        with pytest.raises(InputError, match="cannot be read"):
-            TopicsConfig(name, "x").absolute()
+    with pytest.raises(InputError, match="cannot be read: File name too long"):
+        TopicsConfig("a" * 300, "x").absolute()
+    with pytest.raises(InputError, match="cannot be read: Too many levels of symbolic links"):
+        Corpus(TopicsConfig(str(tmp_path / "loop.txt"), "x").absolute().corpus).check()

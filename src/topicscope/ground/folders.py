@@ -116,10 +116,11 @@ class Folder:
         """The new files in place of the old ones. Nothing is written: a full disk is no matter here."""
         self.file(STARTING).rename(self.path / ABOUT)  # killed from here on, the folder counts as empty
         remove_own(self.path, self.kind)
-        for entry in sorted(self.place.iterdir(), key=lambda entry: entry.name == ABOUT):  # about.json last
-            entry.rename(self.path / entry.name)
+        for entry in self.place.iterdir():
+            entry.rename(self.path / (f"{ABOUT}.tmp" if entry.name == ABOUT else entry.name))
         self.place.rmdir()
         self.place = self.path
+        self.file(f"{ABOUT}.tmp").replace(self.file(ABOUT))  # last of all: with it the folder is whole
 
     def mark(self, status: Any) -> None:
         self.about = replace(self.about, status=status)
@@ -185,12 +186,12 @@ def open_folder(
             folder = join_folder(path, kind, config, resume=resume, force=force, runs=runs)
             yield folder
         except BaseException:
+            shutil.rmtree(path / NEW, ignore_errors=True)
             opened = folder.fresh if folder is not None else check_folder(path, kind, force=True) is None
             if opened and _untouched(path):
                 _forget(path)
             raise
         finally:
-            shutil.rmtree(path / NEW, ignore_errors=True)
             if first_new is not None and not any(entry.name != LOCK for entry in path.iterdir()):
                 (path / LOCK).unlink(missing_ok=True)  # others that have it open see that it is gone, and try again
                 remove_empty(path, first_new)

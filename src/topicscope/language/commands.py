@@ -21,6 +21,7 @@ from topicscope.ground import (
     Kind,
     Progress,
     afford,
+    folders,
     one_thread,
     open_folder,
     read_about,
@@ -28,7 +29,6 @@ from topicscope.ground import (
     usable_device,
     watched,
 )
-from topicscope.ground.about import About
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, topics_config
 from topicscope.language.corpora import Corpus
@@ -205,7 +205,7 @@ def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None
         return stored(word_map(loaded, config.groups, layer=config.embedding == "layer"), folder)
 
 
-def _about(name: str) -> About | None:
+def _about(name: str) -> folders.About | None:
     """What the folder of snapshots says; another program may have an about.json of its own."""
     try:
         return read_about(name)
