@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 from tests.language import tiny
 from topicscope import InputError
 from topicscope.language import Assignment, TopicFit, Topics, assign, given_topics, load_topics, whole_words
-from topicscope.language.assignment import assignments_of, read_pairs, read_topics
+from topicscope.language.assignment import assignments_of, read_pairs, read_topics, with_pairs
+from topicscope.measure import Membership
 
 WORDS = ("ab", "cd", "ef", "gh")
 
@@ -193,3 +195,21 @@ def test_given_topics_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     os.mkfifo(tmp_path / "b.csv")
     with pytest.raises(InputError, match="it is no plain file"):
         read_topics(tmp_path / "b.csv")
+
+
+def test_topics_that_share_every_pair_of_words_are_refused() -> None:
+    """bread is in both topics, and each of the others stands with it: no pair is between different topics."""
+    membership = Membership(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), 2, 2)
+    shared = Assignment(
+        token=np.arange(2),
+        words=("bread", "butter"),
+        frequency=np.ones(2),
+        membership=membership,
+        threshold=None,
+        topics_per_word="many",
+        names=("1", "2"),
+    )
+    with pytest.raises(InputError, match="every two words of these topics have a topic in common"):
+        with_pairs(shared)
+    apart = replace(shared, membership=Membership(np.array([0, 1]), np.array([0, 1]), 2, 2))
+    assert with_pairs(apart) is apart

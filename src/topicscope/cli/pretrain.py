@@ -4,6 +4,8 @@ import json
 from contextlib import nullcontext
 from typing import Annotated
 
+import typer
+
 from topicscope import pretraining, report
 from topicscope.cli import consoles
 from topicscope.cli.options import (
@@ -123,4 +125,7 @@ def command(
         kept = "--out DIR keeps the model, its snapshots, metrics and a page"
         probe = f"probe it with: topicscope probe {several[0].folder}/model --corpus ..."
         consoles.print_lines([f"page: {out / 'report.html'}; {probe}" if out is not None else kept])
+    for run in several:
+        if run.status == "diverged":
+            typer.echo(f"topicscope: {run.summary()[0]}", err=True)
     return 1 if result.status == "diverged" else 0

@@ -87,6 +87,8 @@ def command(
     else:
         consoles.print_tables(table for section in result.sections() for table in section.tables)
         consoles.print_lines([*result.summary(), f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"])
+    if result.counts["failed"]:
+        typer.echo(f"topicscope: {result.counts['failed']} of {len(result.rows)} points failed", err=True)
     return 1 if result.counts["failed"] else 0
 
 

@@ -20,6 +20,9 @@ MOST_BYTES = 2**28  # of a file of words and topics
 MOST_PAIRS, MOST_TOPICS = 5_000_000, 5_000  # words and topics in it
 
 
+MANY = 1000  # words, of which no two topics hold all
+
+
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
     """Words (as tokens) and their topics. `threshold` is theta; None where the user gave the topics."""
@@ -76,9 +79,20 @@ def assignments_of(
 ) -> list[Assignment]:
     """Fitted topics at every threshold; given ones as they are."""
     if isinstance(topics, Assignment):
-        return [topics]
+        return [with_pairs(topics)]
     topics.check(vocabulary)
-    return [assign(topics, threshold, kind) for kind in topics_per_word for threshold in thresholds]
+    return [with_pairs(assign(topics, threshold, kind)) for kind in topics_per_word for threshold in thresholds]
+
+
+def with_pairs(assignment: Assignment) -> Assignment:
+    """The assignment, if some two words have no topic in common: else there is nothing to compare with."""
+    members = assignment.membership.matrix()
+    if len(assignment.words) <= MANY and ((members @ members.T).toarray() > 0).all():
+        raise InputError(
+            "every two words of these topics have a topic in common, so no pairs of different topics are left to "
+            "compare with; give topics of different words"
+        )
+    return assignment
 
 
 def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
