@@ -12,9 +12,9 @@ import pytest
 
 from topicscope import bench, report
 from topicscope.bench.rows import Row
-from topicscope.cli import bench as bench_command, consoles, options, sweep, train
+from topicscope.cli import bench as bench_command, consoles, options, train
 from topicscope.figures import Section, TableData
-from topicscope.ground import InputError
+from topicscope.ground import InputError, size
 from topicscope.training import RunConfig
 
 Capture = pytest.CaptureFixture[str]
@@ -142,7 +142,7 @@ def test_times(value: float, text: str) -> None:
     [(1e9, "1 GB"), (2.345e9, "2.35 GB"), (0.9994e9, "999 MB"), (1e6, "1 MB"), (999_499, "999 kB"), (4096, "4 kB")],
 )
 def test_sizes(count: float, text: str) -> None:
-    assert sweep.size(count) == text
+    assert size(count) == text
 
 
 def test_bench_shows_its_rows(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,33 +23,8 @@ import filelock
 import numpy as np
 
 from tests.fuzz.runner import Raw, run_command
+from tests.language.tiny import WORDS
 
-WORDS = [
-    "bread",
-    "butter",
-    "cheese",
-    "flour",
-    "garlic",
-    "honey",
-    "anchor",
-    "beach",
-    "boat",
-    "captain",
-    "coral",
-    "harbour",
-    "cello",
-    "choir",
-    "chord",
-    "drum",
-    "flute",
-    "guitar",
-    "appeal",
-    "attorney",
-    "bail",
-    "court",
-    "crime",
-    "judge",
-]
 COMMON = ["the", "and", "of"]
 LIMIT = 120.0  # seconds of one command
 

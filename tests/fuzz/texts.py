@@ -14,6 +14,7 @@ from typing import Any
 from tests.fuzz import fixtures
 from tests.fuzz.cases import Case, Expect, File, Maker
 from tests.fuzz.inputs import TEXT, Base
+from tests.language.tiny import WORDS
 
 GOOD = fixtures.texts(20)
 LINE = json.dumps({"text": GOOD[0]})
@@ -192,7 +193,7 @@ def by_parquet(rng: Random, id_: str) -> Case:
 
 
 def by_stop_words(rng: Random, id_: str) -> Case:
-    content = rng.choice((*RAW, *(text.encode() for text in ODD_TEXTS), "\n".join(fixtures.WORDS).encode()))
+    content = rng.choice((*RAW, *(text.encode() for text in ODD_TEXTS), "\n".join(WORDS).encode()))
     argv = ("topics", "corpus.txt", "--tokenizer", "model", "--min-documents", "1", *fixtures.TOPICS)
     return Base(argv, ("corpus.txt", "model")).case(
         id_, ("--stop-words", "odd.txt"), Expect.EITHER, File("odd.txt", content)

@@ -54,7 +54,7 @@ ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 def test_yaml_that_is_not_plain_is_refused(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as error:
         parse_yaml(text, "the grid g.yaml")
-    assert str(error.value).startswith(("the grid g.yaml", "'b'"))
+    assert str(error.value).startswith("the grid g.yaml")
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 400
 

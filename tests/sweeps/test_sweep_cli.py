@@ -134,15 +134,24 @@ def test_the_page_shows_maps_and_the_curves_of_what_is_clicked(done: tuple[Path,
 
 
 def test_text_of_a_config_is_no_markup(tmp_path: Path) -> None:
-    evil = "</script><img src=x onerror=alert(1)>.txt"
-    grid = {"kind": "probe", "base": {"corpus": [evil], "models": "no-such/<b>model</b>"}, "axes": {"seed": [0, 1]}}
+    evil = "</script><img src=x onerror=alert(1)>"
+    (tmp_path / "a.jsonl").write_text('{"text": "some text"}\n')
+    base = {"corpus": [str(tmp_path / "a.jsonl")], "models": "no-such/model", "text_field": evil}
+    grid = {"kind": "probe", "base": base, "axes": {"seed": [0, 1]}}
     printed = topicscope(
         "sweep", str(grid_file(tmp_path, grid)), "--engine", "serial", "--out", str(tmp_path / "out"), "--json", code=1
     ).stdout
     assert json.loads(printed)["counts"] == {"done": 0, "failed": 2, "missing": 0}
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<img src=x" not in page
-    assert "&lt;/script&gt;&lt;img" in page  # the error names the file that is not there
+    assert "&lt;/script&gt;&lt;img" in page  # the error names the field that is not there
+
+
+def test_a_grid_that_names_a_missing_text_is_refused_as_a_whole(tmp_path: Path) -> None:
+    grid = {"kind": "probe", "base": {"corpus": ["nowhere.txt"], "models": "no-such/model"}, "axes": {"seed": [0, 1]}}
+    done = topicscope("sweep", str(grid_file(tmp_path, grid)), "--out", str(tmp_path / "out"), code=2)
+    assert "no such corpus: nowhere.txt" in error_line(done.stderr)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_dry_run_counts_and_estimates_and_writes_nothing(tmp_path: Path) -> None:

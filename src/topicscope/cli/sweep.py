@@ -29,6 +29,7 @@ from topicscope.ground import (
     duration,
     folders,
     progress_shown,
+    size,
 )
 
 RUNNING = "Points"
@@ -139,14 +140,4 @@ def _write(result: sweeps.Sweep) -> None:
         curve_panels=sweeps.KINDS[result.grid.kind].curve_panels,
         first=next(iter(result.main_measures), None),
         colours={"phase": figures.PHASE_COLOURS},
-    )
-
-
-def size(count: float) -> str:
-    return (
-        f"{count / 1e9:.3g} GB"
-        if count >= 1e9
-        else f"{count / 1e6:.3g} MB"
-        if count >= 1e6
-        else f"{count / 1e3:.0f} kB"
     )

@@ -118,7 +118,7 @@ def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     keys = [loader.construct_object(key) for key, _ in node.value]
     twice = next((key for key, times in Counter(map(repr, keys)).items() if times > 1), None)
     if twice is not None:
-        raise InputError(f"{twice:.80} is there more than once; name every setting once")
+        raise ValueError(f"{twice:.80} is there more than once; name every setting once")
     return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
 
 

@@ -111,10 +111,7 @@ def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[
         alike = json.dumps([placed(task.points[0].config, dict.fromkeys(kind.may_differ)), len(task.points)])
         if alike not in known:  # seeds and rates cost the same
             configs = [kind.build(point.config) for point in task.points]
-            try:
-                known[alike] = kind.cost(configs)
-            except InputError:  # a model or a text that is not there: running the point says so
-                known[alike] = Cost()
+            known[alike] = kind.cost(configs)  # raises where a model or a text is not there
             if known[alike].memory > largest.memory:
                 largest, of_largest = known[alike], configs
         whole += known[alike]
