@@ -187,6 +187,7 @@ def open_folder(
             yield folder
         except BaseException:
             shutil.rmtree(path / NEW, ignore_errors=True)
+            (path / f"{ABOUT}.tmp").unlink(missing_ok=True)
             opened = folder.fresh if folder is not None else check_folder(path, kind, force=True) is None
             if opened and _untouched(path):
                 _forget(path)
