@@ -103,9 +103,9 @@ def test_new_folders_are_made_and_finished(tmp_path: Path) -> None:
         assert folder.finished
     assert json.loads((path / "results.json").read_text()) == {"words": 1}
     assert json.loads((path / "environment.json").read_text())["seconds"] == 2
-    with pytest.raises(InputError, match=r"holds a note folder; replace it \(force\), or choose"):
+    with pytest.raises(InputError, match=r"holds a note folder; replace it \(--force\), or choose"):
         check_folder(path, dataclasses.replace(NOTE, resumes="never"))
-    with pytest.raises(InputError, match=r"holds a note folder; resume it \(resume\), replace it \(force\), or choose"):
+    with pytest.raises(InputError, match=r"holds a note folder; resume it \(--resume\), replace it \(--force\), or choose"):
         check_folder(path, NOTE)
     with pytest.raises(InputError, match="holds a note folder, not a poem folder"):
         check_folder(path, Kind("poem", 1), force=True)
@@ -126,9 +126,9 @@ def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
     path = tmp_path / "x"
     with open_folder(path, NOTE, {"a": 1}):
         pass
-    with pytest.raises(InputError, match=r"replace it \(force\)"), open_folder(path, NOTE, {"a": 1}):
+    with pytest.raises(InputError, match=r"replace it \(--force\)"), open_folder(path, NOTE, {"a": 1}):
         pass
-    with pytest.raises(InputError, match=r"replace it \(force\)"):
+    with pytest.raises(InputError, match=r"replace it \(--force\)"):
         folders.join_folder(path, NOTE, {"a": 1})
     with open_folder(path, NOTE, resume=True) as folder:  # whatever its config is
         assert (folder.fresh, folder.finished, folder.about.runs) == (False, False, None)

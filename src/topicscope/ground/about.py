@@ -117,7 +117,7 @@ def _again(path: AnyPath, about: About) -> str:
     by_command = about.command.startswith("topicscope ")
     # of a folder that was moved the command names the old place
     made = f"make it again (its command was: {about.command}{force})"
-    return made if by_command else f"make {shown(path)} again (force)"
+    return made if by_command else f"make {shown(path)} again (--force)"
 
 
 def read_results(path: AnyPath) -> Any:

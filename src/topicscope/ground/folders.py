@@ -152,7 +152,7 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
     if about.status == "starting" or (about.status == "running" and kind.resumes == "never"):
         return None  # killed before anything was done, or while it was written: nothing is whole
     if not resume and not force:
-        ways = "replace it (force)" if kind.resumes == "never" else "resume it (resume), replace it (force)"
+        ways = "replace it (--force)" if kind.resumes == "never" else "resume it (--resume), replace it (--force)"
         raise InputError(f"{shown(path)} is not empty: it holds a {kind.name} folder; {ways}, or choose another folder")
     if resume and about.format != kind.format:
         raise InputError(
@@ -212,7 +212,7 @@ def join_folder(
     if there is not None and not force:
         if config is not None and _stored_config(path) != config:
             raise InputError(
-                f"{shown(path)} was made with another config; choose another folder, or replace it (force)"
+                f"{shown(path)} was made with another config; choose another folder, or replace it (--force)"
             )
         return Folder(path, kind, there, False, config)
     folder = Folder(path, kind, new_about(kind, runs), True, config)

@@ -17,7 +17,7 @@ from topicscope.ground.errors import InputError
 from topicscope.ground.files import append, write
 
 METRICS = "metrics.jsonl"
-ANEW = "start the run anew (force)"
+ANEW = "start the run anew (--force)"
 
 
 def metric_lines(

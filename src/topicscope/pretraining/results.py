@@ -39,7 +39,7 @@ from topicscope.pretraining.config import Part, PretrainConfig
 if TYPE_CHECKING:
     import pyarrow
 
-ADVICE = "start the run anew (force)"
+ADVICE = "start the run anew (--force)"
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
 PRETRAIN = Kind(
     "pretrain", 2, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp"), sealed=(METRICS,), resumes="asked"
