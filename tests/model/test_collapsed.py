@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from tests.world.samples import one_batch
+from tests.world.samples import keys, listed_batch, one_batch
 from topicscope import Dirichlet, Fixed, Masking, ModelConfig, Objective, TopicModel, Weights
 from topicscope.model import collapsed, collapsed_loss, dense_loss, initial, loss_and_gradient
 from topicscope.world import MaskedDocuments, stack
@@ -94,7 +94,7 @@ def test_equals_dense_in_float64(config: ModelConfig, loss: Any, l2: float, seed
         Fixed(topics_per_document=2, length=length)
         .sample(topic_model, 6, rng)
         .finite()
-        .masked(masking, topic_model, rng)
+        .masked(masking, topic_model, keys(1))
     )
     errors = compare(config, Objective(loss, l2), topic_model, masking, masked, torch.float64)
     assert max(errors) < 1e-10
@@ -105,7 +105,7 @@ def test_equals_dense_in_float64(config: ModelConfig, loss: Any, l2: float, seed
 @pytest.mark.parametrize("bias", ["none", "trained"])
 def test_equals_dense_in_float32_at_the_papers_size(loss: Any, embedding: Any, bias: Any) -> None:
     topic_model, masking, rng = TopicModel(10, 10), Masking(), np.random.default_rng(0)
-    masked = Dirichlet().sample(topic_model, 40, rng).finite().masked(masking, topic_model, rng)
+    masked = Dirichlet().sample(topic_model, 40, rng).finite().masked(masking, topic_model, keys(1))
     config = ModelConfig(
         embedding=embedding, key_bias=bias, query_bias=bias, value_bias=bias, prediction_bias=bias, init_scale=0.1
     )
@@ -117,7 +117,7 @@ def test_equals_dense_in_float32_at_the_papers_size(loss: Any, embedding: Any, b
 def test_extreme_scores_neither_overflow_nor_differ(scale: float) -> None:
     """Attention that is all but hard: the softmax is over the document's words, so its largest term is there."""
     topic_model, masking, rng = TopicModel(3, 2), Masking(0.4, 0.2, 0.3), np.random.default_rng(2)
-    masked = Dirichlet(length=(1, 9)).sample(topic_model, 6, rng).finite().masked(masking, topic_model, rng)
+    masked = Dirichlet(length=(1, 9)).sample(topic_model, 6, rng).finite().masked(masking, topic_model, keys(1))
     errors = compare(ModelConfig(init_scale=scale), Objective("squared"), topic_model, masking, masked, torch.float64)
     assert max(errors) < 1e-10
 
@@ -129,7 +129,7 @@ def test_extreme_scores_neither_overflow_nor_differ(scale: float) -> None:
 def test_a_pass_that_is_off_by_a_thousandth_is_seen(monkeypatch: Any, name: str, loss_differs: bool) -> None:
     """The comparison above can fail: disturb one function of the collapsed pass, and loss or gradient differ."""
     topic_model, masking, rng = TopicModel(3, 2), Masking(0.4), np.random.default_rng(0)
-    masked = Dirichlet(length=(2, 9)).sample(topic_model, 6, rng).finite().masked(masking, topic_model, rng)
+    masked = Dirichlet(length=(2, 9)).sample(topic_model, 6, rng).finite().masked(masking, topic_model, keys(1))
     case = (ModelConfig(init_scale=1.0), Objective("squared"), topic_model, masking, masked, torch.float64)
     assert max(compare(*case)) < 1e-10
     exact = getattr(collapsed, name)
@@ -146,7 +146,7 @@ def test_gradients_are_written_where_they_are_wanted_and_nowhere_else(
 ) -> None:
     """Whatever stood there before, also for a part that has no influence: its gradient is that of the penalty."""
     topic_model, masking, rng = TopicModel(3, 2), Masking(), np.random.default_rng(0)
-    masked = Dirichlet(length=9).sample(topic_model, 4, rng).finite().masked(masking, topic_model, rng)
+    masked = Dirichlet(length=9).sample(topic_model, 4, rng).finite().masked(masking, topic_model, keys(1))
     weights = Weights.from_config(config, topic_model, masking, dtype=torch.float64)
     if not weights.trained:
         return
@@ -180,7 +180,7 @@ def test_models_side_by_side_are_the_models_alone() -> None:
         for seed in range(3):
             rng = np.random.default_rng(seed)
             documents = Dirichlet(length=(3, 9)).sample(topic_model, 5, rng).finite()
-            rows += documents.masked(masking, topic_model, rng).batches(topic_model, masking, np.dtype("float64"))
+            rows += documents.masked(masking, topic_model, keys(1)).batches(topic_model, masking, np.dtype("float64"))
         together = Weights(values, frozen, dtype=torch.float64)
         losses = loss_and_gradient(config, together, objective, stack(rows, torch.float64))
         for e in range(3):
@@ -189,3 +189,27 @@ def test_models_side_by_side_are_the_models_alone() -> None:
             assert losses[e].item() == pytest.approx(loss.item(), rel=1e-13)
             for name in alone.trained:
                 assert torch.allclose(together.gradients[name][e], alone.gradients[name][0], rtol=1e-11, atol=1e-14)
+
+
+@settings(max_examples=40)
+@given(config=configs(), l2=st.sampled_from([0.0, 0.1]), models=st.sampled_from([1, 3]))
+def test_listed_queries_change_nothing(config: ModelConfig, l2: float, models: int) -> None:
+    """Where few words of many are shown at masked positions, only their scores are made: loss and gradient stay."""
+    topic_model, masking, rng = TopicModel(6, 5), Masking(0.4, 0.3, 0.3), np.random.default_rng(0)
+    if config.uniform_attention or not config.trained_shapes(topic_model.vocabulary):
+        return
+    text = [Dirichlet(length=(2, 5)).sample(topic_model, 4, rng).finite() for _ in range(models)]
+    documents = [one.masked(masking, topic_model, keys(number)) for number, one in enumerate(text)]
+    frozen = config.frozen(topic_model, masking)
+    members = [initial(config, topic_model.vocabulary, seed) for seed in range(models)]
+    found = []
+    for list_queries in (False, True):
+        batch = listed_batch(documents, topic_model, list_queries=list_queries)
+        assert (batch.queries is not None) == list_queries
+        weights = Weights(members, frozen, dtype=torch.float64)
+        for gradient in weights.gradients.values():
+            gradient.fill_(7)
+        loss = loss_and_gradient(config, weights, Objective("cross-entropy", l2), batch)
+        found.append({"loss": loss, **weights.gradients})
+    for name, plain in found[0].items():
+        assert torch.allclose(found[1][name], plain, rtol=1e-11, atol=1e-13), name

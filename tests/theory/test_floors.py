@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.world.samples import one_batch
+from tests.world.samples import keys, one_batch
 from topicscope import Dirichlet, Fixed, Masking, ModelConfig, Objective, TopicModel, Weights
 from topicscope.model import loss_and_gradient
 from topicscope.theory import bayes_loss, uniform_optimum
@@ -58,7 +58,7 @@ def test_loss_equals_brute_force_over_everything_hidden(loss: str, hide_masked: 
     )
     rng = np.random.default_rng(4)
     documents = prior.sample(model, 12, rng).finite()
-    masked = masking.draw(documents, model.words, rng)
+    masked = masking.draw(documents, model.words, keys(int(rng.integers(1000))))
     words = documents.words
     shown = masked.shown_words(words)
     costs: list[list[float]] = [[] for _ in range(12)]
@@ -80,7 +80,7 @@ def test_without_the_own_word_only_the_topics_are_known(hide_masked: bool) -> No
     """The posterior of the subset of topics, word by word; all of its words are then equally probable."""
     model, masking, prior = TopicModel(3, 2), Masking(0.3, 0.2, 0.3), Fixed(topics_per_document=2, length=4)
     rng = np.random.default_rng(5)
-    both = prior.sample(model, 12, rng).finite().masked(masking, model, rng)
+    both = prior.sample(model, 12, rng).finite().masked(masking, model, keys(int(rng.integers(1000))))
     shown, masks = both.masks.shown_words(both.documents.words), both.masks
     costs = []
     for number, words in enumerate(shown):
@@ -134,7 +134,7 @@ def test_infinite_documents_are_the_limit_of_long_ones() -> None:
     documents = long.sample(model, 60, rng).finite()
     assert documents.proportions is not None
     for own_word in (True, False):
-        masked = documents.masked(masking, model, rng)
+        masked = documents.masked(masking, model, keys(int(rng.integers(1000))))
         near = bayes_loss("squared", model, long, masking, masked, own_word=own_word)
         infinite = InfiniteDocuments(documents.proportions)
         exact = bayes_loss("squared", model, long, masking, infinite, own_word=own_word)
@@ -145,7 +145,7 @@ def test_infinite_documents_are_the_limit_of_long_ones() -> None:
 def test_looking_at_the_own_word_helps() -> None:
     model, masking, prior = TopicModel(), Masking(), Dirichlet()
     documents = prior.sample(model, 1000, np.random.default_rng(0)).finite()
-    masked = documents.masked(masking, model, np.random.default_rng(1))
+    masked = documents.masked(masking, model, keys(1))
     seeing, blind = (bayes_loss("cross-entropy", model, prior, masking, masked, own_word=own) for own in (True, False))
     assert seeing.loss < blind.loss - 10 * seeing.standard_error
     assert blind.loss == pytest.approx(3.17, abs=0.04)
@@ -157,7 +157,7 @@ def test_gradient_of_the_model_vanishes_there_and_the_loss_agrees(bias: float | 
     """Put the optimum into the model: its loss is the one reported, and no direction is downhill."""
     topic_model, masking, rng = TopicModel(3, 2), Masking(0.3), np.random.default_rng(0)
     documents = Dirichlet(length=(5, 30)).sample(topic_model, 400, rng).finite()
-    masked = MaskedDocuments(documents, masking.draw(documents, topic_model.words, rng))
+    masked = MaskedDocuments(documents, masking.draw(documents, topic_model.words, keys(int(rng.integers(1000)))))
     rows = masked.batches(topic_model, masking, np.dtype("float64"), uniform=True, size=100)
     fixed = np.full(7, bias) if isinstance(bias, float) else None
     found = uniform_optimum(rows, ridge=ridge, bias=fixed, free_bias=bias == "trained")

@@ -1,4 +1,4 @@
-"""Documents, batches and floors of a run."""
+"""Documents and floors of a run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from topicscope import RunConfig
 from topicscope.theory import bayes_loss
-from topicscope.training import BLOCK, RunData, data
-from topicscope.world import InfiniteDocuments, MaskedDocuments
+from topicscope.training import RunData, data
+from topicscope.world import MaskedDocuments
 
 SMALL: dict[str, Any] = {
     "steps": 100,
@@ -26,41 +26,6 @@ SMALL: dict[str, Any] = {
 
 def run_data(**more: Any) -> RunData:
     return RunData(RunConfig.of(SMALL | more))
-
-
-def rows_equal(a: Any, b: Any) -> bool:
-    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
-
-
-def test_every_epoch_shows_every_document_once() -> None:
-    """Blocks of 50 steps of 4 documents, epochs of 90: epochs begin and end within blocks."""
-    found = run_data()
-    seen = np.concatenate([found.rows_of_block(block) for block in range(9)])
-    assert len(seen) == 9 * BLOCK * 4 == 20 * 90
-    epochs = seen.reshape(20, 90)
-    assert (np.sort(epochs, axis=1) == np.arange(90)).all()
-    assert len({tuple(epoch) for epoch in epochs}) == 20
-    assert np.array_equal(run_data().rows_of_block(7), seen[7 * BLOCK * 4 : 8 * BLOCK * 4])  # whatever ran before
-
-
-@pytest.mark.parametrize("fresh", [True, False])
-def test_masks_are_drawn_anew_or_once(fresh: bool) -> None:
-    """Ten documents, of which every block sees the same ones over and over in batches of ten: one epoch a step."""
-    found = run_data(batch_size=10, data={"documents": 10}, masking={"fresh": fresh})
-    steps = [rows for block in (0, 1) for rows in found.block(block)]
-    assert len(steps) == 2 * BLOCK
-    kinds = {tuple(sorted(map(tuple, rows.context.tolist()))) for rows in steps}  # the documents shown, in any order
-    assert (len(kinds) > 2) == fresh
-    assert len(kinds) == 1 or fresh
-
-
-def test_infinite_batches_are_of_the_size_asked_for() -> None:
-    found = run_data(documents={"kind": "infinite", "topics_per_document": 2}, batch_size=3, data={"documents": 7})
-    steps = found.block(1)
-    assert [len(rows.context) for rows in steps] == [3] * BLOCK
-    assert isinstance(found.train, InfiniteDocuments)
-    proportions = found.train.take(found.rows_of_block(1)[:3])
-    assert rows_equal(steps[0], next(iter(proportions.batches(found.config.topic_model, found.config.masking, size=3))))
 
 
 def test_dev_batches_follow_the_model() -> None:

@@ -71,7 +71,7 @@ def test_what_is_remembered_goes_into_another_optimiser(settings: Optimizer) -> 
             optimiser.step(tuple(names))
 
     (weights, ours), (other, theirs) = fresh(), fresh()
-    assert ours.state() == {}
+    assert all((value == 0).all() for value in ours.state().values())
     steps(weights, ours, range(3))
     for mine, copy in zip(weights.blocks, other.blocks, strict=True):
         copy.copy_(mine)

@@ -83,7 +83,7 @@ def test_a_run_that_diverges_right_after_the_checkpoint_keeps_the_same_weights(t
         "documents": {"kind": "infinite", "topics_per_document": 2},
         "model": {"key": "zero", "query": "zero"},
         "objective": {"loss": "squared"},
-        "optimizer": {"name": "sgd", "lr": 0.96},
+        "optimizer": {"name": "sgd", "lr": 0.962},
         "dtype": "float64",
     }
     config = RunConfig.of(SETTINGS | more)

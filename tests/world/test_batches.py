@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.world.samples import one_batch
+from tests.world.samples import keys, one_batch
 from topicscope import Dirichlet, Masking, TopicModel
 from topicscope.world import (
     MASK,
@@ -16,7 +16,7 @@ from topicscope.world import (
     Masked,
     MaskedDocuments,
     Rows,
-    masked_rows,
+    masked_batches,
     stack,
     word_counts,
 )
@@ -46,7 +46,7 @@ def test_documents_too_many_to_count_at_once_are_counted_in_parts() -> None:
 def test_weights_are_means_over_documents_of_means_over_masked_positions() -> None:
     model = TopicModel(3, 2)
     documents = Dirichlet(length=(1, 9)).sample(model, 12, np.random.default_rng(0)).finite()
-    masked = Masking(0.4).draw(documents, model.words, np.random.default_rng(1))
+    masked = Masking(0.4).draw(documents, model.words, keys(1))
     batch = one_batch(MaskedDocuments(documents, masked), model, Masking(0.4))
     expected = np.zeros((12, model.vocabulary, model.vocabulary))
     for document, shown, true in zip(masked.document, masked.shown, masked.true, strict=True):
@@ -76,7 +76,7 @@ def test_attention_sees_what_a_document_shows(hide_masked: bool) -> None:
 def test_uniform_attention_needs_one_row_for_each_document() -> None:
     model = TopicModel(3, 2)
     documents = Dirichlet(length=(2, 9)).sample(model, 12, np.random.default_rng(0)).finite()
-    masked = documents.masked(Masking(0.5), model, np.random.default_rng(1))
+    masked = documents.masked(Masking(0.5), model, keys(1))
     single = one_batch(masked, model, Masking(), uniform=True)
     assert single.row_document.tolist() == list(range(12))
     assert (single.row_query == MASK).all()
@@ -85,21 +85,29 @@ def test_uniform_attention_needs_one_row_for_each_document() -> None:
     assert weights_by_pair(single, 7)[:, MASK] == pytest.approx(by_word)
 
 
-def test_batches_of_a_block_are_those_of_its_parts() -> None:
-    """Splitting documents into batches, the last of them smaller, changes nothing in any batch."""
-    model = TopicModel(3, 2)
-    documents = Dirichlet(length=(2, 9)).sample(model, 11, np.random.default_rng(0)).finite()
-    masked = Masking(0.4).draw(documents, model.words, np.random.default_rng(1))
-    words = documents.words
-    real = np.dtype("float64")
-    parts = masked_rows(word_counts(words, 7), masked, 4, real, uniform=False, hide_masked=False)
-    for i, part in enumerate(parts):
-        rows = np.arange(4 * i, min(4 * i + 4, 11))
-        (alone,) = masked_rows(
-            word_counts(words[rows], 7), masked.take(rows), len(rows), real, uniform=False, hide_masked=False
-        )
-        for name in ("context", "document", "query", "weight", "target", "target_weight"):
-            assert np.array_equal(getattr(part, name), getattr(alone, name)), name
+def test_batches_side_by_side_are_those_of_each_alone() -> None:
+    """Three steps of two data sets, four documents each: every batch is what its documents give by themselves."""
+    model, masking, real = TopicModel(3, 2), Masking(0.4), np.dtype("float64")
+    words = Dirichlet(length=(2, 9)).sample(model, 24, np.random.default_rng(0)).finite().words.reshape(3, 2, 4, -1)
+    text, lengths = torch.from_numpy(words), torch.from_numpy((words > 0).sum(-1))
+    mask = torch.cat([keys(5), keys(6)], 1)[:, None, :, None]
+    place = 4 * torch.arange(3)[:, None, None] + torch.arange(4)
+    counts = torch.from_numpy(word_counts(words.reshape(24, -1), 7).astype(real)).view(3, 2, 4, 7)
+    together = masked_batches(counts, masking.draw_at(text, lengths, model.words, mask, place))
+    for step in range(3):
+        for one, seed in enumerate((5, 6)):
+            drawn = masking.draw_at(text[step, one], lengths[step, one], model.words, keys(seed), place[step, 0])
+            masks = Masked(words.shape[-1], *(part.numpy() for part in (drawn.flat, drawn.true, drawn.shown)))
+            documents = MaskedDocuments(Documents(words[step, one], lengths[step, one].numpy()), masks)
+            (alone,) = documents.batches(model, masking, real)
+            rows, targets = together.sizes[step, one]
+            assert (rows, targets) == (len(alone.document), len(alone.target))
+            ends = {"document": rows, "query": rows, "weight": rows, "target": targets, "target_weight": targets}
+            assert np.array_equal(together.context[step, one].numpy(), alone.context)
+            for name, end in ends.items():
+                found = getattr(together, name)[step, one]
+                assert np.array_equal(found[:end].numpy(), getattr(alone, name)), name
+                assert (found[end:] == 0).all(), name
 
 
 def test_an_infinite_document_is_a_finite_one_with_exact_frequencies() -> None:
@@ -158,7 +166,7 @@ def test_a_batch_has_the_type_asked_for(dtype: torch.dtype) -> None:
 def test_a_batch_moves_as_a_whole_and_is_not_changed() -> None:
     batch = one_batch(InfiniteDocuments(np.array([[1.0, 0.0]])), TopicModel(2, 1), Masking())
     moved = batch.to(torch.device("meta"))
-    assert {value.device.type for value in vars(moved).values()} == {"meta"}
+    assert {part.device.type for part in moved.parts()} == {"meta"}
     with pytest.raises(FrozenInstanceError):
         batch.context = moved.context  # type: ignore[misc]
 
@@ -169,10 +177,8 @@ def test_stacked_models_keep_their_rows_apart(count: int) -> None:
     members = []
     for seed in range(count):
         documents = Dirichlet(length=(1, 8)).sample(model, 5, np.random.default_rng(seed)).finite()
-        masked = Masking(0.5).draw(documents, model.words, np.random.default_rng(seed))
-        members += masked_rows(
-            word_counts(documents.words, 7), masked, 5, np.dtype("float64"), uniform=False, hide_masked=False
-        )
+        masked = documents.masked(Masking(0.5), model, keys(seed))
+        members += masked.batches(model, Masking(), np.dtype("float64"), size=5)
     batch = stack(members, torch.float64)
     rows = max(len(member.document) for member in members)
     assert batch.row_weight.shape == (count, rows, 1)

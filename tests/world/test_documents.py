@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.world.samples import keys
 from topicscope import Dirichlet, Fixed, Given, InputError, Masking, TopicModel, read_documents, write_documents
 from topicscope.world import MASK, Documents, InfiniteDocuments, every_document
 from topicscope.world.documents import sample_words
@@ -128,7 +129,7 @@ def test_every_word_of_a_large_vocabulary_has_its_number(topics: int, dtype: typ
 
 def test_documents_are_not_changed() -> None:
     documents = Fixed(length=3).sample(TopicModel(4, 3), 2, rng()).finite()
-    masked = documents.masked(Masking(), TopicModel(4, 3), rng())
+    masked = documents.masked(Masking(), TopicModel(4, 3), keys())
     for record in (documents, masked, masked.masks, every_document(TopicModel(2, 2), 1)):
         with pytest.raises(FrozenInstanceError):
             setattr(record, next(iter(vars(record))), None)
@@ -151,7 +152,7 @@ def test_take_gives_the_documents_asked_for() -> None:
 
 def test_the_first_documents_keep_their_masks() -> None:
     model, masking = TopicModel(4, 3), Masking(0.5)
-    masked = Fixed(length=(2, 6)).sample(model, 8, rng()).finite().masked(masking, model, rng(1))
+    masked = Fixed(length=(2, 6)).sample(model, 8, rng()).finite().masked(masking, model, keys(1))
     first = masked.first(3)
     assert len(first) == 3
     shown = masked.masks.shown_words(masked.documents.words)
@@ -167,7 +168,7 @@ def test_infinite_documents_have_proportions_and_no_words(tmp_path: Path) -> Non
     documents = Fixed(topics_per_document=2, length="infinite").sample(model, 7, rng())
     assert isinstance(documents, InfiniteDocuments)
     assert ((documents.proportions > 0).sum(1) == 2).all()
-    assert documents.masked(masking, model, rng()) is documents
+    assert documents.masked(masking, model, keys()) is documents
     assert np.array_equal(documents.take(slice(2)).proportions, documents.proportions[:2])
     assert np.array_equal(documents.take(np.array([6, 1])).proportions, documents.proportions[[6, 1]])
     sizes = [len(rows.context) for rows in documents.batches(model, masking, size=3)]
@@ -181,7 +182,7 @@ def test_infinite_documents_have_proportions_and_no_words(tmp_path: Path) -> Non
 
 def test_batches_hold_every_document_once() -> None:
     model, masking = TopicModel(4, 3), Masking()
-    masked = Dirichlet(length=(2, 6)).sample(model, 1003, rng()).finite().masked(masking, model, rng(1))
+    masked = Dirichlet(length=(2, 6)).sample(model, 1003, rng()).finite().masked(masking, model, keys(1))
     batches = masked.batches(model, masking, np.dtype("float64"))
     assert [len(rows.context) for rows in batches] == [500, 500, 3]
     assert [rows.weight.sum() for rows in batches] == pytest.approx([1, 1, 1])
@@ -189,7 +190,7 @@ def test_batches_hold_every_document_once() -> None:
 
 def test_attention_that_sees_everything_is_the_default() -> None:
     model, masking, real = TopicModel(4, 3), Masking(0.5), np.dtype("float64")
-    finite = Dirichlet(length=6).sample(model, 5, rng()).finite().masked(masking, model, rng(1))
+    finite = Dirichlet(length=6).sample(model, 5, rng()).finite().masked(masking, model, keys(1))
     for documents in (finite, every_document(model, 2)):
         plain = next(iter(documents.batches(model, masking, real)))
         told = next(iter(documents.batches(model, masking, real, uniform=False, hide_masked=False)))

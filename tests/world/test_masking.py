@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.world.samples import keys
 from topicscope import Dirichlet, InputError, Masking, TopicModel
 from topicscope.world import MASK, Documents
-from topicscope.world.masking import bernoulli
 
 MODEL = TopicModel(4, 5)
 
@@ -14,7 +14,7 @@ MODEL = TopicModel(4, 5)
 def test_frequencies_are_those_of_section_3_2() -> None:
     masking = Masking(0.2, 0.3, 0.25)
     documents = Dirichlet(length=500).sample(MODEL, 2000, np.random.default_rng(0)).finite()
-    masked = masking.draw(documents, MODEL.words, np.random.default_rng(1))
+    masked = masking.draw(documents, MODEL.words, keys(1))
     positions, n = 10**6, len(masked.true)
     assert n / positions == pytest.approx(0.2, abs=0.002)
     shown, true = masked.shown, masked.true
@@ -28,16 +28,17 @@ def test_frequencies_are_those_of_section_3_2() -> None:
 
 @pytest.mark.parametrize("p", [0.001, 1 / 256, 0.15, 0.5, 0.9985])
 def test_a_byte_and_a_tie_break_give_the_probability_exactly(p: float) -> None:
-    n = 4_000_003
-    share = bernoulli(p, n, np.random.default_rng(3)).mean()
-    assert share == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / n))
+    """In documents so long that none is without a masked position."""
+    documents = Documents(np.ones((4, 1_000_003), dtype=np.int16), np.full(4, 1_000_003))
+    share = len(Masking(p).draw(documents, MODEL.words, keys(3)).flat) / 4_000_012
+    assert share == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 4_000_012))
 
 
 @given(p=st.floats(0.001, 1), seed=st.integers(0, 10_000))
 def test_every_document_has_a_masked_position_and_the_rest_is_left_alone(p: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     documents = Dirichlet(length=(1, 6)).sample(MODEL, 25, rng).finite()
-    masked = Masking(p, 0.2, 0.2).draw(documents, MODEL.words, rng)
+    masked = Masking(p, 0.2, 0.2).draw(documents, MODEL.words, keys(seed))
     words = documents.words
     selected, shown = masked.selected(words), masked.shown_words(words)
     assert selected.any(1).all()
@@ -51,14 +52,14 @@ def test_every_document_has_a_masked_position_and_the_rest_is_left_alone(p: floa
 
 def test_p_mask_one_masks_everything() -> None:
     documents = Dirichlet(length=(3, 6)).sample(MODEL, 200, np.random.default_rng(0)).finite()
-    masked = Masking(1, 0, 0).draw(documents, MODEL.words, np.random.default_rng(0))
+    masked = Masking(1, 0, 0).draw(documents, MODEL.words, keys(0))
     assert len(masked.true) == documents.lengths.sum()
     assert (masked.shown == MASK).all()
 
 
 def test_take_gives_the_documents_asked_for() -> None:
     documents = Dirichlet(length=(2, 6)).sample(MODEL, 10, np.random.default_rng(0)).finite()
-    masked = Masking(0.5).draw(documents, MODEL.words, np.random.default_rng(0))
+    masked = Masking(0.5).draw(documents, MODEL.words, keys(0))
     words = documents.words
     rows = np.array([7, 2, 2, 0])
     assert np.array_equal(masked.take(rows).shown_words(words[rows]), masked.shown_words(words)[rows])
@@ -68,7 +69,7 @@ def test_take_gives_the_documents_asked_for() -> None:
 def test_a_document_of_which_no_position_was_drawn_gets_one_uniformly() -> None:
     n, lengths = 40_000, np.tile([4, 2], 20_000)
     words = np.where(np.arange(4) < lengths[:, None], 1, -1)
-    masked = Masking(1e-9).draw(Documents(words, lengths), MODEL.words, np.random.default_rng(0))
+    masked = Masking(1e-9).draw(Documents(words, lengths), MODEL.words, keys(0))
     assert masked.document.tolist() == list(range(n))
     place = masked.flat % 4
     assert np.bincount(place[::2], minlength=4) / 20_000 == pytest.approx([1 / 4] * 4, abs=0.02)
@@ -88,7 +89,7 @@ def test_shares_that_sum_to_one_leave_nothing_for_the_mask(p_correct: float, p_r
     masking = Masking(0.5, p_correct, p_random)
     assert masking.p_mask_word == 0  # exactly, though 1 - 0.9 - 0.1 is below 0
     documents = Dirichlet(length=20).sample(MODEL, 200, np.random.default_rng(0)).finite()
-    masked = masking.draw(documents, MODEL.words, np.random.default_rng(0))
+    masked = masking.draw(documents, MODEL.words, keys(0))
     assert masked.shown.min() >= 1
     assert masked.shown.max() <= MODEL.words
     assert (masked.shown == masked.true).all() == (p_correct == 1)

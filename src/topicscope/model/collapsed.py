@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from topicscope.model.parts import ATTENTION_PARTS, Loss, ModelConfig, Objective
@@ -27,7 +27,7 @@ class Tables:
     embedding: Float[Tensor, "E d V"] | None
     head: Float[Tensor, "E V d"] | None
     projected: dict[str, Float[Tensor, "E d_a V"]]  # key: W_K Z + b_K, and query; empty: uniform attention
-    scores: Float[Tensor, "E V V"] | None  # L; None: uniform attention
+    scores: Float[Tensor, "E Q V"] | None  # L, of the query words that occur; None: uniform attention
     mixed: Float[Tensor, "E d V"]  # W_V Z + b_V, the same bias in every column
     contributions: Float[Tensor, "E V V"]  # U
 
@@ -39,14 +39,20 @@ def product(left: Tensor | None, right: Tensor | None) -> Tensor:
     return left @ right
 
 
-def tables(config: ModelConfig, parts: Parts, vocabulary: int) -> Tables:
+def tables(config: ModelConfig, parts: Parts, vocabulary: int, queries: Int[Tensor, "E Q"] | None = None) -> Tables:
+    """`queries`: the words whose scores are needed as queries; None: all."""
     embedding, head, value = parts.get("embedding"), parts.get("head"), parts.get("value")
     if config.head == "tied" and embedding is not None:
         head = embedding.mT
     projected, scores = {}, None
     if not config.uniform_attention:
         key = plus_column(product(parts["key"], embedding), parts.get("key_bias"))
-        query = product(parts["query"], embedding) if "query" in parts else torch.zeros_like(key)
+        if "query" not in parts:
+            query = torch.zeros_like(key if queries is None else key[:, :, : queries.shape[1]])
+        elif embedding is None:
+            query = columns(parts["query"], queries)
+        else:
+            query = parts["query"] @ columns(embedding, queries)
         projected = {"key": key, "query": plus_column(query, parts.get("query_bias"))}
         scores = torch.bmm(projected["query"].mT, key).mul_(1 / math.sqrt(key.shape[1]))
     if value is None and embedding is None:  # an identity has to be written out once
@@ -56,11 +62,21 @@ def tables(config: ModelConfig, parts: Parts, vocabulary: int) -> Tables:
     return Tables(embedding, head, projected, scores, mixed, contributions)
 
 
+def columns(matrix: Float[Tensor, "E m V"], queries: Int[Tensor, "E Q"] | None) -> Float[Tensor, "E m Q"]:
+    """The columns of the query words."""
+    return matrix if queries is None else matrix.gather(2, queries[:, None].expand(-1, matrix.shape[1], -1))
+
+
+def add_columns(matrix: Float[Tensor, "E m V"], queries: Int[Tensor, "E Q"], slope: Float[Tensor, "E m Q"]) -> None:
+    """The way back of `columns`; words that stand twice among the queries, to fill up, have no slope."""
+    matrix.scatter_add_(2, queries[:, None].expand(-1, matrix.shape[1], -1), slope)
+
+
 def plus_column(matrix: Float[Tensor, "E m n"], column: Float[Tensor, "E m"] | None) -> Float[Tensor, "E m n"]:
     return matrix if column is None else matrix + column[:, :, None]
 
 
-def attend(scores: Float[Tensor, "E V V"] | None, batch: Batch, models: int) -> Float[Tensor, "E R V"]:
+def attend(scores: Float[Tensor, "E Q V"] | None, batch: Batch, models: int) -> Float[Tensor, "E R V"]:
     """Attention of each row over the words of its document: a softmax of score + log count, stable for any scores."""
     vocabulary = batch.context.shape[-1]
     context = batch.context.view(-1, vocabulary).index_select(0, batch.row_document)
@@ -74,7 +90,7 @@ def forward(
     config: ModelConfig, weights: Weights, objective: Objective, batch: Batch
 ) -> tuple[Tables, Float[Tensor, "E R V"], Float[Tensor, " E"], Float[Tensor, "E R V"]]:
     """Tables, attention, the loss of every model, and its derivative by the outputs."""
-    word = tables(config, weights.parts, batch.context.shape[-1])
+    word = tables(config, weights.parts, batch.context.shape[-1], batch.queries)
     attention = attend(word.scores, batch, weights.models)
     output = product(attention, word.contributions.mT)
     return word, attention, *value_and_slope(objective.loss, output, batch)
@@ -124,8 +140,8 @@ def loss_and_gradient(
     word, attention, loss, slope = forward(config, weights, objective, batch)
     d_embedding = torch.zeros_like(word.embedding) if word.embedding is not None and "embedding" in wanted else None
     if word.scores is not None and (d_embedding is not None or any(part in wanted for part in ATTENTION_PARTS)):
-        d_scores = scores_slope(attention, slope, word.contributions, batch)
-        back_through_attention(word, parts, gradients, d_scores, wanted, d_embedding)
+        d_scores = scores_slope(attention, slope, word, batch)
+        back_through_attention(word, parts, gradients, d_scores, wanted, d_embedding, batch.queries)
     for part in set(ATTENTION_PARTS).intersection(wanted) if word.scores is None else ():
         gradients[part].zero_()  # a query without a key has no influence
     direct = gradients["value"] if "value" in wanted and word.head is None and word.embedding is None else None
@@ -139,32 +155,49 @@ def loss_and_gradient(
     return loss
 
 
-def scores_slope(attention: Tensor, slope: Tensor, contributions: Tensor, batch: Batch) -> Float[Tensor, "E V V"]:
+def scores_slope(attention: Tensor, slope: Tensor, word: Tables, batch: Batch) -> Float[Tensor, "E Q V"]:
     """dL: back through the softmax of each row, then rows with the same query word added up."""
-    models, _, vocabulary = attention.shape
-    d_logits = torch.ops.aten._softmax_backward_data(product(slope, contributions), attention, -1, attention.dtype)
-    d_scores = torch.zeros(models * vocabulary, vocabulary, dtype=attention.dtype, device=attention.device)
-    d_scores.index_add_(0, batch.row_query, d_logits.view(-1, vocabulary))
-    return d_scores.view(models, vocabulary, vocabulary)
+    assert word.scores is not None
+    models, queries, vocabulary = word.scores.shape
+    d_logits = torch.ops.aten._softmax_backward_data(product(slope, word.contributions), attention, -1, attention.dtype)
+    if attention.device.type == "cpu":
+        d_scores = torch.zeros_like(word.scores)
+        d_scores.view(-1, vocabulary).index_add_(0, batch.row_query, d_logits.view(-1, vocabulary))
+        return d_scores
+    # a GPU adds in any order, and so with other roundings every time; a product always adds in the same
+    places = torch.arange(models * queries, device=attention.device).view(models, queries, 1)
+    return (batch.row_query.view(models, 1, -1) == places).to(attention.dtype) @ d_logits
 
 
 def back_through_attention(
-    word: Tables, parts: Parts, gradients: Parts, d_scores: Tensor, wanted: Collection[str], d_embedding: Tensor | None
+    word: Tables,
+    parts: Parts,
+    gradients: Parts,
+    d_scores: Float[Tensor, "E Q V"],
+    wanted: Collection[str],
+    d_embedding: Tensor | None,
+    queries: Int[Tensor, "E Q"] | None,
 ) -> None:
-    """L = (W_Q Z + b_Q)'(W_K Z + b_K) / sqrt(d_a)."""
+    """L = (W_Q Z + b_Q)'(W_K Z + b_K) / sqrt(d_a), where only some columns of Z stand on the side of the query."""
     key, query = word.projected["key"], word.projected["query"]
     d_scores.mul_(1 / math.sqrt(key.shape[1]))
-    for name, other, slope in (("key", query, d_scores), ("query", key, d_scores.mT)):
+    for name, other, slope, listed in (("key", query, d_scores, None), ("query", key, d_scores.mT, queries)):
         if name not in parts and f"{name}_bias" not in wanted:
             continue
-        direct = gradients[name] if word.embedding is None and name in wanted else None
-        d_projected = torch.bmm(other, slope, out=direct)  # d_a x V
+        direct = gradients[name] if word.embedding is None and name in wanted and listed is None else None
+        d_projected = torch.bmm(other, slope, out=direct)  # d_a x V, or d_a x Q
         if name in wanted and word.embedding is not None:
-            torch.bmm(d_projected, word.embedding.mT, out=gradients[name])
+            torch.bmm(d_projected, columns(word.embedding, listed).mT, out=gradients[name])
+        elif name in wanted and listed is not None:
+            add_columns(gradients[name].zero_(), listed, d_projected)
         if f"{name}_bias" in wanted:
             torch.sum(d_projected, -1, out=gradients[f"{name}_bias"])
         if d_embedding is not None and name in parts:
-            d_embedding.baddbmm_(parts[name].mT.expand(len(d_projected), -1, -1), d_projected)
+            back = parts[name].mT.expand(len(d_projected), -1, -1)
+            if listed is None:
+                d_embedding.baddbmm_(back, d_projected)
+            else:
+                add_columns(d_embedding, listed, back @ d_projected)
 
 
 def back_through_value(

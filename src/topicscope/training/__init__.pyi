@@ -7,8 +7,9 @@ from .config import (
     Schedule as Schedule,
 )
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
-from .data import BLOCK as BLOCK, RunData as RunData
+from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
+from .feed import BLOCK as BLOCK, Feed as Feed
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import train as train
 from .timeline import (

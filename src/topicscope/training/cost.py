@@ -13,7 +13,8 @@ from functools import cached_property
 
 from topicscope.ground import FLOPS, STREAMED, Cost, driving
 from topicscope.training.config import TOGETHER, RunConfig
-from topicscope.training.data import BLOCK, UNEQUAL_DOCUMENTS
+from topicscope.training.data import UNEQUAL_DOCUMENTS
+from topicscope.training.feed import BLOCK
 from topicscope.world import Fixed
 
 HISTORY = 10  # value matrices that the tracker holds

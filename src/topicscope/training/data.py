@@ -1,13 +1,9 @@
-"""The documents and batches of one run, and how good a run can get on them.
-
-Steps are prepared in blocks; each block has a random stream of its own.
-"""
+"""The documents of one run, and how good a run can get on them."""
 
 import dataclasses
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
 from topicscope.theory import bayes_loss, uniform_optimum
@@ -15,16 +11,11 @@ from topicscope.training.config import RunConfig
 from topicscope.world import (
     Documents,
     InfiniteDocuments,
-    Masked,
     MaskedDocuments,
     Rows,
-    masked_rows,
+    mask_keys,
     read_documents,
-    word_counts,
 )
-
-BLOCK = 50
-"""Steps whose batches are prepared together; checkpoints fall on multiples of it."""
 
 LONGEST = 20_000  # words of the longest document for which the Bayes floor is computed
 UNEQUAL_DOCUMENTS = 500  # of the Bayes floor with unequal word probabilities, where the posterior takes longer
@@ -37,50 +28,13 @@ class RunData:
         self.config = config
         self.train = self._documents(config.data.train_file, Stream.TRAIN_DOCUMENTS, config.data.documents)
         self.dev = self._documents(config.data.dev_file, Stream.DEV_DOCUMENTS, config.data.dev_documents)
-        self.dev_masked = self.dev.masked(config.masking, config.topic_model, generator(config.seed, Stream.DEV_MASKS))
-        self.batch = min(config.batch_size, len(self.train))  # documents of a step
+        self.dev_masked = self.dev.masked(config.masking, config.topic_model, mask_keys(Stream.DEV_MASKS, config.seed))
         self.layout = {"uniform": config.model.uniform_attention, "hide_masked": config.model.hide_masked}
-        self._orders: dict[int, Int[np.ndarray, " D"]] = {}
 
     def _documents(self, file: str | None, stream: Stream, count: int) -> Documents | InfiniteDocuments:
         if file is not None:
             return read_documents(file, self.config.topic_model).take(slice(count))  # a shorter file is used whole
         return self.config.documents.sample(self.config.topic_model, count, generator(self.config.seed, stream))
-
-    @cached_property
-    def _train_counts(self) -> Float[np.ndarray, "D V"]:
-        return word_counts(self.train.finite().words, self.config.topic_model.vocabulary)
-
-    @cached_property
-    def _fixed_masks(self) -> Masked:
-        """The masks of the training documents, where they are drawn once."""
-        rng = generator(self.config.seed, Stream.TRAIN_MASKS)
-        return self.config.masking.draw(self.train.finite(), self.config.topic_model.words, rng)
-
-    def _order(self, epoch: int) -> Int[np.ndarray, " D"]:
-        if epoch not in self._orders:  # a block may need the end of one epoch and the start of the next
-            self._orders = {e: order for e, order in self._orders.items() if e == epoch - 1}
-            self._orders[epoch] = generator(self.config.seed, Stream.ORDER, epoch).permutation(len(self.train))
-        return self._orders[epoch]
-
-    def rows_of_block(self, block: int) -> Int[np.ndarray, " BLOCK*B"]:
-        """Documents seen in a block of steps: one epoch's order after another, with no document left out."""
-        size = BLOCK * self.batch
-        epochs, places = np.divmod(np.arange(block * size, (block + 1) * size), len(self.train))
-        return np.concatenate([self._order(epoch)[places[epochs == epoch]] for epoch in np.unique(epochs).tolist()])
-
-    def block(self, block: int) -> list[Rows]:
-        """The batches of the steps BLOCK * block, ..., BLOCK * (block + 1) - 1."""
-        config, rows, real = self.config, self.rows_of_block(block), np.dtype(self.config.dtype)
-        if isinstance(self.train, InfiniteDocuments):
-            taken, size = self.train.take(rows), self.batch
-            return list(taken.batches(config.topic_model, config.masking, real, size=size, **self.layout))
-        if config.masking.fresh:
-            rng = generator(config.seed, Stream.TRAIN_MASKS, block)
-            masks = config.masking.draw(self.train.take(rows), config.topic_model.words, rng)
-        else:
-            masks = self._fixed_masks.take(rows)
-        return masked_rows(self._train_counts[rows], masks, self.batch, real, **self.layout)
 
     def dev_rows(self) -> list[Rows]:
         """The development set with its masks, which are drawn once."""

@@ -15,12 +15,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from topicscope.ground import InputError, usable_device
-from topicscope.model import Weights, collapsed_loss, initial, loss_and_gradient
+from topicscope.model import Weights, collapsed_loss, initial
 from topicscope.training.config import RunConfig
-from topicscope.training.data import BLOCK, RunData
+from topicscope.training.data import RunData
+from topicscope.training.feed import BLOCK, Feed, Place
 from topicscope.training.optimiser import EnsembleOptimiser
+from topicscope.training.program import program_for
 from topicscope.training.track import Tracker
-from topicscope.world import Batch, Rows, stack
+from topicscope.world import Batch, stack
 
 
 @dataclass
@@ -52,12 +54,6 @@ Report = Callable[[int, Float[np.ndarray, "S M E"]], None]
 """Called after every block with the first step and the figures of its steps."""
 
 
-def shared(data: Sequence[RunData], drawing: Callable[[RunData], list[Rows]]) -> list[list[Rows]]:
-    """What each member sees; members with the same data see the same, drawn once."""
-    found = {id(one): drawing(one) for one in {id(one): one for one in data}.values()}
-    return [found[id(one)] for one in data]
-
-
 class Ensemble:
     """Build with configs that differ only in seed, learning rate and initial scale; then `run`."""
 
@@ -72,6 +68,9 @@ class Ensemble:
         by_seed = {member.config.seed: member.config for member in self.members}
         drawn = {seed: RunData(one) for seed, one in by_seed.items()}  # lr and initial scale have no part in it
         self.data = [drawn[member.config.seed] for member in self.members]
+        seeds = list(drawn)
+        of = [seeds.index(member.config.seed) for member in self.members]
+        self.feed = Feed(list(drawn.values()), of, self.device, self.dtype)
         vocabulary = config.topic_model.vocabulary
         self.weights = Weights(
             [initial(member.config.model, vocabulary, member.config.seed) for member in self.members],
@@ -82,6 +81,7 @@ class Ensemble:
         )
         self.optimiser = EnsembleOptimiser(self.weights, [member.config.optimizer for member in self.members])
         self.tracker = Tracker(self.weights, config)
+        self.program = program_for(config, self.weights, self.optimiser, self.tracker)
         self.step = 0
         self.first_loss = np.full(len(configs), np.inf)  # of each model: what a loss beyond all measure is measured by
         self.last: list[Tensor] | None = None  # the weights before the last step of the last block
@@ -91,7 +91,8 @@ class Ensemble:
 
     @cached_property
     def dev_batches(self) -> list[Batch]:
-        batches = zip(*shared(self.data, RunData.dev_rows), strict=True)
+        drawn = {id(data): data.dev_rows() for data in self.feed.data}
+        batches = zip(*(drawn[id(data)] for data in self.data), strict=True)
         return [stack(rows, self.dtype).to(self.device) for rows in batches]
 
     def dev_loss(self) -> Float[np.ndarray, " E"]:
@@ -133,17 +134,16 @@ class Ensemble:
     def block(self, count: int, report: Report | None) -> None:
         """The next `count` steps; `self.step` is a multiple of BLOCK."""
         every, start = self.config.evaluate_every, self.step
-        batches = list(zip(*shared(self.data, lambda data: data.block(start // BLOCK)), strict=True))[:count]
         before, earlier = self.state(), self.last
-        for rows in batches:
+        for place in self.feed.steps(start, count):
             if self.step == start + count - 1:
                 self.last = [block.clone() for block in self.weights.blocks]
             if every is not None and self.step % every == 0:
                 self.evaluate()
             self._keep()
-            self.one_step(rows)
+            self.one_step(place)
         table = self.tracker.rows()
-        self.retire_diverged(start, table, before, earlier, batches)
+        self.retire_diverged(start, table, before, earlier)
         if report is not None:
             report(start, table)
 
@@ -164,13 +164,9 @@ class Ensemble:
             block.copy_(old)
         self.optimiser.load({name: value.clone() for name, value in state[1].items()})
 
-    def one_step(self, rows: Sequence[Rows], *, record: bool = True) -> None:
-        config, batch = self.config, stack(rows, self.dtype).to(self.device)
-        active = config.schedule.active(self.step, self.weights.trained)
-        loss = loss_and_gradient(config.model, self.weights, config.objective, batch, active)
-        if record:
-            self.tracker.record(self.step, loss, active)
-        self.optimiser.step(active)
+    def one_step(self, place: Place, *, record: bool = True) -> None:
+        active = self.config.schedule.active(self.step, self.weights.trained)
+        self.program.step(place, active, self.step if record else None)
         self.step += 1
 
     def retire_diverged(
@@ -179,7 +175,6 @@ class Ensemble:
         table: Float[np.ndarray, "S M E"],
         before: State,
         earlier: list[Tensor] | None,
-        batches: Sequence[Sequence[Rows]],
     ) -> None:
         """End models whose loss or norm is no longer finite, or far too large. They keep their last sound weights.
 
@@ -198,8 +193,8 @@ class Ensemble:
         for e, failed in lost.items():
             self.restore(before if failed > start or earlier is None else (earlier, before[1]))
             self.step = start
-            while self.step < failed - 1:
-                self.one_step(batches[self.step - start], record=False)
+            for place in self.feed.steps(start, max(0, failed - 1 - start)):
+                self.one_step(place, record=False)
             self.retire(e, "diverged", failed)
         self.restore(after)
         self.step = end

@@ -5,7 +5,7 @@ as much at every step as the arithmetic. The tests hold them against torch.optim
 """
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -25,13 +25,14 @@ class Slice:
     settings: Optimizer
     weights: Tensor
     gradients: Tensor
-    memory: dict[str, Tensor] = field(default_factory=dict)
+    memory: dict[str, Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.memory = self.blank()
 
     def step(self) -> None:
         s, memory = self.settings, self.memory
         if s.name == "adam":
-            if not memory:
-                memory |= self.blank()
             adam(
                 [self.weights],
                 [self.gradients],
@@ -49,11 +50,10 @@ class Slice:
                 maximize=False,
             )
         else:
-            momentum: list[Tensor | None] = [memory.get("momentum")]
             sgd(
                 [self.weights],
                 [self.gradients],
-                momentum,
+                [memory.get("momentum")],
                 fused=True,
                 weight_decay=0.0,
                 momentum=s.momentum,
@@ -62,8 +62,6 @@ class Slice:
                 nesterov=False,
                 maximize=False,
             )
-            if momentum[0] is not None:
-                memory["momentum"] = momentum[0]
 
     def blank(self) -> dict[str, Tensor]:
         """What is remembered before the first step; plain SGD remembers nothing."""
@@ -99,19 +97,7 @@ class EnsembleOptimiser:
         """Moments and step counts, as flat named tensors."""
         return {f"{i}.{name}": value for i, piece in enumerate(self.slices) for name, value in piece.memory.items()}
 
-    def expected(self, names: Collection[str]) -> dict[str, Tensor]:
-        """What a state with these names has to look like: of each slice all that it remembers, or nothing."""
-        return {
-            f"{i}.{name}": value
-            for i, piece in enumerate(self.slices)
-            if any(name.startswith(f"{i}.") for name in names)
-            for name, value in piece.blank().items()
-        }
-
-    def load(self, state: dict[str, Tensor]) -> None:
-        for i, piece in enumerate(self.slices):
-            piece.memory = {
-                name.removeprefix(f"{i}."): value.to(piece.weights.device)
-                for name, value in state.items()
-                if name.startswith(f"{i}.")
-            }
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from what `state` gave. Values are copied: a captured program knows the tensors by their place."""
+        for name, value in self.state().items():
+            value.copy_(state[name])

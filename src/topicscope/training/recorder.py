@@ -214,10 +214,7 @@ def load_checkpoint(path: Path, ensemble: Ensemble) -> list[str]:
         expected = {
             **{f"block.{i}": block for i, block in enumerate(blocks)},
             **{f"last.{i}": block for i, block in enumerate(blocks) if last},
-            **{
-                f"optimiser.{name}": value.numpy(force=True)
-                for name, value in ensemble.optimiser.expected(optimiser).items()
-            },
+            **{f"optimiser.{name}": value.numpy(force=True) for name, value in ensemble.optimiser.state().items()},
             **{
                 f"member.{e}.{name}": part
                 for e, stored in enumerate(members)

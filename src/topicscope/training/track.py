@@ -10,7 +10,7 @@ from torch import Tensor
 from topicscope.measure import ROTATION_SPAN, gram_block_means, matrix_block_means, relation_masks
 from topicscope.model import Weights
 from topicscope.training.config import RunConfig
-from topicscope.training.data import BLOCK
+from topicscope.training.feed import BLOCK
 
 RELATIONS = ("same", "different", "diagonal")
 
@@ -35,7 +35,8 @@ class Tracker:
         ]
         self.index = {name: i for i, name in enumerate(names)}
         self.masks = relation_masks(topic_model.topic_of_word, block.dtype, block.device) if over_words else None
-        self.table = block.new_full((BLOCK, len(names), weights.models), math.nan)
+        # of a block of steps; and a row more, for the figures of a step whose number only the device knows
+        self.table = block.new_full((BLOCK + 1, len(names), weights.models), math.nan)
         # where each step's figures go, sliced once instead of at every step
         self.norm_slots = [
             [(pair, row[self.index[f"norm_{part}"] :][:2]) for part, pair in weights.pairs.items()]
@@ -48,17 +49,42 @@ class Tracker:
         size = weights.parts["value"][0].numel() if self.follow_value else 0
         self.history = block.new_zeros((ROTATION_SPAN, weights.models, size))  # W_V at the last steps, as a ring
         self.past_norms = np.full((ROTATION_SPAN, weights.models), math.nan)  # their norms, oldest first
+        self.clock = block.new_zeros(2, dtype=torch.int64)  # row of the table and step of the next `record_next`
+        self.expected = (0, 0)  # what the clock shows then
 
-    @torch.inference_mode()
     def record(self, step: int, loss: Float[Tensor, " E"] | float, active: tuple[str, ...]) -> None:
         """Measure the present weights, and the gradients of the active parts."""
-        number, weights = len(self.active), self.weights
-        row, slots = self.table[number], self.slots[number]
+        self.measure(loss, len(self.active), self.history[step % ROTATION_SPAN])
+        self.active.append(active)
+
+    def expect(self, step: int, active: tuple[str, ...]) -> None:
+        """The next call of `record_next`, which a captured program makes by itself, is that of this step."""
+        now = (len(self.active), step)
+        if now != self.expected:
+            for place, number in zip(self.clock, now, strict=True):
+                place.fill_(number)
+        self.expected = (now[0] + 1, step + 1)
+        self.active.append(active)
+
+    @torch.inference_mode()
+    def record_next(self, loss: Float[Tensor, " E"]) -> None:
+        """As `record`, in calls that are the same at every step: the clock says which step it is."""
+        place = self.clock[1:] % ROTATION_SPAN
+        past = self.history.index_select(0, place)
+        self.measure(loss, BLOCK, past[0])
+        self.table[:BLOCK].index_copy_(0, self.clock[:1], self.table[BLOCK:])
+        self.history.index_copy_(0, place, past)
+        self.clock.add_(1)
+
+    @torch.inference_mode()
+    def measure(self, loss: Float[Tensor, " E"] | float, number: int, before: Float[Tensor, "E n"]) -> None:
+        """Put the figures into a row of the table, and the present W_V in place of that of ten steps before."""
+        row, slots, weights = self.table[number], self.slots[number], self.weights
         row[0] = loss
         for pair, slot in self.norm_slots[number]:
             torch.linalg.vector_norm(pair, dim=2, out=slot)
         if self.follow_value:
-            now, before = weights.pairs["value"][0], self.history[step % ROTATION_SPAN]
+            now = weights.pairs["value"][0]
             # |before| |now| cos; made a rotation in `rows`
             torch.sum(before.mul_(now), 1, out=row[self.index["rotation"]])
             before.copy_(now)
@@ -66,7 +92,6 @@ class Tracker:
             slots["value"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
         if "gram" in slots:
             slots["gram"].copy_(gram_block_means(self.topics, weights.parts["embedding"]).mT)
-        self.active.append(active)
 
     def rows(self) -> Float[np.ndarray, "S M E"]:
         """The figures of all steps since the last call."""

@@ -1,6 +1,6 @@
 """The paper's Section 3: topics, priors, documents, masking, and the batches that a model sees."""
 
-from topicscope.world.batches import Batch, Rows, masked_rows, stack, word_counts
+from topicscope.world.batches import Batch, Batches, masked_batches, word_counts
 from topicscope.world.documents import (
     Documents,
     InfiniteDocuments,
@@ -9,14 +9,16 @@ from topicscope.world.documents import (
     read_documents,
     write_documents,
 )
-from topicscope.world.masking import Masked, Masking
+from topicscope.world.masking import Masked, Masking, Positions, mask_keys
 from topicscope.world.matrices import matrix_of, read_matrix
 from topicscope.world.priors import Dirichlet, DocumentPrior, Fixed, Given, Prior
+from topicscope.world.rows import Rows, stack
 from topicscope.world.topics import MASK, TopicModel
 
 __all__ = [
     "MASK",
     "Batch",
+    "Batches",
     "Dirichlet",
     "DocumentPrior",
     "Documents",
@@ -26,11 +28,13 @@ __all__ = [
     "Masked",
     "MaskedDocuments",
     "Masking",
+    "Positions",
     "Prior",
     "Rows",
     "TopicModel",
     "every_document",
-    "masked_rows",
+    "mask_keys",
+    "masked_batches",
     "matrix_of",
     "read_documents",
     "read_matrix",

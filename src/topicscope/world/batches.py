@@ -3,57 +3,110 @@
 The model has no positions, so a document is its word counts, and all positions that show the same word get the same
 prediction. A `Batch` lists each pair once (a 'row'), with the true words wanted there and how much each weighs in the
 objective (eq 1): a masked position of document b weighs 1 / (documents * |M_b|). Infinite documents have
-probabilities in place of counts.
+probabilities in place of counts (rows.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.world.masking import Masked, Masking
-from topicscope.world.topics import MASK, TopicModel
+from topicscope.world.topics import MASK
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
+
+    from topicscope.world.masking import Positions
+
+
+FEW = 2  # query words are listed where the vocabulary has so many times as many words as a batch has rows
 
 
 @dataclass(frozen=True)
 class Batch:
     """Batches of E models side by side; indices point into the flattened leading axes: one gather serves all models.
 
-    `context` holds log counts of the words that attention sees, or their shares where attention is uniform.
+    `context` holds log counts of the words that attention sees, or their shares where attention is uniform. Models with
+    the same data share it: there are D <= E of them.
     """
 
-    context: Float[torch.Tensor, "E B V"]
-    row_document: Int[torch.Tensor, " E*R"]  # e * B + document
-    row_query: Int[torch.Tensor, " E*R"]  # e * V + word shown at the predicted positions
-    row_weight: Float[torch.Tensor, "E R 1"]  # sums to 1 over a model's rows
-    target: Int[torch.Tensor, " E*P"]  # (e * R + row) * V + true word
-    target_weight: Float[torch.Tensor, " E*P"]
+    context: Float[Tensor, "D B V"]
+    row_document: Int[Tensor, " E*R"]  # of the model's data set d: d * B + document
+    row_query: Int[Tensor, " E*R"]  # e * V + word shown at the predicted positions; with `queries` e * Q + its place
+    row_weight: Float[Tensor, "E R 1"]  # sums to 1 over a model's rows
+    target: Int[Tensor, " E*P"]  # (e * R + row) * V + true word
+    target_weight: Float[Tensor, " E*P"]
+    queries: Int[Tensor, "E Q"] | None = None  # the words that are shown at any of them, where they are few of the V
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        """The same change of every part."""
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return Batch(**{name: change(part) for name, part in parts.items() if part is not None})
+
+    def parts(self) -> list[Tensor]:
+        return [part for part in vars(self).values() if part is not None]
 
     def to(self, device: torch.device) -> Batch:
-        return Batch(*(getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)))
+        return self.map(lambda part: part.to(device, non_blocking=True))
 
 
-class Rows(NamedTuple):
-    """One model's batch in numpy, before models are put side by side."""
+@dataclass(frozen=True)
+class Batches:
+    """S batches of each of D data sets, before models are put side by side.
 
-    context: Float[np.ndarray, "B V"]
-    document: Int[np.ndarray, " R"]
-    query: Int[np.ndarray, " R"]
-    weight: Float[np.ndarray, " R"]
-    target: Int[np.ndarray, " P"]  # row * V + true word
-    target_weight: Float[np.ndarray, " P"]
+    Shorter ones are padded with rows and targets of weight zero; `sizes` are the numbers of rows and targets.
+    """
 
+    context: Float[Tensor, "S D B V"]
+    document: Int[Tensor, "S D R"]
+    query: Int[Tensor, "S D R"]  # a word, or its place in `queries`
+    weight: Float[Tensor, "S D R"]
+    target: Int[Tensor, "S D P"]  # row * V + true word
+    target_weight: Float[Tensor, "S D P"]
+    sizes: Int[np.ndarray, "S D 2"]
+    queries: Int[Tensor, "S D Q"] | None = None
 
-@np.errstate(divide="ignore")
-def context_of(counts: Float[np.ndarray, "B V"], uniform: bool) -> Float[np.ndarray, "B V"]:
-    return counts / counts.sum(1, keepdims=True) if uniform else np.log(counts)
+    def step(self, step: int) -> Batches:
+        """One of the S batches, without the padding that only others need."""
+        rows, targets = self.sizes[step].max(0).tolist()
+        ends = {"document": rows, "query": rows, "weight": rows, "target": targets, "target_weight": targets}
+        cut = {name: getattr(self, name)[step : step + 1, :, :end] for name, end in ends.items()}
+        cut |= {} if self.queries is None else {"queries": self.queries[step : step + 1]}
+        return replace(self, context=self.context[step : step + 1], **cut, sizes=self.sizes[step : step + 1])
+
+    def for_models(self, data: Int[Tensor, " E"] | None = None) -> Batch:
+        """The S batches of models side by side, in a `Batch` whose parts have one more axis in front.
+
+        `data`: the data set of each model (default: one model for each).
+        """
+        import torch
+
+        _, sets, size, vocabulary = self.context.shape
+        document, query, weight, target, target_weight, queries = (
+            part if data is None or part is None else part.index_select(1, data)
+            for part in (self.document, self.query, self.weight, self.target, self.target_weight, self.queries)
+        )
+        models = document.shape[1]
+        if models > 1:
+            of = torch.arange(sets, device=document.device) if data is None else data
+            model = torch.arange(models, device=document.device)[:, None]
+            document = document + of[:, None] * size
+            query = query + model * (vocabulary if queries is None else queries.shape[2])
+            target = target + model * (query.shape[2] * vocabulary)
+        return Batch(
+            self.context,
+            document.flatten(1),
+            query.flatten(1),
+            weight[..., None],
+            target.flatten(1),
+            target_weight.flatten(1),
+            queries,
+        )
 
 
 def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndarray, "D V"]:
@@ -69,102 +122,77 @@ def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndar
     return counts
 
 
-def masked_rows(
-    counts: Float[np.ndarray, "D V"], masked: Masked, batch: int, real: np.dtype, *, uniform: bool, hide_masked: bool
-) -> list[Rows]:
-    """Split masked documents into batches of `batch` documents. `counts`, of the words before masking, are overwritten.
+def masked_batches(
+    counts: Float[Tensor, "S D B V"],
+    masks: Positions,
+    *,
+    uniform: bool = False,
+    hide_masked: bool = False,
+    list_queries: bool = False,
+    at_least: int = 1,
+) -> Batches:
+    """Batches of masked documents, where the counts are. These, of the words before masking, are overwritten.
 
-    Indices are exact; shares and weights are computed in the type `real`.
     `uniform`: attention does not depend on the query, so a document needs one row only.
     `hide_masked`: attention does not see masked positions (as in the authors' code), unless the document has no other.
+    `list_queries`: list the words shown, where they are few; other words then need no scores.
+    `at_least`: numbers of rows and targets are rounded up to multiples of it.
     """
-    documents, vocabulary = counts.shape
-    flat, base = counts.reshape(-1), masked.document * vocabulary
-    np.subtract.at(flat, base + masked.true, np.float32(1))
-    seen = (counts.sum(1) == 0)[masked.document] if hide_masked else slice(None)
-    np.add.at(flat, (base + masked.shown)[seen], np.float32(1))
-    starts = np.arange(0, documents, batch)
-    sizes = np.diff(starts, append=documents)  # a last, smaller batch is a mean over its own documents
-    weight = (1 / (np.repeat(sizes, sizes) * np.bincount(masked.document, minlength=documents)))[masked.document]
-    pair = base + (MASK if uniform else masked.shown)
-    present = np.zeros(documents * vocabulary, dtype=bool)
-    present[pair] = True
-    row = np.cumsum(present)[pair] - 1
-    document, query = np.divmod(np.flatnonzero(present), vocabulary)
-    row_edges, target_edges = (np.searchsorted(ordered, starts) for ordered in (document, masked.document))
-    target = (row - row_edges[masked.document // batch]) * vocabulary + masked.true
-    rows = (document % batch, query, np.bincount(row, weights=weight).astype(real))
-    return [
-        Rows(*part)
-        for part in zip(
-            np.split(context_of(counts.astype(real), uniform), starts[1:]),
-            *(np.split(array, row_edges[1:]) for array in rows),
-            *(np.split(array, target_edges[1:]) for array in (target, weight.astype(real))),
-            strict=True,
-        )
-    ]
-
-
-def infinite_rows(
-    topic_model: TopicModel,
-    masking: Masking,
-    proportions: Float[np.ndarray, "B T"],
-    *,
-    uniform: bool,
-    hide_masked: bool,
-) -> Rows:
-    """The batch of infinite documents (Assumption 1): every expectation over masks taken exactly."""
-    documents, words, vocabulary = len(proportions), topic_model.words, topic_model.vocabulary
-    p = topic_model.word_distribution(proportions)  # B x Tv
-    counts = np.insert(p, MASK, 0, axis=1)
-    if not hide_masked:
-        counts[:, MASK] = masking.p_mask * masking.p_mask_word
-        counts[:, 1:] = p * masking.k + masking.p_mask * masking.p_random / words
-    query = np.array([MASK]) if uniform else np.arange(vocabulary)
-    joint = p[:, None, :]  # B x 1 x Tv: the shown word does not matter
-    if not uniform:
-        joint = np.empty((documents, vocabulary, words))  # P(shown word, true word | masked)
-        joint[:, MASK] = masking.p_mask_word * p
-        joint[:, 1:] = masking.p_random / words * p[:, None, :]
-        joint[:, np.arange(1, vocabulary), np.arange(words)] += masking.p_correct * p
-    joint = joint.reshape(-1, words) / documents
-    target_row, target_word = np.nonzero(joint)
-    return Rows(
-        context_of(counts, uniform),
-        np.repeat(np.arange(documents), len(query)),
-        np.tile(query, documents),
-        joint.sum(1),
-        target_row * vocabulary + target_word + 1,
-        joint[target_row, target_word],
-    )
-
-
-def stack(members: Sequence[Rows], dtype: torch.dtype) -> Batch:
-    """Put the batches of E models side by side; shorter ones are padded with rows and targets of weight zero."""
     import torch
 
-    real = np.dtype(str(dtype).removeprefix("torch."))
-    context, document, query, weight, target, target_weight = (
-        _side_by_side(arrays, real) for arrays in zip(*members, strict=True)
-    )
-    (models, documents, vocabulary), rows = context.shape, weight.shape[1]
-    model = np.arange(models)[:, None]
-    return Batch(
-        torch.from_numpy(context),
-        torch.from_numpy((document + model * documents).ravel()),
-        torch.from_numpy((query + model * vocabulary).ravel()),
-        torch.from_numpy(weight[:, :, None]),
-        torch.from_numpy((target + model * (rows * vocabulary)).ravel()),
-        torch.from_numpy(target_weight.ravel()),
+    (steps, sets, size, vocabulary), device, document = counts.shape, counts.device, masks.document
+    batches = steps * sets
+    batch = document // size
+    context = _context(counts.view(-1, vocabulary), masks, uniform, hide_masked)
+    # rows in order of batch, word shown, document
+    place = document - batch * size  # in the batch
+    pair = (batch * vocabulary + (MASK if uniform else masks.shown)) * size + place
+    present = torch.zeros(batches * vocabulary * size, dtype=torch.bool, device=device)
+    present[pair] = True
+    found, rank = present.nonzero().view(-1), present.cumsum(0)[pair] - 1
+    rows, targets = present.view(batches, -1).sum(1), masks.masked.view(batches, size).sum(1)
+    sizes = torch.stack([rows, targets], 1).cpu().numpy()
+    most_rows, most_targets = (-(-sizes.max(0) // at_least) * at_least).tolist()
+    word, row_batch = found // size, found // (vocabulary * size)
+    number = torch.arange(batches, device=device)
+    row_place = (number * most_rows - (rows.cumsum(0) - rows))[row_batch] + torch.arange(len(found), device=device)
+    target_place = (number * most_targets - (targets.cumsum(0) - targets))[batch]
+    target_place += torch.arange(len(document), device=device)
+    row, weight = row_place[rank], (1 / (size * masks.masked).to(counts.dtype))[document]
+
+    query, queries = word - row_batch * vocabulary, None
+    if list_queries and FEW * most_rows <= vocabulary:
+        asked = present.view(batches, vocabulary, size).any(2)
+        most = -(-int(asked.sum(1).max()) // at_least) * at_least
+        order = asked.to(torch.int8).argsort(dim=1, descending=True, stable=True)[
+            :, :most
+        ]  # those asked for come first
+        queries = torch.where(asked.gather(1, order), order, MASK).view(steps, sets, most)
+        query = (asked.cumsum(1) - 1).view(-1)[word]
+
+    def padded(length: int, at: Tensor, values: Tensor) -> Tensor:
+        blank = torch.zeros(batches * length, dtype=values.dtype, device=device)
+        return blank.index_add_(0, at, values).view(steps, sets, length)
+
+    return Batches(
+        context.view(steps, sets, size, vocabulary),
+        padded(most_rows, row_place, found - word * size),
+        padded(most_rows, row_place, query),
+        padded(most_rows, row, weight),
+        padded(most_targets, target_place, (row - batch * most_rows) * vocabulary + masks.true),
+        padded(most_targets, target_place, weight),
+        sizes.reshape(steps, sets, 2),
+        queries,
     )
 
 
-def _side_by_side(arrays: Sequence[np.ndarray], real: np.dtype) -> np.ndarray:
-    """One array for each model, as long as the longest, with zeros behind; numbers that are no indices as `real`."""
-    dtype = real if arrays[0].dtype.kind == "f" else arrays[0].dtype
-    if len(arrays) == 1:
-        return arrays[0].astype(dtype, copy=False)[None]
-    padded = np.zeros((len(arrays), max(map(len, arrays)), *arrays[0].shape[1:]), dtype=dtype)
-    for row, array in zip(padded, arrays, strict=True):
-        row[: len(array)] = array
-    return padded
+def _context(counts: Float[Tensor, "D V"], masks: Positions, uniform: bool, hide_masked: bool) -> Float[Tensor, "D V"]:
+    """What attention sees of each document: log counts of the words shown, or their shares."""
+    import torch
+
+    flat, base = counts.view(-1), masks.document * counts.shape[1]
+    one = torch.ones((), dtype=counts.dtype, device=counts.device)
+    flat.index_add_(0, base + masks.true, (-one).expand(len(base)))
+    seen = (counts.sum(1) == 0)[masks.document].to(counts.dtype) if hide_masked else one.expand(len(base))
+    flat.index_add_(0, base + masks.shown, seen)
+    return counts / counts.sum(1, keepdim=True) if uniform else counts.log_()

@@ -10,14 +10,19 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, files, read_text
-from topicscope.world.batches import Rows, infinite_rows, masked_rows, word_counts
-from topicscope.world.masking import Masked, Masking
+from topicscope.world.batches import masked_batches, word_counts
+from topicscope.world.masking import Masked, Masking, Positions
+from topicscope.world.rows import Rows, infinite_rows
 from topicscope.world.topics import TopicModel
+
+if TYPE_CHECKING:
+    from topicscope.world.masking import MaskKeys
 
 PADDING = -1  # fills `Documents.words` behind the end of a document
 AT_A_TIME = 50_000  # words drawn together, so that the temporaries stay in cache
@@ -45,9 +50,9 @@ class Documents:
             self.words[rows], self.lengths[rows], None if self.proportions is None else self.proportions[rows]
         )
 
-    def masked(self, masking: Masking, topic_model: TopicModel, rng: np.random.Generator) -> MaskedDocuments:
+    def masked(self, masking: Masking, topic_model: TopicModel, keys: MaskKeys) -> MaskedDocuments:
         """These documents with masks drawn for all of them."""
-        return MaskedDocuments(self, masking.draw(self, topic_model.words, rng))
+        return MaskedDocuments(self, masking.draw(self, topic_model.words, keys))
 
 
 @dataclass(frozen=True)
@@ -79,15 +84,22 @@ class MaskedDocuments:
         hide_masked: bool = False,
         size: int = 500,
     ) -> list[Rows]:
-        """Batches of `size` documents; see `masked_rows`. `masking` is not used: the masks are drawn already."""
-        return masked_rows(
-            word_counts(self.documents.words, topic_model.vocabulary),
-            self.masks,
-            size,
-            real,
-            uniform=uniform,
-            hide_masked=hide_masked,
-        )
+        """Batches of `size` documents; see `masked_batches`. `masking` is not used: the masks are drawn already."""
+        import torch
+
+        found = []
+        for start in range(0, len(self), size):
+            rows = np.arange(start, min(start + size, len(self)))
+            masks = self.masks.take(rows)
+            masked = np.bincount(masks.document, minlength=len(rows))
+            parts = (masks.flat, masks.document, masks.true, masks.shown, masked)
+            counts = torch.from_numpy(word_counts(self.documents.words[rows], topic_model.vocabulary).astype(real))
+            batch = masked_batches(
+                counts[None, None], Positions(*map(torch.from_numpy, parts)), uniform=uniform, hide_masked=hide_masked
+            )
+            of = (batch.context, batch.document, batch.query, batch.weight, batch.target, batch.target_weight)
+            found.append(Rows(*(part[0, 0].numpy() for part in of)))
+        return found
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,7 @@ class InfiniteDocuments:
         """The documents at `rows`, in that order."""
         return InfiniteDocuments(self.proportions[rows])
 
-    def masked(self, masking: Masking, topic_model: TopicModel, rng: np.random.Generator) -> InfiniteDocuments:
+    def masked(self, masking: Masking, topic_model: TopicModel, keys: MaskKeys) -> InfiniteDocuments:
         """These documents: no mask is drawn, since `batches` takes the expectation over all of them."""
         return self
 

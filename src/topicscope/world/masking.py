@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass as plain_dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int
 from pydantic import model_validator
 
-from topicscope.ground import Probability, SomeProbability, section
+from topicscope.ground import Probability, SomeProbability, Stream, section
 from topicscope.world.topics import MASK
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from topicscope.world.documents import Documents
+
+    MaskKeys = Int[Tensor, "4 *D"]  # by purpose: see `mask_keys`
 
 
 @plain_dataclass(frozen=True)
@@ -56,6 +60,21 @@ class Masked:
         return Masked(self.length, flat, self.true[index], self.shown[index])
 
 
+class Positions(NamedTuple):
+    """Masked positions on a device, in order of document."""
+
+    flat: Int[Tensor, " P"]  # document * N + position
+    document: Int[Tensor, " P"]
+    true: Int[Tensor, " P"]  # the word that stood there
+    shown: Int[Tensor, " P"]  # the word that the model sees there
+    masked: Int[Tensor, " D"]  # how many each document has
+
+
+def counted(numbers: Int[Tensor, " P"], most: int) -> Int[Tensor, " most"]:
+    """How often each number below `most` occurs. Unlike torch.bincount, a GPU need not wait for it."""
+    return numbers.new_zeros(most).index_add_(0, numbers, numbers.new_ones(1).expand(len(numbers)))
+
+
 @section
 class Masking:
     """Each position is masked with probability `p_mask`.
@@ -90,31 +109,68 @@ class Masking:
         """1 - (1 - p_c) p_m: how often a position shows its own word on purpose."""
         return 1 - (1 - self.p_correct) * self.p_mask
 
-    def draw(self, documents: Documents, words: int, rng: np.random.Generator) -> Masked:
+    def draw(self, documents: Documents, words: int, keys: MaskKeys) -> Masked:
         """Masks of the documents; `words` is Tv, the number of words that a random replacement is drawn from."""
-        text = documents.words
-        drawn = bernoulli(self.p_mask, text.size, rng).reshape(text.shape) & (text > 0)
-        empty = np.flatnonzero(~drawn.any(axis=1))
-        drawn[empty, (rng.random(len(empty)) * documents.lengths[empty]).astype(np.int64)] = True
-        flat = np.flatnonzero(drawn)
-        true = text.ravel()[flat].astype(np.int64)
-        # one uniform number decides what a masked position shows; most show [MASK]
-        kind = rng.random(len(flat))
-        shown = np.where(kind < self.p_correct + self.p_random, true, MASK)
-        replaced = np.flatnonzero((kind >= self.p_correct) & (shown != MASK))
-        share = (kind[replaced] - self.p_correct) / self.p_random  # uniform from 0 to 1
-        shown[replaced] = np.minimum(1 + (share * words).astype(np.int64), words)
-        return Masked(text.shape[1], flat, true, shown)
+        import torch
+
+        text, lengths = torch.from_numpy(documents.words), torch.from_numpy(documents.lengths)
+        drawn = self.draw_at(text, lengths, words, keys, torch.arange(len(text)))
+        return Masked(text.shape[1], *(part.numpy() for part in (drawn.flat, drawn.true, drawn.shown)))
+
+    def draw_at(
+        self,
+        text: Int[Tensor, "*D N"],
+        lengths: Int[Tensor, "*D"],
+        words: int,
+        keys: MaskKeys,
+        place: Int[Tensor, "*D"],
+    ) -> Positions:
+        """The same on the device of the text, for documents in any arrangement.
+
+        The draws are those of the keys at the documents' places: the same wherever and beside whatever they are made.
+        """
+        import torch
+
+        from topicscope.ground.counters import bits, uniform
+
+        longest = text.shape[-1]
+        eighths = -(-longest // 8)
+        byte_places = place[..., None] * eighths + torch.arange(eighths, device=text.device)
+        byte = bits(keys[0][..., None], byte_places).view(torch.uint8)[..., :longest]
+        # one random byte decides, but in one case of 256, in which another number does: p_mask exactly
+        threshold = int(256 * self.p_mask)
+        selected = text > 0 if threshold == 256 else (byte <= threshold) & (text > 0)
+        number, length, *key = (part.expand(text.shape[:-1]).reshape(-1) for part in (place, lengths, *keys))
+        flat = selected.view(-1).nonzero().view(-1)
+        document = flat // longest
+        at = number[document] * longest + flat - document * longest  # the place of a position
+        if threshold < 256:
+            sure = byte.reshape(-1)[flat] < threshold
+            drawn = (sure | (uniform(key[1][document], at) < 256 * self.p_mask - threshold)).nonzero().view(-1)
+            flat, document, at = flat[drawn], document[drawn], at[drawn]
+        masked = counted(document, len(number))
+        empty = (masked == 0).nonzero().view(-1)
+        if len(empty):
+            masked[empty] = 1
+            place_in = (uniform(key[2][empty], number[empty]) * length[empty]).long()
+            flat = torch.cat([flat, empty * longest + place_in]).sort().values
+            document = flat // longest
+            at = number[document] * longest + flat - document * longest
+        true = text.reshape(-1)[flat].long()
+        # one number decides what a masked position shows; most show [MASK]
+        kind = uniform(key[3][document], at)
+        shown = torch.where(kind < self.p_correct + self.p_random, true, MASK)
+        if self.p_random > 0:
+            replaced = ((kind >= self.p_correct) & (shown != MASK)).nonzero().view(-1)
+            share = (kind[replaced] - self.p_correct) / self.p_random  # from 0 to 1
+            shown[replaced] = (1 + (share * words).long()).clamp_(max=words)
+        return Positions(flat, document, true, shown, masked)
 
 
-def bernoulli(p: float, size: int, rng: np.random.Generator) -> Bool[np.ndarray, " size"]:
-    """True with probability p, exactly, at an eighth of the random bits.
+def mask_keys(stream: Stream, *seeds: int) -> MaskKeys:
+    """Of each seed four keys: of bytes that mask, of numbers where these do not decide, of empty documents, of words."""
+    import torch
 
-    A random byte decides, except in one case of 256, in which another number does.
-    """
-    bits = rng.bit_generator.random_raw(-(-size // 8)).view(np.uint8)[:size]
-    threshold = int(256 * p)
-    drawn = bits < threshold
-    undecided = np.flatnonzero(bits == threshold)
-    drawn[undecided[rng.random(len(undecided)) < 256 * p - threshold]] = True
-    return drawn
+    from topicscope.ground.counters import key_of
+
+    return torch.tensor([[key_of(seed, stream, purpose) for seed in seeds] for purpose in range(4)])

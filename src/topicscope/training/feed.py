@@ -1,0 +1,179 @@
+"""The batches that the models of an ensemble see, step by step, made on their device for all of them at once.
+
+Models with the same seed have the same data. What a model sees at a step is named by its seed and the step alone: it
+does not depend on the device, on the steps before, or on the models beside it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from topicscope.ground import Stream
+from topicscope.ground.counters import bits, key_of
+from topicscope.training.data import RunData
+from topicscope.world import Batch, Batches, InfiniteDocuments, Positions, mask_keys, masked_batches, stack, word_counts
+
+BLOCK = 50
+"""Steps whose figures are kept on the device before they are read; checkpoints fall on multiples of it."""
+
+AT_ONCE = {"cpu": 2_000, "cuda": 400_000}  # documents whose batches are made together: few enough for the cache
+PADDED = {"cpu": 1, "cuda": 64}  # rows and targets are rounded up to multiples: a program of a GPU has fixed sizes
+
+
+@dataclass(frozen=True)
+class Place:
+    """The batch of a step: one of several that were made together."""
+
+    together: Batch  # the parts of several batches, with one more axis in front
+    number: int
+
+    def batch(self) -> Batch:
+        return self.together.map(lambda part: part[self.number])
+
+
+class Feed:
+    """`steps` gives the batches of any steps of E models; `data` and `of` say which data set each model has."""
+
+    def __init__(self, data: Sequence[RunData], of: Sequence[int], device: torch.device, dtype: torch.dtype) -> None:
+        self.data, self.device, self.dtype = data, device, dtype
+        self.config = data[0].config
+        self.of = None if list(of) == list(range(len(data))) else torch.tensor(of, device=device)
+        self.documents = len(data[0].train)
+        self.batch = min(self.config.batch_size, self.documents)  # documents of a step
+        self.at_once = max(1, min(BLOCK, AT_ONCE[device.type] // (self.batch * len(data))))
+        self._orders: dict[int, Int[Tensor, "D n"]] = {}
+        self.text: Text | None = None if isinstance(data[0].train, InfiniteDocuments) else Text(data, device, dtype)
+        self._ahead: Ahead | None = Ahead(self) if device.type == "cuda" and self.text is not None else None
+
+    def order(self, epoch: int) -> Int[Tensor, "D n"]:
+        """The order in which each data set is seen in an epoch."""
+        if epoch not in self._orders:  # steps may need the end of one epoch and the start of the next
+            self._orders = {e: order for e, order in self._orders.items() if e == epoch - 1}
+            keys = torch.tensor([[key_of(data.config.seed, Stream.ORDER, epoch)] for data in self.data])
+            numbers = bits(keys.to(self.device), torch.arange(self.documents, device=self.device))
+            self._orders[epoch] = numbers.argsort(dim=1, stable=True)
+        return self._orders[epoch]
+
+    def rows(self, first: int, count: int) -> Int[Tensor, "S D B"]:
+        """The documents that are seen in some steps: one epoch's order after another, with no document left out."""
+        start, end = first * self.batch, (first + count) * self.batch
+        epochs = range(start // self.documents, -(-end // self.documents))
+        orders = torch.cat([self.order(epoch) for epoch in epochs], 1)
+        skipped = start - epochs[0] * self.documents
+        return orders[:, skipped : skipped + end - start].view(len(self.data), count, -1).transpose(0, 1).contiguous()
+
+    def steps(self, first: int, count: int) -> Iterator[Place]:
+        """The batches of `count` steps."""
+        for start in range(first, first + count, self.at_once):
+            number = min(self.at_once, first + count - start)
+            if self.text is None:
+                yield from self._infinite(start, number)
+            elif self._ahead is not None:
+                together = self._ahead.take(start, number)
+                yield from (Place(together, step) for step in range(number))
+                self._ahead.make(start + number, number)  # while the device is busy with the steps
+            else:
+                batches = self.made(start, number)
+                yield from (Place(batches.step(step).for_models(self.of), 0) for step in range(number))
+
+    def made(self, first: int, count: int) -> Batches:
+        assert self.text is not None
+        return self.text.batches(self.rows(first, count), first * self.batch)
+
+    def _infinite(self, first: int, count: int) -> Iterator[Place]:
+        config, real = self.config, np.dtype(self.config.dtype)
+        of = range(len(self.data)) if self.of is None else self.of.tolist()
+        for rows in self.rows(first, count).cpu().numpy():
+            taken = [data.train.take(seen) for data, seen in zip(self.data, rows, strict=True)]
+            found = [
+                next(iter(one.batches(config.topic_model, config.masking, real, size=self.batch, **data.layout)))
+                for data, one in zip(self.data, taken, strict=True)
+            ]
+            yield Place(stack([found[d] for d in of], self.dtype).to(self.device).map(lambda part: part[None]), 0)
+
+
+class Ahead:
+    """Batches of coming steps, made on a GPU beside the steps before them."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed, self.stream = feed, torch.cuda.Stream(feed.device)
+        self.made: tuple[int, int, Batch] | None = None
+
+    def make(self, first: int, count: int) -> Batch:
+        main = torch.cuda.current_stream(self.feed.device)
+        with torch.cuda.stream(self.stream):
+            together = self.feed.made(first, count).for_models(self.feed.of)
+        for part in together.parts():
+            part.record_stream(main)  # its memory is not given to others before the steps have read it
+        self.made = first, count, together
+        return together
+
+    def take(self, first: int, count: int) -> Batch:
+        together = (
+            self.made[2] if self.made is not None and self.made[:2] == (first, count) else self.make(first, count)
+        )
+        self.made = None
+        torch.cuda.current_stream(self.feed.device).wait_stream(self.stream)
+        return together
+
+
+class Text:
+    """The words of finite documents of D data sets, on a device, and their masks."""
+
+    def __init__(self, data: Sequence[RunData], device: torch.device, dtype: torch.dtype) -> None:
+        self.config, self.device, self.dtype = data[0].config, device, dtype
+        documents, vocabulary = [one.train.finite() for one in data], self.config.topic_model.vocabulary
+        self.words = side_by_side([one.words for one in documents], device)
+        self.lengths = side_by_side([one.lengths for one in documents], device)
+        self.counts = side_by_side([word_counts(one.words, vocabulary) for one in documents], device)
+        self.keys = mask_keys(Stream.TRAIN_MASKS, *(one.config.seed for one in data)).to(device)
+        self.fixed: tuple[Tensor, Tensor] | None = None  # masked positions, and what all show, where drawn once
+        if not self.config.masking.fresh:
+            masks = [
+                self.config.masking.draw(one, self.config.topic_model.words, keys[:, None])
+                for one, keys in zip(documents, self.keys.cpu().T, strict=True)
+            ]
+            both = list(zip(masks, documents, strict=True))
+            self.fixed = (
+                side_by_side([mask.selected(one.words) for mask, one in both], device),
+                side_by_side([mask.shown_words(one.words) for mask, one in both], device),
+            )
+
+    def batches(self, rows: Int[Tensor, "S D B"], first: int) -> Batches:
+        """The batches of steps that see these documents; `first` is the number of documents seen before."""
+        (steps, sets, size), config = rows.shape, self.config
+        row = rows + torch.arange(sets, device=self.device)[:, None] * self.words.shape[1]
+        text = self.words.flatten(0, 1)[row]
+        if self.fixed is None:
+            place = torch.arange(first, first + steps * size, device=self.device).view(steps, 1, size)
+            masks = config.masking.draw_at(
+                text,
+                self.lengths.flatten()[row],
+                config.topic_model.words,
+                self.keys[:, None, :, None],
+                place,
+            )
+        else:
+            selected, shown = (part.flatten(0, 1)[row].flatten(0, 2) for part in self.fixed)
+            flat = selected.view(-1).nonzero().view(-1)
+            true, seen = text.flatten()[flat].long(), shown.view(-1)[flat].long()
+            masks = Positions(flat, flat // text.shape[-1], true, seen, selected.sum(1))
+        return masked_batches(
+            self.counts.flatten(0, 1)[row].to(self.dtype),
+            masks,
+            uniform=config.model.uniform_attention,
+            hide_masked=config.model.hide_masked,
+            list_queries=not config.model.uniform_attention,
+            at_least=PADDED[self.device.type],
+        )
+
+
+def side_by_side(arrays: Sequence[np.ndarray], device: torch.device) -> Tensor:
+    """A single array is not copied."""
+    if len(arrays) == 1:
+        return torch.from_numpy(arrays[0])[None].to(device)
+    return torch.stack([torch.from_numpy(array) for array in arrays]).to(device)

@@ -1,0 +1,106 @@
+"""The batches of an ensemble: epochs, masks, data sets that models share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from topicscope import RunConfig
+from topicscope.training import BLOCK, Feed, RunData, feed
+from topicscope.world import Batch, InfiniteDocuments
+
+SMALL: dict[str, Any] = {
+    "steps": 100,
+    "dtype": "float64",
+    "device": "cpu",
+    "batch_size": 4,
+    "topic_model": {"topics": 3, "words_per_topic": 2},
+    "documents": {"length": [4, 9]},
+    "data": {"documents": 90, "dev_documents": 30},
+}
+
+
+def made(seeds: tuple[int, ...] = (0,), of: tuple[int, ...] | None = None, **more: Any) -> Feed:
+    data = [RunData(RunConfig.of(SMALL | more, seed=seed)) for seed in seeds]
+    return Feed(data, of or range(len(seeds)), torch.device("cpu"), torch.float64)
+
+
+def batches(found: Feed, first: int, count: int) -> list[Batch]:
+    return [place.batch() for place in found.steps(first, count)]
+
+
+def equal(a: Batch, b: Batch) -> bool:
+    return all(torch.equal(x, y) for x, y in zip(a.parts(), b.parts(), strict=True))
+
+
+def test_every_epoch_shows_every_document_once() -> None:
+    """Blocks of 50 steps of 4 documents, epochs of 90: epochs begin and end within blocks, and within steps."""
+    seen = torch.cat([made().rows(BLOCK * block, BLOCK)[:, 0].flatten() for block in range(9)])
+    assert len(seen) == 9 * BLOCK * 4 == 20 * 90
+    epochs = seen.reshape(20, 90)
+    assert (epochs.sort(1).values == torch.arange(90)).all()
+    assert len({tuple(epoch) for epoch in epochs.tolist()}) == 20
+    alone = made().rows(7 * BLOCK, BLOCK)  # whatever ran before
+    assert torch.equal(alone.flatten(), seen[7 * BLOCK * 4 : 8 * BLOCK * 4])
+    both = made((0, 5)).rows(7 * BLOCK, BLOCK)
+    assert torch.equal(both[:, 0], alone[:, 0])
+    assert not torch.equal(both[:, 1], alone[:, 0])
+
+
+def test_a_step_is_the_same_in_whatever_company_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its seed and its number say what it shows: not the steps beside it, not the data sets beside it."""
+    whole = batches(made((3,)), 0, 40)
+    assert all(equal(a, b) for a, b in zip(whole[17:29], batches(made((3,)), 17, 12), strict=True))
+    monkeypatch.setitem(feed.AT_ONCE, "cpu", 12)  # three steps at a time
+    assert all(equal(a, b) for a, b in zip(whole, batches(made((3,)), 0, 40), strict=True))
+    for step, (alone, both) in enumerate(zip(whole, batches(made((2, 3)), 0, 40), strict=True)):
+        rows = alone.row_weight.shape[1]
+        assert torch.equal(both.context[1], alone.context[0]), step
+        assert torch.equal(both.row_weight[1, :rows], alone.row_weight[0]), step
+        assert torch.equal(both.row_document.view(2, -1)[1, :rows] - 4, alone.row_document), step
+        assert torch.equal(both.row_query.view(2, -1)[1, :rows] - 7, alone.row_query), step
+
+
+def test_models_with_the_same_data_share_them() -> None:
+    """Five models, two data sets: the words are there twice, and every model reads those of its own."""
+    of = (0, 1, 1, 0, 1)
+    shared, alone = made((0, 1), of), [made((seed,)) for seed in (0, 1)]
+    for step in (0, 1, 70):
+        (batch,) = batches(shared, step, 1)
+        assert batch.context.shape == (2, 4, 7)
+        assert batch.row_weight.shape[0] == 5
+        for model, data in enumerate(of):
+            (own,) = batches(alone[data], step, 1)
+            rows = own.row_weight.shape[1]
+            at = slice(model * batch.row_weight.shape[1], model * batch.row_weight.shape[1] + rows)
+            shown = batch.context.view(-1, 7)[batch.row_document[at]]
+            assert torch.equal(shown, own.context.view(-1, 7)[own.row_document])
+            assert torch.equal(batch.row_query[at] - 7 * model, own.row_query)
+            count = len(own.target)
+            targets = batch.target.view(5, -1)[model, :count] - model * batch.row_weight.shape[1] * 7
+            assert torch.equal(targets, own.target)
+            assert torch.equal(batch.target_weight.view(5, -1)[model, :count], own.target_weight)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_masks_are_drawn_anew_or_once(fresh: bool) -> None:
+    """Ten documents, of which every step sees all: what they show, in any order."""
+    found = made(batch_size=10, data={"documents": 10, "dev_documents": 30}, masking={"fresh": fresh})
+    kinds = {tuple(sorted(map(tuple, batch.context[0].tolist()))) for batch in batches(found, 0, 2 * BLOCK)}
+    assert (len(kinds) > 2) == fresh
+    assert len(kinds) == 1 or fresh
+
+
+def test_infinite_batches_are_of_the_size_asked_for() -> None:
+    found = made(documents={"kind": "infinite", "topics_per_document": 2}, batch_size=3, data={"documents": 7})
+    steps = batches(found, 50, BLOCK)
+    assert [batch.context.shape for batch in steps] == [(1, 3, 7)] * BLOCK
+    train = found.data[0].train
+    assert isinstance(train, InfiniteDocuments)
+    seen = train.take(found.rows(50, 1)[0, 0].numpy())
+    (rows,) = seen.batches(found.config.topic_model, found.config.masking, size=3)
+    assert np.array_equal(steps[0].context[0].numpy(), rows.context)
+    assert np.array_equal(steps[0].target.numpy(), rows.target)
