@@ -67,7 +67,7 @@ BAKING = SweepKind[Cake](
     measures=("sweetness",),
     knobs={"sugar": (1, 2)},
     sizes=lambda cake: {"sugar": cake.sugar},
-    pack_size=lambda: 3,
+    pack_size=lambda _: 3,
     may_differ=("seed",),
     curve_panels={"crumbs": "crumb_"},
 )

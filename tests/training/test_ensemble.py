@@ -232,7 +232,8 @@ def test_two_members_that_diverge_at_different_steps_keep_their_own_weights() ->
     assert runs[2].weights["value"] == pytest.approx(kept.weights["value"], rel=1e-9)
 
 
-def test_from_eight_models_on_a_gpu_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_takes_a_gpu_where_it_is_quicker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many steps or many models pay for its start; a short run of one small model does not."""
     asked = []
 
     def usable(name: str, *, worth_it: bool) -> str:
@@ -240,10 +241,12 @@ def test_from_eight_models_on_a_gpu_is_worth_it(monkeypatch: pytest.MonkeyPatch)
         return "cpu"
 
     monkeypatch.setattr(ensemble_module, "usable_device", usable)
-    for models in (1, 7, 8, 9):
-        assert resolve_device("auto", models) == torch.device("cpu")
-    resolve_device("cuda")
-    assert asked == [("auto", False), ("auto", False), ("auto", True), ("auto", True), ("cuda", False)]
+    for steps, models in ((1000, 1), (100_000, 1), (1000, 32), (20, 32), (50, 512)):
+        configs = RunConfig(steps=steps).with_seeds(models)
+        assert resolve_device(configs) == torch.device("cpu")
+    assert [worth_it for _, worth_it in asked] == [False, True, True, False, True]
+    resolve_device([RunConfig(steps=1, device="cuda")])
+    assert asked[-1] == ("cuda", True)
 
 
 def test_members_that_differ_elsewhere_are_named() -> None:

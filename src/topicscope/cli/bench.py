@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from topicscope import bench, training
+from topicscope import bench
 from topicscope.cli.consoles import results
+from topicscope.ground import usable_device
 
 
 def command(
@@ -26,7 +27,7 @@ def command(
 
     Example: [bold]topicscope bench --json > bench.json[/bold]
     """
-    training.resolve_device(device)
+    usable_device(device)
     parts = {
         "sandbox": bench.bench_sandbox,
         "language": bench.bench_language,

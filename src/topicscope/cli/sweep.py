@@ -30,6 +30,7 @@ from topicscope.ground import (
     folders,
     progress_shown,
     size,
+    usable_device,
 )
 
 RUNNING = "Points"
@@ -41,6 +42,9 @@ def command(
     engine: EngineOption = "local",
     address: AddressOption = None,
     workers: WorkersOption = None,
+    device: Annotated[
+        str | None, option("Where all points run: cpu, cuda, or auto: a GPU where there is one.", RUNNING)
+    ] = None,
     retry_failed: Annotated[bool, option("Run points again that failed.", RUNNING, "--retry-failed")] = False,
     dry_run: Annotated[
         bool, option("Count points; estimate time and disk by short trials; run nothing else.", RUNNING, "--dry-run")
@@ -56,15 +60,19 @@ def command(
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
     check_engine(engine, workers=workers, address=address)
+    if device is not None and engine != "ray":
+        device = usable_device(device)
     with progress_shown() as progress:
-        points = sweeps.read_grid(grid, progress)
+        points = sweeps.read_grid(grid, progress, device)
+    if the_device(points) == "cuda" and engine == "local" and workers is None:
+        workers = 1  # a GPU is shared by the models of a pack, not by processes
     folder = out or Path("runs") / f"sweep-{grid.stem}"
     resume = resume and not force
     check_folder(folder, sweeps.SWEEP, resume=resume, force=force)
     if dry_run:
         return estimated(points, folder, engine, workers, as_json)
     try:
-        with progress_shown() as progress, chosen_engine(engine, address, workers) as opened:
+        with progress_shown() as progress, chosen_engine(engine, address, workers, device=the_device(points)) as opened:
             result = sweeps.sweep(
                 points,
                 folder,
@@ -91,6 +99,10 @@ def command(
     if result.counts["failed"]:
         typer.echo(f"topicscope: {result.counts['failed']} of {len(result.rows)} points failed", err=True)
     return 1 if result.counts["failed"] else 0
+
+
+def the_device(points: sweeps.Grid) -> str:
+    return "cuda" if "cuda" in sweeps.devices(points) else "cpu"
 
 
 def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None, as_json: bool) -> int:

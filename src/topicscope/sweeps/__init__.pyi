@@ -21,6 +21,7 @@ from .run import (
     Place as Place,
     Task as Task,
     compute as compute,
+    devices as devices,
     pack as pack,
     sweep as sweep,
 )

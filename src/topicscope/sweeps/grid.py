@@ -70,9 +70,13 @@ class Grid:
     points: list[Point]
 
 
-def read_grid(path: str | Path, progress: Progress = silent) -> Grid:
-    """The grid of a YAML file."""
-    return build_grid(load_settings(path, "grid"), str(path), progress)
+def read_grid(path: str | Path, progress: Progress = silent, device: str | None = None) -> Grid:
+    """The grid of a YAML file; `device` is that of all its points, whatever the file says."""
+    settings = load_settings(path, "grid")
+    base = settings.get("base") or {}
+    if device is not None and isinstance(base, dict):
+        settings = {**settings, "base": {**base, "device": device}}
+    return build_grid(settings, str(path), progress)
 
 
 def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progress = silent) -> Grid:

@@ -52,8 +52,8 @@ class SweepKind(Generic[Settings]):
     for_trial: Callable[[Settings, dict[str, int]], dict[str, Any]] = lambda _config, _sizes: {}
     # what the bytes of a point grow with
     stored: Callable[[Settings], int] = lambda _: 1
-    # points that run as one program, at most
-    pack_size: Callable[[], int] = lambda: 1
+    # points like this one that run as one program, at most
+    pack_size: Callable[[Settings], int] = lambda _: 1
     # settings in which the points of one pack may differ
     may_differ: tuple[str, ...] = ()
     # panels of a point's curves on the page: the title, and how the names of its curves start
@@ -109,6 +109,11 @@ def probe_result(probe: language.Probe) -> PointResult:
     return PointResult(finite(measures))
 
 
+def on_one_device(config: training.RunConfig) -> training.RunConfig:
+    """'auto' is the CPU in a sweep: what a point is may not depend on the machine that it happens to run on."""
+    return replace(config, device="cpu") if config.device == "auto" else config
+
+
 def thinned(metrics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """At most CURVE_POINTS of each curve, the first and the last among them."""
     length = len(next(iter(metrics.values())))
@@ -128,9 +133,9 @@ NORMS = {"loss": "loss", "norms": "norm_"}
 
 KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
     "train": SweepKind[training.RunConfig](
-        build=lambda settings: replace(training.RunConfig.of(settings), device="cpu"),
+        build=lambda settings: on_one_device(training.RunConfig.of(settings)),
         run=lambda configs, _homes: [train_result(run) for run in training.train(configs, with_floors=False)],
-        cost=lambda configs: training.cost_of(configs, floors=False),
+        cost=lambda configs: training.cost_of(configs, floors=False, gpu=configs[0].device == "cuda"),
         large=training.settings_that_cost,
         reads=training.RunConfig.FILES,
         measures=("phase", "separation", "dev_loss", "contrast"),
@@ -138,7 +143,7 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
         sizes=lambda config: {"steps": config.total_steps},
         for_trial=lambda _config, _sizes: {"epochs": None, "snapshots": "none"},
         stored=lambda config: min(CURVE_POINTS, config.total_steps),
-        pack_size=lambda: training.TOGETHER,
+        pack_size=training.together,
         may_differ=("seed", "optimizer.lr", "model.init_scale"),
         curve_panels=NORMS,
     ),

@@ -11,7 +11,7 @@ import json
 import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager, nullcontext
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from topicscope.ground import (
     open_engine,
     open_folder,
     serial,
+    usable_device,
     watched,
 )
 from topicscope.sweeps import points
@@ -60,12 +61,20 @@ class Place:
 def pack(grid: Grid) -> list[Task]:
     """Points that may run together, in the order of the grid."""
     kind = kind_of(grid.kind)
-    size = kind.pack_size()
     groups: dict[str, list[Point]] = {}
     for point in grid.points:
         common = placed(point.config, dict.fromkeys(kind.may_differ))
         groups.setdefault(json.dumps(common, sort_keys=True), []).append(point)
-    return [Task(tuple(group[i : i + size])) for group in groups.values() for i in range(0, len(group), size)]
+    tasks = []
+    for group in groups.values():
+        size = kind.pack_size(kind.build(group[0].config))
+        tasks += [Task(tuple(group[i : i + size])) for i in range(0, len(group), size)]
+    return tasks
+
+
+def devices(grid: Grid) -> set[str]:
+    """The devices that the points of a grid name."""
+    return {point.config.get("device", "cpu") for point in grid.points}
 
 
 def compute(place: Place, task: Task) -> list[PointResult]:
@@ -145,10 +154,17 @@ def sweep(
     """
     if not isinstance(grid, Grid):
         grid = build_grid(grid) if isinstance(grid, Mapping) else grid_of(grid)
+    if engine != "ray" and "cuda" in devices(grid):
+        usable_device("cuda")
     in_turn = engine in ("serial", serial)
     cost, large = cost_of(grid, out, 1 if in_turn else workers or os.cpu_count() or 1)
     afford(cost, large, out, yes=yes)
-    opened = open_engine(engine, workers=workers, address=address) if isinstance(engine, str) else nullcontext(engine)
+    gpus = int("cuda" in devices(grid))
+    opened: AbstractContextManager[Engine] = (
+        open_engine(engine, workers=workers, address=address, gpus=gpus)
+        if isinstance(engine, str)
+        else nullcontext(engine)
+    )
     with (
         opened as run,
         watched(progress) as shown,

@@ -6,7 +6,7 @@ from .config import (
     RunConfig as RunConfig,
     Schedule as Schedule,
 )
-from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
+from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, together as together
 from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .feed import BLOCK as BLOCK, Feed as Feed

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from topicscope.ground import FLOPS, STREAMED, Cost, driving
@@ -21,6 +21,9 @@ HISTORY = 10  # value matrices that the tracker holds
 DEV_BATCH, DEV_BATCH_INFINITE = 500, 50  # documents of a batch of the dev set
 STEP_SECONDS = 6e-4  # of a step beside its arithmetic, whatever its size
 DRAFTED = 5e8  # bytes of batches that are made in a second
+GPU_START = 5.0  # seconds until a GPU takes its first step: libraries, the program
+GPU_STEP = 1.5e-4  # seconds of a step on a GPU (one H200), whatever its size
+GPU_FLOPS = 5e12  # arithmetic operations per second there, of many models side by side
 MARGIN = 1.1  # for what is not counted
 LINE = 22  # bytes of one figure in metrics.jsonl
 
@@ -45,6 +48,27 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     disk = count * stored + (0 if configs[0].checkpoint_every is None else at_once * checkpoint)
     seconds = count * (size.steps * size.step_seconds + size.evaluations * size.dev_seconds + size.once_seconds)
     return Cost(MARGIN * memory, disk, seconds)
+
+
+PACKED = 16e9
+"""Bytes that a pack of models may take on a GPU: not what this one has, so that packs are the same on every machine."""
+MOST_TOGETHER = 1024  # models of a pack on a GPU; beyond that they do not get quicker
+
+
+def together(config: RunConfig) -> int:
+    """Runs like this one that share a program: on the CPU a few, on a GPU as many as pay and fit."""
+    if config.device != "cuda":
+        return TOGETHER
+    each = cost_of([replace(config, seed=seed) for seed in range(2)], floors=False, gpu=True).memory / 2
+    return max(1, min(MOST_TOGETHER, int(PACKED / each)))
+
+
+def quicker_on_gpu(configs: Sequence[RunConfig]) -> bool:
+    """Whether a GPU would take less time than one core, from rates measured on one of each."""
+    size, models = Sizes(configs[0]), len(configs)
+    drafts = size.config.documents_per_step * size.draft_bytes / DRAFTED if size.infinite else 0.0
+    step = GPU_STEP + models * (drafts + size.step_flops / GPU_FLOPS)
+    return GPU_START + size.steps * step < models * size.steps * size.step_seconds
 
 
 def settings_that_cost(configs: Sequence[RunConfig]) -> str:
@@ -205,10 +229,13 @@ class Sizes:
     @cached_property
     def step_seconds(self) -> float:
         """Products of rows with tables, and of attention's weights with each other, three times each."""
+        drafts = self.config.documents_per_step * self.draft_bytes / DRAFTED
+        return STEP_SECONDS + self.step_flops / FLOPS + self.model / STREAMED + drafts
+
+    @cached_property
+    def step_flops(self) -> float:
         v, documents = self.vocabulary, self.config.documents_per_step
-        tables = 6 * self.parameters * v
-        arithmetic = (6 * documents * self.rows * v * v + tables) / FLOPS
-        return STEP_SECONDS + arithmetic + self.model / STREAMED + documents * self.draft_bytes / DRAFTED
+        return 6 * documents * self.rows * v * v + 6 * self.parameters * v
 
     @cached_property
     def dev_seconds(self) -> float:

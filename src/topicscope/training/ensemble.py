@@ -17,6 +17,7 @@ from torch import Tensor
 from topicscope.ground import InputError, usable_device
 from topicscope.model import Weights, collapsed_loss, initial
 from topicscope.training.config import RunConfig
+from topicscope.training.cost import quicker_on_gpu
 from topicscope.training.data import RunData
 from topicscope.training.feed import BLOCK, Feed, Place
 from topicscope.training.optimiser import EnsembleOptimiser
@@ -63,7 +64,7 @@ class Ensemble:
         self.order = sorted(range(len(configs)), key=lambda i: (configs[i].optimizer.lr, i))
         self.members = [Member(configs[i]) for i in self.order]
         self.config = config = self.members[0].config
-        self.device = resolve_device(config.device, len(configs))
+        self.device = resolve_device(configs)
         self.dtype = getattr(torch, config.dtype)
         by_seed = {member.config.seed: member.config for member in self.members}
         drawn = {seed: RunData(one) for seed, one in by_seed.items()}  # lr and initial scale have no part in it
@@ -231,9 +232,7 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
             )
 
 
-GPU_FROM = 8
-"""Models from which on 'auto' takes a GPU: for fewer, starting the GPU's work takes longer than doing it here."""
-
-
-def resolve_device(name: str, models: int = 1) -> torch.device:
-    return torch.device(usable_device(name, worth_it=models >= GPU_FROM))
+def resolve_device(configs: Sequence[RunConfig]) -> torch.device:
+    """Where these runs are trained: 'auto' takes a GPU if there is one and it takes less time."""
+    name = configs[0].device
+    return torch.device(usable_device(name, worth_it=name != "auto" or quicker_on_gpu(configs)))

@@ -87,8 +87,9 @@ class Feed:
     def _infinite(self, first: int, count: int) -> Iterator[Place]:
         config, real = self.config, np.dtype(self.config.dtype)
         of = range(len(self.data)) if self.of is None else self.of.tolist()
+        documents = [data.train for data in self.data if isinstance(data.train, InfiniteDocuments)]
         for rows in self.rows(first, count).cpu().numpy():
-            taken = [data.train.take(seen) for data, seen in zip(self.data, rows, strict=True)]
+            taken = [train.take(seen) for train, seen in zip(documents, rows, strict=True)]
             found = [
                 next(iter(one.batches(config.topic_model, config.masking, real, size=self.batch, **data.layout)))
                 for data, one in zip(self.data, taken, strict=True)
@@ -100,7 +101,7 @@ class Ahead:
     """Batches of coming steps, made on a GPU beside the steps before them."""
 
     def __init__(self, feed: Feed) -> None:
-        self.feed, self.stream = feed, torch.cuda.Stream(feed.device)
+        self.feed, self.stream = feed, torch.cuda.Stream(feed.device)  # type: ignore[no-untyped-call]
         self.made: tuple[int, int, Batch] | None = None
 
     def make(self, first: int, count: int) -> Batch:

@@ -60,7 +60,7 @@ def train(
     configs = [config] if isinstance(config, RunConfig) else list(config)
     check_alike(configs)
     refuse((force and out is None, FORCE_NEEDS_OUT))
-    gpu = resolve_device(configs[0].device, len(configs)).type == "cuda"
+    gpu = resolve_device(configs).type == "cuda"
     cost = cost_of(configs, floors=with_floors, gpu=gpu)
     if out is not None:
         folders.check_folder(out, TRAIN, resume=resume, force=force)

@@ -87,9 +87,10 @@ class Batches:
         import torch
 
         _, sets, size, vocabulary = self.context.shape
-        document, query, weight, target, target_weight, queries = (
-            part if data is None or part is None else part.index_select(1, data)
-            for part in (self.document, self.query, self.weight, self.target, self.target_weight, self.queries)
+        queries = self.queries if data is None or self.queries is None else self.queries.index_select(1, data)
+        document, query, weight, target, target_weight = (
+            part if data is None else part.index_select(1, data)
+            for part in (self.document, self.query, self.weight, self.target, self.target_weight)
         )
         models = document.shape[1]
         if models > 1:

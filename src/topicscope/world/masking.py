@@ -168,7 +168,7 @@ class Masking:
 
 
 def mask_keys(stream: Stream, *seeds: int) -> MaskKeys:
-    """Of each seed four keys: of bytes that mask, of numbers where these do not decide, of empty documents, of words."""
+    """Four keys of each seed: of bytes that mask, of numbers where they do not decide, of empty documents, of words."""
     import torch
 
     from topicscope.ground.counters import key_of
