@@ -173,6 +173,7 @@ def test_models_side_by_side_are_the_models_alone() -> None:
         ModelConfig(value="diagonal", key_bias="trained", prediction_bias="theorem1", init_scale=0.7),
         ModelConfig(embedding="trained", value="blocks", value_bias=0.3, query_bias="trained", init_scale=0.7),
         ModelConfig(embedding="trained", value="identity", head="untied", query="zero", init_scale=0.7),
+        ModelConfig(value="identity", head="untied", init_scale=0.7),
     ):
         values = [initial(config, 7, seed) for seed in range(3)]
         frozen = config.frozen(topic_model, masking)

@@ -51,6 +51,6 @@ def listed_batch(documents: list[MaskedDocuments], topic_model: TopicModel, *, l
     position = np.concatenate(flat)
     parts = (position, position // longest, *map(np.concatenate, (true, shown)), np.bincount(position // longest))
     masks = Positions(*map(torch.from_numpy, parts))
-    counts = torch.from_numpy(word_counts(words.reshape(-1, longest), topic_model.vocabulary)).double()
-    batches = masked_batches(counts.view(1, models, size, -1), masks, list_queries=list_queries)
+    counts = torch.from_numpy(word_counts(words.reshape(-1, longest), topic_model.vocabulary)).int()
+    batches = masked_batches(counts.view(1, models, size, -1), masks, torch.float64, list_queries=list_queries)
     return batches.for_models().map(lambda part: part[0])

@@ -92,8 +92,8 @@ def test_batches_side_by_side_are_those_of_each_alone() -> None:
     text, lengths = torch.from_numpy(words), torch.from_numpy((words > 0).sum(-1))
     mask = torch.cat([keys(5), keys(6)], 1)[:, None, :, None]
     place = 4 * torch.arange(3)[:, None, None] + torch.arange(4)
-    counts = torch.from_numpy(word_counts(words.reshape(24, -1), 7).astype(real)).view(3, 2, 4, 7)
-    together = masked_batches(counts, masking.draw_at(text, lengths, model.words, mask, place))
+    counts = torch.from_numpy(word_counts(words.reshape(24, -1), 7)).int().view(3, 2, 4, 7)
+    together = masked_batches(counts, masking.draw_at(text, lengths, model.words, mask, place), torch.float64)
     for step in range(3):
         for one, seed in enumerate((5, 6)):
             drawn = masking.draw_at(text[step, one], lengths[step, one], model.words, keys(seed), place[step, 0])

@@ -215,7 +215,8 @@ def back_through_value(
         if name in wanted:
             torch.sum(slope, -1, out=gradients[name])
     if "head" in wanted:
-        torch.bmm(d_contributions, word.mixed.mT, out=gradients["head"])
+        mixed = word.mixed.expand(len(d_contributions), -1, -1)  # models may share a frozen one
+        torch.bmm(d_contributions, mixed.mT, out=gradients["head"])
     if "value" in wanted and word.embedding is not None:
         torch.bmm(d_mixed, word.embedding.mT, out=gradients["value"])
     elif "value" in wanted and word.head is not None:  # without either it was written there directly

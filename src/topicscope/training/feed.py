@@ -5,7 +5,7 @@ does not depend on the device, on the steps before, or on the models beside it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,7 +15,18 @@ from torch import Tensor
 from topicscope.ground import Stream
 from topicscope.ground.counters import bits, key_of
 from topicscope.training.data import RunData
-from topicscope.world import Batch, Batches, InfiniteDocuments, Positions, mask_keys, masked_batches, stack, word_counts
+from topicscope.world import (
+    PADDING,
+    Batch,
+    Batches,
+    Documents,
+    InfiniteDocuments,
+    Positions,
+    mask_keys,
+    masked_batches,
+    stack,
+    word_counts,
+)
 
 BLOCK = 50
 """Steps whose figures are kept on the device before they are read; checkpoints fall on multiples of it."""
@@ -26,13 +37,13 @@ PADDED = {"cpu": 1, "cuda": 64}  # rows and targets are rounded up to multiples:
 
 @dataclass(frozen=True)
 class Place:
-    """The batch of a step: one of several that were made together."""
+    """The batch of a step; on a GPU one of several that were made together."""
 
-    together: Batch  # the parts of several batches, with one more axis in front
-    number: int
+    together: Batch  # with a number: the parts of several batches, which have one more axis in front
+    number: int | None = None
 
     def batch(self) -> Batch:
-        return self.together.map(lambda part: part[self.number])
+        return self.together if self.number is None else self.together.map(lambda part: part[self.number])
 
 
 class Feed:
@@ -77,8 +88,7 @@ class Feed:
                 yield from (Place(together, step) for step in range(number))
                 self._ahead.make(start + number, number)  # while the device is busy with the steps
             else:
-                batches = self.made(start, number)
-                yield from (Place(batches.step(step).for_models(self.of), 0) for step in range(number))
+                yield from map(Place, self.made(start, number).each(self.of))
 
     def made(self, first: int, count: int) -> Batches:
         assert self.text is not None
@@ -127,10 +137,10 @@ class Text:
 
     def __init__(self, data: Sequence[RunData], device: torch.device, dtype: torch.dtype) -> None:
         self.config, self.device, self.dtype = data[0].config, device, dtype
-        documents, vocabulary = [one.train.finite() for one in data], self.config.topic_model.vocabulary
+        documents, vocabulary = [filled_up(one.train.finite()) for one in data], self.config.topic_model.vocabulary
         self.words = side_by_side([one.words for one in documents], device)
         self.lengths = side_by_side([one.lengths for one in documents], device)
-        self.counts = side_by_side([word_counts(one.words, vocabulary) for one in documents], device)
+        self.counts = side_by_side([word_counts(one.words, vocabulary).astype(np.int32) for one in documents], device)
         self.keys = mask_keys(Stream.TRAIN_MASKS, *(one.config.seed for one in data)).to(device)
         self.fixed: tuple[Tensor, Tensor] | None = None  # masked positions, and what all show, where drawn once
         if not self.config.masking.fresh:
@@ -164,13 +174,20 @@ class Text:
             true, seen = text.flatten()[flat].long(), shown.view(-1)[flat].long()
             masks = Positions(flat, flat // text.shape[-1], true, seen, selected.sum(1))
         return masked_batches(
-            self.counts.flatten(0, 1)[row].to(self.dtype),
+            self.counts.flatten(0, 1)[row],
             masks,
+            self.dtype,
             uniform=config.model.uniform_attention,
             hide_masked=config.model.hide_masked,
             list_queries=not config.model.uniform_attention,
             at_least=PADDED[self.device.type],
         )
+
+
+def filled_up(documents: Documents) -> Documents:
+    """With as many positions as there are bytes in whole numbers of 64 bits, so that both are walked over in one piece."""
+    fill = -documents.words.shape[1] % 8
+    return replace(documents, words=np.pad(documents.words, ((0, 0), (0, fill)), constant_values=PADDING))
 
 
 def side_by_side(arrays: Sequence[np.ndarray], device: torch.device) -> Tensor:

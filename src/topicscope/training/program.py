@@ -63,7 +63,7 @@ class CapturedProgram(Program):
         if capture.loaded is not place.together:
             for own, part in zip(capture.together.parts(), place.together.parts(), strict=True):
                 own.copy_(part)
-            capture.number.fill_(place.number)
+            capture.number.fill_(place.number or 0)
             capture.loaded = place.together
         self.tracker.expect(number, active)
         capture.graph.replay()

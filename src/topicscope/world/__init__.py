@@ -2,6 +2,7 @@
 
 from topicscope.world.batches import Batch, Batches, masked_batches, word_counts
 from topicscope.world.documents import (
+    PADDING,
     Documents,
     InfiniteDocuments,
     MaskedDocuments,
@@ -17,6 +18,7 @@ from topicscope.world.topics import MASK, TopicModel
 
 __all__ = [
     "MASK",
+    "PADDING",
     "Batch",
     "Batches",
     "Dirichlet",

@@ -8,20 +8,19 @@ probabilities in place of counts (rows.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from topicscope.world.masking import Positions, where
 from topicscope.world.topics import MASK
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
-
-    from topicscope.world.masking import Positions
 
 
 FEW = 2  # query words are listed where the vocabulary has so many times as many words as a batch has rows
@@ -71,13 +70,36 @@ class Batches:
     sizes: Int[np.ndarray, "S D 2"]
     queries: Int[Tensor, "S D Q"] | None = None
 
-    def step(self, step: int) -> Batches:
-        """One of the S batches, without the padding that only others need."""
-        rows, targets = self.sizes[step].max(0).tolist()
-        ends = {"document": rows, "query": rows, "weight": rows, "target": targets, "target_weight": targets}
-        cut = {name: getattr(self, name)[step : step + 1, :, :end] for name, end in ends.items()}
-        cut |= {} if self.queries is None else {"queries": self.queries[step : step + 1]}
-        return replace(self, context=self.context[step : step + 1], **cut, sizes=self.sizes[step : step + 1])
+    def each(self, data: Int[Tensor, " E"] | None = None) -> Iterator[Batch]:
+        """The S batches one by one, each without the padding that only others need; `data` as in `for_models`."""
+        parts = [self.context, self.document, self.query, self.weight, self.target, self.target_weight]
+        several = self.context.shape[1] > 1 or data is not None
+        for step, ends in enumerate(self.sizes.max(1).tolist()):
+            context, document, query, weight, target, target_weight = (part[step] for part in parts)
+            rows, targets = ends
+            queries = None if self.queries is None else self.queries[step]
+            if several:
+                alone = Batches(
+                    context[None],
+                    document[None, :, :rows],
+                    query[None, :, :rows],
+                    weight[None, :, :rows],
+                    target[None, :, :targets],
+                    target_weight[None, :, :targets],
+                    self.sizes[step : step + 1],
+                    None if queries is None else queries[None],
+                )
+                yield alone.for_models(data).map(lambda part: part[0])
+            else:
+                yield Batch(
+                    context,
+                    document[0, :rows],
+                    query[0, :rows],
+                    weight[:, :rows, None],
+                    target[0, :targets],
+                    target_weight[0, :targets],
+                    queries,
+                )
 
     def for_models(self, data: Int[Tensor, " E"] | None = None) -> Batch:
         """The S batches of models side by side, in a `Batch` whose parts have one more axis in front.
@@ -124,8 +146,9 @@ def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndar
 
 
 def masked_batches(
-    counts: Float[Tensor, "S D B V"],
+    counts: Int[Tensor, "S D B V"],
     masks: Positions,
+    real: torch.dtype,
     *,
     uniform: bool = False,
     hide_masked: bool = False,
@@ -144,13 +167,13 @@ def masked_batches(
     (steps, sets, size, vocabulary), device, document = counts.shape, counts.device, masks.document
     batches = steps * sets
     batch = document // size
-    context = _context(counts.view(-1, vocabulary), masks, uniform, hide_masked)
+    context = _context(counts.view(-1, vocabulary), masks, real, uniform, hide_masked)
     # rows in order of batch, word shown, document
     place = document - batch * size  # in the batch
     pair = (batch * vocabulary + (MASK if uniform else masks.shown)) * size + place
     present = torch.zeros(batches * vocabulary * size, dtype=torch.bool, device=device)
     present[pair] = True
-    found, rank = present.nonzero().view(-1), present.cumsum(0)[pair] - 1
+    found, rank = where(present), present.cumsum(0)[pair].sub_(1)
     rows, targets = present.view(batches, -1).sum(1), masks.masked.view(batches, size).sum(1)
     sizes = torch.stack([rows, targets], 1).cpu().numpy()
     most_rows, most_targets = (-(-sizes.max(0) // at_least) * at_least).tolist()
@@ -159,7 +182,7 @@ def masked_batches(
     row_place = (number * most_rows - (rows.cumsum(0) - rows))[row_batch] + torch.arange(len(found), device=device)
     target_place = (number * most_targets - (targets.cumsum(0) - targets))[batch]
     target_place += torch.arange(len(document), device=device)
-    row, weight = row_place[rank], (1 / (size * masks.masked).to(counts.dtype))[document]
+    row, weight = row_place[rank], (1 / (size * masks.masked).to(real))[document]
 
     query, queries = word - row_batch * vocabulary, None
     if list_queries and FEW * most_rows <= vocabulary:
@@ -173,7 +196,7 @@ def masked_batches(
 
     def padded(length: int, at: Tensor, values: Tensor) -> Tensor:
         blank = torch.zeros(batches * length, dtype=values.dtype, device=device)
-        return blank.index_add_(0, at, values).view(steps, sets, length)
+        return blank.scatter_add_(0, at, values).view(steps, sets, length)
 
     return Batches(
         context.view(steps, sets, size, vocabulary),
@@ -187,7 +210,9 @@ def masked_batches(
     )
 
 
-def _context(counts: Float[Tensor, "D V"], masks: Positions, uniform: bool, hide_masked: bool) -> Float[Tensor, "D V"]:
+def _context(
+    counts: Int[Tensor, "D V"], masks: Positions, real: torch.dtype, uniform: bool, hide_masked: bool
+) -> Float[Tensor, "D V"]:
     """What attention sees of each document: log counts of the words shown, or their shares."""
     import torch
 
@@ -196,4 +221,8 @@ def _context(counts: Float[Tensor, "D V"], masks: Positions, uniform: bool, hide
     flat.index_add_(0, base + masks.true, (-one).expand(len(base)))
     seen = (counts.sum(1) == 0)[masks.document].to(counts.dtype) if hide_masked else one.expand(len(base))
     flat.index_add_(0, base + masks.shown, seen)
-    return counts / counts.sum(1, keepdim=True) if uniform else counts.log_()
+    if uniform:
+        return counts.to(real) / counts.sum(1, keepdim=True).to(real)
+    # from a table, which is the same on every device; and a CPU's log of zero takes ten times as long as others
+    logs = torch.arange(int(counts.max()) + 1, dtype=real).log_().to(counts.device)
+    return logs[flat].view(counts.shape)

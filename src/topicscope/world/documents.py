@@ -93,9 +93,13 @@ class MaskedDocuments:
             masks = self.masks.take(rows)
             masked = np.bincount(masks.document, minlength=len(rows))
             parts = (masks.flat, masks.document, masks.true, masks.shown, masked)
-            counts = torch.from_numpy(word_counts(self.documents.words[rows], topic_model.vocabulary).astype(real))
+            counts = word_counts(self.documents.words[rows], topic_model.vocabulary).astype(np.int32)
             batch = masked_batches(
-                counts[None, None], Positions(*map(torch.from_numpy, parts)), uniform=uniform, hide_masked=hide_masked
+                torch.from_numpy(counts)[None, None],
+                Positions(*map(torch.from_numpy, parts)),
+                torch.from_numpy(np.empty(0, real)).dtype,
+                uniform=uniform,
+                hide_masked=hide_masked,
             )
             of = (batch.context, batch.document, batch.query, batch.weight, batch.target, batch.target_weight)
             found.append(Rows(*(part[0, 0].numpy() for part in of)))
