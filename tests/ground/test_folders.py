@@ -105,7 +105,9 @@ def test_new_folders_are_made_and_finished(tmp_path: Path) -> None:
     assert json.loads((path / "environment.json").read_text())["seconds"] == 2
     with pytest.raises(InputError, match=r"holds a note folder; replace it \(--force\), or choose"):
         check_folder(path, dataclasses.replace(NOTE, resumes="never"))
-    with pytest.raises(InputError, match=r"holds a note folder; resume it \(--resume\), replace it \(--force\), or choose"):
+    with pytest.raises(
+        InputError, match=r"holds a note folder; resume it \(--resume\), replace it \(--force\), or choose"
+    ):
         check_folder(path, NOTE)
     with pytest.raises(InputError, match="holds a note folder, not a poem folder"):
         check_folder(path, Kind("poem", 1), force=True)
