@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -32,14 +33,24 @@ def test_two_processes_have_the_micro_batches_of_one() -> None:
     assert float(first.scale) == float(second.scale) == pytest.approx(2 / one.places)
 
 
-def test_the_next_batches_are_prepared_while_a_step_runs() -> None:
-    """Except before a checkpoint, which has to show the state between two steps, and after the last step."""
-    loop = loop_of(small.config(steps=5, checkpoint_every=3))
-    ahead = []
-    for _ in range(5):
+@pytest.mark.parametrize(
+    ("every", "ahead"), [(4, [3, 2, 1, 0, 3, 2, 1, 0, 1, 0]), (1, [0] * 10), (None, [3] * 7 + [2, 1, 0])]
+)
+def test_the_next_batches_are_made_while_a_step_runs(every: int | None, ahead: list[int]) -> None:
+    """But none beyond a checkpoint, which has to show what was read by then, nor beyond the last step."""
+    loop = loop_of(small.config(steps=10, checkpoint_every=every))
+    found, taken, take = [], [], loop.rows.take
+
+    def noted(step: int, count: int) -> np.ndarray:
+        taken.append(step)
+        return take(step, count)
+
+    loop.rows.take = noted  # type: ignore[method-assign]
+    for _ in range(10):
         loop.advance()
-        ahead.append(loop.batches._coming is not None)
-    assert ahead == [True, True, False, True, False]
+        found.append(len(loop.batches._coming))
+    assert found == ahead
+    assert taken == list(range(10))
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """What a process computes of each step: rows of the whole step, masked, of which it gets its share.
 
-The batches of the next step are made by a thread while this one runs, and lie on the device when the step begins.
+The batches of the next steps are made by a thread while this one runs, and lie on the device when a step begins.
 """
 
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from topicscope.ground import InputError, Stream, torch_seed
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import Rows
 from topicscope.pretraining.model import Masker
+
+AHEAD = 3  # batches made ahead, so that a long document among them delays no step
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Batches:
         share = config.batch_size // self.micro // self.processes
         self.mine = range(accelerator.process_index * share, (accelerator.process_index + 1) * share)
         self._thread = ThreadPoolExecutor(1, initializer=self._on_own_gpu)
-        self._coming: Future[Batch] | None = None
+        self._coming: deque[Future[Batch]] = deque()
 
     def _on_own_gpu(self) -> None:
         """A thread begins on the first GPU, whichever its process uses."""
@@ -46,19 +49,20 @@ class Batches:
             torch.cuda.set_device(self.device)
 
     def take(self, step: int) -> Batch:
-        """The batch of a step, made by now or made here."""
-        coming, self._coming = self._coming, None
-        return self._make(step) if coming is None else coming.result()
+        """The batch of a step, made by now or made here. Steps are taken in their order."""
+        return self._coming.popleft().result() if self._coming else self.make(step)
 
-    def prepare(self, step: int) -> None:
-        """Let the thread make the batch of the step that is taken next."""
-        self._coming = self._thread.submit(self._make, step)
+    def prepare(self, step: int, end: int) -> None:
+        """Let the thread make the batches from `step`, which is taken next: some of them, none from `end` on."""
+        for later in range(step + len(self._coming), min(step + AHEAD, end)):
+            self._coming.append(self._thread.submit(self.make, later))
 
     def close(self) -> None:
         """Waits for what is being made: what was read is then the same every time."""
         self._thread.shutdown()
 
-    def _make(self, step: int) -> Batch:
+    def make(self, step: int) -> Batch:
+        """Read, mask and copy. The rows of a step are read once, in the order of the steps."""
         config = self.config
         rows = self.rows.take(step, config.batch_size).reshape(-1, self.micro, config.length)
         masked = [self.masker(part, step, number) for number, part in enumerate(rows)]

@@ -122,6 +122,11 @@ class Loop:
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
 
+    def _next_stop(self) -> int:
+        """The step at which the next checkpoint shows what was read by then, or the last one."""
+        every = self.config.checkpoint_every or self.config.steps
+        return min(self.step // every * every + every, self.config.steps)
+
     def _at_checkpoint(self, step: int) -> bool:
         return self.config.checkpoint_every is not None and step % self.config.checkpoint_every == 0
 
@@ -140,20 +145,18 @@ class Loop:
             with nullcontext() if number == last else self.accelerator.no_sync(self.loss_of):
                 with self._precision():
                     loss = self.loss_of(*part)
-                # the thread that makes the next batch needs the interpreter, which the backward pass does not;
-                # before a checkpoint, which has to show the state between two steps, nothing is made
-                if number == last and not self._at_checkpoint(step + 1) and step + 1 != config.steps:
-                    self.batches.prepare(step + 1)
+                if number == last:  # the thread needs the interpreter, which the backward pass does not
+                    self.batches.prepare(step + 1, self._next_stop())
                 loss.backward(batch.scale)
             losses.append(loss.detach())
-        self.tracker.measured(sum(losses[1:], losses[0]), batch.places, self._clip())
+        self.tracker.measured(sum(losses[1:], losses[0]), batch.places, self.clip())
         self.optimizer.step()
         self.step += 1
 
     def _precision(self) -> AbstractContextManager[Any]:
         return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
 
-    def _clip(self) -> Float[Tensor, ""]:
+    def clip(self) -> Float[Tensor, ""]:
         """Clip the gradient, where the config says so; returns its norm before that."""
         if self.config.optimizer.clip is not None:
             return torch.nn.utils.clip_grad_norm_(self.parameters, self.config.optimizer.clip)
