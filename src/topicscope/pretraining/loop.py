@@ -30,7 +30,7 @@ from topicscope.ground import (
 )
 from topicscope.pretraining.batches import Batches
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.data import Rows
+from topicscope.pretraining.data import Rows, token_group
 from topicscope.pretraining.held_out import HeldOutLoss
 from topicscope.pretraining.model import BLOCK, MaskedLoss, Tracker, attention_layers, build_model
 from topicscope.pretraining.results import (
@@ -94,6 +94,8 @@ class Loop:
         elif self.metrics is not None:
             self.metrics.start()
         self.loss_of = self.accelerator.prepare(self.own_loss)
+        if self.processes > 1:
+            token_group()  # made by all together, before a thread needs it
         held_out = HeldOutLoss(self.batches, self.tokenizer, self.rank)
         self.accelerator.wait_for_everyone()
         snapshots, finite = set(config.snapshot_steps), True
