@@ -58,20 +58,10 @@ class Loop:
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
         self.metrics = None if self.writes is None else MetricsFile(self.writes)
         self.fingerprint = hashlib.sha256(json.dumps(config.as_dict(), sort_keys=True).encode()).hexdigest()
-        self.rank, self.processes, self.device = (
-            accelerator.process_index,
-            accelerator.num_processes,
-            accelerator.device,
-        )
-        self.rows = Rows(
-            corpus,
-            tokenizer,
-            config.length,
-            config.seed,
-            held_out=config.held_out.share,
-            rank=self.rank,
-            processes=self.processes,
-        )
+        self.rank, self.processes = accelerator.process_index, accelerator.num_processes
+        self.device = accelerator.device
+        shared = {"rank": self.rank, "processes": self.processes}
+        self.rows = Rows(corpus, tokenizer, config.length, config.seed, held_out=config.held_out.share, **shared)
         self.batches = Batches(config, self.rows, tokenizer, accelerator)
         self.model = build_model(config, tokenizer).to(self.device).train()
         self.parameters = list(self.model.parameters())
