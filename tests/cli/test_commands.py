@@ -459,6 +459,8 @@ def test_options_of_pretrain_are_settings(call: Call, monkeypatch: pytest.Monkey
     assert asked[-1][0].tokenizer.existing is not None
     call(*plain, "--train-tokenizer", "bpe", code=1)
     assert asked[-1][0].tokenizer.train == "bpe"
+    call(*plain, "--held-out", "0.25", code=1)
+    assert (asked[-1][0].held_out.share, asked[-2][0].held_out.share) == (0.25, 0.02)
     assert "--resume takes all settings but --device" in call(*plain, "--resume", "--out", str(out), code=2).err
 
 

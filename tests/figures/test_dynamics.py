@@ -9,7 +9,7 @@ import pytest
 
 from tests.pretraining import small
 from topicscope.figures import Figure, Lines, Series, dynamics_figure, layer_title, loss_figure, stage_table, starts
-from topicscope.figures.dynamics import POINTS, levelled, pretrain_sections
+from topicscope.figures.dynamics import POINTS, gradient_figure, levelled, pretrain_sections
 from topicscope.pretraining import PretrainRun, PretrainRuns
 
 
@@ -84,6 +84,28 @@ def test_the_loss_has_at_most_so_many_points_from_first_to_last() -> None:
     assert series(figure)[0].name == "mine, seed 0"
 
 
+def test_held_out_losses_stand_beside_those_of_training() -> None:
+    """Few steps have one: none is lost where a curve of many steps is thinned."""
+    steps = np.arange(3001.0)
+    held_out = np.where(steps % 50 == 0, 8 - steps / 1000, np.nan)
+    metrics = {
+        "loss": np.r_[9 - steps[:-1] / 1000, np.nan],
+        "held_out_loss": held_out,
+        "gradient_norm": 1 / (1 + steps),
+    }
+    both = [small.run_of(metrics), small.run_of({"loss": metrics["loss"]}, seed=1)]
+    training, other, beside = series(loss_figure(both))
+    assert [line.name for line in (training, other, beside)] == ["seed 0", "seed 1", "seed 0, held out"]
+    assert (beside.group, beside.markers, training.markers) == (training.group, True, False)
+    assert beside.x == list(range(0, 3001, 50))
+    assert beside.y == pytest.approx([8 - x / 1000 for x in beside.x])
+    assert (training.x[0], training.x[-1], len(training.x)) == (0, 2999, POINTS)
+    norm, none = series(gradient_figure(both))
+    assert norm.y[:1] == [1.0]
+    assert norm.y[-1] == pytest.approx(1 / 3001, rel=1e-4)
+    assert none.x == []
+
+
 @pytest.mark.parametrize(("name", "title"), [("0", "layer 0"), ("decoder_1", "decoder layer 1")])
 def test_layers_are_named(name: str, title: str) -> None:
     assert layer_title(name) == title
@@ -142,7 +164,7 @@ def test_one_run_and_several_have_one_section(tmp_path: Path) -> None:
     assert alone.command == ""
     assert alone.config == one.config.as_dict()
     assert f"start at scale {one.config.as_dict()['model']['init_scale']}." in alone.note
-    assert [figure.name for figure in alone.figures] == ["figure5", "figure5-loss"]
+    assert [figure.name for figure in alone.figures] == ["figure5", "figure5-loss", "gradient-norm"]
     assert [len(table.rows) for table in alone.tables] == [4]
     stored = PretrainRun(one.config, one.results, one.metrics, tmp_path)
     command = f"topicscope pretrain --config {tmp_path / 'config.yaml'}"

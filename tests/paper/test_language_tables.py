@@ -162,6 +162,7 @@ def test_a_text_is_pretrained_on_and_probed(monkeypatch: pytest.MonkeyPatch, sca
         "optimizer": {"lr": 0.001},
         "seed": 2,
         "checkpoint_every": None,
+        "held_out": {"share": 0.0},
         "length": 64 if quick else 128,
         "batch_size": 32 if quick else 64,
     }

@@ -11,6 +11,7 @@ import numpy as np
 from tests.language import tiny
 from topicscope.ground import Progress
 from topicscope.pretraining import PretrainConfig, PretrainResults, PretrainRun, stages_by_layer, train_tokenizer
+from topicscope.pretraining.results import FIGURES
 
 LENGTH = 24
 
@@ -49,7 +50,8 @@ def config(corpus: str = "made-up", **settings: Any) -> PretrainConfig:
 
 
 def run_of(metrics: dict[str, np.ndarray], seed: int = 0) -> PretrainRun:
-    """A finished run with these metrics."""
+    """A finished run with these metrics; NaN for other figures of a step."""
+    metrics = {name: np.full(len(metrics["loss"]), np.nan) for name in FIGURES if name not in metrics} | metrics
     losses = metrics["loss"][np.isfinite(metrics["loss"])]
     results = PretrainResults(
         status="done",
@@ -57,6 +59,8 @@ def run_of(metrics: dict[str, np.ndarray], seed: int = 0) -> PretrainRun:
         steps=len(losses),
         first_loss=float(losses[0]),
         loss=float(losses[-50:].mean()),
+        held_out_loss=None,
+        gradient_norm=None,
         tokens=1000,
         epochs=0,
         parameters=100,

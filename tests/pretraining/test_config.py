@@ -70,6 +70,7 @@ def test_defaults_are_part_of_every_result() -> None:
             "dropout": "usual",
         },
         "masking": {"p_mask": 0.15, "p_correct": 0.1, "p_random": 0.1},
+        "held_out": {"share": 0.02, "every": 50, "rows": 64},
         "optimizer": {
             "name": "adamw",
             "lr": 0.001,

@@ -17,7 +17,7 @@ from topicscope import InputError
 from topicscope.ground import Stream, read_metrics, torch_seed, write_tensors
 from topicscope.pretraining import Loop, PretrainConfig, accelerated, loop as loops, model as models
 from topicscope.pretraining.data import Rows
-from topicscope.pretraining.loop import build_optimizer, micro_batch
+from topicscope.pretraining.loop import build_optimizer
 from topicscope.pretraining.model import Masker, build_model
 
 
@@ -30,18 +30,12 @@ class OneOf:
         self.process_index, self.num_processes = process_index, num_processes
         self.is_main_process = process_index == 0
         self.asked: list[tuple[torch.Tensor, str]] = []
-        self.together: list[bool] = []  # of every backward pass: whether the processes add up their gradients
-        self.alone = False
+        self.alone = 0  # backward passes after which the processes do not add up their gradients
 
     @contextmanager
     def no_sync(self, model: Any) -> Iterator[None]:
-        self.alone = True
+        self.alone += 1
         yield
-        self.alone = False
-
-    def backward(self, loss: torch.Tensor) -> None:
-        self.together.append(not self.alone)
-        loss.backward()  # type: ignore[no-untyped-call]
 
     def reduce(self, tensor: torch.Tensor, how: str) -> torch.Tensor:
         self.asked.append((tensor.clone(), how))
@@ -49,16 +43,25 @@ class OneOf:
 
 
 def loop_of(config: PretrainConfig, folder: Path | None = None, accelerator: Any = None) -> Loop:
-    return Loop(config, small.texts(), small.tokenizer(), folder, accelerator or accelerated(config))
+    loop = Loop(config, small.texts(), small.tokenizer(), folder, accelerator or accelerated(config))
+    loop.rows.rank, loop.rows.processes = 0, 1  # the others are not there to exchange tokens with
+    return loop
 
 
-def plain_steps(config: PretrainConfig, steps: int) -> tuple[list[float], list[int], Any]:
-    """The losses, the numbers of masked places and the model after so many steps of a batch in two halves."""
+def advanced(loop: Loop) -> float:
+    """The loss of one more step: of this process's share, in the scale of the whole."""
+    loop.advance()
+    return loop.tracker.last_loss() * loop.processes
+
+
+def plain_steps(config: PretrainConfig, steps: int) -> tuple[list[float], list[float], list[int], Any]:
+    """Losses, gradient norms, numbers of masked places, and the model after so many steps of a batch in two halves."""
     tokenizer, half = small.tokenizer(), config.batch_size // 2
-    rows, masker = Rows(small.texts(), tokenizer, config.length, config.seed), Masker(tokenizer, config.masking, 0)
+    rows = Rows(small.texts(), tokenizer, config.length, config.seed, held_out=config.held_out.share)
+    masker = Masker(tokenizer, config.masking, 0)
     model = build_model(config, tokenizer).train()
     optimizer = build_optimizer(config, model)
-    losses, counts = [], []
+    losses, norms, counts = [], [], []
     for step in range(steps):
         batch = rows.take(step, config.batch_size)
         parts = [masker(part, step, number) for number, part in enumerate((batch[:half], batch[half:]))]
@@ -71,6 +74,8 @@ def plain_steps(config: PretrainConfig, steps: int) -> tuple[list[float], list[i
         loss = total / max(1, count)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        gradients = [p.grad.double() for p in model.parameters() if p.grad is not None]
+        norms.append(float(torch.sqrt(sum((gradient**2).sum() for gradient in gradients))))
         if config.optimizer.clip is not None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), config.optimizer.clip)
         for group in optimizer.param_groups:
@@ -78,7 +83,7 @@ def plain_steps(config: PretrainConfig, steps: int) -> tuple[list[float], list[i
         optimizer.step()
         losses.append(loss.item())
         counts.append(count)
-    return losses, counts, model
+    return losses, norms, counts, model
 
 
 @pytest.mark.parametrize(
@@ -92,11 +97,15 @@ def plain_steps(config: PretrainConfig, steps: int) -> tuple[list[float], list[i
 def test_steps_are_those_of_a_plain_loop(settings: dict[str, Any]) -> None:
     """Rows, masks, dropout, mean over masked places, clipping and rate, with micro-batches prepared ahead."""
     config = small.config(steps=5, **settings)
-    losses, counts, expected = plain_steps(config, 5)
+    losses, norms, counts, expected = plain_steps(config, 5)
     if "masking" in settings:
         assert {0, 1} <= set(counts)  # a step without a masked place, and one with a single one
     run = loop_of(config).run()
     np.testing.assert_allclose(run.metrics["loss"][:5], losses, rtol=1e-5)
+    np.testing.assert_allclose(run.metrics["gradient_norm"][:5], norms, rtol=1e-5)  # before clipping
+    if config.optimizer.clip == 0.2:
+        assert min(norms) > 0.3  # they were clipped
+    assert run.results.gradient_norm == pytest.approx(np.mean(norms), rel=1e-5)
     for ours, theirs in zip(run.model.parameters(), expected.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
     rates = [config.optimizer.lr_at(step, 5) for step in range(5)]
@@ -107,31 +116,36 @@ def test_two_processes_share_a_step() -> None:
     """The mean of what they change is what one process changes; their losses add up to its loss."""
     config = small.config(optimizer={"name": "sgd", "lr": 0.5, "clip": None})
     loops = [loop_of(config), *(loop_of(config, accelerator=OneOf(index, 2)) for index in range(2))]
-    assert [list(loop.mine) for loop in loops] == [[0, 1], [0], [1]]
+    assert [list(loop.batches.mine) for loop in loops] == [[0, 1], [0], [1]]
     before = [p.detach().clone() for p in loops[0].model.parameters()]
-    loss, first, second = (float(loop.advance()) for loop in loops)
+    loss, first, second = map(advanced, loops)
     assert (first + second) / 2 == pytest.approx(loss, rel=1e-5)
     assert first != second
-    tracked = [float(loop.tracker.table[0, 0]) for loop in loops]
+    tracked = [loop.tracker.rows()[0, 0] for loop in loops]
     assert tracked == pytest.approx([loss, first / 2, second / 2], rel=1e-6)
     for start, one, *two in zip(before, *(loop.model.parameters() for loop in loops), strict=True):
         torch.testing.assert_close((two[0] + two[1]) / 2 - start, one - start, rtol=1e-3, atol=1e-6)
     parts = loop_of(small.config(micro_batch=1), accelerator=OneOf(1, 2))
-    assert parts.mine == range(4, 8)
+    assert parts.batches.mine == range(4, 8)
     parts.advance()
-    assert parts.accelerator.together == [False, False, False, True]  # once per step
+    assert parts.accelerator.alone == 3  # of four passes: gradients are added up once per step
 
 
 def test_of_several_processes_the_main_one_writes_and_losses_are_added(tmp_path: Path) -> None:
     main, other = (loop_of(small.config(), tmp_path, OneOf(index, 2)) for index in range(2))
     assert (main.writes, other.writes) == (tmp_path, None)
     for loop in (other, main):
-        shares = [float(loop.advance()) / 2 for _ in range(2)]
+        shares = [advanced(loop) / 2 for _ in range(2)]
+        places = list(loop.tracker.places)
+        loop.tracker.held_out[1] = torch.tensor(1.5)
         assert loop._flush()
         [(column, how)] = loop.accelerator.asked
         assert how == "sum"
-        assert column[:2].tolist() == pytest.approx(shares)
+        assert column[:2].tolist() == pytest.approx(
+            [share * count for share, count in zip(shares, places, strict=True)]
+        )
         assert loop.tables[0][:, 0].tolist() == pytest.approx([2 * share for share in shares])
+        assert loop.tables[0][:, 3].tolist() == pytest.approx([np.nan, 3.0], nan_ok=True)  # of held-out text
         assert (tmp_path / "metrics.jsonl").exists() == (loop is main)
     assert read_metrics(tmp_path)["step"].tolist() == [0, 1]
 
@@ -165,16 +179,6 @@ def test_figures_are_written_block_by_block(tmp_path: Path, monkeypatch: pytest.
     assert not run.model.training
 
 
-def test_the_next_batches_are_prepared_while_a_step_runs() -> None:
-    """Except before a checkpoint, which has to show the state between two steps, and after the last step."""
-    loop = loop_of(small.config(steps=5, checkpoint_every=3))
-    ahead = []
-    for _ in range(5):
-        loop.advance()
-        ahead.append(loop._coming is not None)
-    assert ahead == [True, True, False, True, False]
-
-
 def test_tokens_per_second() -> None:
     loop = loop_of(small.config(batch_size=4))
     loop.first_step, loop.step = 10, 25
@@ -197,44 +201,6 @@ def test_a_loss_that_is_not_finite_ends_the_run(tmp_path: Path) -> None:
             assert (run.results.loss is None, run.results.first_loss is None) == (first == 0, first == 0)
             assert run.summary()[0].startswith(f"Seed 0: diverged after {first} steps (")
         assert not (home / "model").exists()
-
-
-@pytest.mark.parametrize(
-    ("batch", "micro", "device", "processes", "rows"),
-    [
-        (8, None, "cpu", 1, 4),  # half a batch, so that one or two processes see the same
-        (8, None, "cpu", 2, 4),
-        (8, None, "cpu", 4, 2),
-        (7, None, "cpu", 1, 7),
-        (9, None, "cpu", 1, 9),
-        (2, None, "cpu", 1, 1),
-        (8, None, "cuda", 1, 8),  # a process's share
-        (8, None, "cuda", 2, 4),
-        (9, None, "cuda", 3, 3),
-        (8, 2, "cpu", 1, 2),
-        (8, 2, "cuda", 4, 2),
-        (8, 8, "cpu", 1, 8),
-    ],
-)
-def test_rows_of_a_forward_pass(batch: int, micro: int | None, device: str, processes: int, rows: int) -> None:
-    assert micro_batch(small.config(batch_size=batch, micro_batch=micro), device, processes) == rows
-
-
-@pytest.mark.parametrize(
-    ("batch", "micro", "device", "processes", "said"),
-    [
-        (8, 8, "cpu", 2, "2 processes cannot share the 1 micro-batches of a step evenly"),
-        (8, None, "cpu", 3, "3 processes cannot share the 1 micro-batches"),
-        (9, None, "cpu", 3, "3 processes cannot share the 1 micro-batches"),
-        (8, None, "cuda", 3, "3 processes cannot share the 1 micro-batches"),
-        (8, 2, "cuda", 3, "batch_size / micro_batch is a multiple of 3"),
-    ],
-)
-def test_a_batch_that_cannot_be_shared_is_one_line(
-    batch: int, micro: int | None, device: str, processes: int, said: str
-) -> None:
-    with pytest.raises(InputError, match=said):
-        micro_batch(small.config(batch_size=batch, micro_batch=micro), device, processes)
 
 
 def test_biases_and_norms_do_not_decay() -> None:
@@ -265,7 +231,7 @@ def test_a_checkpoint_has_the_whole_state(optimizer: dict[str, Any], tmp_path: P
     assert (fresh.step, fresh.first_step) == (2, 2)
     assert torch.equal(fresh.tracker.history, trained.tracker.history)
     for _ in range(4):
-        assert fresh.advance().item() == trained.advance().item()
+        assert advanced(fresh) == advanced(trained)
     np.testing.assert_array_equal(fresh.tracker.rows(), trained.tracker.rows())
 
 
@@ -281,3 +247,15 @@ def test_a_checkpoint_that_lacks_something_is_one_line(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=said):
             loop.load(path)
     assert loop.step == 0
+
+
+@pytest.mark.parametrize("clip", [1.0, None])
+def test_figures_stay_on_the_device_until_a_block_is_written(clip: float | None) -> None:
+    loop = loop_of(small.config(optimizer={"clip": clip}))
+    for _ in range(3):
+        loop.advance()
+    held = [*loop.tracker.losses, *loop.tracker.gradient_norms]
+    assert len(held) == 6
+    assert all(isinstance(figure, torch.Tensor) and not figure.requires_grad for figure in held)
+    assert np.isfinite(loop.tracker.rows()[:, :3]).all()
+    assert (loop.tracker.row, loop.tracker.losses, loop.tracker.places) == (0, [], [])

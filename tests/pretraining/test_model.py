@@ -157,17 +157,21 @@ def test_tracking_is_that_of_the_definitions() -> None:
         loss = loss_of(*batch(step))
         loss.backward()
         optimizer.step()
-        tracker.loss(loss.detach())
+        tracker.measured(2 * loss.detach(), 2, torch.tensor(float(step)))
+        if step % 8 == 0:
+            tracker.held_out[tracker.row - 1] = torch.tensor(0.25 * step)
         losses.append(loss.item())
         if step in (6, 19):
             tables.append(tracker.rows())
     tables.append(tracker.rows())
     table = np.concatenate(tables)
     column = {name: i for i, name in enumerate(tracker.names)}
-    assert table.shape == (30, 2 + 4 * 2)
+    assert table.shape == (30, 4 + 4 * 2)
     assert table[:, column["loss"]].tolist() == pytest.approx(losses)
     assert table[:, column["lr"]].tolist() == [0.5] * 30
-    assert np.isnan(tracker.table.numpy()).all()  # nothing is left of what was read out
+    assert table[:, column["gradient_norm"]].tolist() == list(range(30))
+    held_out = [0.25 * step if step % 8 == 0 else np.nan for step in range(30)]
+    assert table[:, column["held_out_loss"]].tolist() == pytest.approx(held_out, nan_ok=True)
     for step in range(30):
         for i in range(2):
             for part in ("key", "query", "value"):

@@ -58,12 +58,17 @@ def test_a_run_says_what_it_is() -> None:
         f"Seed 3: loss {run.results.loss:.4f} after 79 steps (1,000 tokens, a vocabulary of 120).",
         run.course.sentence,
     ]
+    held_out = dataclasses.replace(run.results, held_out_loss=4.25)
+    said = dataclasses.replace(run, results=held_out).summary()[0]
+    assert said.startswith(f"Seed 3: loss {run.results.loss:.4f}, held-out loss 4.2500 after 79 steps")
     assert run.course.halves == Stages(10, 25, 25)  # of the layer with the smallest separation
     assert run.facts() == {
         "status": "done",
         "steps": 79,
         "first loss": 5.0,
         "training loss (last 50 steps)": run.results.loss,
+        "held-out loss": None,
+        "gradient norm (last 50 steps)": None,
         "phase": run.course.phase,
         "separation, layer 0": 3.0,
         "separation, layer 1": 2.5,
@@ -131,11 +136,13 @@ def stored(folder: Path, run: PretrainRun, lines: list[dict[str, Any]]) -> None:
 
 
 def test_metrics_have_a_column_for_what_no_step_had(tmp_path: Path) -> None:
-    assert {name: column.tolist() for name, column in stored_metrics(tmp_path).items()} == {"loss": []}
+    empty = {name: column.tolist() for name, column in stored_metrics(tmp_path).items()}
+    assert empty == {"loss": [], "lr": [], "gradient_norm": [], "held_out_loss": []}
     stored(tmp_path / "run", diverged(), [{"step": 0, "lr": 0.5, "norm_key_0": 1.0}, {"step": 1, "norm_key_0": 2.0}])
     metrics = read(tmp_path / "run").metrics
-    assert list(metrics) == ["step", "lr", "norm_key_0", "loss", "rotation_0"]
-    for name in ("loss", "rotation_0"):
+    added = ["loss", "gradient_norm", "held_out_loss", "rotation_0"]
+    assert list(metrics) == ["step", "lr", "norm_key_0", *added]
+    for name in added:
         np.testing.assert_array_equal(metrics[name], [np.nan, np.nan])
     np.testing.assert_array_equal(metrics["lr"], [0.5, np.nan])
     with pytest.raises(InputError, match="has no model"):

@@ -47,6 +47,10 @@ def command(
     optimizer: Annotated[str | None, option("adamw (default) or sgd.", TRAINING)] = None,
     lr: Annotated[float | None, option("Learning rate (default 0.001).", TRAINING)] = None,
     warmup: Annotated[int | None, option("Steps of warm-up.", TRAINING)] = None,
+    held_out: Annotated[
+        float | None,
+        option("Share of the documents on which the loss is measured, not trained (default 0.02).", TRAINING),
+    ] = None,
     bf16: Annotated[bool, option("Mixed precision; GPUs only.", TRAINING, "--bf16")] = False,
     seed: Annotated[int | None, option("Seed of every random draw.", TRAINING, min=0)] = None,
     runs: Annotated[int, option("Train so many seeds, one after another.", TRAINING, min=1)] = 1,
@@ -85,6 +89,7 @@ def command(
         "optimizer.name": optimizer,
         "optimizer.lr": lr,
         "optimizer.warmup": warmup,
+        "held_out.share": held_out,
         "bf16": bf16 or None,
         "seed": seed,
         "device": None if resume else device,  # a run may go on elsewhere

@@ -1,6 +1,7 @@
 """Pretraining runs as figures and tables: Figure 5, norms and rotation of every layer at every step."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -25,9 +26,10 @@ def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
             f"Masked language modelling; W_K, W_Q and W_V start at scale {config['model']['init_scale']}. A norm has "
             "started when it has made a tenth of its rise from start to plateau (the mean of the run's last tenth). "
             "t50 is the step at half of the rise. Separation: the earlier t50 of key and query over that of value. "
-            "Rotation: (1 - cos) / 2 between W_V now and ten steps before.",
+            "Rotation: (1 - cos) / 2 between W_V now and ten steps before. Held out: documents that the run is not "
+            "trained on.",
             "" if folder is None else f"topicscope pretrain --config {folder / 'config.yaml'}{several}",
-            [dynamics_figure(runs), loss_figure(runs)],
+            [dynamics_figure(runs), loss_figure(runs), gradient_figure(runs)],
             [stage_table(runs)],
             config=config,
         )
@@ -58,8 +60,19 @@ def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
 
 
 def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    panel = Lines("masked language modelling", curves(runs, labels, "loss"), "step", "loss")
+    """The loss of every batch, and with markers that on documents held out."""
+    held_out = [
+        replace(series, name=f"{series.name}, held out", markers=True)
+        for series in curves(runs, labels, "held_out_loss")
+        if series.x
+    ]
+    panel = Lines("masked language modelling", [*curves(runs, labels, "loss"), *held_out], "step", "loss")
     return Figure("figure5-loss", "Loss", "Masked-word loss against steps.", [panel], columns=1)
+
+
+def gradient_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
+    panel = Lines("norm of the gradient, before clipping", curves(runs, labels, "gradient_norm"), "step", "norm")
+    return Figure("gradient-norm", "Gradient norm", "Norm of the whole gradient against steps.", [panel], columns=1)
 
 
 def curves(runs: Sequence[PretrainRun], labels: Sequence[str], column: str) -> list[Series]:
@@ -67,8 +80,8 @@ def curves(runs: Sequence[PretrainRun], labels: Sequence[str], column: str) -> l
     series = []
     for run, setting in zip(runs, settings(runs, labels), strict=True):
         y = run.metrics[column]
-        pick = np.unique(np.linspace(0, len(y) - 1, min(len(y), POINTS)).round().astype(int))
-        pick = pick[np.isfinite(y[pick])]
+        steps = np.flatnonzero(np.isfinite(y))
+        pick = steps[np.unique(np.linspace(0, len(steps) - 1, min(len(steps), POINTS)).round().astype(int))]
         name = f"{setting}, seed {run.config.seed}" if labels else setting
         series.append(Series(name, [float(i) for i in pick], [float(f"{v:.5g}") for v in y[pick]], group=setting))
     return series

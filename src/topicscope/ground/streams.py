@@ -37,6 +37,7 @@ class Stream(IntEnum):
     DRAWN_ROWS = 0x0DAA  # index: step
     MASKED_TOKENS = 0x3A5C  # index: step, micro-batch
     DROPOUT = 0xD809  # index: step, micro-batch
+    HELD_OUT_TOKENS = 0x4E1D  # index: 0, row; the seed is always 0
     PRETRAINED_WEIGHTS = 0x3E16  # index: none for the library's own start; 1 + layer, part for near-zero starts
 
 

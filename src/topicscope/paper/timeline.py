@@ -33,6 +33,7 @@ def timeline_of_text(context: Context) -> tuple[measures.Timeline, pretraining.P
             "optimizer": {"lr": 0.001},
             "seed": context.seed,
             "checkpoint_every": None,
+            "held_out": {"share": 0.0},  # all of the text is trained on, as it is probed
             "length": context.pick(64, 128),
             "batch_size": context.pick(32, 64),
         }

@@ -148,6 +148,18 @@ class Optimizer:
 
 
 @section
+class HeldOut:
+    """Documents that are never trained on, and how often the loss on them is taken. A share of 0: none, never.
+
+    The loss is that of their first `rows` rows, with the same masks every time and without dropout.
+    """
+
+    share: Annotated[float, Field(ge=0, le=0.5), number_only] = 0.02  # of the documents, drawn by their text
+    every: Count = 50  # steps; the final weights are always measured
+    rows: Rows = 64
+
+
+@section
 class PretrainConfig(Config):
     """Everything that a run depends on. The same config and the same tokenizer give the same bytes on a CPU."""
 
@@ -167,6 +179,7 @@ class PretrainConfig(Config):
     tokenizer: TokenizerSettings = TokenizerSettings()
     model: Shape = Shape()
     masking: Masking = Masking()
+    held_out: HeldOut = HeldOut()
     optimizer: Optimizer = Optimizer()
 
     @classmethod

@@ -62,12 +62,16 @@ def cost_of_one(config: PretrainConfig) -> Cost:
     masked = rows * length * config.masking.p_mask
     logits = 4 * 4 * masked * vocabulary
     text = 8 * length * (HELD_ROWS + 2 * batch) + 2 * DOCUMENT * min(config.tokenizer.documents, 100_000)
-    figures = (config.steps + 1) * (2 + 4 * layers)
+    held_out = config.held_out.rows if config.held_out.share else 0
+    measured = -(-config.steps // config.held_out.every) + 1  # times that they go through the model
+    text += 3 * 8 * length * held_out
+    figures = (config.steps + 1) * (4 + 4 * layers)
     memory = 4 * (2 + remembered) * numbers + max(activations + logits, 4 * numbers) + history + text + 16 * figures
     snapshots = len(config.snapshot_steps) + 1
     checkpoint = 0 if config.checkpoint_every is None else 2 * (4 * (1 + remembered) * numbers + history)
     tokens = batch * length
     in_layers = layers * (4 * shape.dim**2 + 2 * shape.dim * inner + 2 * length * shape.dim)
     arithmetic = 6 * tokens * (in_layers + config.masking.p_mask * vocabulary * shape.dim) + 20 * numbers
-    seconds = config.steps * (arithmetic / FLOPS + PASS_SECONDS * layers * max(1, batch // rows))
+    step = arithmetic / FLOPS + PASS_SECONDS * layers * max(1, batch // rows)
+    seconds = (config.steps + measured * held_out / batch / 3) * step  # forward alone: a third of a step
     return Cost(memory, 4 * numbers * snapshots + checkpoint + LINE * figures, seconds)

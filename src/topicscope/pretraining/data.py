@@ -2,13 +2,17 @@
 
 A tokenizer is the same one every time, as far as the library allows. Documents come in a shuffled order and are cut
 into rows; a step draws its rows from a shuffled store. Memory does not grow with the corpus. What a step draws depends
-on the seed and the step alone: the state is what was read, and no generator.
+on the seed and the step alone: the state is what was read, and no generator. Of several processes each tokenises its
+share of the documents, and they exchange the tokens: all hold the rows that one process would hold.
 """
 
+import hashlib
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from functools import cache
 from itertools import chain, islice
 from typing import Any
 
@@ -28,17 +32,55 @@ SPECIAL = {
 }
 ALPHABET = 1000  # letters of a WordPiece vocabulary, at most; rarer ones are unknown
 DOCUMENTS, ROWS = 1000, 4096  # held in memory to draw from
-TOGETHER = 32  # documents tokenised at once
+TOGETHER = 32  # documents that a process tokenises at once, at most
+
+Tokens = Int[np.ndarray, " n"]  # of a document
+Exchange = Callable[[list[Tokens]], list[list[Tokens]]]  # from what one process has to what each has, by rank
+
+
+def is_held_out(text: str, share: float) -> bool:
+    """A digest of the text decides: copies of a document stay together, whatever the order or the seed is."""
+    digest = hashlib.blake2b(text.strip().encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) < share * 2**64
+
+
+def exchange_tokens(mine: list[Tokens]) -> list[list[Tokens]]:
+    """Between the processes that torch.distributed has started."""
+    import torch.distributed as distributed
+
+    everyone: list[Any] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(everyone, mine, group=token_group())
+    return everyone
+
+
+@cache
+def token_group() -> Any:
+    """A group of its own: tokens are exchanged by a thread, while the main one exchanges gradients."""
+    import torch.distributed as distributed
+
+    return distributed.new_group(backend="gloo")
 
 
 class Rows:
-    """Rows of `length` tokens, special ones included.
+    """Rows of `length` tokens, special ones included, without the `held_out` share of the documents.
 
     Documents follow each other, with the closing special token between them.
     """
 
-    def __init__(self, corpus: Iterable[str], tokenizer: Any, length: int, seed: int) -> None:
+    def __init__(
+        self,
+        corpus: Iterable[str],
+        tokenizer: Any,
+        length: int,
+        seed: int,
+        *,
+        held_out: float = 0.0,
+        rank: int = 0,
+        processes: int = 1,
+        exchange: Exchange = exchange_tokens,
+    ) -> None:
         self.corpus, self.tokenizer, self.length, self.seed = corpus, tokenizer, length, seed
+        self.held_out, self.rank, self.processes, self.exchange = held_out, rank, processes, exchange
         self.fingerprint = corpus.fingerprint() if isinstance(corpus, Corpus) else "given"
         self.before, self.after = (np.array(tokens, dtype=np.int32) for tokens in special_tokens(tokenizer))
         self.room = length - len(self.before) - len(self.after)
@@ -46,13 +88,14 @@ class Rows:
         self.rest: Int[np.ndarray, " n"] = np.empty(0, dtype=np.int32)  # tokens that no row has yet
         self.store: Int[np.ndarray, "R N"] = np.empty((0, length), dtype=np.int32)
         self._documents = self._shuffled()
+        self._documents_read = self._tokens_read = 0
 
     def take(self, step: int, count: int) -> Int[np.ndarray, "B N"]:
         """The rows of a step. Their places in the store are filled with the next ones."""
         if not len(self.store):  # ROWS rows, or the whole corpus where it has fewer
-            while len(self.rest) < ROWS * self.room and self.epoch == 0:
-                self._read()
-            self.store = self._cut(ROWS)
+            while self.epoch == 0 and (missing := ROWS * self.room - len(self.rest)) > 0:
+                self._read(missing)
+            self.store, self.rest = self._cut(self.rest, ROWS)
         if len(self.store) < count:
             raise InputError(
                 f"the corpus has {len(self.store)} rows of {self.length} tokens, fewer than a batch of {count}; "
@@ -60,10 +103,19 @@ class Rows:
             )
         places = generator(self.seed, Stream.DRAWN_ROWS, step).choice(len(self.store), count, replace=False)
         rows = self.store[places]
-        while len(self.rest) < count * self.room:
-            self._read()
-        self.store[places] = self._cut(count)
+        while (missing := count * self.room - len(self.rest)) > 0:
+            self._read(missing)
+        self.store[places], self.rest = self._cut(self.rest, count)
         return rows
+
+    def held_out_rows(self, most: int) -> Int[np.ndarray, "n N"]:
+        """The first rows of the documents that are held out: none where those do not fill a row."""
+        tokens: Tokens = np.empty(0, dtype=np.int32)
+        with closing(text for text in self.corpus if is_held_out(text, self.held_out)) as texts:
+            while self.held_out and len(tokens) < most * self.room and (text := next(texts, None)) is not None:
+                parts = [tokens, *encode(self.tokenizer, [text]), self.after]
+                tokens = np.concatenate(parts, dtype=np.int32, casting="unsafe")
+        return self._cut(tokens, most)[0]
 
     def state(self) -> dict[str, np.ndarray]:
         return {"place": np.array([self.epoch, self.drawn]), "rest": self.rest, "store": self.store}
@@ -73,29 +125,46 @@ class Rows:
         self.rest, self.store = state["rest"].copy(), state["store"].copy()
         self._documents = islice(self._shuffled(), self.drawn, None)
 
-    def _cut(self, most: int) -> Int[np.ndarray, "n N"]:
-        """Up to `most` rows of what is left over."""
-        count = min(most, len(self.rest) // self.room)
-        inner, self.rest = np.split(self.rest, [count * self.room])
+    def _cut(self, tokens: Tokens, most: int) -> tuple[Int[np.ndarray, "n N"], Tokens]:
+        """Up to `most` rows, and the tokens that are left over."""
+        count = min(most, len(tokens) // self.room)
+        inner, rest = np.split(tokens, [count * self.room])
         around = [np.tile(tokens, (count, 1)) for tokens in (self.before, self.after)]
-        return np.concatenate([around[0], inner.reshape(count, self.room), around[1]], 1)
+        return np.concatenate([around[0], inner.reshape(count, self.room), around[1]], 1), rest
 
-    def _read(self) -> None:
-        """Read some more documents; at the end of the corpus start again, in another order."""
-        if texts := list(islice(self._documents, TOGETHER)):
+    def _read(self, missing: int) -> None:
+        """Read about so many more tokens; at the end of the corpus start again, in another order.
+
+        How many documents are read at once changes no row. Few at a time keep the steps of a GPU evenly fed.
+        """
+        documents = missing * self._documents_read // max(1, self._tokens_read) + 1 if self._tokens_read else TOGETHER
+        if texts := list(islice(self._documents, self.processes * min(TOGETHER, -(-documents // self.processes)))):
             self.drawn += len(texts)
-            parts = [part for tokens in encode(self.tokenizer, texts) for part in (tokens, self.after)]
+            parts = [part for tokens in self._tokenised(texts) for part in (tokens, self.after)]
+            self._documents_read += len(texts)
+            self._tokens_read += sum(map(len, parts))
             self.rest = np.concatenate([self.rest, *parts], dtype=np.int32, casting="unsafe")
         elif self.drawn:
             self.epoch, self.drawn, self._documents = self.epoch + 1, 0, self._shuffled()
         else:
             raise InputError("the corpus has no text")
 
+    def _tokenised(self, texts: list[str]) -> list[Tokens]:
+        """Process r tokenises texts r, r + processes, ...; all get the tokens of all."""
+        share = texts[self.rank :: self.processes]
+        mine = encode(self.tokenizer, share) if share else []
+        if self.processes == 1:
+            return mine
+        everyone = self.exchange(mine)
+        return [everyone[i % self.processes][i // self.processes] for i in range(len(texts))]
+
     def _shuffled(self) -> Iterator[str]:
         """The documents of this pass: each leaves a store of DOCUMENTS at a random time."""
         rng = generator(self.seed, Stream.CORPUS_ORDER, self.epoch)
         held: list[str] = []
         for text in self.corpus:
+            if self.held_out and is_held_out(text, self.held_out):
+                continue
             if len(held) < DOCUMENTS:
                 held.append(text)
             else:

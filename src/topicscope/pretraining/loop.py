@@ -1,14 +1,14 @@
 """The steps of a run, and the checkpoint to resume them from.
 
-Every process draws the rows and masks of the whole step, and computes its share of them.
+Every process draws the rows and masks of the whole step, and computes its share of them. No step waits for a figure
+of the step before it: losses and norms stay on the device until a block of them is written.
 """
 
 import hashlib
 import json
 import time
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +21,18 @@ from topicscope.ground import (
     InputError,
     MetricsFile,
     Progress,
-    Stream,
     check_tensors,
     metric_lines,
     one_line,
     read_tensors,
     silent,
-    torch_seed,
     write_tensors,
 )
+from topicscope.pretraining.batches import Batches
 from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.data import Rows
-from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
+from topicscope.pretraining.data import Rows, token_group
+from topicscope.pretraining.held_out import HeldOutLoss
+from topicscope.pretraining.model import BLOCK, MaskedLoss, Tracker, attention_layers, build_model
 from topicscope.pretraining.results import (
     ADVICE,
     CHECKPOINT,
@@ -58,19 +58,19 @@ class Loop:
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
         self.metrics = None if self.writes is None else MetricsFile(self.writes)
         self.fingerprint = hashlib.sha256(json.dumps(config.as_dict(), sort_keys=True).encode()).hexdigest()
-        self.rows = Rows(corpus, tokenizer, config.length, config.seed)
-        self.masker = Masker(tokenizer, config.masking, config.seed)
-        self.model = build_model(config, tokenizer).to(accelerator.device).train()
+        self.rank, self.processes = accelerator.process_index, accelerator.num_processes
+        self.device = accelerator.device
+        shared = {"rank": self.rank, "processes": self.processes}
+        self.rows = Rows(corpus, tokenizer, config.length, config.seed, held_out=config.held_out.share, **shared)
+        self.batches = Batches(config, self.rows, tokenizer, accelerator)
+        self.model = build_model(config, tokenizer).to(self.device).train()
+        self.parameters = list(self.model.parameters())
         self.optimizer = build_optimizer(config, self.model)
         self.tracker = Tracker(attention_layers(self.model))
         self.step = self.first_step = 0
         self.tables: list[Float[np.ndarray, "S M"]] = []
-        self.micro = micro_batch(config, accelerator.device.type, accelerator.num_processes)
-        share = config.batch_size // self.micro // accelerator.num_processes
-        self.mine = range(accelerator.process_index * share, (accelerator.process_index + 1) * share)
-        self.loss_of: Any = MaskedLoss(self.model)
-        self._ahead = ThreadPoolExecutor(1)
-        self._coming: Future[tuple[list[list[Tensor]], int]] | None = None
+        self.own_loss = MaskedLoss(self.model)
+        self.loss_of: Any = self.own_loss  # several processes: what adds up their gradients, too
 
     def run(self, progress: Progress = silent) -> PretrainRun:
         """From the step of the last checkpoint to the end. Of several processes the main one writes."""
@@ -83,24 +83,29 @@ class Loop:
             self.metrics.cut(self.step, written)
         elif self.metrics is not None:
             self.metrics.start()
-        self.loss_of = self.accelerator.prepare(self.loss_of)
+        self.loss_of = self.accelerator.prepare(self.own_loss)
+        if self.processes > 1:
+            token_group()  # made by all together, before a thread needs it
+        held_out = HeldOutLoss(self.batches, self.tokenizer, self.rank)
         self.accelerator.wait_for_everyone()
         snapshots, finite = set(config.snapshot_steps), True
         while finite:
             if self.writes is not None and self.step in snapshots:
                 write_pretrained(self.writes / SNAPSHOTS / f"step-{self.step:06d}", self.model, self.tokenizer)
+            if held_out.due(self.step):
+                self.tracker.held_out[self.tracker.row] = held_out(self.own_loss, self._precision())
             if self.step == config.steps:
                 self.tracker.record(self.step, config.optimizer.lr_at(config.steps - 1, config.steps))
                 self._flush()
                 break
-            loss = self.advance()
+            self.advance()
             if self.tracker.row == BLOCK or self._at_checkpoint(self.step) or self.step == config.steps:
                 finite = self._flush()
                 if finite and self.writes is not None and self._at_checkpoint(self.step):
                     self.save(self.writes / CHECKPOINT)
             if finite and (self.step % 5 == 0 or self.step == config.steps):
-                rate = f"{self.tokens_per_second(time.perf_counter() - began):,.0f} tokens/s"
-                note = f"loss {float(loss):.3f}, {rate}" if torch.isfinite(loss) else rate
+                rate, loss = self.tokens_per_second(time.perf_counter() - began), self._recent_loss()
+                note = f"loss {loss:.3f}, {rate:,.0f} tokens/s" if np.isfinite(loss) else f"{rate:,.0f} tokens/s"
                 progress("pretraining", self.step, config.steps, note)
         self.accelerator.wait_for_everyone()
         progress("writing the model")
@@ -109,52 +114,58 @@ class Loop:
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
 
+    def _next_stop(self) -> int:
+        """The step at which the next checkpoint shows what was read by then, or the last one."""
+        every = self.config.checkpoint_every or self.config.steps
+        return min(self.step // every * every + every, self.config.steps)
+
     def _at_checkpoint(self, step: int) -> bool:
         return self.config.checkpoint_every is not None and step % self.config.checkpoint_every == 0
 
-    def advance(self) -> Float[Tensor, ""]:
-        """One step; returns its loss (of this process's share, in the scale of the whole)."""
+    def advance(self) -> None:
+        """One step. It launches work and waits for none of it."""
         config, step = self.config, self.step
         lr = config.optimizer.lr_at(step, config.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.tracker.record(step, lr)
-        batches, total = self._coming.result() if self._coming is not None else self._prepare(step)
-        # the next step's batches are made while this one runs, except where a checkpoint has to show the state between
-        alone = self._at_checkpoint(step + 1) or step + 1 == config.steps
-        self._coming = None if alone else self._ahead.submit(self._prepare, step + 1)
+        batch, last = self.batches.take(step), len(self.batches.mine) - 1
         self.optimizer.zero_grad()
-        loss = torch.zeros((), device=self.accelerator.device)
-        for number, prepared in zip(self.mine, batches, strict=True):
-            torch.manual_seed(torch_seed(config.seed, Stream.DROPOUT, step, number))
-            batch = [tensor.to(self.accelerator.device, non_blocking=True) for tensor in prepared]
-            with nullcontext() if number == self.mine[-1] else self.accelerator.no_sync(self.loss_of):
-                with torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=config.bf16):
-                    part = self.loss_of(*batch)
-                # processes are averaged: times their number this is the mean over all masked places of the step
-                self.accelerator.backward(part * (self.accelerator.num_processes / total))
-            loss += part.detach()
-        if config.optimizer.clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.optimizer.clip)
+        losses = []
+        for number, part in enumerate(batch.parts):
+            dropout_generator(self.device).manual_seed(batch.dropout_seeds[number])
+            with nullcontext() if number == last else self.accelerator.no_sync(self.loss_of):
+                with self._precision():
+                    loss = self.loss_of(*part)
+                if number == last:  # the thread needs the interpreter, which the backward pass does not
+                    self.batches.prepare(step + 1, self._next_stop())
+                loss.backward(batch.scale)
+            losses.append(loss.detach())
+        self.tracker.measured(sum(losses[1:], losses[0]), batch.places, self.clip())
         self.optimizer.step()
-        self.tracker.loss(loss / total)
         self.step += 1
-        return loss / total * self.accelerator.num_processes
 
-    def _prepare(self, step: int) -> tuple[list[list[Tensor]], int]:
-        """Masked rows of this process's micro-batches, and the number of masked places of the whole step."""
-        rows = self.rows.take(step, self.config.batch_size).reshape(-1, self.micro, self.config.length)
-        masked = [self.masker(part, step, number) for number, part in enumerate(rows)]
-        pinned = self.accelerator.device.type == "cuda"  # so that a copy to the device does not wait for it
-        batches = [[tensor.pin_memory() if pinned else tensor for tensor in masked[number]] for number in self.mine]
-        return batches, max(1, sum(len(targets) for _, _, targets in masked))
+    def _precision(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
+
+    def clip(self) -> Float[Tensor, ""]:
+        """Clip the gradient, where the config says so; returns its norm before that."""
+        if self.config.optimizer.clip is not None:
+            return torch.nn.utils.clip_grad_norm_(self.parameters, self.config.optimizer.clip)
+        return torch.nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
+
+    def _recent_loss(self) -> float:
+        """On a GPU that of the last block written: to look at the last step would be to wait for it."""
+        if self.device.type == "cpu" and self.tracker.losses:
+            return self.tracker.last_loss() * self.processes
+        return float(self.tables[-1][-1, 0]) if self.tables else np.nan
 
     def _flush(self) -> bool:
         """Write the figures of the last steps. False once the loss is not a number; nothing after it is written."""
         first, final = self.tracker.start, self.tracker.start == self.config.steps  # the final weights have no loss
-        if self.accelerator.num_processes > 1:
-            self.tracker.table[:, 0] = self.accelerator.reduce(self.tracker.table[:, 0].contiguous(), "sum")
-        table = self.tracker.rows()
+        table = self.tracker.rows(
+            lambda shares: self.accelerator.reduce(shares, "sum") if self.processes > 1 else shares
+        )
         bad = np.flatnonzero(~np.isfinite(table[:, 0]) & (not final))
         self.tables.append(table[: bad[0]] if len(bad) else table)
         if self.metrics is not None:
@@ -162,7 +173,7 @@ class Loop:
         return not len(bad)
 
     def _end(self, status: str) -> PretrainRun:
-        self._ahead.shutdown()  # waits for a run that diverged: what it has read is then the same every time
+        self.batches.close()
         if self.folder is not None:
             metrics = stored_metrics(self.folder)
         else:  # as metrics.jsonl would have them
@@ -174,13 +185,17 @@ class Loop:
         config, model = self.config, self.model.eval()
         if self.writes is not None and status == "done":
             write_pretrained(self.writes / MODEL, model, self.tokenizer)
-        losses = metrics["loss"][np.isfinite(metrics["loss"])]
+        losses, norms, held_out = (
+            metrics[name][np.isfinite(metrics[name])] for name in ("loss", "gradient_norm", "held_out_loss")
+        )
         results = PretrainResults(
             status=status,
             seed=config.seed,
             steps=len(losses),
             first_loss=float(losses[0]) if len(losses) else None,
             loss=float(losses[-50:].mean()) if len(losses) else None,
+            held_out_loss=float(held_out[-1]) if len(held_out) and status == "done" else None,
+            gradient_norm=float(norms[-50:].mean()) if len(norms) else None,
             tokens=len(losses) * config.batch_size * config.length,
             epochs=self.rows.epoch,
             parameters=sum(p.numel() for p in model.parameters()),
@@ -255,24 +270,6 @@ class Loop:
             raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {ADVICE}") from None
 
 
-def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
-    """Rows per forward pass. Each draws dropout and masks by itself, so that it does not matter which process runs it.
-
-    Where the config does not say: half a batch, so that one or two processes see the same. A GPU runs one pass at a
-    time, so there it is a process's share.
-    """
-    rows = config.micro_batch
-    if rows is None:
-        parts = processes if device != "cpu" else max(2, processes) if config.batch_size % 2 == 0 else 1
-        rows = config.batch_size // parts if config.batch_size % parts == 0 else config.batch_size
-    if config.batch_size // rows % processes:
-        raise InputError(
-            f"{processes} processes cannot share the {config.batch_size // rows} micro-batches of a step evenly; "
-            f"choose batch_size and micro_batch so that batch_size / micro_batch is a multiple of {processes}"
-        )
-    return rows
-
-
 def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer:
     """Biases and norms do not decay, as is usual."""
     settings = config.optimizer
@@ -283,3 +280,10 @@ def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer
     if settings.name == "sgd":
         return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
     return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True)
+
+
+def dropout_generator(device: torch.device) -> torch.Generator:
+    """The generator that dropout draws from: `torch.manual_seed` would seed those of all devices."""
+    if device.type == "cpu":
+        return torch.default_generator
+    return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]

@@ -5,6 +5,7 @@ W_K, W_Q and W_V start near zero. Their norms, and the rotation of W_V, are meas
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from topicscope.ground import Stream, torch_seed
 from topicscope.language import needed, shifted_right
 from topicscope.measure import ROTATION_SPAN
 from topicscope.pretraining.config import Masking, PretrainConfig, Shape
-from topicscope.pretraining.results import PARTS
+from topicscope.pretraining.results import FIGURES, PARTS
 
 BLOCK = 50  # steps whose figures are read out together, so that a GPU does not wait at every step
 # what the library calls our sizes
@@ -124,13 +125,11 @@ class Masker:
         )
 
     def __call__(
-        self, rows: Int[np.ndarray, "B N"], step: int, number: int
+        self, rows: Int[np.ndarray, "B N"], step: int, number: int, stream: Stream = Stream.MASKED_TOKENS
     ) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
         """What the model sees, the places (in the flattened rows) whose token it predicts, and these tokens."""
         tokens = torch.from_numpy(rows.astype(np.int64))
-        self.collator.generator = torch.Generator().manual_seed(
-            torch_seed(self.seed, Stream.MASKED_TOKENS, step, number)
-        )
+        self.collator.generator = torch.Generator().manual_seed(torch_seed(self.seed, stream, step, number))
         shown, labels = self.collator.torch_mask_tokens(tokens, special_tokens_mask=torch.isin(tokens, self.special))
         places = torch.nonzero(labels.flatten() != -100)[:, 0]
         return shown, places, labels.flatten()[places]
@@ -165,47 +164,75 @@ class MaskedLoss(nn.Module):
 
 
 class Tracker:
-    """Row s describes the weights before step s, and their loss on batch s."""
+    """Row s describes the weights before step s, and their loss on batch s.
+
+    Figures stay on the device until a block of them is read: a look at each would make the host wait at every step.
+    """
 
     def __init__(self, layers: list[AttentionLayer]) -> None:
         self.layers = layers
         self.matrices = [getattr(layer, part) for part in PARTS for layer in layers]
         count, value = len(layers), layers[0].value
         self.names = (
-            "loss",
-            "lr",
+            *FIGURES,
             *(f"norm_{part}_{layer.name}" for part in PARTS for layer in layers),
             *(f"rotation_{layer.name}" for layer in layers),
         )
-        self.table = torch.full((BLOCK, len(self.names)), math.nan, dtype=torch.float64, device=value.device)
+        self.table = torch.zeros((BLOCK, 4 * count), device=value.device)  # norms, and products with W_V ten steps ago
         # W_V at the last steps, as a ring
         self.history = torch.zeros((ROTATION_SPAN, count, value.numel()), device=value.device)
         self.past_norms = np.full((ROTATION_SPAN, count), math.nan)  # oldest first
-        self.start = self.row = 0  # step of the first row held, and rows held
+        self.start = 0  # step of the first row held
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rates: list[float] = []
+        self.losses: list[Float[Tensor, ""]] = []  # sums over this process's share of the masked places
+        self.places: list[int] = []  # masked places of the whole step
+        self.gradient_norms: list[Float[Tensor, ""]] = []
+        self.held_out: dict[int, Float[Tensor, ""]] = {}  # by row; of this process's share
+
+    @property
+    def row(self) -> int:
+        """Rows held."""
+        return len(self.rates)
 
     @torch.no_grad()
     def record(self, step: int, lr: float) -> None:
-        row, count, ring = self.table[self.row], len(self.layers), self.history[step % ROTATION_SPAN]
+        """The weights before a step."""
+        row, norms = self.table[self.row], 3 * len(self.layers)
         self.start = step if self.row == 0 else self.start
-        row[1] = lr
-        row[2 : 2 + 3 * count] = torch.stack(torch._foreach_norm(self.matrices))
-        now = torch.stack([layer.value.flatten() for layer in self.layers]).float()
-        row[2 + 3 * count :] = (ring * now).sum(1)  # |before| |now| cos; `rows` turns it into a rotation
+        torch.stack(torch._foreach_norm(self.matrices), out=row[:norms])
+        ring, now = self.history[step % ROTATION_SPAN], torch.stack([layer.value.flatten() for layer in self.layers])
+        torch.sum(ring.mul_(now), 1, out=row[norms:])  # |before| |now| cos; `rows` turns it into a rotation
         ring.copy_(now)
-        self.row += 1
+        self.rates.append(lr)
 
-    def loss(self, loss: Float[Tensor, ""]) -> None:
-        """Of the step that was just recorded."""
-        self.table[self.row - 1, 0] = loss
+    def measured(self, loss: Float[Tensor, ""], places: int, gradient_norm: Float[Tensor, ""]) -> None:
+        """The step from the weights that were just recorded."""
+        self.losses.append(loss)
+        self.places.append(places)
+        self.gradient_norms.append(gradient_norm)
 
-    def rows(self) -> Float[np.ndarray, "S M"]:
-        """The figures of all steps since the last call."""
-        table, count = self.table[: self.row].cpu().numpy().copy(), len(self.layers)
-        norms = np.concatenate([self.past_norms, table[:, 2 + 2 * count : 2 + 3 * count]])
+    def last_loss(self) -> float:
+        """Of the last step, this process's share. The host waits for it."""
+        return float(self.losses[-1]) / self.places[-1]
+
+    def rows(self, added: Callable[[Tensor], Tensor] = lambda shares: shares) -> Float[np.ndarray, "S M"]:
+        """The figures of all steps since the last call; `added` adds up the shares of all processes."""
+        count, missing = len(self.layers), torch.full((), math.nan, device=self.table.device)
+        held_out = [self.held_out.get(row, missing) for row in range(self.row)]
+        unmeasured = [missing] * (self.row - len(self.losses))  # the final weights make no step
+        shares = added(torch.stack([*self.losses, *unmeasured, *held_out])).reshape(2, self.row).cpu()
+        shares[0, : len(self.places)] /= torch.tensor(self.places, dtype=shares.dtype)
+        gradient_norms = torch.stack([*self.gradient_norms, *unmeasured]).cpu()
+        figures = np.column_stack([shares[0], self.rates, gradient_norms, shares[1]])  # as FIGURES has them
+        table = np.concatenate([figures, self.table[: self.row].cpu().numpy()], 1)
+        values = len(FIGURES) + 2 * count
+        lengths = np.concatenate([self.past_norms, table[:, values : values + count]])
         with np.errstate(invalid="ignore", divide="ignore"):
-            cosine = table[:, 2 + 3 * count :] / (norms[ROTATION_SPAN:] * norms[:-ROTATION_SPAN])
-        table[:, 2 + 3 * count :] = (1 - np.clip(cosine, -1, 1)) / 2
-        self.past_norms = norms[len(norms) - ROTATION_SPAN :]
-        self.row = 0
-        self.table.fill_(math.nan)
+            cosine = table[:, values + count :] / (lengths[ROTATION_SPAN:] * lengths[:-ROTATION_SPAN])
+        table[:, values + count :] = (1 - np.clip(cosine, -1, 1)) / 2
+        self.past_norms = lengths[len(lengths) - ROTATION_SPAN :]
+        self._clear()
         return table

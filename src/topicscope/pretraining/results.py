@@ -42,9 +42,10 @@ if TYPE_CHECKING:
 ADVICE = "start the run anew (--force)"
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
 PRETRAIN = Kind(
-    "pretrain", 2, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp"), sealed=(METRICS,), resumes="asked"
+    "pretrain", 3, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp"), sealed=(METRICS,), resumes="asked"
 )
 PARTS: tuple[Part, ...] = ("key", "query", "value")
+FIGURES = ("loss", "lr", "gradient_norm", "held_out_loss")  # of a step, before those of its layers
 Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN where a step has no such figure
 
 
@@ -71,6 +72,8 @@ class PretrainResults:
     steps: int
     first_loss: float | None
     loss: float | None  # mean of the last 50 steps
+    held_out_loss: float | None  # of the final weights, on text that they were not trained on
+    gradient_norm: float | None  # before clipping, mean of the last 50 steps
     tokens: int
     epochs: int
     parameters: int
@@ -123,6 +126,8 @@ class PretrainRun(Result):
             "steps": self.results.steps,
             "first loss": self.results.first_loss,
             "training loss (last 50 steps)": self.results.loss,
+            "held-out loss": self.results.held_out_loss,
+            "gradient norm (last 50 steps)": self.results.gradient_norm,
             "phase": self.course.phase,
             **{f"separation, layer {name}": at.as_dict()["separation"] for name, at in self.results.layers.items()},
         }
@@ -147,7 +152,8 @@ class PretrainRun(Result):
 
     def summary(self) -> list[str]:
         results = self.results
-        end = "diverged" if self.status == "diverged" else f"loss {results.loss:.4f}"
+        held_out = "" if results.held_out_loss is None else f", held-out loss {results.held_out_loss:.4f}"
+        end = "diverged" if self.status == "diverged" else f"loss {results.loss:.4f}{held_out}"
         steps = f"{results.steps} steps ({results.tokens:,} tokens, a vocabulary of {results.vocabulary})"
         return [f"Seed {results.seed}: {end} after {steps}.", self.course.sentence, *self._unread()]
 
@@ -160,7 +166,7 @@ class PretrainRun(Result):
         return language.unread(text)
 
     def table(self) -> pyarrow.Table:
-        """One row per step: loss, learning rate, norms and rotation."""
+        """One row per step: losses, learning rate, norms and rotation."""
         import pyarrow
 
         return pyarrow.table(self.metrics)
@@ -206,7 +212,8 @@ def stored_configs(folder: str | os.PathLike[str]) -> PretrainConfig | list[Pret
 def stored_metrics(folder: Path) -> Metrics:
     """The metrics in a folder, with NaN for what no step had: the rotation of a run of fewer than ten steps."""
     metrics = read_metrics(folder) if (folder / METRICS).exists() else {}
-    missing = [name for name in ("loss", *(f"rotation_{name}" for name in layer_names(metrics))) if name not in metrics]
+    expected = (*FIGURES, *(f"rotation_{name}" for name in layer_names(metrics)))
+    missing = [name for name in expected if name not in metrics]
     return metrics | {name: np.full(len(metrics.get("step", ())), np.nan) for name in missing}
 
 

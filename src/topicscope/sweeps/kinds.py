@@ -82,15 +82,18 @@ def train_result(run: training.Run) -> PointResult:
 
 
 def pretrain_result(run: pretraining.PretrainRun) -> PointResult:
-    """Loss, phase and half-way steps of the least two-stage layer, and the separation of every layer."""
+    """Losses, phase and half-way steps of the least two-stage layer, and the separation of every layer."""
     measures = {
         "status": run.status,
         "steps_done": run.results.steps,
         "loss": run.results.loss,
+        "held_out_loss": run.results.held_out_loss,
         **run.course.as_dict(),
         **{f"separation_{name}": stages.separation for name, stages in run.results.layers.items()},
     }
-    return PointResult(finite(measures), thinned(run.metrics))
+    # of the loss on held-out text, which few steps have, thinning would leave almost nothing
+    curves = {name: values for name, values in run.metrics.items() if name != "held_out_loss"}
+    return PointResult(finite(measures), thinned(curves))
 
 
 def probe_result(probe: language.Probe) -> PointResult:
