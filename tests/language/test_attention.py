@@ -13,12 +13,11 @@ import torch
 from tests.language import tiny
 from tests.language.samples import assignment
 from topicscope.ground import Stream, generator
-from topicscope.language import Assignment, Vocabulary, Window, whole_words
+from topicscope.language import Assignment, Vocabulary, whole_words
 from topicscope.language.attention import (
     PartTally,
     attention_effect,
     matched_attention,
-    pairs_of,
     tally_attention,
 )
 from topicscope.language.models import LoadedModel, checked
@@ -196,32 +195,6 @@ def test_windows_cut_to_the_models_length() -> None:
     )
     assert [piece.document for piece in pieces][-1] == 2
     assert len(list(windows(loaded, vocabulary, [long], 1))) == 1
-
-
-def test_the_pairs_of_a_window_by_hand() -> None:
-    """Four positions, words at 0, 1 and 3: what each part reads where, and which pairs count."""
-    window = Window(0, np.array([10, 11, 12, 13]), np.array([0, 1, 3]))
-    weights = torch.arange(1.0, 17.0).view(1, 4, 4)
-    for part, shift, queries, keys in (
-        ("encoder", False, [0, 1, 3], [0, 1, 3]),
-        ("decoder", False, [0, 1, 3], [0, 1, 3]),
-        ("encoder", True, [0, 1, 3], [0, 1, 3]),
-        ("decoder", True, [1, 2], [1, 2]),  # one place later; the last word is not read
-        ("cross", True, [1, 2], [0, 1, 3]),
-    ):
-        config = SimpleNamespace(is_encoder_decoder=shift)
-        loaded: Any = SimpleNamespace(device=torch.device("cpu"), model=SimpleNamespace(config=config))
-        found, query, key, allowed = pairs_of(part, [weights, -weights], window, loaded)
-        moved = int(shift)
-        own_query, own_key = (0 if part == "encoder" else moved), (moved if part == "decoder" else 0)
-        assert query.tolist() == [10 + q - own_query for q in queries]
-        assert key.tolist() == [10 + k - own_key for k in keys]
-        for i, q in enumerate(queries):
-            for j, k in enumerate(keys):
-                available = q + 1 if part == "decoder" else 4
-                assert found[0, i, j] == pytest.approx((4 * q + k + 1) * available / 100)
-                assert found[1, i, j] == -found[0, i, j]
-                assert allowed[i, j] == (q > k if part == "decoder" else q - own_query != k)
 
 
 def drawn_tally(shuffles: int = 30) -> PartTally:
