@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import torch
 from tests.language import tiny
 from tests.language.samples import assignment
 from topicscope.ground import Stream, generator
-from topicscope.language import Assignment, Vocabulary, whole_words
+from topicscope.language import Assignment, Vocabulary, attention, vocabulary as vocabulary_module, whole_words
 from topicscope.language.attention import (
     PartTally,
     attention_effect,
@@ -263,12 +264,19 @@ def test_no_pairs_are_no_effect() -> None:
     assert attention_effect(tally) is None
 
 
-def test_progress_counts_windows() -> None:
-    tokenizer = tiny.tokenizer("wordpiece")
+def test_progress_counts_documents() -> None:
+    """A document of three windows counts by thirds; within a chunk, each batch counts by its number of windows."""
+    tokenizer = tiny.tokenizer("wordpiece", 12)
     loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
     relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
-    pieces = list(windows(loaded, vocabulary, tiny.TEXTS[:3], None))
-    for given, total in ((pieces, len(pieces)), (iter(pieces), None)):
+    texts = ["boat", " ".join(tiny.WORDS), "", "bread"]
+    pieces = list(windows(loaded, vocabulary, texts, None))
+    assert [piece.reached for piece in pieces] == pytest.approx([1, 1 + 1 / 3, 1 + 2 / 3, 2, 4])
+    for chunk, tokens, expected in (
+        (128, 8192, [0, 4]),
+        (2, 8192, [0, 1 + 1 / 3, 2, 4]),
+        (128, 12, [0, 1.6, 2.2, 3.4, 4]),
+    ):
         seen: list[tuple[str, float, float | None]] = []
 
         def watch(
@@ -276,5 +284,7 @@ def test_progress_counts_windows() -> None:
         ) -> None:
             seen.append((phase, done, total))
 
-        tally_attention(loaded, given, [relation], bootstrap=2, progress=watch)
-        assert seen == [("attention", 0, total), ("attention", len(pieces), total)]
+        with mock.patch.object(attention, "CHUNK", chunk), mock.patch.object(vocabulary_module, "TOKENS", tokens):
+            tally_attention(loaded, iter(pieces), [relation], bootstrap=2, progress=watch, documents=4)
+        assert {(phase, total) for phase, _, total in seen} == {("attention", 4)}
+        assert [done for _, done, _ in seen] == pytest.approx(expected)

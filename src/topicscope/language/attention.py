@@ -6,7 +6,7 @@ tables whose size does not depend on the number of documents. The bootstrap over
 counts n_i times, n_i drawn once for each resample.
 """
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,7 +100,7 @@ class Pass:
     relations: Sequence[Relation]
     bootstrap: int
     seed: int
-    advance: Callable[[int], None] | None  # called with the number of windows of every batch, in this process only
+    advance: Callable[[float], None] | None  # called with the documents done after every batch, in this process only
 
 
 def tally_attention(
@@ -113,35 +113,37 @@ def tally_attention(
     engine: Engine = serial,
     progress: Progress = silent,
     phase: str = "attention",
+    documents: int | None = None,
 ) -> Parts:
-    """The sums of each part of the model. Every engine of the same machine gives the same bytes."""
-    done, total = 0, len(pieces) if isinstance(pieces, Sized) else None
+    """The sums of each part of the model. Every engine of the same machine gives the same bytes.
 
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        progress(phase, done, total)
+    Windows are taken as they are needed: a stream of them is never in memory as a whole. `documents`: how many they
+    are cut from, for the progress.
+    """
+
+    def advance(done: float) -> None:
+        progress(phase, done, documents)
 
     advance(0)
     parts: Parts = {}
     here = engine is serial
     common = Pass(loaded, relations, bootstrap, seed, advance if here else None)
-    for count, sums in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
+    for done, sums in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
         for name, (heads, tables) in sums.items():
             if name not in parts:
                 parts[name] = [PartTally(relation, heads, bootstrap) for relation in relations]
             for tally, arrays in zip(parts[name], tables, strict=True):
                 tally.add(arrays)
         if not here:
-            advance(count)
+            advance(done)
     return parts
 
 
 @torch.inference_mode()
 def tally_chunk(
     common: Pass, chunk: Sequence[Window]
-) -> tuple[int, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]]]:
-    """The number of windows; and by part the heads of its layers, and the arrays of every tally."""
+) -> tuple[float, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]]]:
+    """How many documents are done; and by part the heads of its layers, and the arrays of every tally."""
     loaded, device = common.loaded, common.loaded.device
     shift = int(loaded.model.config.is_encoder_decoder)
     parts: dict[str, list[ChunkTally]] = {}
@@ -162,10 +164,11 @@ def tally_chunk(
                     pairs = pairs_of(name, weights, of_slab, places[some], queries, shift)
                     parts[name][number].add(len(owners) + some.start, sums_by_relation(relation, pairs))
         owners += [window.document for window in batch]
-        if common.advance is not None:
-            common.advance(len(batch))
+        if common.advance is not None:  # batches are in order of length, so documents are done in proportion
+            first, last = chunk[0].reached, chunk[-1].reached
+            common.advance(first + (last - first) * len(owners) / len(chunk))
     times = document_resamples(owners, common.bootstrap, common.seed).to(device)
-    return len(chunk), {
+    return chunk[-1].reached, {
         name: (tallies[0].heads, [tally.arrays(times) for tally in tallies]) for name, tallies in parts.items()
     }
 
