@@ -2,7 +2,7 @@
 
 import resource
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -145,11 +145,10 @@ class AttentionBench:
 
 
 def attention_rows(device: str, *, quick: bool) -> list[Row]:
-    small = AttentionBench(SMALL, device)
-    rows = [small.row(24 if quick else 96, 1 if quick else 5)]
-    peaks = []
-    for count in (64, 256):  # two full batches, and four times as many
-        small.tally(small.windows(count))
+    rows = [AttentionBench(SMALL, device).row(24 if quick else 96, 1 if quick else 5)]
+    peaks, short = [], AttentionBench(replace(SMALL, length=64), device)
+    for count in (2 * CHUNK, 8 * CHUNK):
+        short.tally(short.windows(count))
         peaks.append(peak_gigabytes(resource.getrusage(resource.RUSAGE_SELF)))
     name, grown = "more memory for four times the documents", peaks[1] - peaks[0]
     base = AttentionBench(BASE, device)

@@ -77,11 +77,10 @@ def pairs_of(
     flat = (query[:, :, None] * size + key[:, None]).flatten(1)[:, None]
     weights = torch.cat([layer.flatten(2).gather(2, flat.expand(-1, layer.shape[1], -1)) for layer in layers], 1)
     available = query + 1 if part == "decoder" else length.expand(query.shape)
-    scale = (available.to(weights.dtype) / DEBIAS).repeat_interleave(key.shape[1], 1)
+    scale = available.to(weights.dtype) / DEBIAS
+    weights.unflatten(2, allowed.shape[1:]).mul_(scale[:, None, :, None])
     word = tokens.gather(1, first)
-    return PositionPairs(
-        weights.mul_(scale[:, None]), word[:, queries], word, allowed & query_known[:, :, None] & key_known[:, None]
-    )
+    return PositionPairs(weights, word[:, queries], word, allowed & query_known[:, :, None] & key_known[:, None])
 
 
 def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Float[Tensor, "B ..."]]:
