@@ -78,7 +78,7 @@ def pairs_of(
     weights = torch.cat([layer.flatten(2).gather(2, flat.expand(-1, layer.shape[1], -1)) for layer in layers], 1)
     available = query + 1 if part == "decoder" else length.expand(query.shape)
     scale = available.to(weights.dtype) / DEBIAS
-    weights.unflatten(2, allowed.shape[1:]).mul_(scale[:, None, :, None])
+    weights.view(len(weights), -1, *allowed.shape[1:]).mul_(scale[:, None, :, None])
     word = tokens.gather(1, first)
     return PositionPairs(weights, word[:, queries], word, allowed & query_known[:, :, None] & key_known[:, None])
 
