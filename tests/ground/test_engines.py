@@ -217,6 +217,28 @@ def test_an_item_is_tried_again_three_times_after_its_worker_has_died(pools: Fak
     assert pools.opened == pools.closed
 
 
+def test_items_are_taken_from_a_stream_as_workers_are_free(pools: FakePools) -> None:
+    """Two per worker, and one that is looked at; what a dead worker had is repeated though the stream has gone on."""
+    pools.breaks = lambda item, times: item == 5 and times < 2
+    ray = FakeRay(lambda item, times: item == 5 and times < 2)
+    local = Local(2)
+    for engine, ahead in ((serial, 1), (local, 5), (partial(tasks, ray, 0), 5)):
+        taken = 0
+
+        def stream() -> Iterator[int]:
+            nonlocal taken
+            for item in range(50):
+                taken += 1
+                yield item
+
+        done = []
+        for number, result in engine(double, 1, stream()):
+            done.append((number, result))
+            assert taken <= len(done) + ahead
+        assert sorted(done) == [(i, 1 + 2 * i) for i in range(50)]
+        assert taken == 50
+
+
 def test_results_come_in_the_order_of_their_items() -> None:
     def shuffled() -> Iterator[tuple[int, str]]:
         yield from [(2, "c"), (0, "a"), (3, "d"), (1, "b")]

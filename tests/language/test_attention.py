@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,12 +14,11 @@ import torch
 from tests.language import tiny
 from tests.language.samples import assignment
 from topicscope.ground import Stream, generator
-from topicscope.language import Assignment, Vocabulary, Window, whole_words
+from topicscope.language import Assignment, Vocabulary, attention, vocabulary as vocabulary_module, whole_words
 from topicscope.language.attention import (
     PartTally,
     attention_effect,
     matched_attention,
-    pairs_of,
     tally_attention,
 )
 from topicscope.language.models import LoadedModel, checked
@@ -198,32 +198,6 @@ def test_windows_cut_to_the_models_length() -> None:
     assert len(list(windows(loaded, vocabulary, [long], 1))) == 1
 
 
-def test_the_pairs_of_a_window_by_hand() -> None:
-    """Four positions, words at 0, 1 and 3: what each part reads where, and which pairs count."""
-    window = Window(0, np.array([10, 11, 12, 13]), np.array([0, 1, 3]))
-    weights = torch.arange(1.0, 17.0).view(1, 4, 4)
-    for part, shift, queries, keys in (
-        ("encoder", False, [0, 1, 3], [0, 1, 3]),
-        ("decoder", False, [0, 1, 3], [0, 1, 3]),
-        ("encoder", True, [0, 1, 3], [0, 1, 3]),
-        ("decoder", True, [1, 2], [1, 2]),  # one place later; the last word is not read
-        ("cross", True, [1, 2], [0, 1, 3]),
-    ):
-        config = SimpleNamespace(is_encoder_decoder=shift)
-        loaded: Any = SimpleNamespace(device=torch.device("cpu"), model=SimpleNamespace(config=config))
-        found, query, key, allowed = pairs_of(part, [weights, -weights], window, loaded)
-        moved = int(shift)
-        own_query, own_key = (0 if part == "encoder" else moved), (moved if part == "decoder" else 0)
-        assert query.tolist() == [10 + q - own_query for q in queries]
-        assert key.tolist() == [10 + k - own_key for k in keys]
-        for i, q in enumerate(queries):
-            for j, k in enumerate(keys):
-                available = q + 1 if part == "decoder" else 4
-                assert found[0, i, j] == pytest.approx((4 * q + k + 1) * available / 100)
-                assert found[1, i, j] == -found[0, i, j]
-                assert allowed[i, j] == (q > k if part == "decoder" else q - own_query != k)
-
-
 def drawn_tally(shuffles: int = 30) -> PartTally:
     """Sums as a pass may leave them: three relations, four strata, two layers of two and one heads."""
     relation: Any = SimpleNamespace(relations=3, strata=4, shuffles=shuffles)
@@ -290,12 +264,19 @@ def test_no_pairs_are_no_effect() -> None:
     assert attention_effect(tally) is None
 
 
-def test_progress_counts_windows() -> None:
-    tokenizer = tiny.tokenizer("wordpiece")
+def test_progress_counts_documents() -> None:
+    """A document of three windows counts by thirds; within a chunk, each batch counts by its number of windows."""
+    tokenizer = tiny.tokenizer("wordpiece", 12)
     loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
     relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
-    pieces = list(windows(loaded, vocabulary, tiny.TEXTS[:3], None))
-    for given, total in ((pieces, len(pieces)), (iter(pieces), None)):
+    texts = ["boat", " ".join(tiny.WORDS), "", "bread"]
+    pieces = list(windows(loaded, vocabulary, texts, None))
+    assert [piece.reached for piece in pieces] == pytest.approx([1, 1 + 1 / 3, 1 + 2 / 3, 2, 4])
+    for chunk, tokens, expected in (
+        (128, 8192, [0, 4]),
+        (2, 8192, [0, 1 + 1 / 3, 2, 4]),
+        (128, 12, [0, 1.6, 2.2, 3.4, 4]),
+    ):
         seen: list[tuple[str, float, float | None]] = []
 
         def watch(
@@ -303,5 +284,7 @@ def test_progress_counts_windows() -> None:
         ) -> None:
             seen.append((phase, done, total))
 
-        tally_attention(loaded, given, [relation], bootstrap=2, progress=watch)
-        assert seen == [("attention", 0, total), ("attention", len(pieces), total)]
+        with mock.patch.object(attention, "CHUNK", chunk), mock.patch.object(vocabulary_module, "TOKENS", tokens):
+            tally_attention(loaded, iter(pieces), [relation], bootstrap=2, progress=watch, documents=4)
+        assert {(phase, total) for phase, _, total in seen} == {("attention", 4)}
+        assert [done for _, done, _ in seen] == pytest.approx(expected)

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from topicscope import InputError
-from topicscope.language import ProbeConfig, TopicsConfig, cost_of, fit_corpus, probe
+from topicscope.language import (
+    ProbeConfig,
+    TopicsConfig,
+    attention,
+    cost,
+    cost_of,
+    fit_corpus,
+    position_pairs,
+    probe,
+    vocabulary,
+)
 from topicscope.language.cost import ModelSize, size_of
 
 
@@ -69,3 +79,20 @@ def test_more_text_and_more_sweeps_cost_more(model: Path, text: Path, tmp_path: 
     larger = tmp_path / "larger.txt"
     larger.write_bytes(b"words\n" * 10**6)
     assert cost_of(config.changed({"corpus": [str(larger)]})).memory > base.memory
+
+
+def test_probed_text_is_held_without_its_windows(model: Path, tmp_path: Path) -> None:
+    """Three bytes per byte of text: the windows of all of it would take six more."""
+    memory = []
+    for name, size in (("one", 10**9), ("two", 2 * 10**9)):
+        path = tmp_path / f"{name}.txt"
+        with path.open("wb") as file:
+            file.truncate(size)  # a hole: it takes no room on the disk
+        sizes: dict[str, Any] = {"documents": 10**6, "max_documents": 10}
+        config = ProbeConfig.of({"models": [str(model)], "corpus": [str(path)], **sizes})
+        memory.append(cost_of(config).memory)
+    assert memory[1] - memory[0] == pytest.approx(3 * 10**9)
+
+
+def test_the_sizes_of_an_estimate_are_those_of_the_work() -> None:
+    assert (attention.CHUNK, position_pairs.TOGETHER["cpu"], vocabulary.TOKENS) == (cost.CHUNK, cost.SLAB, cost.TOKENS)

@@ -43,6 +43,7 @@ MEASUREMENT = Measurement(thresholds=[THETA], topics_per_word=["one", "many"], b
 
 def backwards(work: Any, common: Any, items: Any) -> Iterator[tuple[int, Any]]:
     """An engine in this process that packs everything as a real one does, and answers in the wrong order."""
+    items = list(items)
     for number in reversed(range(len(items))):
         yield number, shipped(work(*shipped((common, items[number]))))
 

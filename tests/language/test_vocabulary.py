@@ -22,6 +22,7 @@ from topicscope.language import (
     vocabulary as vocabulary_module,
     whole_words,
 )
+from topicscope.language.position_pairs import padded_places
 from topicscope.language.vocabulary import windows
 
 
@@ -145,8 +146,7 @@ def test_windows_and_the_words_in_them() -> None:
     assert [window.document for window in windows(loaded, vocabulary, texts * 2, 1)] == [0, 2, 3, 5]
     wanted = np.zeros(len(tokenizer), dtype=bool)
     wanted[ids[2]] = True
-    assert found[0].only(wanted).places.tolist() == [3]
-    assert found[1].only(wanted).places.tolist() == []
+    assert padded_places(found[:2], wanted).tolist() == [[3], [-1]]
 
 
 def test_chunks() -> None:

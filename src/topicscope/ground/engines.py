@@ -1,19 +1,21 @@
 """Engines: the same work done over many items, in this process, in a pool of processes here, or on a Ray cluster.
 
 with open_engine("local") as engine:
-    for number, result in engine(work, common, items): ...     # the result of items[number], as they come
+    for number, result in engine(work, common, items): ...     # the item's number and its result, as they come
 
-An engine stores no results and writes nothing; its caller does.
+An engine stores no results and writes nothing; its caller does. Items may be a stream: an engine takes the next one
+when a worker is free for it, and holds only those that are not done.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from topicscope.ground.errors import EngineError, InputError
 from topicscope.ground.ranges import MOST_WORKERS
@@ -30,7 +32,7 @@ class Engine(Protocol):
     """`work(common, item)` for every item; yields the item's number and the result, as they come."""
 
     def __call__(
-        self, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
+        self, work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
     ) -> Iterator[tuple[int, Output]]: ...
 
 
@@ -71,7 +73,7 @@ def check_engine(name: str, *, workers: int | None = None, address: str | None =
 
 
 def serial(
-    work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
+    work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
 ) -> Iterator[tuple[int, Output]]:
     """Here, one item after another."""
     for number, item in enumerate(items):
@@ -87,6 +89,21 @@ def in_order(results: Iterator[tuple[int, Output]]) -> Iterator[Output]:
         while following in waiting:
             yield waiting.pop(following)
             following += 1
+
+
+class Queue(Generic[Item]):
+    """Items with their numbers, taken from a stream one by one. Those that are put back come first, in their order."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.stream, self.first = enumerate(items), list[tuple[int, Item]]()  # `first` has the next one at its end
+
+    def __bool__(self) -> bool:
+        if not self.first and (following := next(self.stream, None)) is not None:
+            self.first.append(following)
+        return bool(self.first)
+
+    def put_back(self, items: Iterable[tuple[int, Item]]) -> None:
+        self.first += sorted(items, key=lambda numbered: -numbered[0])
 
 
 class Local:
@@ -106,33 +123,33 @@ class Local:
         self.held.close()
 
     def __call__(
-        self, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
+        self, work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
     ) -> Iterator[tuple[int, Output]]:
-        queue, deaths = list(reversed(range(len(items)))), [0] * len(items)
+        queue, deaths = Queue(items), Counter[int]()
         while queue:
-            running: dict[Future[Output], int] = {}
+            running: dict[Future[Output], tuple[int, Item]] = {}
             try:
                 while queue or running:
-                    while queue and len(running) < 2 * self.workers:  # each worker has one running and one waiting
+                    while len(running) < 2 * self.workers and queue:  # each worker has one running and one waiting
                         if self.pool is None:
                             self.pool = self.held.enter_context(worker_pool(self.workers))
-                        number = queue[-1]
-                        running[self.pool.submit(work, common, items[number])] = number
-                        queue.pop()  # only now: a pool that has just broken takes nothing
+                        number, item = queue.first[-1]
+                        running[self.pool.submit(work, common, item)] = number, item
+                        queue.first.pop()  # only now: a pool that has just broken takes nothing
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         result = future.result()
-                        yield running.pop(future), result
+                        yield running.pop(future)[0], result
             except BrokenProcessPool:
                 self.held.close()
                 self.pool = None
-                for number in running.values():
+                for number, _ in running.values():
                     deaths[number] += 1
                     if deaths[number] > RETRIES:
                         raise EngineError(
                             f"workers died {deaths[number]} times over the same work; is memory short? "
                             "(In a script: is it under if __name__ == '__main__'?)"
                         ) from None
-                queue += sorted(running.values(), reverse=True)
+                queue.put_back(running.values())
 
 
 def _ray(workers: int | None, address: str, gpus: float) -> AbstractContextManager[Engine]:

@@ -5,12 +5,13 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from topicscope.ground.engines import RETRIES, Common, Engine, Item, Output
+from topicscope.ground.engines import RETRIES, Common, Engine, Item, Output, Queue
 from topicscope.ground.errors import EngineError, InputError
 
 PORT = 6379  # of a Ray head, where none is said
@@ -117,7 +118,7 @@ def answering(address: str) -> str:
 
 
 def tasks(
-    ray: Any, gpus: float, work: Callable[[Common, Item], Output], common: Common, items: Sequence[Item]
+    ray: Any, gpus: float, work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
 ) -> Iterator[tuple[int, Output]]:
     """The engine hands out at most two tasks per core at a time, so that the driver never holds more results."""
     if gpus > ray.cluster_resources().get("GPU", 0):  # Ray would wait for one for ever
@@ -127,15 +128,15 @@ def tasks(
     remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(work)
     # what is small travels with the task: a task then needs nothing that another node holds
     shared = common if len(ray.cloudpickle.dumps(common)) < INLINE else ray.put(common)
-    queue, running, losses = list(reversed(range(len(items)))), dict[Any, int](), [0] * len(items)
+    queue, running, losses = Queue(items), dict[Any, tuple[int, Item]](), Counter[int]()
     try:
         while queue or running:
             cores = max(1, int(ray.cluster_resources().get("CPU", 1)))  # nodes come and go
-            while queue and len(running) < 2 * cores:
-                number = queue.pop()
-                running[remote.remote(shared, items[number])] = number
+            while len(running) < 2 * cores and queue:
+                number, item = queue.first.pop()
+                running[remote.remote(shared, item)] = number, item
             [reference], _ = ray.wait(list(running), num_returns=1)
-            number = running.pop(reference)
+            number, item = running.pop(reference)
             try:
                 result = ray.get(reference)
             except ray.exceptions.RayError as error:
@@ -148,7 +149,7 @@ def tasks(
                     raise EngineError(
                         f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {reason})"
                     ) from None
-                queue.append(number)
+                queue.put_back([(number, item)])
             else:
                 yield number, result
     finally:

@@ -6,23 +6,22 @@ tables whose size does not depend on the number of documents. The bootstrap over
 counts n_i times, n_i drawn once for each resample.
 """
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
 from topicscope.language.counting import in_shards
 from topicscope.language.models import LoadedModel, attention_of, padded
-from topicscope.language.relations import CPU, DIFFERENT, SAME_TOPIC, SAME_WORD, Relation, TopicRelation
+from topicscope.language.position_pairs import padded_places, pairs_of, slabs, sums_by_relation
+from topicscope.language.relations import DIFFERENT, SAME_TOPIC, SAME_WORD, Relation
 from topicscope.language.vocabulary import Window, batches, chunks
 from topicscope.measure import Effect, effect
 
-DEBIAS = 100
 CHUNK = 128  # windows that are sorted by length and bootstrapped together, and by one worker where there are several
 
 
@@ -32,13 +31,12 @@ class PartTally:
     `heads` are the numbers of heads of the layers.
     """
 
-    def __init__(self, relation: Relation, heads: Sequence[int], bootstrap: int, device: torch.device = CPU) -> None:
+    def __init__(self, relation: Relation, heads: Sequence[int], bootstrap: int) -> None:
         self.relation, self.heads = relation, heads
-        self.windows: list[tuple[Tensor, Tensor]] = []  # sums and numbers of pairs of each, for the bootstrap
         groups, all_heads = relation.relations * relation.strata, sum(heads)
 
         def zeros(*shape: int) -> Tensor:
-            return torch.zeros(*shape, dtype=torch.float64, device=device)
+            return torch.zeros(*shape, dtype=torch.float64)
 
         self.sums, self.pairs = zeros(groups, all_heads), zeros(groups)
         # same topic, mean over heads
@@ -50,42 +48,45 @@ class PartTally:
         self.boot_strata = zeros(bootstrap, groups)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {name: table.cpu().numpy() for name, table in vars(self).items() if isinstance(table, Tensor)}
+        return {name: table.numpy() for name, table in vars(self).items() if isinstance(table, Tensor)}
 
     def add(self, arrays: dict[str, np.ndarray]) -> None:
-        """Adds the sums of other windows. Only a tally on the CPU can take them."""
+        """Adds the sums of other windows."""
         for name, array in arrays.items():
             getattr(self, name).numpy()[...] += array
 
-    def window(self, weights: Float[Tensor, "H Q K"], query: Tensor, key: Tensor, allowed: Tensor) -> None:
-        relation, groups = self.relation, len(self.sums)
-        i, j = relation.index[query], relation.index[key]
-        rows, columns = (torch.nonzero(words >= 0)[:, 0] for words in (i, j))  # most words are in no topic
-        flat = weights[:, rows][:, :, columns].flatten(1)
-        i, j, allowed = i[rows], j[columns], allowed[rows][:, columns]
-        codes = relation.codes(i, j)
-        codes = torch.where(allowed & (codes >= 0), codes, groups).flatten()
-        sums = flat.new_zeros(groups + 1, len(flat)).index_add_(0, codes, flat.T)[:-1].double()
-        pairs = torch.bincount(codes, minlength=groups + 1)[:-1].double()
-        self.sums += sums
-        self.pairs += pairs
-        self.windows.append((sums, pairs))
-        if isinstance(relation, TopicRelation) and relation.shuffles:
-            same, other = (side.flatten(-2) for side in relation.shuffled(i, j, allowed))
-            mean = flat.mean(0)
-            self.null_sums += (same.to(mean.dtype) @ mean).double()
-            self.null_pairs += same.sum(1)
-            self.other_sums += mean[other].sum().double()
-            self.other_pairs += other.sum().double()
 
-    def resample(self, times: Float[Tensor, "R n"]) -> None:
-        """`times`: how often each resample draws each window."""
-        sums, pairs = (torch.stack(side) for side in zip(*self.windows, strict=True))  # n x G x H, n x G
+class ChunkTally:
+    """The same sums for each of `windows` windows, on the device of the model: a row for each of them."""
+
+    def __init__(self, relation: Relation, heads: Sequence[int], windows: int) -> None:
+        self.relation, self.heads = relation, heads
+        self.rows = {
+            name: torch.zeros(windows, *table.shape, dtype=torch.float64, device=relation.device)
+            for name, table in vars(PartTally(relation, heads, 0)).items()
+            if isinstance(table, Tensor) and not name.startswith("boot")
+        }
+
+    def add(self, first: int, sums: dict[str, Float[Tensor, "B ..."]]) -> None:
+        """Adds sums to the rows of some windows, from the first on."""
+        for name, some in sums.items():
+            self.rows[name][first : first + len(some)] += some
+
+    def arrays(self, times: Float[Tensor, "R n"]) -> dict[str, np.ndarray]:
+        """As a PartTally adds them. `times`: how often each resample draws each window."""
+        sums, pairs = self.rows["sums"], self.rows["pairs"]  # n x G x H, n x G
         n, _, heads = sums.shape
         relations = sums.view(n, self.relation.relations, -1, heads).sum(2)
-        self.boot_sums += (times @ relations.view(n, -1)).view(len(times), -1, heads)
-        self.boot_pairs += times @ pairs
-        self.boot_strata += times @ sums.mean(2)
+        tables = {name: rows.sum(0) for name, rows in self.rows.items()}
+        tables["boot_sums"] = (times @ relations.flatten(1)).view(len(times), self.relation.relations, heads)
+        tables["boot_pairs"], tables["boot_strata"] = times @ pairs, times @ sums.mean(2)
+        # one transfer: what waits for the GPU waits once
+        flat = torch.cat([table.flatten() for table in tables.values()]).cpu().numpy()
+        borders = np.cumsum([table.numel() for table in tables.values()])
+        return {
+            name: array.reshape(table.shape)
+            for (name, table), array in zip(tables.items(), np.split(flat, borders[:-1]), strict=True)
+        }
 
 
 Parts = dict[str, list[PartTally]]  # by part of the model ('encoder', 'decoder', 'cross'): a tally for every relation
@@ -99,12 +100,7 @@ class Pass:
     relations: Sequence[Relation]
     bootstrap: int
     seed: int
-    advance: Callable[[int], None] | None  # called with the number of windows of every batch, in this process only
-
-    @cached_property
-    def wanted(self) -> Bool[np.ndarray, " V"]:
-        """Tokens that are in some relation."""
-        return torch.stack([relation.index >= 0 for relation in self.relations]).any(0).cpu().numpy()
+    advance: Callable[[float], None] | None  # called with the documents done after every batch, in this process only
 
 
 def tally_attention(
@@ -117,54 +113,64 @@ def tally_attention(
     engine: Engine = serial,
     progress: Progress = silent,
     phase: str = "attention",
+    documents: int | None = None,
 ) -> Parts:
-    """The sums of each part of the model. Every engine of the same machine gives the same bytes."""
-    done, total = 0, len(pieces) if isinstance(pieces, Sized) else None
+    """The sums of each part of the model. Every engine of the same machine gives the same bytes.
 
-    def advance(count: int) -> None:
-        nonlocal done
-        done += count
-        progress(phase, done, total)
+    Windows are taken as they are needed: a stream of them is never in memory as a whole. `documents`: how many they
+    are cut from, for the progress.
+    """
+
+    def advance(done: float) -> None:
+        progress(phase, done, documents)
 
     advance(0)
     parts: Parts = {}
     here = engine is serial
     common = Pass(loaded, relations, bootstrap, seed, advance if here else None)
-    for count, sums in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
+    for done, sums in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
         for name, (heads, tables) in sums.items():
             if name not in parts:
                 parts[name] = [PartTally(relation, heads, bootstrap) for relation in relations]
             for tally, arrays in zip(parts[name], tables, strict=True):
                 tally.add(arrays)
         if not here:
-            advance(count)
+            advance(done)
     return parts
 
 
+@torch.inference_mode()
 def tally_chunk(
     common: Pass, chunk: Sequence[Window]
-) -> tuple[int, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]]]:
-    """The number of windows; and by part the heads of its layers, and the arrays of every tally."""
-    loaded, owners = common.loaded, []
-    parts: Parts = {}
-    for batch in batches([window.only(common.wanted) for window in chunk]):
-        for name, layers in attention_of(loaded.model, *padded(batch, loaded)).items():
+) -> tuple[float, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]]]:
+    """How many documents are done; and by part the heads of its layers, and the arrays of every tally."""
+    loaded, device = common.loaded, common.loaded.device
+    shift = int(loaded.model.config.is_encoder_decoder)
+    parts: dict[str, list[ChunkTally]] = {}
+    owners: list[int] = []
+    for batch in batches(list(chunk)):
+        inputs = padded(batch, loaded)
+        attention = attention_of(loaded.model, *inputs)
+        for name, layers in attention.items():
             if name not in parts:
                 heads = [layer.shape[1] for layer in layers]
-                parts[name] = [PartTally(r, heads, common.bootstrap, loaded.device) for r in common.relations]
-            for number, window in enumerate(batch):
-                pairs = pairs_of(name, [layer[number] for layer in layers], window, loaded)
-                for tally in parts[name]:
-                    tally.window(*pairs)
+                parts[name] = [ChunkTally(relation, heads, len(chunk)) for relation in common.relations]
+        for number, relation in enumerate(common.relations):
+            places = torch.as_tensor(padded_places(batch, relation.wanted)).to(device, non_blocking=True)
+            for some, queries in slabs(len(batch), places.shape[1], device):
+                of_slab = inputs[0][some], inputs[1][some]
+                for name, layers in attention.items():
+                    weights = [layer[some] for layer in layers]
+                    pairs = pairs_of(name, weights, of_slab, places[some], queries, shift)
+                    parts[name][number].add(len(owners) + some.start, sums_by_relation(relation, pairs))
         owners += [window.document for window in batch]
-        if common.advance is not None:
-            common.advance(len(batch))
-    if common.bootstrap:
-        times = document_resamples(owners, common.bootstrap, common.seed).to(loaded.device)
-        for tallies in parts.values():
-            for tally in tallies:
-                tally.resample(times)
-    return len(chunk), {name: (part[0].heads, [tally.arrays() for tally in part]) for name, part in parts.items()}
+        if common.advance is not None:  # batches are in order of length, so documents are done in proportion
+            first, last = chunk[0].reached, chunk[-1].reached
+            common.advance(first + (last - first) * len(owners) / len(chunk))
+    times = document_resamples(owners, common.bootstrap, common.seed).to(device)
+    return chunk[-1].reached, {
+        name: (tallies[0].heads, [tally.arrays(times) for tally in tallies]) for name, tallies in parts.items()
+    }
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:
@@ -174,29 +180,6 @@ def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Floa
         for document in set(owners)
     }
     return torch.as_tensor(np.stack([drawn[document] for document in owners], 1), dtype=torch.float64)
-
-
-def pairs_of(
-    part: str, layers: Sequence[Float[Tensor, "H Q K"]], window: Window, loaded: LoadedModel
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Debiased weights (all heads) between the whole words of a window, their tokens, and which pairs count.
-
-    A position does not pair with itself; in a decoder only with those before it. The decoder of an encoder-decoder
-    reads each word one place later.
-    """
-    length, device = len(window.tokens), loaded.device
-    # copies: the arrays that Ray sends are read-only
-    tokens, places = torch.tensor(window.tokens, device=device), torch.tensor(window.places, device=device)
-    shift = int(loaded.model.config.is_encoder_decoder)
-    later = places[places + shift < length] + shift
-    query, query_shift = (places, 0) if part == "encoder" else (later, shift)
-    key, key_shift = (later, shift) if part == "decoder" else (places, 0)
-    weights = torch.cat([layer[:, query[:, None], key] for layer in layers])
-    if part == "decoder":
-        weights, allowed = weights * ((query + 1).to(weights.dtype) / DEBIAS)[:, None], query[:, None] > key
-    else:  # the same place of the text is no pair, in cross attention neither
-        weights, allowed = weights * (length / DEBIAS), (query - query_shift)[:, None] != key
-    return weights, tokens[query - query_shift], tokens[key - key_shift], allowed
 
 
 @np.errstate(invalid="ignore", divide="ignore")

@@ -16,13 +16,16 @@ from topicscope.language.corpora import Corpus
 from topicscope.language.inputs import find_snapshots, model_place
 
 PACKED = 4  # how much larger text is than its packed file
-TEXT = 8  # bytes in memory of a byte of text: the text, its tokens, its words
+TEXT = 8  # bytes in memory of a byte of text that topics are fitted to: the text, its tokens, its words
+SAMPLED = 3  # the same for text that is probed: the text, and its words where they are counted; windows are a stream
 DOCUMENT = 20_000  # bytes of a document at most, on average
 WORD = 8  # bytes of text per word that is counted, stop words left out
 PIECE = 4  # bytes of text per token
 SWEPT = 1.2e-8  # seconds for each token, topic and sweep of a fit
 WORDS = 30_000  # different words, at most as many as the usual vocabularies have
 TOKENS = 8192  # positions that go through a model together
+CHUNK = 128  # windows whose sums are kept one by one; two chunks are in memory
+SLAB = 2**14  # pairs of positions whose weights are summed together
 RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word frequencies
 RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
 TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
@@ -102,10 +105,12 @@ def pass_cost(
     hidden = 4 * 8 * model.dim * together
     resampled = 8 * config.bootstrap * (RELATIONS * heads + 2 * RELATIONS * STRATA + 128) * (assignments + 1)
     pairs = (TOPIC_SHARE * model.window) ** 2
+    tallied = 8 * CHUNK * RELATIONS * STRATA * heads * (assignments + 1) + 4 * SLAB * (2 * heads + RELATIONS * STRATA)
+    in_flight = 2 * CHUNK * 16 * model.window
     words = min(float(model.vocabulary), config.topics * max(1.0, share * model.vocabulary))
-    shuffled = shuffles // 10 * (assignments * 10 * words + 6 * pairs)
+    shuffled = shuffles // 10 * (assignments * 10 * words + 5 * SLAB)
     cooccurring = 16 * config.bootstrap * min(1e6, (share * model.vocabulary) ** 2 / 2)
-    memory = maps + hidden + resampled + shuffled + cooccurring + TEXT * text
+    memory = maps + hidden + resampled + tallied + in_flight + shuffled + cooccurring + SAMPLED * text
     tokens = windows * model.window
     arithmetic = tokens * (model.bytes / 2 + 4 * model.layers * model.window * model.dim)
     drawn = assignments * (4 * shuffles * words * model.dim * 4 + windows * shuffles / 10 * pairs * 4)

@@ -32,7 +32,7 @@ def in_shards(
     """
     if engine is serial:
         return (work(common, shard) for shard in shards)
-    return in_order(engine(_unpack_and_work, (work, bytes(ForkingPickler.dumps(common))), list(shards)))
+    return in_order(engine(_unpack_and_work, (work, bytes(ForkingPickler.dumps(common))), shards))
 
 
 def _unpack_and_work(shipped: tuple[Callable[[Any, Any], Any], bytes], shard: Any) -> Any:

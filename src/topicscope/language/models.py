@@ -164,7 +164,8 @@ def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"]
     rows = [torch.tensor(window.tokens) for window in batch]
     tokens = pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
     mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
-    return tokens.to(loaded.device), mask.to(loaded.device)
+    # nobody waits: a GPU may still be busy with the batch before
+    return tokens.to(loaded.device, non_blocking=True), mask.to(loaded.device, non_blocking=True)
 
 
 @torch.inference_mode()

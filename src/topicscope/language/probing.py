@@ -5,8 +5,9 @@ probe_model(load_model("bert-base-uncased"), texts, topics)     # topics from fi
 A measure on word vectors is one entry of MEASURES: it then is in the results, the tables and the page.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -81,14 +82,16 @@ def probe_model(
     topics = load_topics(topics, vocabulary, texts, engine) if isinstance(topics, str | Path) else topics
     assignments = assignments_of(topics, vocabulary, measurement.thresholds, measurement.topics_per_word)
     with repeatable(), watched(progress) as shown:
-        pieces = list(windows(loaded, vocabulary, texts, measurement.windows))
-        if not any(len(piece.places) for piece in pieces):
+        cut = partial(
+            windows, loaded, vocabulary, texts, measurement.windows
+        )  # anew for each variant, never all at once
+        if not any(len(piece.places) for piece in cut()):
             raise InputError("the texts hold no whole words of this model's vocabulary")
         pairs = pair_relations(topics, assignments, loaded, measurement)
         variants = [Variant(loaded, assignments, pairs, measurement)]
         if measurement.random:
             variants.append(Variant(loaded.random(measurement.seed), assignments, {}, measurement))
-        probes = [variant.probed(pieces, engine, shown) for variant in variants]
+        probes = [variant.probed(cut(), len(texts), engine, shown) for variant in variants]
     notes = dict.fromkeys([*loaded.notes, *(a.remark for a in assignments if a.remark)])
     return Probe.joined(probes, list(notes), measurement)
 
@@ -116,7 +119,7 @@ class Variant:
     pairs: dict[int, PairRelation]
     measurement: Measurement
 
-    def probed(self, pieces: Sequence[Window], engine: Engine, progress: Progress) -> Probe:
+    def probed(self, pieces: Iterable[Window], documents: int, engine: Engine, progress: Progress) -> Probe:
         loaded, seed, shuffles = self.loaded, self.measurement.seed, self.measurement.shuffles // 10
         size, device = len(loaded.tokenizer), loaded.device
         parts = tally_attention(
@@ -128,6 +131,7 @@ class Variant:
             engine=engine,
             progress=progress,
             phase=f"probing {loaded.name} ({loaded.variant})",
+            documents=documents,
         )
         probe = Probe()
         for number, assignment in enumerate(self.assignments):

@@ -17,11 +17,14 @@ CPU = torch.device("cpu")
 
 
 class NumberedWords:
-    """Words of a relation. `index[token]` is the word's number, or -1."""
+    """Words of a relation. `index[token]` is the word's number; 0 for other tokens, which `wanted` leaves out."""
 
     def number(self, token: Int[np.ndarray, " W"], vocabulary_size: int, device: torch.device) -> None:
-        self.index = torch.full((vocabulary_size,), -1, dtype=torch.int64, device=device)
-        self.index[torch.as_tensor(token, device=device)] = torch.arange(len(token), device=device)
+        self.wanted = np.zeros(vocabulary_size, dtype=bool)
+        self.wanted[token] = True
+        index = np.zeros(vocabulary_size, dtype=np.int64)
+        index[token] = np.arange(len(token))
+        self.index = torch.as_tensor(index, device=device)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Sent without its tables (words by words, or shuffles by words), which are made again from the fields."""
@@ -44,10 +47,11 @@ class TopicRelation(NumberedWords):
 
     def __post_init__(self) -> None:
         members, words = self.assignment.membership, len(self.assignment.token)
-        self.number(self.assignment.token, self.vocabulary_size, self.device)
-        self.bin_of = torch.as_tensor(frequency_bins(self.assignment.frequency), device=self.device)
-        self.bin_count = int(self.bin_of.max()) + 1
+        bins = frequency_bins(self.assignment.frequency)
+        self.bin_of = torch.as_tensor(bins, device=self.device)
+        self.bin_count = int(bins.max()) + 1
         self.strata = self.bin_count**2
+        self.number(self.assignment.token, self.vocabulary_size, self.device)
         self.several = bool((members.topics_of_word > 1).any())
         rng = generator(self.seed, Stream.SHUFFLED_ATTENTION)
         orders = np.stack([np.arange(words), *(rng.permutation(words) for _ in range(self.shuffles))])
@@ -63,25 +67,22 @@ class TopicRelation(NumberedWords):
                 torch.int16 if members.topics < 2**15 else torch.int32
             )
 
-    def codes(self, i: Int[Tensor, " Q"], j: Int[Tensor, " K"]) -> Int[Tensor, "Q K"]:
-        """Of every pair of positions with the words i and j."""
-        relation = torch.where(self._same(i, j, slice(0, 1))[0], SAME_TOPIC, DIFFERENT)
-        relation = torch.where(i[:, None] == j, SAME_WORD, relation)
-        return relation * self.strata + self.bin_of[i][:, None] * self.bin_count + self.bin_of[j]
+    def codes(
+        self, i: Int[Tensor, "B Q"], j: Int[Tensor, "B K"]
+    ) -> tuple[Int[Tensor, "B Q K"], Bool[Tensor, "B S Q K"] | None]:
+        """Of every pair of positions with the words i and j; and which pairs each shuffle puts into the same topic."""
+        same = self._same(i, j)
+        relation = torch.where(same[:, 0], SAME_TOPIC * self.strata, DIFFERENT * self.strata)
+        relation = torch.where(i[:, :, None] == j[:, None], SAME_WORD * self.strata, relation)
+        strata = (self.bin_of[i] * self.bin_count)[:, :, None] + self.bin_of[j][:, None]
+        return relation + strata, same[:, 1:] if self.shuffles else None
 
-    def shuffled(
-        self, i: Int[Tensor, " Q"], j: Int[Tensor, " K"], allowed: Bool[Tensor, "Q K"]
-    ) -> tuple[Bool[Tensor, "S Q K"], Bool[Tensor, "Q K"]]:
-        """For each shuffle the pairs that are then in the same topic; and all pairs of different words."""
-        other = allowed & (i[:, None] != j)
-        return self._same(i, j, slice(1, None)) & other, other
-
-    def _same(self, i: Tensor, j: Tensor, which: slice) -> Bool[Tensor, "S Q K"]:
-        if self.several:
-            orders = self.orders[which]
-            return self.share[orders[:, i][:, :, None], orders[:, j][:, None, :]]
-        topic = self.topic[which]
-        return topic[:, i][:, :, None] == topic[:, j][:, None, :]
+    def _same(self, i: Tensor, j: Tensor) -> Bool[Tensor, "B 1+S Q K"]:
+        """Whether two words share a topic: as the topics are, then with every shuffle."""
+        table = self.orders if self.several else self.topic
+        left, right = (table[:, words].transpose(0, 1).contiguous() for words in (i, j))
+        left, right = left[:, :, :, None], right[:, :, None]
+        return self.share[left, right] if self.several else left == right
 
 
 @dataclass
@@ -102,8 +103,8 @@ class PairRelation(NumberedWords):
         left, right = torch.as_tensor(self.pairs, device=self.device).T
         self.listed[left, right] = self.listed[right, left] = True
 
-    def codes(self, i: Int[Tensor, " Q"], j: Int[Tensor, " K"]) -> Int[Tensor, "Q K"]:
-        return torch.where(self.listed[i[:, None], j], 0, -1)
+    def codes(self, i: Int[Tensor, "B Q"], j: Int[Tensor, "B K"]) -> tuple[Int[Tensor, "B Q K"], None]:
+        return torch.where(self.listed[i[:, :, None], j[:, None]], 0, -1), None
 
 
 Relation = TopicRelation | PairRelation

@@ -121,9 +121,7 @@ class Window:
     document: int
     tokens: Int[np.ndarray, " N"]
     places: Int[np.ndarray, " P"]
-
-    def only(self, wanted: Bool[np.ndarray, " V"]) -> Window:
-        return Window(self.document, self.tokens, self.places[wanted[self.tokens[self.places]]])
+    reached: float = 0.0  # how many documents are done at its end
 
 
 def windows(
@@ -135,17 +133,20 @@ def windows(
 ) -> Iterator[Window]:
     """Documents cut to the model's length (or a smaller one), at most `per_document` windows of each.
 
-    A word at a cut is not a whole word.
+    A word at a cut is not a whole word. Nobody knows how many windows there are before the last is cut; how many
+    documents are done is known all the way.
     """
     before, after = special_tokens(loaded.tokenizer)
     room = min(length or loaded.window, loaded.window) - len(before) - len(after)
     for number, text in enumerate(texts):
         tokens = encode(loaded.tokenizer, [text[: room * 40 * per_document] if per_document else text])[0]
         words = vocabulary.words_at(tokens)
-        for start in range(0, len(tokens), room)[:per_document]:
+        starts = range(0, len(tokens), room)[:per_document]
+        for place, start in enumerate(starts, start=1):
             piece = slice(start, start + room)
             places = np.flatnonzero(words[piece] >= 0) + len(before)
-            yield Window(number, np.concatenate([before, tokens[piece], after]).astype(np.int64), places)
+            full = np.concatenate([before, tokens[piece], after]).astype(np.int64)
+            yield Window(number, full, places, number + place / len(starts))
 
 
 def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
