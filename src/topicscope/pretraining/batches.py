@@ -46,7 +46,7 @@ class Batches:
     def _on_own_gpu(self) -> None:
         """A thread begins on the first GPU, whichever its process uses."""
         if self.device.type == "cuda":
-            torch.cuda.set_device(self.device)
+            torch.cuda.set_device(self.device.index or 0)
 
     def take(self, step: int) -> Batch:
         """The batch of a step, made by now or made here. Steps are taken in their order."""

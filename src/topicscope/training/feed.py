@@ -185,7 +185,7 @@ class Text:
 
 
 def filled_up(documents: Documents) -> Documents:
-    """With as many positions as there are bytes in whole numbers of 64 bits, so that both are walked over in one piece."""
+    """With a multiple of eight positions: as many as there are bytes in whole numbers of 64 bits."""
     fill = -documents.words.shape[1] % 8
     return replace(documents, words=np.pad(documents.words, ((0, 0), (0, fill)), constant_values=PADDING))
 
