@@ -72,34 +72,36 @@ class Batches:
 
     def each(self, data: Int[Tensor, " E"] | None = None) -> Iterator[Batch]:
         """The S batches one by one, each without the padding that only others need; `data` as in `for_models`."""
-        parts = [self.context, self.document, self.query, self.weight, self.target, self.target_weight]
-        several = self.context.shape[1] > 1 or data is not None
-        for step, ends in enumerate(self.sizes.max(1).tolist()):
-            context, document, query, weight, target, target_weight = (part[step] for part in parts)
-            rows, targets = ends
-            queries = None if self.queries is None else self.queries[step]
-            if several:
+        if self.context.shape[1] > 1 or data is not None:
+            for step, (rows, targets) in enumerate(self.sizes.max(1).tolist()):
+                at = slice(step, step + 1)
                 alone = Batches(
-                    context[None],
-                    document[None, :, :rows],
-                    query[None, :, :rows],
-                    weight[None, :, :rows],
-                    target[None, :, :targets],
-                    target_weight[None, :, :targets],
-                    self.sizes[step : step + 1],
-                    None if queries is None else queries[None],
+                    self.context[at],
+                    self.document[at, :, :rows],
+                    self.query[at, :, :rows],
+                    self.weight[at, :, :rows],
+                    self.target[at, :, :targets],
+                    self.target_weight[at, :, :targets],
+                    self.sizes[at],
+                    None if self.queries is None else self.queries[at],
                 )
                 yield alone.for_models(data).map(lambda part: part[0])
-            else:
-                yield Batch(
-                    context,
-                    document[0, :rows],
-                    query[0, :rows],
-                    weight[:, :rows, None],
-                    target[0, :targets],
-                    target_weight[0, :targets],
-                    queries,
-                )
+            return
+        # of one model nothing is moved: views, taken for all steps at once
+        parts = (self.document, self.query, self.target, self.target_weight)
+        document, query, target, target_weight = (part[:, 0].unbind(0) for part in parts)
+        context, weight = self.context.unbind(0), self.weight[..., None].unbind(0)
+        queries = [None] * len(context) if self.queries is None else self.queries.unbind(0)
+        for step, (rows, targets) in enumerate(self.sizes[:, 0].tolist()):
+            yield Batch(
+                context[step],
+                document[step][:rows],
+                query[step][:rows],
+                weight[step][:, :rows],
+                target[step][:targets],
+                target_weight[step][:targets],
+                queries[step],
+            )
 
     def for_models(self, data: Int[Tensor, " E"] | None = None) -> Batch:
         """The S batches of models side by side, in a `Batch` whose parts have one more axis in front.
@@ -166,11 +168,11 @@ def masked_batches(
 
     (steps, sets, size, vocabulary), device, document = counts.shape, counts.device, masks.document
     batches = steps * sets
-    batch = document // size
+    batch_of = torch.arange(batches, device=device).repeat_interleave(size)  # of each document
     context = _context(counts.view(-1, vocabulary), masks, real, uniform, hide_masked)
     # rows in order of batch, word shown, document
-    place = document - batch * size  # in the batch
-    pair = (batch * vocabulary + (MASK if uniform else masks.shown)) * size + place
+    first_pair = batch_of * ((vocabulary - 1) * size) + torch.arange(batches * size, device=device)
+    pair = first_pair[document] if uniform else masks.shown * size + first_pair[document]
     present = torch.zeros(batches * vocabulary * size, dtype=torch.bool, device=device)
     present[pair] = True
     found, rank = where(present), present.cumsum(0)[pair].sub_(1)
@@ -179,11 +181,11 @@ def masked_batches(
     most_rows, most_targets = (-(-sizes.max(0) // at_least) * at_least).tolist()
     word, row_batch = found // size, found // (vocabulary * size)
     number = torch.arange(batches, device=device)
-    row_place = (number * most_rows - (rows.cumsum(0) - rows))[row_batch] + torch.arange(len(found), device=device)
-    target_place = (number * most_targets - (targets.cumsum(0) - targets))[batch]
+    row_in_batch = torch.arange(len(found), device=device) - (rows.cumsum(0) - rows)[row_batch]
+    row_place = row_in_batch + row_batch * most_rows
+    target_place = (number * most_targets - (targets.cumsum(0) - targets))[batch_of][document]
     target_place += torch.arange(len(document), device=device)
-    row, weight = row_place[rank], (1 / (size * masks.masked).to(real))[document]
-
+    weight = (1 / (size * masks.masked).to(real))[document]
     query, queries = word - row_batch * vocabulary, None
     if list_queries and FEW * most_rows <= vocabulary:
         asked = present.view(batches, vocabulary, size).any(2)
@@ -202,8 +204,8 @@ def masked_batches(
         context.view(steps, sets, size, vocabulary),
         padded(most_rows, row_place, found - word * size),
         padded(most_rows, row_place, query),
-        padded(most_rows, row, weight),
-        padded(most_targets, target_place, (row - batch * most_rows) * vocabulary + masks.true),
+        padded(most_rows, row_place[rank], weight),
+        padded(most_targets, target_place, row_in_batch[rank].mul_(vocabulary).add_(masks.true)),
         padded(most_targets, target_place, weight),
         sizes.reshape(steps, sets, 2),
         queries,
