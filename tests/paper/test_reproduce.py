@@ -189,7 +189,7 @@ def test_seconds_are_those_of_the_experiment(
     }
     assert seconds == 12.35
     assert made_up == ["theorem1"]
-    assert REPRODUCE.format == 2
+    assert REPRODUCE.format == 3
 
 
 def test_outcomes_of_other_models_are_computed_again(

@@ -48,7 +48,7 @@ FORMAT = 3
 
 FULL = 12  # how much longer everything takes at full scale, roughly
 
-REPRODUCE = Kind("reproduce", 2, ("outcomes",), resumes="always")
+REPRODUCE = Kind("reproduce", 3, ("outcomes",), resumes="always")
 
 Finished = Callable[[str, Outcome, float | None], None]
 """Called with an experiment, its outcome and its seconds where known, as soon as the outcome is there."""

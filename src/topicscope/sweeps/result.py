@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 GRID, CSV, PARQUET, RUNS = "sweep.json", "points.csv", "points.parquet", "runs"
-SWEEP = Kind("sweep", 2, (GRID, CSV, PARQUET, RUNS, points.POINTS, "map.png", "map.svg"), resumes="always")
+SWEEP = Kind("sweep", 3, (GRID, CSV, PARQUET, RUNS, points.POINTS, "map.png", "map.svg"), resumes="always")
 MOST_FAILURES = 5  # that the summary names
 
 # a point as a row of a table: name, values on the axes, state, measures, error; the columns depend on the sweep

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors", "snapshots"
-TRAIN = Kind("train", 3, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS), (METRICS, WEIGHTS), resumes="asked")
+TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS), (METRICS, WEIGHTS), resumes="asked")
 ADVICE = "train again (--force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
