@@ -186,7 +186,7 @@ def test_packs_depend_on_the_grid_alone() -> None:
         ({"axes": {"optimizer.lr": 3}}, "expected a list"),
         ({"axes": {"optimizer.lr": [0.1, -1]}}, "point optimizer.lr=-1"),
         ({"axes": {"seed": [1, 1]}}, "two points have the same config (seed=1)"),
-        ({"axes": {"device": ["cpu", "cuda"]}}, "two points have the same config (device=cuda)"),  # they run on the CPU
+        ({"axes": {"device": ["cpu", "auto"]}}, "two points have the same config (device=auto)"),  # which is the CPU
         ({"axes": {"steps.lr": [1]}, "base": {"steps": 5}}, "point steps.lr=1: 'steps' is not a section"),
         ({"axis": {}}, "unknown key 'axis'; did you mean 'axes'?"),
         ({"kind": "bake"}, "kind 'bake'; expected train, pretrain, probe"),
@@ -263,3 +263,34 @@ def test_long_checks_of_points_show_progress(monkeypatch: pytest.MonkeyPatch) ->
         progress=lambda phase, done=0, total=None, note="": shown.append((phase, done, total)),
     )
     assert shown == [("checking points", 100, 250), ("checking points", 200, 250)]
+
+
+def test_the_device_is_part_of_a_point_and_packs_are_larger_on_a_gpu() -> None:
+    """CPU and GPU points never mix; 'auto' is the CPU; a pack on a GPU takes as many models as pay and fit."""
+    settings = {"base": {"steps": 5}, "axes": {"seed": {"seeds": 20}}}
+    cpu, auto, gpu = (
+        build_grid(settings | {"base": {"steps": 5, "device": device}}) for device in ("cpu", "auto", "cuda")
+    )
+    assert [point.name for point in auto.points] == [point.name for point in cpu.points]
+    assert not {point.name for point in gpu.points} & {point.name for point in cpu.points}
+    assert [len(task.points) for task in pack(cpu)] == [8, 8, 4]
+    assert [len(task.points) for task in pack(gpu)] == [20]
+    large = build_grid(
+        {
+            "base": {"device": "cuda", "topic_model": {"topics": 60, "words_per_topic": 50}},
+            "axes": {"seed": {"seeds": 20}},
+        }
+    )
+    sizes = [len(task.points) for task in pack(large)]
+    assert sum(sizes) == 20
+    assert 1 < len(sizes) < 20  # models of 3,001 words do not all fit
+
+
+def test_a_device_for_all_points(tmp_path: Path) -> None:
+    path = tmp_path / "grid.yaml"
+    path.write_text("base: {steps: 5, device: cpu}\naxes: {seed: {seeds: 2}}\n")
+    assert {point.config["device"] for point in read_grid(path, device="cuda").points} == {"cuda"}
+    assert {point.config["device"] for point in read_grid(path).points} == {"cpu"}
+    path.write_text("base: hello\n")
+    with pytest.raises(InputError, match="base = 'hello': input should be a valid dictionary"):
+        read_grid(path, device="cuda")

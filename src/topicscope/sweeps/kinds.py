@@ -15,6 +15,7 @@ from topicscope import language, pretraining, training
 from topicscope.ground import Cost, InputError
 
 CURVE_POINTS = 200  # of a stored curve, at most
+POINT_BYTES = 14_000  # that a point of `train` leaves, on average: its runs have no folders
 
 Measure = float | int | str | bool | None
 Settings = TypeVar("Settings")
@@ -138,7 +139,9 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
     "train": SweepKind[training.RunConfig](
         build=lambda settings: on_one_device(training.RunConfig.of(settings)),
         run=lambda configs, _homes: [train_result(run) for run in training.train(configs, with_floors=False)],
-        cost=lambda configs: training.cost_of(configs, floors=False, gpu=configs[0].device == "cuda"),
+        cost=lambda configs: replace(
+            training.cost_of(configs, floors=False, gpu=configs[0].device == "cuda"), disk=POINT_BYTES * len(configs)
+        ),
         large=training.settings_that_cost,
         reads=training.RunConfig.FILES,
         measures=("phase", "separation", "dev_loss", "contrast"),

@@ -46,7 +46,8 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     stored = (1 + size.snapshots) * size.parameters * size.real + LINE * metrics
     checkpoint = size.real * (5 * size.parameters + HISTORY * size.value)
     disk = count * stored + (0 if configs[0].checkpoint_every is None else at_once * checkpoint)
-    seconds = count * (size.steps * size.step_seconds + size.evaluations * size.dev_seconds + size.once_seconds)
+    steps = gpu_seconds(configs) if gpu else count * size.steps * size.step_seconds
+    seconds = steps + count * (size.evaluations * size.dev_seconds + size.once_seconds)
     return Cost(MARGIN * memory, disk, seconds)
 
 
@@ -63,12 +64,17 @@ def together(config: RunConfig) -> int:
     return max(1, min(MOST_TOGETHER, int(PACKED / each)))
 
 
-def quicker_on_gpu(configs: Sequence[RunConfig]) -> bool:
-    """Whether a GPU would take less time than one core, from rates measured on one of each."""
-    size, models = Sizes(configs[0]), len(configs)
+def gpu_seconds(configs: Sequence[RunConfig]) -> float:
+    """Of all steps of these runs together on a GPU, its start included; from rates measured on one H200."""
+    size = Sizes(configs[0])
     drafts = size.config.documents_per_step * size.draft_bytes / DRAFTED if size.infinite else 0.0
-    step = GPU_STEP + models * (drafts + size.step_flops / GPU_FLOPS)
-    return GPU_START + size.steps * step < models * size.steps * size.step_seconds
+    return GPU_START + size.steps * (GPU_STEP + len(configs) * (drafts + size.step_flops / GPU_FLOPS))
+
+
+def quicker_on_gpu(configs: Sequence[RunConfig]) -> bool:
+    """Whether a GPU would take less time than one core."""
+    size = Sizes(configs[0])
+    return gpu_seconds(configs) < len(configs) * size.steps * size.step_seconds
 
 
 def settings_that_cost(configs: Sequence[RunConfig]) -> str:

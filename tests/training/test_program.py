@@ -1,0 +1,82 @@
+"""A step that is captured on a GPU is the step as it reads; and a GPU sees what the CPU sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from topicscope import RunConfig
+from topicscope.training import Ensemble, ensemble as ensemble_module
+from topicscope.training.feed import Place
+from topicscope.training.program import Program
+
+SETTINGS: dict[str, Any] = {
+    "steps": 100,
+    "evaluate_every": None,
+    "topic_model": {"topics": 4, "words_per_topic": 3},
+    "data": {"documents": 400, "dev_documents": 40},
+}
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+class Clocked(Program):
+    """Records by the clock, as a captured program does, without being captured."""
+
+    def step(self, place: Place, active: tuple[str, ...], number: int | None) -> None:
+        assert number is not None
+        self.tracker.expect(number, active)
+        self.tracker.record_next(self.loss(place.batch(), active))
+        self.optimiser.step(active)
+
+
+def curves(configs: list[RunConfig], monkeypatch: pytest.MonkeyPatch | None = None, kind: Any = None) -> Any:
+    """Figures of 100 steps, and the weights after them."""
+    if monkeypatch is not None:
+        monkeypatch.setattr(ensemble_module, "program_for", kind)
+    ensemble, tables = Ensemble(configs), list[np.ndarray]()
+    for _ in range(2):
+        ensemble.block(50, lambda _start, table: tables.append(table))
+    return np.concatenate(tables), ensemble.weights.blocks[0].cpu().numpy()
+
+
+@pytest.mark.parametrize("more", [{}, {"model": {"embedding": "trained"}, "schedule": "alternating"}])
+def test_figures_by_the_clock_are_those_by_number(more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    configs = RunConfig.of(SETTINGS | {"device": "cpu"} | more).with_seeds(2)
+    plain = curves(configs)
+    clocked = curves(configs, monkeypatch, Clocked)
+    for mine, other in zip(plain, clocked, strict=True):
+        assert np.array_equal(mine, other, equal_nan=True)
+    assert np.isfinite(plain[0][:, 0]).all()
+
+
+@needs_gpu
+@pytest.mark.parametrize(("dtype", "close"), [("float32", 1e-4), ("float64", 1e-9)])
+@pytest.mark.parametrize("more", [{}, {"model": {"embedding": "trained"}}, {"schedule": "alternating"}])
+def test_a_gpu_follows_the_cpu_and_repeats_itself(dtype: str, close: float, more: dict[str, Any]) -> None:
+    """The same draws; curves within the promise over 100 steps; the same bytes every time."""
+    gpu, cpu = (
+        RunConfig.of(SETTINGS | {"device": device, "dtype": dtype} | more).with_seeds(3) for device in ("cuda", "cpu")
+    )
+    for here, there in zip(Ensemble(cpu).feed.steps(95, 10), Ensemble(gpu).feed.steps(95, 10), strict=True):
+        mine, other = here.batch(), there.batch()
+        assert torch.equal(mine.context, other.context.cpu())
+        rows = mine.row_weight.shape[1]
+        assert torch.equal(mine.row_weight, other.row_weight[:, :rows].cpu())
+    (table, weights), (again, same), (plain, _) = curves(gpu), curves(gpu), curves(cpu)
+    assert np.array_equal(table, again, equal_nan=True)
+    assert np.array_equal(weights, same)
+    there = np.isfinite(plain)
+    assert np.array_equal(there, np.isfinite(table))
+    assert np.abs(table - plain)[there].max() <= close * max(1.0, np.abs(plain[there]).max())
+
+
+@needs_gpu
+def test_a_captured_step_is_the_step_as_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    configs = RunConfig.of(SETTINGS | {"device": "cuda"}).with_seeds(3)
+    captured = curves(configs)
+    read = curves(configs, monkeypatch, Program)
+    for mine, other in zip(captured, read, strict=True):
+        assert np.array_equal(mine, other, equal_nan=True)
