@@ -14,7 +14,7 @@ from functools import cached_property
 from topicscope.ground import FLOPS, STREAMED, Cost, driving
 from topicscope.training.config import TOGETHER, RunConfig
 from topicscope.training.data import UNEQUAL_DOCUMENTS
-from topicscope.training.feed import BLOCK
+from topicscope.training.feed import BLOCK, steps_at_once
 from topicscope.world import Fixed
 
 HISTORY = 10  # value matrices that the tracker holds
@@ -39,8 +39,8 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     metrics = size.steps * size.columns
     memory = (
         seeds * size.data
-        + at_once * (size.model + size.batches)
-        + max(seeds * size.block_draft, at_once * size.pass_, size.floors if floors else 0)
+        + at_once * (size.model + (size.batches if at_once > 1 else 0))
+        + max(size.drafts(seeds, gpu=gpu), at_once * size.pass_, size.dev_draft, size.floors if floors else 0)
         + count * 8 * (2 * metrics + size.snapshots * size.parameters)
     )
     stored = (1 + size.snapshots) * size.parameters * size.real + LINE * metrics
@@ -169,8 +169,9 @@ class Sizes:
         if self.infinite:
             return proportions + dev * self.batch_bytes + DEV_BATCH_INFINITE * self.draft_bytes
         words = self.longest * (2 if v < 2**15 else 4)
-        per_dev = 24 * self.masked + self.batch_bytes + self.draft_bytes
-        return proportions + words * both + 4 * v * data.documents + dev * per_dev
+        per_dev = 24 * self.masked + self.batch_bytes
+        counts = (4 + 4) * v * data.documents  # as they are counted, and as they are kept
+        return proportions + words * (both + data.documents) + counts + dev * per_dev
 
     @cached_property
     def batch_bytes(self) -> float:
@@ -183,15 +184,20 @@ class Sizes:
         """Of one document while its batch is made, and no longer."""
         if self.infinite:
             return 8 * self.rows * self.config.topic_model.words + 24 * self.targets
-        return (13 + self.real) * self.vocabulary + 40 * self.masked + 3 * self.longest
+        return (13 + self.real) * self.vocabulary + 100 * self.masked + 8 * self.longest
+
+    def drafts(self, seeds: int, *, gpu: bool) -> float:
+        """Batches that are made together, of all data sets, and what making them takes."""
+        documents = seeds * self.config.documents_per_step
+        if self.infinite:
+            return documents * (self.batch_bytes + self.draft_bytes)
+        steps = steps_at_once(self.config, seeds, "cuda" if gpu else "cpu")
+        return steps * documents * (self.batch_bytes + self.draft_bytes)
 
     @cached_property
-    def block_draft(self) -> float:
-        """Of the batches of a block of steps: a model's own, and what making them takes."""
-        documents = self.config.documents_per_step
-        if self.infinite:
-            return BLOCK * documents * self.batch_bytes + documents * self.draft_bytes
-        return BLOCK * documents * (self.batch_bytes + self.draft_bytes + 4 * self.longest)
+    def dev_draft(self) -> float:
+        """Of the masks of dev, which are drawn in one go."""
+        return 0.0 if self.infinite else self.config.data.dev_documents * (25 * self.masked + 4 * self.longest)
 
     @cached_property
     def batches(self) -> float:
@@ -217,7 +223,7 @@ class Sizes:
         """A forward pass over a batch of dev or of training, with its gradient."""
         dev = min(self.config.data.dev_documents, DEV_BATCH_INFINITE if self.infinite else DEV_BATCH)
         largest = max(dev, self.config.documents_per_step)
-        return 5 * self.real * largest * self.rows * self.vocabulary + BLOCK * self.columns * self.real
+        return 7 * self.real * largest * self.rows * self.vocabulary + BLOCK * self.columns * self.real
 
     @cached_property
     def floors(self) -> float:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from topicscope.ground import Stream
 from topicscope.ground.counters import bits, key_of
+from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
 from topicscope.world import (
     PADDING,
@@ -31,8 +32,17 @@ from topicscope.world import (
 BLOCK = 50
 """Steps whose figures are kept on the device before they are read; checkpoints fall on multiples of it."""
 
-AT_ONCE = {"cpu": 2_000, "cuda": 400_000}  # documents whose batches are made together: few enough for the cache
+AT_ONCE = {"cpu": 500_000, "cuda": 100_000_000}
+"""Positions and words of documents whose batches are made together: on a CPU few enough for the cache."""
 PADDED = {"cpu": 1, "cuda": 64}  # rows and targets are rounded up to multiples: a program of a GPU has fixed sizes
+
+
+def steps_at_once(config: RunConfig, sets: int, device: str) -> int:
+    """Steps whose batches are made together, for so many data sets."""
+    length = config.documents.length
+    longest = 0 if isinstance(length, str) else length[1] if isinstance(length, tuple) else length
+    each = config.documents_per_step * (longest + config.topic_model.vocabulary)
+    return max(1, min(BLOCK, config.total_steps, AT_ONCE[device] // (sets * each)))
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class Feed:
         self.of = None if list(of) == list(range(len(data))) else torch.tensor(of, device=device)
         self.documents = len(data[0].train)
         self.batch = min(self.config.batch_size, self.documents)  # documents of a step
-        self.at_once = max(1, min(BLOCK, AT_ONCE[device.type] // (self.batch * len(data))))
+        self.at_once = steps_at_once(self.config, len(data), device.type)
         self._orders: dict[int, Int[Tensor, "D n"]] = {}
         self.text: Text | None = None if isinstance(data[0].train, InfiniteDocuments) else Text(data, device, dtype)
         self._ahead: Ahead | None = Ahead(self) if device.type == "cuda" and self.text is not None else None
