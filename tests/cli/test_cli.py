@@ -188,7 +188,11 @@ def test_bench_prints_rows_with_floors() -> None:
     assert step["met"] == (ratio <= 1.1)
     # 6 x 2048 tokens x (2 layers of 16,384, and of the head of 257,024 the masked 15%)
     assert step["floor_is"].startswith("0.876 GFLOP, 46% in the layers, the rest in the head, at ")
-    assert sum(name.startswith("  of which") for name in names) == 4
+    assert [name.startswith("  of which") for name in names[names.index(step["name"]) + 1 :]][:5] == [True] * 4 + [
+        False
+    ]
+    alone = next(row for row in report["rows"] if row["name"].startswith("joint step, one-hot"))
+    assert "at most 3 times the floor" in alone["aim"]
 
 
 COMMANDS = (

@@ -138,18 +138,18 @@ def test_a_batch_is_no_larger_than_the_documents() -> None:
 
 
 def test_more_of_anything_costs_more() -> None:
-    base = cost_of([RunConfig()])
+    base = cost_of([RunConfig(steps=5000)])
     for settings in (
         {"steps": 50_000},
         {"data": {"documents": 50_000}},
         {"data": {"dev_documents": 50_000}},
-        {"batch_size": 1000},
+        {"batch_size": 5000},
         {"model": {"attention_dim": 1000}},
         {"topic_model": {"topics": 50}},
         {"dtype": "float64"},
         {"documents": {"length": 1000}},
     ):
-        more = cost_of([RunConfig.of(settings)])
+        more = cost_of([RunConfig.of({"steps": 5000} | settings)])
         assert more.memory > base.memory, settings
     eight, sixteen = (cost_of(RunConfig().with_seeds(count)) for count in (8, 16))
     assert eight.memory < sixteen.memory < 1.1 * eight.memory  # eight at a time

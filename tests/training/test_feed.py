@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from topicscope import RunConfig
-from topicscope.training import BLOCK, Feed, RunData, feed
+from topicscope.training import BLOCK, Feed, RunData, config
 from topicscope.world import Batch, InfiniteDocuments
 
 SMALL: dict[str, Any] = {
@@ -54,7 +54,7 @@ def test_a_step_is_the_same_in_whatever_company_it_is_made(monkeypatch: pytest.M
     """Its seed and its number say what it shows: not the steps beside it, not the data sets beside it."""
     whole = batches(made((3,)), 0, 40)
     assert all(equal(a, b) for a, b in zip(whole[17:29], batches(made((3,)), 17, 12), strict=True))
-    monkeypatch.setitem(feed.AT_ONCE, "cpu", 3 * 4 * (9 + 7))
+    monkeypatch.setitem(config.AT_ONCE, "cpu", 3 * 4 * (9 + 7))
     assert made((3,)).at_once == 3
     assert all(equal(a, b) for a, b in zip(whole, batches(made((3,)), 0, 40), strict=True))
     for step, (alone, both) in enumerate(zip(whole, batches(made((2, 3)), 0, 40), strict=True)):

@@ -1,4 +1,5 @@
 from .config import (
+    BLOCK as BLOCK,
     TOGETHER as TOGETHER,
     Data as Data,
     Optimizer as Optimizer,
@@ -9,7 +10,7 @@ from .config import (
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, together as together
 from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
-from .feed import BLOCK as BLOCK, Feed as Feed
+from .feed import Feed as Feed
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import train as train
 from .timeline import (

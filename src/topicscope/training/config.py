@@ -153,6 +153,13 @@ On a GPU all models run together.
 """
 
 
+BLOCK = 50
+"""Steps whose figures are kept on the device before they are read; checkpoints fall on multiples of it."""
+
+AT_ONCE = {"cpu": 500_000, "cuda": 100_000_000}
+"""Positions and words of documents whose batches are made together: on a CPU few enough for the cache."""
+
+
 @section
 class RunConfig(Config):
     """Everything that a run depends on. The same config gives the same bytes."""
@@ -249,3 +256,11 @@ class RunConfig(Config):
         config = super().of(whole | {"schedule": {}})
         named = named_schedule(name, config.model, config.topic_model.vocabulary, config.total_steps)
         return super().of(whole | {"schedule": asdict(named)})
+
+
+def steps_at_once(config: RunConfig, sets: int, device: str) -> int:
+    """Steps whose batches are made together, for so many data sets."""
+    length = config.documents.length
+    longest = 0 if isinstance(length, str) else length[1] if isinstance(length, tuple) else length
+    each = config.documents_per_step * (longest + config.topic_model.vocabulary)
+    return max(1, min(BLOCK, config.total_steps, AT_ONCE[device] // (sets * each)))

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from topicscope.ground import FLOPS, STREAMED, Cost, driving
-from topicscope.training.config import TOGETHER, RunConfig
+from topicscope.training.config import BLOCK, TOGETHER, RunConfig, steps_at_once
 from topicscope.training.data import UNEQUAL_DOCUMENTS
-from topicscope.training.feed import BLOCK, steps_at_once
 from topicscope.world import Fixed
 
 HISTORY = 10  # value matrices that the tracker holds

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from topicscope.ground import InputError, usable_device
 from topicscope.model import Weights, collapsed_loss, initial
-from topicscope.training.config import RunConfig
+from topicscope.training.config import BLOCK, RunConfig
 from topicscope.training.cost import quicker_on_gpu
 from topicscope.training.data import RunData
-from topicscope.training.feed import BLOCK, Feed, Place
+from topicscope.training.feed import Feed, Place
 from topicscope.training.optimiser import EnsembleOptimiser
 from topicscope.training.program import program_for
 from topicscope.training.track import Tracker

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from topicscope.ground import Stream
 from topicscope.ground.counters import bits, key_of
-from topicscope.training.config import RunConfig
+from topicscope.training.config import BLOCK, steps_at_once
 from topicscope.training.data import RunData
 from topicscope.world import (
     PADDING,
@@ -29,20 +29,7 @@ from topicscope.world import (
     word_counts,
 )
 
-BLOCK = 50
-"""Steps whose figures are kept on the device before they are read; checkpoints fall on multiples of it."""
-
-AT_ONCE = {"cpu": 500_000, "cuda": 100_000_000}
-"""Positions and words of documents whose batches are made together: on a CPU few enough for the cache."""
 PADDED = {"cpu": 1, "cuda": 64}  # rows and targets are rounded up to multiples: a program of a GPU has fixed sizes
-
-
-def steps_at_once(config: RunConfig, sets: int, device: str) -> int:
-    """Steps whose batches are made together, for so many data sets."""
-    length = config.documents.length
-    longest = 0 if isinstance(length, str) else length[1] if isinstance(length, tuple) else length
-    each = config.documents_per_step * (longest + config.topic_model.vocabulary)
-    return max(1, min(BLOCK, config.total_steps, AT_ONCE[device] // (sets * each)))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from topicscope.measure import ROTATION_SPAN, gram_block_means, matrix_block_means, relation_masks
 from topicscope.model import Weights
-from topicscope.training.config import RunConfig
-from topicscope.training.feed import BLOCK
+from topicscope.training.config import BLOCK, RunConfig
 
 RELATIONS = ("same", "different", "diagonal")
 
