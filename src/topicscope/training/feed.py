@@ -14,7 +14,7 @@ from torch import Tensor
 
 from topicscope.ground import Stream
 from topicscope.ground.counters import bits, key_of
-from topicscope.training.config import BLOCK, steps_at_once
+from topicscope.training.config import steps_at_once
 from topicscope.training.data import RunData
 from topicscope.world import (
     PADDING,
