@@ -75,8 +75,9 @@ def test_a_gpu_follows_the_cpu_and_repeats_itself(dtype: str, close: float, more
 
 @needs_gpu
 def test_a_captured_step_is_the_step_as_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    configs = RunConfig.of(SETTINGS | {"device": "cuda"}).with_seeds(3)
+    """Up to rounding: libraries may choose other ways to multiply while calls are captured."""
+    configs = RunConfig.of(SETTINGS | {"device": "cuda", "dtype": "float64"}).with_seeds(3)
     captured = curves(configs)
     read = curves(configs, monkeypatch, Program)
     for mine, other in zip(captured, read, strict=True):
-        assert np.array_equal(mine, other, equal_nan=True)
+        assert np.allclose(mine, other, rtol=1e-9, atol=1e-11, equal_nan=True)
