@@ -198,4 +198,4 @@ def test_a_trained_point_stores_its_curves_and_nothing_more() -> None:
     for steps, stored in ((60, 60), (5000, 200)):
         assert kind.stored(kind.build({**BASE, "steps": steps})) == stored
     assert kind.for_trial(kind.build(BASE), {"steps": 20}) == {"epochs": None, "snapshots": "none"}
-    assert kind.build({**BASE, "device": "cuda"}).device == "cpu"
+    assert [kind.build({**BASE, "device": name}).device for name in ("auto", "cpu", "cuda")] == ["cpu", "cpu", "cuda"]

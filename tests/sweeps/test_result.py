@@ -122,7 +122,7 @@ def test_a_sweep_stores_its_first_config_and_how_the_others_differ(tmp_path: Pat
     assert read_sweep(tmp_path / "sweep").grid == grid
     about = read_about(tmp_path / "sweep")
     assert about is not None
-    assert (about.kind, about.format, about.status) == ("sweep", 2, "done")
+    assert (about.kind, about.format, about.status) == ("sweep", 3, "done")
     for text in ("{}", "[]", '{"kind": "bake", "first": 3, "axes": {}, "points": [[{}, {}]]}'):
         (tmp_path / "sweep" / "sweep.json").write_text(text)
         with pytest.raises(InputError, match="is damaged; run the sweep again with its grid file"):

@@ -54,8 +54,9 @@ def test_a_step_is_the_same_in_whatever_company_it_is_made(monkeypatch: pytest.M
     """Its seed and its number say what it shows: not the steps beside it, not the data sets beside it."""
     whole = batches(made((3,)), 0, 40)
     assert all(equal(a, b) for a, b in zip(whole[17:29], batches(made((3,)), 17, 12), strict=True))
-    monkeypatch.setitem(config.AT_ONCE, "cpu", 3 * 4 * (9 + 7))
-    assert made((3,)).at_once == 3
+    monkeypatch.setitem(config.AT_ONCE, "cpu", 6 * 4 * (16 + 7))  # positions are filled up to a multiple of eight
+    assert made((3,)).at_once == 5
+    assert made((3,)).pieces(50, 12) == [(50, 5), (55, 5), (60, 2)]
     assert all(equal(a, b) for a, b in zip(whole, batches(made((3,)), 0, 40), strict=True))
     for step, (alone, both) in enumerate(zip(whole, batches(made((2, 3)), 0, 40), strict=True)):
         rows = alone.row_weight.shape[1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,10 @@ import pytest
 import torch
 
 from topicscope import RunConfig
-from topicscope.training import Ensemble, ensemble as ensemble_module
+from topicscope.training import Ensemble, Feed, ensemble as ensemble_module, program
 from topicscope.training.feed import Place
-from topicscope.training.program import Program
+from topicscope.training.program import Capture, CapturedProgram, Program
+from topicscope.world import Batch
 
 SETTINGS: dict[str, Any] = {
     "steps": 100,
@@ -32,6 +35,27 @@ class Clocked(Program):
         self.optimiser.step(active)
 
 
+class Replayed(CapturedProgram):
+    """Captured calls that a CPU can replay."""
+
+    def captured(self, together: Batch, active: tuple[str, ...]) -> Capture:
+        own, number = together.map(torch.clone), torch.zeros(1, dtype=torch.int64)
+
+        def replay() -> None:
+            self.tracker.record_next(self.loss(own.map(lambda part: part.index_select(0, number)[0]), active))
+            self.optimiser.step(active)
+            number.add_(1)
+
+        return Capture(SimpleNamespace(replay=replay), own, number)  # type: ignore[arg-type]
+
+
+def together(self: Feed, first: int, count: int) -> Iterator[Place]:
+    """The batches of a CPU as a GPU has them: those made together in one piece."""
+    for start, number in self.pieces(first, count):
+        parts = self.made(start, number).for_models(self.of)
+        yield from (Place(parts, step) for step in range(number))
+
+
 def curves(configs: list[RunConfig], monkeypatch: pytest.MonkeyPatch | None = None, kind: Any = None) -> Any:
     """Figures of 100 steps, and the weights after them."""
     if monkeypatch is not None:
@@ -50,6 +74,21 @@ def test_figures_by_the_clock_are_those_by_number(more: dict[str, Any], monkeypa
     for mine, other in zip(plain, clocked, strict=True):
         assert np.array_equal(mine, other, equal_nan=True)
     assert np.isfinite(plain[0][:, 0]).all()
+
+
+@pytest.mark.parametrize("turns", [50, 10, 3])
+@pytest.mark.parametrize("most", [1, 8])
+def test_parts_that_take_turns_see_every_batch_once(turns: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two captures read the same batches in turns: each goes on with the step's own, not where it stopped."""
+    phases = [{"parts": ["value", "prediction_bias"], "steps": turns}, {"parts": ["key", "query"], "steps": turns}]
+    more = {"device": "cpu", "dtype": "float64", "schedule": {"phases": phases, "repeat": True}}
+    configs = RunConfig.of(SETTINGS | more).with_seeds(2)
+    plain = curves(configs)
+    monkeypatch.setattr(Feed, "steps", together)
+    monkeypatch.setattr(program, "MOST_CAPTURES", most)
+    captured = curves(configs, monkeypatch, Replayed)
+    for mine, other in zip(plain, captured, strict=True):
+        assert np.allclose(mine, other, rtol=1e-9, atol=1e-12, equal_nan=True)
 
 
 @needs_gpu

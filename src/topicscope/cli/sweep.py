@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -17,18 +17,20 @@ from topicscope.cli.options import (
     Force,
     WorkersOption,
     Yes,
-    chosen_engine,
     option,
     out_option,
 )
 from topicscope.ground import (
     InputError,
     Interrupted,
+    Name,
     check_engine,
     check_folder,
     duration,
     folders,
+    open_engine,
     progress_shown,
+    refuse,
     size,
     usable_device,
 )
@@ -60,19 +62,25 @@ def command(
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
     check_engine(engine, workers=workers, address=address)
-    if device is not None and engine != "ray":
+    refuse((device == "auto" and engine == "ray", "device auto asks this machine, not Ray's: choose cpu or cuda"))
+    if device is not None and (engine != "ray" or device not in ("cpu", "cuda")):
         device = usable_device(device)
     with progress_shown() as progress:
         points = sweeps.read_grid(grid, progress, device)
-    if the_device(points) == "cuda" and engine == "local" and workers is None:
-        workers = 1  # a GPU is shared by the models of a pack, not by processes
+    on_gpu = "cuda" in sweeps.devices(points)
+    if on_gpu and engine != "ray":
+        usable_device("cuda")
+        workers = 1 if engine == "local" and workers is None else workers  # a pack's models share a GPU, not processes
     folder = out or Path("runs") / f"sweep-{grid.stem}"
     resume = resume and not force
     check_folder(folder, sweeps.SWEEP, resume=resume, force=force)
     if dry_run:
         return estimated(points, folder, engine, workers, as_json)
     try:
-        with progress_shown() as progress, chosen_engine(engine, address, workers, device=the_device(points)) as opened:
+        with (
+            progress_shown() as progress,
+            open_engine(cast("Name", engine), workers=workers, address=address, gpus=int(on_gpu)) as opened,
+        ):
             result = sweeps.sweep(
                 points,
                 folder,
@@ -99,10 +107,6 @@ def command(
     if result.counts["failed"]:
         typer.echo(f"topicscope: {result.counts['failed']} of {len(result.rows)} points failed", err=True)
     return 1 if result.counts["failed"] else 0
-
-
-def the_device(points: sweeps.Grid) -> str:
-    return "cuda" if "cuda" in sweeps.devices(points) else "cpu"
 
 
 def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None, as_json: bool) -> int:

@@ -116,6 +116,20 @@ def affordable() -> Iterator[None]:
         _settled.reset(token)
 
 
+def check_gpu(cost: Cost, what: Callable[[], str], *, yes: bool = False) -> None:
+    """Raise InputError where the GPU has not as much memory, unless `yes`."""
+    if yes or _settled.get():
+        return
+    import torch
+
+    memory = torch.cuda.mem_get_info()[1]
+    if cost.memory > memory:
+        raise InputError(
+            f"this would take about {size(cost.memory)} of memory on the GPU, which has {size(memory)}; "
+            f"make it smaller ({what()}), choose the device cpu, or insist (--yes)"
+        )
+
+
 def afford(
     cost: Cost, what: str | Callable[[], str], out: str | os.PathLike[str] | None = None, *, yes: bool = False
 ) -> None:

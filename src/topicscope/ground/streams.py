@@ -20,10 +20,10 @@ class Stream(IntEnum):
     # the sandbox
     TRAIN_DOCUMENTS = 0
     DEV_DOCUMENTS = 1
-    TRAIN_MASKS = 2  # index: block of steps, where masks are fresh
+    TRAIN_MASKS = 2  # index: purpose of the draw; the place is that of a document among all that are seen
     INITIAL_WEIGHTS = 3  # index: part
     ORDER = 4  # index: epoch
-    DEV_MASKS = 5
+    DEV_MASKS = 5  # index: purpose of the draw
     # statistics
     BOOTSTRAP_TOPICS = 0xE3B
     SHUFFLED_TOPICS = 0x5AFF

@@ -58,8 +58,8 @@ class Batches:
             self._coming.append(self._thread.submit(self.make, later))
 
     def close(self) -> None:
-        """Waits for what is being made: what was read is then the same every time."""
-        self._thread.shutdown()
+        """Waits for what is being made: what was read is then the same every time. What waits is not begun."""
+        self._thread.shutdown(cancel_futures=True)
 
     def make(self, step: int) -> Batch:
         """Read, mask and copy. The rows of a step are read once, in the order of the steps."""

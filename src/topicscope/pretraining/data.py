@@ -147,7 +147,8 @@ class Rows:
         elif self.drawn:
             self.epoch, self.drawn, self._documents = self.epoch + 1, 0, self._shuffled()
         else:
-            raise InputError("the corpus has no text")
+            held = " besides what is held out; hold out nothing (--held-out 0)" if self.held_out else ""
+            raise InputError(f"the corpus has no text{held}")
 
     def _tokenised(self, texts: list[str]) -> list[Tokens]:
         """Process r tokenises texts r, r + processes, ...; all get the tokens of all."""

@@ -74,6 +74,12 @@ class Loop:
 
     def run(self, progress: Progress = silent) -> PretrainRun:
         """From the step of the last checkpoint to the end. Of several processes the main one writes."""
+        try:
+            return self._run(progress)
+        finally:
+            self.batches.close()
+
+    def _run(self, progress: Progress) -> PretrainRun:
         config, began = self.config, time.perf_counter()
         progress("reading text")
         written = ""

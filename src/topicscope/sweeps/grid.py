@@ -73,7 +73,10 @@ class Grid:
 def read_grid(path: str | Path, progress: Progress = silent, device: str | None = None) -> Grid:
     """The grid of a YAML file; `device` is that of all its points, whatever the file says."""
     settings = load_settings(path, "grid")
-    base = settings.get("base") or {}
+    base, axes, zipped = (settings.get(name) or {} for name in ("base", "axes", "zipped"))
+    moving = [axes, *(zipped if isinstance(zipped, list) else [])]
+    if device is not None and any(isinstance(part, dict) and "device" in part for part in moving):
+        raise InputError(f"{path}: device is one of the axes; leave the option out, or the axis")
     if device is not None and isinstance(base, dict):
         settings = {**settings, "base": {**base, "device": device}}
     return build_grid(settings, str(path), progress)

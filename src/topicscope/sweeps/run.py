@@ -26,6 +26,7 @@ from topicscope.ground import (
     Progress,
     afford,
     affordable,
+    check_gpu,
     open_engine,
     open_folder,
     serial,
@@ -154,12 +155,16 @@ def sweep(
     """
     if not isinstance(grid, Grid):
         grid = build_grid(grid) if isinstance(grid, Mapping) else grid_of(grid)
-    if engine != "ray" and "cuda" in devices(grid):
-        usable_device("cuda")
+    on_gpu = "cuda" in devices(grid)
+    if on_gpu and engine == "local" and workers is None:
+        workers = 1  # a GPU is shared by the models of a pack, not by processes
     in_turn = engine in ("serial", serial)
     cost, large = cost_of(grid, out, 1 if in_turn else workers or os.cpu_count() or 1)
+    if on_gpu and engine in ("serial", "local", serial):
+        usable_device("cuda")
+        check_gpu(cost, large, yes=yes)
     afford(cost, large, out, yes=yes)
-    gpus = int("cuda" in devices(grid))
+    gpus = int(on_gpu)
     opened: AbstractContextManager[Engine] = (
         open_engine(engine, workers=workers, address=address, gpus=gpus)
         if isinstance(engine, str)

@@ -156,7 +156,7 @@ On a GPU all models run together.
 BLOCK = 50
 """Steps whose figures are kept on the device before they are read; checkpoints fall on multiples of it."""
 
-AT_ONCE = {"cpu": 500_000, "cuda": 100_000_000}
+AT_ONCE = {"cpu": 600_000, "cuda": 100_000_000}
 """Positions and words of documents whose batches are made together: on a CPU few enough for the cache."""
 
 
@@ -258,9 +258,10 @@ class RunConfig(Config):
         return super().of(whole | {"schedule": asdict(named)})
 
 
-def steps_at_once(config: RunConfig, sets: int, device: str) -> int:
-    """Steps whose batches are made together, for so many data sets."""
-    length = config.documents.length
-    longest = 0 if isinstance(length, str) else length[1] if isinstance(length, tuple) else length
-    each = config.documents_per_step * (longest + config.topic_model.vocabulary)
-    return max(1, min(BLOCK, config.total_steps, AT_ONCE[device] // (sets * each)))
+def steps_at_once(config: RunConfig, sets: int, device: str, longest: int | None = None) -> int:
+    """Steps whose batches are made together, for so many data sets: a divisor of BLOCK."""
+    if longest is None:
+        length = config.documents.length
+        longest = 0 if isinstance(length, str) else length[1] if isinstance(length, tuple) else length
+    each = sets * config.documents_per_step * (longest + config.topic_model.vocabulary)
+    return max(count for count in (1, 2, 5, 10, 25, BLOCK) if count == 1 or count * each <= AT_ONCE[device])

@@ -76,9 +76,10 @@ def quicker_on_gpu(configs: Sequence[RunConfig]) -> bool:
     return gpu_seconds(configs) < len(configs) * size.steps * size.step_seconds
 
 
-def settings_that_cost(configs: Sequence[RunConfig]) -> str:
+def settings_that_cost(configs: Sequence[RunConfig], *, gpu: bool = False) -> str:
     """The settings by which the estimate grew most, for a refusal."""
-    text = driving(configs[0], RunConfig(), lambda one: cost_of([one] * min(len(configs), TOGETHER)))
+    count = len(configs) if gpu else min(len(configs), TOGETHER)
+    text = driving(configs[0], RunConfig(), lambda one: cost_of([one] * count, gpu=gpu))
     return text if len(configs) <= TOGETHER else f"{text}, number of runs {len(configs)}"
 
 

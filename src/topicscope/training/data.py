@@ -22,7 +22,7 @@ UNEQUAL_DOCUMENTS = 500  # of the Bayes floor with unequal word probabilities, w
 
 
 class RunData:
-    """Training and development documents of one run, and its stream of batches."""
+    """Training and development documents of one run."""
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config

@@ -92,9 +92,8 @@ class Ensemble:
 
     @cached_property
     def dev_batches(self) -> list[Batch]:
-        drawn = {id(data): data.dev_rows() for data in self.feed.data}
-        batches = zip(*(drawn[id(data)] for data in self.data), strict=True)
-        return [stack(rows, self.dtype).to(self.device) for rows in batches]
+        batches = zip(*(data.dev_rows() for data in self.feed.data), strict=True)
+        return [stack(rows, self.dtype, self.feed.of).to(self.device) for rows in batches]
 
     def dev_loss(self) -> Float[np.ndarray, " E"]:
         """Loss on the whole development set: mean over documents, so batches weigh by their documents."""
@@ -163,7 +162,7 @@ class Ensemble:
     def restore(self, state: State) -> None:
         for block, old in zip(self.weights.blocks, state[0], strict=True):
             block.copy_(old)
-        self.optimiser.load({name: value.clone() for name, value in state[1].items()})
+        self.optimiser.load(state[1])
 
     def one_step(self, place: Place, *, record: bool = True) -> None:
         active = self.config.schedule.active(self.step, self.weights.trained)
@@ -196,6 +195,8 @@ class Ensemble:
             self.step = start
             for place in self.feed.steps(start, max(0, failed - 1 - start)):
                 self.one_step(place, record=False)
+            if not all(block[e].isfinite().all() for block in self.weights.blocks):  # taken again, it may end earlier
+                self.restore(before)
             self.retire(e, "diverged", failed)
         self.restore(after)
         self.step = end

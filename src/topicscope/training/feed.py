@@ -12,9 +12,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from topicscope.ground import Stream
-from topicscope.ground.counters import bits, key_of
-from topicscope.training.config import steps_at_once
+from topicscope.ground import Stream, counters
+from topicscope.training.config import BLOCK, steps_at_once
 from topicscope.training.data import RunData
 from topicscope.world import (
     PADDING,
@@ -29,6 +28,7 @@ from topicscope.world import (
     word_counts,
 )
 
+FEW = 2  # query words are listed where the vocabulary has so many times as many words as a step has rows
 PADDED = {"cpu": 1, "cuda": 64}  # rows and targets are rounded up to multiples: a program of a GPU has fixed sizes
 
 
@@ -52,17 +52,18 @@ class Feed:
         self.of = None if list(of) == list(range(len(data))) else torch.tensor(of, device=device)
         self.documents = len(data[0].train)
         self.batch = min(self.config.batch_size, self.documents)  # documents of a step
-        self.at_once = steps_at_once(self.config, len(data), device.type)
         self._orders: dict[int, Int[Tensor, "D n"]] = {}
         self.text: Text | None = None if isinstance(data[0].train, InfiniteDocuments) else Text(data, device, dtype)
+        longest = 0 if self.text is None else self.text.words.shape[2]  # of a file: what it holds
+        self.at_once = steps_at_once(self.config, len(data), device.type, longest)
         self._ahead: Ahead | None = Ahead(self) if device.type == "cuda" and self.text is not None else None
 
     def order(self, epoch: int) -> Int[Tensor, "D n"]:
         """The order in which each data set is seen in an epoch."""
         if epoch not in self._orders:  # steps may need the end of one epoch and the start of the next
             self._orders = {e: order for e, order in self._orders.items() if e == epoch - 1}
-            keys = torch.tensor([[key_of(data.config.seed, Stream.ORDER, epoch)] for data in self.data])
-            numbers = bits(keys.to(self.device), torch.arange(self.documents, device=self.device))
+            keys = torch.tensor([[counters.key_of(data.config.seed, Stream.ORDER, epoch)] for data in self.data])
+            numbers = counters.bits(keys.to(self.device), torch.arange(self.documents, device=self.device))
             self._orders[epoch] = numbers.argsort(dim=1, stable=True)
         return self._orders[epoch]
 
@@ -74,18 +75,25 @@ class Feed:
         skipped = start - epochs[0] * self.documents
         return orders[:, skipped : skipped + end - start].view(len(self.data), count, -1).transpose(0, 1).contiguous()
 
+    def pieces(self, first: int, count: int) -> list[tuple[int, int]]:
+        """The first of the steps that are made together, and how many they are."""
+        end = first + count
+        return [(start, min(self.at_once, end - start)) for start in range(first, end, self.at_once)]
+
     def steps(self, first: int, count: int) -> Iterator[Place]:
         """The batches of `count` steps."""
-        for start in range(first, first + count, self.at_once):
-            number = min(self.at_once, first + count - start)
+        pieces, end = self.pieces(first, count), first + count
+        following = [*pieces[1:], *self.pieces(end, min(BLOCK, self.config.total_steps - end))[:1], None]
+        for piece, coming in zip(pieces, following, strict=False):
             if self.text is None:
-                yield from self._infinite(start, number)
+                yield from self._infinite(*piece)
             elif self._ahead is not None:
-                together = self._ahead.take(start, number)
-                yield from (Place(together, step) for step in range(number))
-                self._ahead.make(start + number, number)  # while the device is busy with the steps
+                together = self._ahead.take(*piece)
+                yield from (Place(together, step) for step in range(piece[1]))
+                if coming is not None:
+                    self._ahead.make(*coming)  # while the device is busy with the steps
             else:
-                yield from map(Place, self.made(start, number).each(self.of))
+                yield from map(Place, self.made(*piece).each(self.of))
 
     def made(self, first: int, count: int) -> Batches:
         assert self.text is not None
@@ -93,7 +101,6 @@ class Feed:
 
     def _infinite(self, first: int, count: int) -> Iterator[Place]:
         config, real = self.config, np.dtype(self.config.dtype)
-        of = range(len(self.data)) if self.of is None else self.of.tolist()
         documents = [data.train for data in self.data if isinstance(data.train, InfiniteDocuments)]
         for rows in self.rows(first, count).cpu().numpy():
             taken = [train.take(seen) for train, seen in zip(documents, rows, strict=True)]
@@ -101,7 +108,7 @@ class Feed:
                 next(iter(one.batches(config.topic_model, config.masking, real, size=self.batch, **data.layout)))
                 for data, one in zip(self.data, taken, strict=True)
             ]
-            yield Place(stack([found[d] for d in of], self.dtype).to(self.device).map(lambda part: part[None]), 0)
+            yield Place(stack(found, self.dtype, self.of).to(self.device))
 
 
 class Ahead:
@@ -138,6 +145,11 @@ class Text:
         self.words = side_by_side([one.words for one in documents], device)
         self.lengths = side_by_side([one.lengths for one in documents], device)
         self.counts = side_by_side([word_counts(one.words, vocabulary).astype(np.int32) for one in documents], device)
+        # decided once, from what is expected, so that no step is computed in another way than its neighbours
+        masking, documents_of_a_step = self.config.masking, min(self.config.batch_size, self.words.shape[1])
+        shown = 1 + masking.p_mask * (1 - masking.p_mask_word) * self.words.shape[2]  # words at a document's masks
+        few = FEW * documents_of_a_step * shown <= vocabulary
+        self.few_queries = few and not self.config.model.uniform_attention
         self.keys = mask_keys(Stream.TRAIN_MASKS, *(one.config.seed for one in data)).to(device)
         self.fixed: tuple[Tensor, Tensor] | None = None  # masked positions, and what all show, where drawn once
         if not self.config.masking.fresh:
@@ -176,7 +188,7 @@ class Text:
             self.dtype,
             uniform=config.model.uniform_attention,
             hide_masked=config.model.hide_masked,
-            list_queries=not config.model.uniform_attention,
+            list_queries=self.few_queries,
             at_least=PADDED[self.device.type],
         )
 

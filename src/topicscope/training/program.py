@@ -14,6 +14,8 @@ from topicscope.training.optimiser import EnsembleOptimiser
 from topicscope.training.track import Tracker
 from topicscope.world import Batch
 
+MOST_CAPTURES = 8  # that are kept; each holds memory of its own
+
 
 @dataclass
 class Program:
@@ -37,12 +39,13 @@ class Program:
 
 @dataclass
 class Capture:
-    """The calls of a step as a graph, the batches that it reads, and the number of the next one."""
+    """The calls of a step as a graph, the batches that it reads, and which of them is next."""
 
     graph: torch.cuda.CUDAGraph
     together: Batch
     number: torch.Tensor
     loaded: Batch | None = None  # what was copied to `together`
+    following: int = -1  # what `number` shows on the device
 
 
 class CapturedProgram(Program):
@@ -53,18 +56,21 @@ class CapturedProgram(Program):
         self.captures: dict[tuple[object, ...], Capture] = {}
 
     def step(self, place: Place, active: tuple[str, ...], number: int | None) -> None:
-        if number is None:
+        if number is None or place.number is None:  # a batch made by itself has a size of its own
             super().step(place, active, number)
             return
         key = (active, *(part.shape for part in place.together.parts()))
-        capture = self.captures.get(key)
-        if capture is None:
-            capture = self.captures[key] = self.captured(place.together, active)
+        capture = self.captures.pop(key, None) or self.captured(place.together, active)
+        self.captures[key] = capture  # the last one used comes last
+        if len(self.captures) > MOST_CAPTURES:
+            del self.captures[next(iter(self.captures))]
         if capture.loaded is not place.together:
             for own, part in zip(capture.together.parts(), place.together.parts(), strict=True):
                 own.copy_(part)
-            capture.number.fill_(place.number or 0)
-            capture.loaded = place.together
+            capture.loaded, capture.following = place.together, -1
+        if capture.following != place.number:  # others may have taken the steps in between
+            capture.number.fill_(place.number)
+        capture.following = place.number + 1
         self.tracker.expect(number, active)
         capture.graph.replay()
 

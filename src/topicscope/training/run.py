@@ -10,7 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import overload
 
-from topicscope.ground import FORCE_NEEDS_OUT, Folder, Progress, afford, folders, refuse, repeatable, watched
+import torch
+
+from topicscope.ground import FORCE_NEEDS_OUT, Folder, Progress, afford, check_gpu, folders, refuse, repeatable, watched
 from topicscope.training.config import TOGETHER, RunConfig
 from topicscope.training.cost import cost_of, settings_that_cost
 from topicscope.training.data import RunData
@@ -64,8 +66,10 @@ def train(
     cost = cost_of(configs, floors=with_floors, gpu=gpu)
     if out is not None:
         folders.check_folder(out, TRAIN, resume=resume, force=force)
+    if gpu:
+        check_gpu(cost, lambda: settings_that_cost(configs, gpu=True), yes=yes)
     # a run that goes on has most of its files already
-    afford(cost, lambda: settings_that_cost(configs), None if resume else out, yes=yes)
+    afford(cost, lambda: settings_that_cost(configs, gpu=gpu), None if resume else out, yes=yes)
     size = len(configs) if gpu else TOGETHER
     with repeatable(), watched(progress) as shown, ExitStack() as held:
         homes: list[Folder | None] = [None] * len(configs)
@@ -102,6 +106,9 @@ def _train_together(
     ensemble = Ensemble(configs)
     steps = ensemble.config.total_steps
     recorder = Recorder(ensemble, [homes[i] for i in ensemble.order], progress, before * steps, models * steps)
-    ensemble.run(recorder.block)
+    try:
+        ensemble.run(recorder.block)
+    except torch.OutOfMemoryError as error:  # of a GPU: as of the machine, nothing is wrong with the run
+        raise MemoryError(str(error).split(". ", 1)[0]) from None
     runs = dict(zip(ensemble.order, recorder.finish(with_floors), strict=True))
     return [runs[i] for i in range(len(configs))]

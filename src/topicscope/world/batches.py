@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-FEW = 2  # query words are listed where the vocabulary has so many times as many words as a batch has rows
-
-
 @dataclass(frozen=True)
 class Batch:
     """Batches of E models side by side; indices point into the flattened leading axes: one gather serves all models.
@@ -161,7 +158,7 @@ def masked_batches(
 
     `uniform`: attention does not depend on the query, so a document needs one row only.
     `hide_masked`: attention does not see masked positions (as in the authors' code), unless the document has no other.
-    `list_queries`: list the words shown, where they are few; other words then need no scores.
+    `list_queries`: list the words shown, of which there should be few: other words then need no scores.
     `at_least`: numbers of rows and targets are rounded up to multiples of it.
     """
     import torch
@@ -187,9 +184,9 @@ def masked_batches(
     target_place += torch.arange(len(document), device=device)
     weight = (1 / (size * masks.masked).to(real))[document]
     query, queries = word - row_batch * vocabulary, None
-    if list_queries and FEW * most_rows <= vocabulary:
+    if list_queries:
         asked = present.view(batches, vocabulary, size).any(2)
-        most = -(-int(asked.sum(1).max()) // at_least) * at_least
+        most = min(vocabulary, -(-int(asked.sum(1).max()) // at_least) * at_least)
         order = asked.to(torch.int8).argsort(dim=1, descending=True, stable=True)[
             :, :most
         ]  # those asked for come first

@@ -140,18 +140,18 @@ class Masking:
         """
         import torch
 
-        from topicscope.ground.counters import bits, uniform
+        from topicscope.ground import counters
 
         longest = text.shape[-1]
         eighths = -(-longest // 8)
         byte_places = place[..., None] * eighths + torch.arange(eighths, device=text.device)
-        byte = bits(keys[0][..., None], byte_places).view(torch.uint8)[..., :longest]
+        byte = counters.bits(keys[0][..., None], byte_places).view(torch.uint8)[..., :longest]
         number, length = (part.expand(text.shape[:-1]).reshape(-1) for part in (place, lengths))
 
         def drawn(purpose: int, document: Int[Tensor, " P"], at: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
             key = keys[purpose]
             own = key.reshape(()) if key.numel() == 1 else key.expand(text.shape[:-1]).reshape(-1)[document]
-            return uniform(own, at)
+            return counters.uniform(own, at)
 
         def place_of(flat: Int[Tensor, " P"], document: Int[Tensor, " P"]) -> Int[Tensor, " P"]:
             return (number[document] - document).mul_(longest).add_(flat)
@@ -189,6 +189,6 @@ def mask_keys(stream: Stream, *seeds: int) -> MaskKeys:
     """Four keys of each seed: of bytes that mask, of numbers where they do not decide, of empty documents, of words."""
     import torch
 
-    from topicscope.ground.counters import key_of
+    from topicscope.ground import counters
 
-    return torch.tensor([[key_of(seed, stream, purpose) for seed in seeds] for purpose in range(4)])
+    return torch.tensor([[counters.key_of(seed, stream, purpose) for seed in seeds] for purpose in range(4)])

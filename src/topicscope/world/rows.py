@@ -1,6 +1,5 @@
-"""The batches of infinite documents (Assumption 1), where every expectation over masks is taken exactly.
-
-`Rows` is one model's batch in numpy; `stack` puts those of several models side by side.
+"""Batches in numpy, one data set's each: of infinite documents (Assumption 1), where every expectation over masks is
+taken exactly, and of development sets. `stack` puts them side by side for several models.
 """
 
 from __future__ import annotations
@@ -69,19 +68,22 @@ def infinite_rows(
     )
 
 
-def stack(members: Sequence[Rows], dtype: torch.dtype) -> Batch:
-    """Put the batches of E models side by side; shorter ones are padded with rows and targets of weight zero."""
+def stack(sets: Sequence[Rows], dtype: torch.dtype, data: Int[torch.Tensor, " E"] | None = None) -> Batch:
+    """Put batches side by side for E models; shorter ones are padded with rows and targets of weight zero.
+
+    `data`: the data set of each model (default: one model for each).
+    """
     import torch
 
     real = np.dtype(str(dtype).removeprefix("torch."))
-    context, document, query, weight, target, target_weight = (
-        _side_by_side(arrays, real) for arrays in zip(*members, strict=True)
-    )
-    (models, documents, vocabulary), rows = context.shape, weight.shape[1]
-    model = np.arange(models)[:, None]
+    context, *parts = (_side_by_side(arrays, real) for arrays in zip(*sets, strict=True))
+    of = np.arange(len(sets)) if data is None else data.cpu().numpy()
+    document, query, weight, target, target_weight = (part[of] for part in parts)
+    (_, documents, vocabulary), rows = context.shape, weight.shape[1]
+    model = np.arange(len(of))[:, None]
     return Batch(
         torch.from_numpy(context),
-        torch.from_numpy((document + model * documents).ravel()),
+        torch.from_numpy((document + of[:, None] * documents).ravel()),
         torch.from_numpy((query + model * vocabulary).ravel()),
         torch.from_numpy(weight[:, :, None]),
         torch.from_numpy((target + model * (rows * vocabulary)).ravel()),
