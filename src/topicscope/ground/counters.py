@@ -4,6 +4,7 @@ A generator that goes from number to number would have to run where the numbers 
 number is a function of a key and a place (SplitMix64: Steele, Lea and Flood 2014), so that any device can make any of
 them. All of it is arithmetic of 64-bit integers, which has the same result everywhere.
 
+>>> import torch
 >>> bits(key_of(0, Stream.ORDER), torch.arange(2)).tolist()
 [-3435053507485445911, 893928252525922383]
 """
