@@ -167,23 +167,23 @@ class Text:
         """The batches of steps that see these documents; `first` is the number of documents seen before."""
         (steps, sets, size), config = rows.shape, self.config
         row = rows + torch.arange(sets, device=self.device)[:, None] * self.words.shape[1]
-        text = self.words.flatten(0, 1)[row]
+        text = taken(self.words, row)
         if self.fixed is None:
             place = torch.arange(first, first + steps * size, device=self.device).view(steps, 1, size)
             masks = config.masking.draw_at(
                 text,
-                self.lengths.flatten()[row],
+                taken(self.lengths, row),
                 config.topic_model.words,
                 self.keys[:, None, :, None],
                 place,
             )
         else:
-            selected, shown = (part.flatten(0, 1)[row].flatten(0, 2) for part in self.fixed)
+            selected, shown = (taken(part, row).flatten(0, 2) for part in self.fixed)
             flat = selected.view(-1).nonzero().view(-1)
-            true, seen = text.flatten()[flat].long(), shown.view(-1)[flat].long()
+            true, seen = (part.view(-1).index_select(0, flat).long() for part in (text, shown))
             masks = Positions(flat, flat // text.shape[-1], true, seen, selected.sum(1))
         return masked_batches(
-            self.counts.flatten(0, 1)[row],
+            taken(self.counts, row),
             masks,
             self.dtype,
             uniform=config.model.uniform_attention,
@@ -197,6 +197,11 @@ def filled_up(documents: Documents) -> Documents:
     """With a multiple of eight positions: as many as there are bytes in whole numbers of 64 bits."""
     fill = -documents.words.shape[1] % 8
     return replace(documents, words=np.pad(documents.words, ((0, 0), (0, fill)), constant_values=PADDING))
+
+
+def taken(parts: Tensor, rows: Int[Tensor, "S D B"]) -> Tensor:
+    """Rows of the documents of all data sets. Several times faster than indexing."""
+    return parts.flatten(0, 1).index_select(0, rows.view(-1)).view(*rows.shape, *parts.shape[2:])
 
 
 def side_by_side(arrays: Sequence[np.ndarray], device: torch.device) -> Tensor:

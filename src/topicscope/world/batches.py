@@ -169,20 +169,24 @@ def masked_batches(
     context = _context(counts.view(-1, vocabulary), masks, real, uniform, hide_masked)
     # rows in order of batch, word shown, document
     first_pair = batch_of * ((vocabulary - 1) * size) + torch.arange(batches * size, device=device)
-    pair = first_pair[document] if uniform else masks.shown * size + first_pair[document]
+    pair = first_pair.index_select(0, document)
+    if not uniform:
+        pair += masks.shown * size
     present = torch.zeros(batches * vocabulary * size, dtype=torch.bool, device=device)
     present[pair] = True
-    found, rank = where(present), present.cumsum(0)[pair].sub_(1)
+    found, rank = where(present), present.cumsum(0).index_select(0, pair).sub_(1)
     rows, targets = present.view(batches, -1).sum(1), masks.masked.view(batches, size).sum(1)
     sizes = torch.stack([rows, targets], 1).cpu().numpy()
     most_rows, most_targets = (-(-sizes.max(0) // at_least) * at_least).tolist()
     word, row_batch = found // size, found // (vocabulary * size)
     number = torch.arange(batches, device=device)
-    row_in_batch = torch.arange(len(found), device=device) - (rows.cumsum(0) - rows)[row_batch]
+    row_in_batch = torch.arange(len(found), device=device) - (rows.cumsum(0) - rows).index_select(0, row_batch)
     row_place = row_in_batch + row_batch * most_rows
-    target_place = (number * most_targets - (targets.cumsum(0) - targets))[batch_of][document]
+    target_place = (
+        (number * most_targets - (targets.cumsum(0) - targets)).index_select(0, batch_of).index_select(0, document)
+    )
     target_place += torch.arange(len(document), device=device)
-    weight = (1 / (size * masks.masked).to(real))[document]
+    weight = (1 / (size * masks.masked).to(real)).index_select(0, document)
     query, queries = word - row_batch * vocabulary, None
     if list_queries:
         asked = present.view(batches, vocabulary, size).any(2)
@@ -201,8 +205,8 @@ def masked_batches(
         context.view(steps, sets, size, vocabulary),
         padded(most_rows, row_place, found - word * size),
         padded(most_rows, row_place, query),
-        padded(most_rows, row_place[rank], weight),
-        padded(most_targets, target_place, row_in_batch[rank].mul_(vocabulary).add_(masks.true)),
+        padded(most_rows, row_place.index_select(0, rank), weight),
+        padded(most_targets, target_place, row_in_batch.index_select(0, rank).mul_(vocabulary).add_(masks.true)),
         padded(most_targets, target_place, weight),
         sizes.reshape(steps, sets, 2),
         queries,
@@ -218,10 +222,12 @@ def _context(
     flat, base = counts.view(-1), masks.document * counts.shape[1]
     one = torch.ones((), dtype=counts.dtype, device=counts.device)
     flat.index_add_(0, base + masks.true, (-one).expand(len(base)))
-    seen = (counts.sum(1) == 0)[masks.document].to(counts.dtype) if hide_masked else one.expand(len(base))
+    seen = (
+        (counts.sum(1) == 0).index_select(0, masks.document).to(counts.dtype) if hide_masked else one.expand(len(base))
+    )
     flat.index_add_(0, base + masks.shown, seen)
     if uniform:
         return counts.to(real) / counts.sum(1, keepdim=True).to(real)
     # from a table, which is the same on every device; and a CPU's log of zero takes ten times as long as others
     logs = torch.arange(int(counts.max()) + 1, dtype=real).log_().to(counts.device)
-    return logs[flat].view(counts.shape)
+    return logs.index_select(0, flat).view(counts.shape)

@@ -150,18 +150,22 @@ class Masking:
 
         def drawn(purpose: int, document: Int[Tensor, " P"], at: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
             key = keys[purpose]
-            own = key.reshape(()) if key.numel() == 1 else key.expand(text.shape[:-1]).reshape(-1)[document]
+            own = (
+                key.reshape(())
+                if key.numel() == 1
+                else key.expand(text.shape[:-1]).reshape(-1).index_select(0, document)
+            )
             return counters.uniform(own, at)
 
         def place_of(flat: Int[Tensor, " P"], document: Int[Tensor, " P"]) -> Int[Tensor, " P"]:
-            return (number[document] - document).mul_(longest).add_(flat)
+            return number.index_select(0, document).sub_(document).mul_(longest).add_(flat)
 
         # one random byte decides, but in one case of 256, in which another number does: p_mask exactly
         threshold = int(256 * self.p_mask)
         selected = text > 0
         flat = where(selected if threshold == 256 else selected.logical_and_(byte <= threshold))
         if threshold < 256:
-            undecided = where(byte.reshape(-1)[flat] == threshold)
+            undecided = where(byte.reshape(-1).index_select(0, flat) == threshold)
             some = flat[undecided]
             left = drawn(1, some // longest, place_of(some, some // longest)) >= 256 * self.p_mask - threshold
             selected.view(-1)[some[left]] = False
@@ -174,7 +178,7 @@ class Masking:
             position = (drawn(2, empty, number[empty]) * length[empty]).long()
             flat = torch.cat([flat, empty * longest + position]).sort().values
             document = flat // longest
-        true = text.reshape(-1)[flat].long()
+        true = text.reshape(-1).index_select(0, flat).long()
         # one number decides what a masked position shows; most show [MASK]
         kind = drawn(3, document, place_of(flat, document))
         shown = torch.where(kind < self.p_correct + self.p_random, true, MASK)
