@@ -54,7 +54,7 @@ COMMANDS = {
 }
 REPLACING = ("topics", "probe", "timeline", "timeline of train", "words")  # an old folder of theirs is replaced
 RESUMED = ("train", "pretrain")
-FEW = 5  # changes of each command that are tried, evenly spread, where not all are
+FEW = 3  # changes of each command that are tried, evenly spread, where not all are
 
 
 def some(count: int) -> list[int]:
