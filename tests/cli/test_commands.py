@@ -297,6 +297,21 @@ def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.Monk
     assert "6 still to do; no estimate, since a point is bad" in call("sweep", grid, "--dry-run", code=2).err
 
 
+def test_the_device_of_a_sweep(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is checked before anything runs; an axis of devices leaves no choice; a GPU has one process."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for device in ("cuda", "abacus"):
+        assert f"device {device!r}" in call("sweep", grid, "--device", device, code=2).err
+    assert "choose cpu or cuda" in call("sweep", grid, "--device", "auto", "--engine", "ray", code=2).err
+    (Path(grid).parent / "both.yaml").write_text(yaml.safe_dump({**GRID, "axes": {"device": ["cpu", "cuda"]}}))
+    assert "device is one of the axes" in call("sweep", "both.yaml", "--device", "cpu", code=2).err
+    assert "no usable GPU here" in call("sweep", "both.yaml", code=2).err
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr(sweeps, "estimate", lambda *_: sweeps.Cost(4, 600.0, 0))
+    found = json.loads(call("sweep", grid, "--dry-run", "--json", "--device", "cuda").out)
+    assert (found["missing"], found["side_by_side"]) == (6, 1)
+
+
 def test_a_sweep_goes_on_unless_it_is_told_not_to(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     serial, out = ["sweep", grid, "--engine", "serial"], Path("runs/sweep-small")
     shown = call(*serial).out
