@@ -100,7 +100,7 @@ def test_batches_side_by_side_are_those_of_each_alone() -> None:
             masks = Masked(words.shape[-1], *(part.numpy() for part in (drawn.flat, drawn.true, drawn.shown)))
             documents = MaskedDocuments(Documents(words[step, one], lengths[step, one].numpy()), masks)
             (alone,) = documents.batches(model, masking, real)
-            rows, targets = together.sizes[step, one]
+            rows, targets, _ = together.sizes[step, one]
             assert (rows, targets) == (len(alone.document), len(alone.target))
             ends = {"document": rows, "query": rows, "weight": rows, "target": targets, "target_weight": targets}
             assert np.array_equal(together.context[step, one].numpy(), alone.context)

@@ -28,7 +28,7 @@ from topicscope.world import (
     word_counts,
 )
 
-FEW = 2  # query words are listed where the vocabulary has so many times as many words as a step has rows
+FEW = 2  # query words are listed where the vocabulary has at least so many times as many words
 PADDED = {"cpu": 1, "cuda": 64}  # rows and targets are rounded up to multiples: a program of a GPU has fixed sizes
 
 
@@ -147,8 +147,8 @@ class Text:
         self.counts = side_by_side([word_counts(one.words, vocabulary).astype(np.int32) for one in documents], device)
         # decided once, from what is expected, so that no step is computed in another way than its neighbours
         masking, documents_of_a_step = self.config.masking, min(self.config.batch_size, self.words.shape[1])
-        shown = 1 + masking.p_mask * (1 - masking.p_mask_word) * self.words.shape[2]  # words at a document's masks
-        few = FEW * documents_of_a_step * shown <= vocabulary
+        shown = masking.p_mask * (1 - masking.p_mask_word) * self.words.shape[2]  # words at the masks of a document
+        few = FEW * (1 + documents_of_a_step * shown) <= vocabulary  # [MASK] is one query for all of them
         self.few_queries = few and not self.config.model.uniform_attention
         self.keys = mask_keys(Stream.TRAIN_MASKS, *(one.config.seed for one in data)).to(device)
         self.fixed: tuple[Tensor, Tensor] | None = None  # masked positions, and what all show, where drawn once

@@ -55,7 +55,7 @@ class Batch:
 class Batches:
     """S batches of each of D data sets, before models are put side by side.
 
-    Shorter ones are padded with rows and targets of weight zero; `sizes` are the numbers of rows and targets.
+    Shorter ones are padded with rows and targets of weight zero; `sizes` are the numbers of rows, targets and queries.
     """
 
     context: Float[Tensor, "S D B V"]
@@ -64,13 +64,13 @@ class Batches:
     weight: Float[Tensor, "S D R"]
     target: Int[Tensor, "S D P"]  # row * V + true word
     target_weight: Float[Tensor, "S D P"]
-    sizes: Int[np.ndarray, "S D 2"]
+    sizes: Int[np.ndarray, "S D 3"]
     queries: Int[Tensor, "S D Q"] | None = None
 
     def each(self, data: Int[Tensor, " E"] | None = None) -> Iterator[Batch]:
         """The S batches one by one, each without the padding that only others need; `data` as in `for_models`."""
         if self.context.shape[1] > 1 or data is not None:
-            for step, (rows, targets) in enumerate(self.sizes.max(1).tolist()):
+            for step, (rows, targets, listed) in enumerate(self.sizes.max(1).tolist()):
                 at = slice(step, step + 1)
                 alone = Batches(
                     self.context[at],
@@ -80,7 +80,7 @@ class Batches:
                     self.target[at, :, :targets],
                     self.target_weight[at, :, :targets],
                     self.sizes[at],
-                    None if self.queries is None else self.queries[at],
+                    None if self.queries is None else self.queries[at, :, :listed],
                 )
                 yield alone.for_models(data).map(lambda part: part[0])
             return
@@ -88,8 +88,8 @@ class Batches:
         parts = (self.document, self.query, self.target, self.target_weight)
         document, query, target, target_weight = (part[:, 0].unbind(0) for part in parts)
         context, weight = self.context.unbind(0), self.weight[..., None].unbind(0)
-        queries = [None] * len(context) if self.queries is None else self.queries.unbind(0)
-        for step, (rows, targets) in enumerate(self.sizes[:, 0].tolist()):
+        queries = None if self.queries is None else self.queries.unbind(0)
+        for step, (rows, targets, listed) in enumerate(self.sizes[:, 0].tolist()):
             yield Batch(
                 context[step],
                 document[step][:rows],
@@ -97,7 +97,7 @@ class Batches:
                 weight[step][:, :rows],
                 target[step][:targets],
                 target_weight[step][:targets],
-                queries[step],
+                None if queries is None else queries[step][:, :listed],
             )
 
     def for_models(self, data: Int[Tensor, " E"] | None = None) -> Batch:
@@ -176,8 +176,9 @@ def masked_batches(
     present[pair] = True
     found, rank = where(present), present.cumsum(0).index_select(0, pair).sub_(1)
     rows, targets = present.view(batches, -1).sum(1), masks.masked.view(batches, size).sum(1)
-    sizes = torch.stack([rows, targets], 1).cpu().numpy()
-    most_rows, most_targets = (-(-sizes.max(0) // at_least) * at_least).tolist()
+    asked = present.view(batches, vocabulary, size).any(2) if list_queries else present.new_zeros(batches, 1)
+    sizes = torch.stack([rows, targets, asked.sum(1)], 1).cpu().numpy()
+    most_rows, most_targets, most_queries = (-(-sizes.max(0) // at_least) * at_least).tolist()
     word, row_batch = found // size, found // (vocabulary * size)
     number = torch.arange(batches, device=device)
     row_in_batch = torch.arange(len(found), device=device) - (rows.cumsum(0) - rows).index_select(0, row_batch)
@@ -189,12 +190,9 @@ def masked_batches(
     weight = (1 / (size * masks.masked).to(real)).index_select(0, document)
     query, queries = word - row_batch * vocabulary, None
     if list_queries:
-        asked = present.view(batches, vocabulary, size).any(2)
-        most = min(vocabulary, -(-int(asked.sum(1).max()) // at_least) * at_least)
-        order = asked.to(torch.int8).argsort(dim=1, descending=True, stable=True)[
-            :, :most
-        ]  # those asked for come first
-        queries = torch.where(asked.gather(1, order), order, MASK).view(steps, sets, most)
+        first = asked.to(torch.int8).argsort(dim=1, descending=True, stable=True)  # those asked for come first
+        order = first[:, :most_queries]
+        queries = torch.where(asked.gather(1, order), order, MASK).view(steps, sets, -1)
         query = (asked.cumsum(1) - 1).view(-1)[word]
 
     def padded(length: int, at: Tensor, values: Tensor) -> Tensor:
@@ -208,7 +206,7 @@ def masked_batches(
         padded(most_rows, row_place.index_select(0, rank), weight),
         padded(most_targets, target_place, row_in_batch.index_select(0, rank).mul_(vocabulary).add_(masks.true)),
         padded(most_targets, target_place, weight),
-        sizes.reshape(steps, sets, 2),
+        sizes.reshape(steps, sets, 3),
         queries,
     )
 
