@@ -67,7 +67,8 @@ def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figu
         if series.x
     ]
     panel = Lines("masked language modelling", [*curves(runs, labels, "loss"), *held_out], "step", "loss")
-    return Figure("figure5-loss", "Loss", "Masked-word loss against steps.", [panel], columns=1)
+    points = " Points: on documents that are held out." if held_out else ""
+    return Figure("figure5-loss", "Loss", f"Masked-word loss against steps.{points}", [panel], columns=1)
 
 
 def gradient_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
