@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from topicscope import InputError, RunConfig
-from topicscope.ground import Cost, afford, affordable, budget, driving, machine_memory, size
+from topicscope.ground import Cost, afford, affordable, budget, check_gpu, driving, machine_memory, size
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +80,13 @@ def test_a_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (machine_memory(), whole > 10**9) == (10**9, True)
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY, 0))
     assert 10**8 < machine_memory() < sys.maxsize
+
+
+def test_a_gpu_with_too_little_memory_is_refused_unless_one_insists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (1e9, 12e9))
+    check_gpu(Cost(memory=11e9), lambda: "runs 512")
+    with pytest.raises(InputError, match=r"about 13 GB of memory on the GPU, which has 12 GB; .*\(runs 512\).*--yes"):
+        check_gpu(Cost(memory=13e9), lambda: "runs 512")
+    check_gpu(Cost(memory=13e9), lambda: "runs 512", yes=True)
+    with affordable():
+        check_gpu(Cost(memory=13e9), lambda: "runs 512")

@@ -256,3 +256,14 @@ def test_members_that_differ_elsewhere_are_named() -> None:
     ):
         with pytest.raises(InputError, match=f"these differ in {names}$"):
             train([small(), small(seed=3, optimizer={"lr": 0.5}, model={"init_scale": 1.0}), small(**other)])
+
+
+def test_a_full_gpu_is_a_lack_of_memory_and_no_fault_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which a sweep does not store as the error of a point."""
+
+    def full(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
+
+    monkeypatch.setattr(Ensemble, "run", full)
+    with pytest.raises(MemoryError, match="CUDA out of memory"):
+        train(RunConfig.of(steps=1, device="cpu", data={"documents": 40, "dev_documents": 4}))

@@ -8,19 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from tests.training.test_data import SMALL
 from topicscope import RunConfig
 from topicscope.training import BLOCK, Feed, RunData, config
 from topicscope.world import Batch, InfiniteDocuments
-
-SMALL: dict[str, Any] = {
-    "steps": 100,
-    "dtype": "float64",
-    "device": "cpu",
-    "batch_size": 4,
-    "topic_model": {"topics": 3, "words_per_topic": 2},
-    "documents": {"length": [4, 9]},
-    "data": {"documents": 90, "dev_documents": 30},
-}
 
 
 def made(seeds: tuple[int, ...] = (0,), of: tuple[int, ...] | None = None, **more: Any) -> Feed:

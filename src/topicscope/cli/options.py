@@ -67,7 +67,7 @@ def chosen_engine(
         cast("Name", engine),
         workers=workers,
         address=address,
-        gpus=int(engine == "ray" and usable_device(device) == "cuda"),
+        gpus=int(engine == "ray" and (device == "cuda" or usable_device(device) == "cuda")),  # Ray's may have one
     )
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
@@ -17,18 +17,17 @@ from topicscope.cli.options import (
     Force,
     WorkersOption,
     Yes,
+    chosen_engine,
     option,
     out_option,
 )
 from topicscope.ground import (
     InputError,
     Interrupted,
-    Name,
     check_engine,
     check_folder,
     duration,
     folders,
-    open_engine,
     progress_shown,
     refuse,
     size,
@@ -79,7 +78,7 @@ def command(
     try:
         with (
             progress_shown() as progress,
-            open_engine(cast("Name", engine), workers=workers, address=address, gpus=int(on_gpu)) as opened,
+            chosen_engine(engine, address, workers, device="cuda" if on_gpu else "cpu") as opened,
         ):
             result = sweeps.sweep(
                 points,
