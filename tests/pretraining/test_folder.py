@@ -89,7 +89,7 @@ def test_killed_and_resumed_is_the_same_bytes(corpus: str, tmp_path: Path) -> No
 
 def test_a_checkpoint_of_another_config_or_a_damaged_one_is_refused(corpus: str, tmp_path: Path) -> None:
     def loop(**settings: Any) -> Loop:
-        config = small.config(corpus, **settings)
+        config = small.config(corpus, checkpoint_every=1, **settings)
         return Loop(config, small.texts(), small.tokenizer(), None, accelerated(config))
 
     trained, fresh, path = loop(), loop(), tmp_path / "checkpoint.safetensors"

@@ -57,6 +57,11 @@ class Batches:
         for later in range(step + len(self._coming), min(step + AHEAD, end)):
             self._coming.append(self._thread.submit(self.make, later))
 
+    @property
+    def ahead(self) -> int:
+        """How many batches are made, or being made, that no step has taken."""
+        return len(self._coming)
+
     def close(self) -> None:
         """Waits for what is being made: what was read is then the same every time. What waits is not begun."""
         self._thread.shutdown(cancel_futures=True)

@@ -226,7 +226,8 @@ class Loop:
         }
 
     def save(self, path: Path) -> None:
-        """A checkpoint, whole or not there."""
+        """A checkpoint, whole or not there. Only at a step of `checkpoint_every`: no batch is read beyond those."""
+        assert not self.batches.ahead, "batches of later steps are being read: they do not belong to this checkpoint"
         if self.metrics is not None:
             self.metrics.sync()
         note = {
