@@ -67,7 +67,7 @@ def run_of(metrics: dict[str, np.ndarray], seed: int = 0) -> PretrainRun:
         vocabulary=120,
         layers=stages_by_layer(metrics),
     )
-    return PretrainRun(config(seed=seed), results, metrics)
+    return PretrainRun(config(seed=seed, held_out={"share": 0.0}), results, metrics)
 
 
 def stop_at(step: int, error: BaseException) -> Progress:

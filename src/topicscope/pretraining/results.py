@@ -155,7 +155,21 @@ class PretrainRun(Result):
         held_out = "" if results.held_out_loss is None else f", held-out loss {results.held_out_loss:.4f}"
         end = "diverged" if self.status == "diverged" else f"loss {results.loss:.4f}{held_out}"
         steps = f"{results.steps} steps ({results.tokens:,} tokens, a vocabulary of {results.vocabulary})"
-        return [f"Seed {results.seed}: {end} after {steps}.", self.course.sentence, *self._unread()]
+        return [
+            f"Seed {results.seed}: {end} after {steps}.",
+            self.course.sentence,
+            *self._not_held_out(),
+            *self._unread(),
+        ]
+
+    def _not_held_out(self) -> list[str]:
+        """A sentence where text was to be held out and there was none."""
+        if self.status != "done" or not self.config.held_out.share or self.results.held_out_loss is not None:
+            return []
+        return [
+            f"There is no held-out loss: {self.config.held_out.share:.0%} of the documents do not fill a row of "
+            f"{self.config.length} tokens. Give more text, or hold out more of it (--held-out)."
+        ]
 
     def _unread(self) -> list[str]:
         """A sentence on text that could not be read."""
