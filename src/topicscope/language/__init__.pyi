@@ -55,6 +55,9 @@ from .probes import (
 from .probing import probe_model as probe_model, unit as unit
 from .readers import needed as needed
 from .relations import TopicRelation as TopicRelation
+from .state_probing import StateProbe as StateProbe
+from .state_rows import CooccurringMean as CooccurringMean, MixtureScore as MixtureScore, StateRow as StateRow
+from .states import TREATMENTS as TREATMENTS
 from .timelines import timeline_of as timeline_of
 from .topic_fits import (
     BACKENDS as BACKENDS,

@@ -16,9 +16,10 @@ from torch import Tensor
 
 from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
 from topicscope.language.counting import in_shards
-from topicscope.language.models import LoadedModel, attention_of, padded
+from topicscope.language.models import LoadedModel, outputs_of, padded
 from topicscope.language.position_pairs import padded_places, pairs_of, slabs, sums_by_relation
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC, SAME_WORD, Relation
+from topicscope.language.states import Arrays, ChunkStates, StatePlan, StateTally
 from topicscope.language.vocabulary import Window, batches, chunks
 from topicscope.measure import Effect, effect
 
@@ -101,6 +102,7 @@ class Pass:
     bootstrap: int
     seed: int
     advance: Callable[[float], None] | None  # called with the documents done after every batch, in this process only
+    states: StatePlan | None = None  # what is summed of the hidden states
 
 
 def tally_attention(
@@ -114,11 +116,12 @@ def tally_attention(
     progress: Progress = silent,
     phase: str = "attention",
     documents: int | None = None,
+    states: StateTally | None = None,
 ) -> Parts:
     """The sums of each part of the model. Every engine of the same machine gives the same bytes.
 
     Windows are taken as they are needed: a stream of them is never in memory as a whole. `documents`: how many they
-    are cut from, for the progress.
+    are cut from, for the progress. `states`: filled with the hidden states of the same pass.
     """
 
     def advance(done: float) -> None:
@@ -127,8 +130,10 @@ def tally_attention(
     advance(0)
     parts: Parts = {}
     here = engine is serial
-    common = Pass(loaded, relations, bootstrap, seed, advance if here else None)
-    for done, sums in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
+    common = Pass(loaded, relations, bootstrap, seed, advance if here else None, states.plan if states else None)
+    for done, sums, hidden in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
+        if states is not None and hidden is not None:
+            states.add(hidden)
         for name, (heads, tables) in sums.items():
             if name not in parts:
                 parts[name] = [PartTally(relation, heads, bootstrap) for relation in relations]
@@ -142,15 +147,19 @@ def tally_attention(
 @torch.inference_mode()
 def tally_chunk(
     common: Pass, chunk: Sequence[Window]
-) -> tuple[float, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]]]:
-    """How many documents are done; and by part the heads of its layers, and the arrays of every tally."""
+) -> tuple[float, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]], Arrays | None]:
+    """How many documents are done; by part the heads of its layers, and the arrays of every tally; those of states."""
     loaded, device = common.loaded, common.loaded.device
     shift = int(loaded.model.config.is_encoder_decoder)
     parts: dict[str, list[ChunkTally]] = {}
     owners: list[int] = []
+    states = None if common.states is None else ChunkStates(common.states, device)
     for batch in batches(list(chunk)):
         inputs = padded(batch, loaded)
-        attention = attention_of(loaded.model, *inputs)
+        attention, hidden = outputs_of(loaded.model, *inputs, states=states is not None)
+        if states is not None:
+            states.add(batch, hidden, shift)
+        del hidden
         for name, layers in attention.items():
             if name not in parts:
                 heads = [layer.shape[1] for layer in layers]
@@ -168,9 +177,8 @@ def tally_chunk(
             first, last = chunk[0].reached, chunk[-1].reached
             common.advance(first + (last - first) * len(owners) / len(chunk))
     times = document_resamples(owners, common.bootstrap, common.seed).to(device)
-    return chunk[-1].reached, {
-        name: (tallies[0].heads, [tally.arrays(times) for tally in tallies]) for name, tallies in parts.items()
-    }
+    tables = {name: (tallies[0].heads, [tally.arrays(times) for tally in tallies]) for name, tallies in parts.items()}
+    return chunk[-1].reached, tables, None if states is None else states.arrays()
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:

@@ -103,6 +103,7 @@ class Measurement(ModelPass):
     shuffles: Resamples = 1000  # of topics among words; of attention a tenth of them, since each costs more
     random: bool = True  # the same architecture with random weights
     cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
+    states: bool = True  # hidden states, layer by layer
 
 
 @section

@@ -25,12 +25,13 @@ from topicscope.ground import (
     write_csv,
 )
 from topicscope.language.configs import Measurement, ProbeConfig
+from topicscope.language.state_rows import StateRow
 from topicscope.measure import Effect, Interval, columns, with_intervals
 
 if TYPE_CHECKING:
     import pyarrow
 
-PROBE = Kind("probe", 2, ("*.csv", "topics-*"), ("*.csv",))
+PROBE = Kind("probe", 3, ("*.csv", "topics-*"), ("*.csv",))
 SIGNIFICANT = 0.05
 Verdict = Literal["yes", "unsure", "no", "too few pairs"]
 
@@ -164,6 +165,7 @@ class Probe(Result):
     topics: list[TopicRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     config: Measurement = field(default_factory=Measurement)  # of a whole probe a ProbeConfig
+    states: list[StateRow] = field(default_factory=list)
 
     @classmethod
     def joined(cls, probes: Sequence[Probe], notes: list[str], config: Measurement) -> Self:
@@ -176,7 +178,7 @@ class Probe(Result):
         return [answer(self.rows, self.heads, model) for model in models] + self.notes
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
-        """The numbers as flat tables: effects (one row per measure), heads, topics, co-occurrence."""
+        """The numbers as flat tables: effects (one row per measure), heads, topics, co-occurrence, states."""
         effects = [
             row.about() | {"measure": measure} | effect.columns()
             for row in self.rows
@@ -196,6 +198,7 @@ class Probe(Result):
             "heads": [row.as_dict() for row in self.heads],
             "cooccurrence": [asdict(row) for row in self.cooccurrence],
             "topics": [asdict(row) for row in self.topics],
+            "states": [row.as_dict() for row in self.states],
             "notes": self.notes,
         }
 
@@ -208,6 +211,7 @@ class Probe(Result):
             [TopicRow(**row) for row in data["topics"]],
             data["notes"],
             config,
+            [StateRow.from_dict(row) for row in data["states"]],
         )
 
     def write(self, folder: Folder) -> None:
@@ -219,7 +223,7 @@ class Probe(Result):
         return f"{', '.join(dict.fromkeys(short(row.model) for row in self.rows))}, {len(self.rows)} rows"
 
 
-LISTS = ("rows", "heads", "cooccurrence", "topics")
+LISTS = ("rows", "heads", "cooccurrence", "topics", "states")
 
 
 def read_probe(path: str | os.PathLike[str]) -> Probe:

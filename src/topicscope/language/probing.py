@@ -25,6 +25,7 @@ from topicscope.language.configs import Measurement
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probes import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow
 from topicscope.language.relations import PairRelation, TopicRelation
+from topicscope.language.state_probing import StateProbe
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
 from topicscope.measure import (
@@ -88,11 +89,14 @@ def probe_model(
         if not any(len(piece.places) for piece in cut()):
             raise InputError("the texts hold no whole words of this model's vocabulary")
         pairs = pair_relations(topics, assignments, loaded, measurement)
-        variants = [Variant(loaded, assignments, pairs, measurement)]
+        states = StateProbe(assignments, pairs, topics, measurement) if measurement.states else None
+        variants = [Variant(loaded, assignments, pairs, measurement, states)]
         if measurement.random:
-            variants.append(Variant(loaded.random(measurement.seed), assignments, {}, measurement))
-        probes = [variant.probed(cut(), len(texts), engine, shown) for variant in variants]
-    notes = dict.fromkeys([*loaded.notes, *(a.remark for a in assignments if a.remark)])
+            variants.append(Variant(loaded.random(measurement.seed), assignments, {}, measurement, states))
+        probes = [variant.probed(cut, len(texts), engine, shown) for variant in variants]
+    notes = dict.fromkeys(
+        [*loaded.notes, *(a.remark for a in assignments if a.remark), *(states.notes if states else ())]
+    )
     return Probe.joined(probes, list(notes), measurement)
 
 
@@ -118,13 +122,15 @@ class Variant:
     assignments: Sequence[Assignment]
     pairs: dict[int, PairRelation]
     measurement: Measurement
+    states: StateProbe | None
 
-    def probed(self, pieces: Iterable[Window], documents: int, engine: Engine, progress: Progress) -> Probe:
+    def probed(self, cut: Callable[[], Iterable[Window]], documents: int, engine: Engine, progress: Progress) -> Probe:
         loaded, seed, shuffles = self.loaded, self.measurement.seed, self.measurement.shuffles // 10
         size, device = len(loaded.tokenizer), loaded.device
+        states = self.states.started(loaded, cut(), documents) if self.states else None
         parts = tally_attention(
             loaded,
-            pieces,
+            cut(),
             [*(TopicRelation(a, size, shuffles, seed, device) for a in self.assignments), *self.pairs.values()],
             bootstrap=self.measurement.bootstrap,
             seed=seed,
@@ -132,8 +138,9 @@ class Variant:
             progress=progress,
             phase=f"probing {loaded.name} ({loaded.variant})",
             documents=documents,
+            states=states,
         )
-        probe = Probe()
+        probe = Probe(states=self.states.rows(loaded, states, progress) if self.states and states else [])
         for number, assignment in enumerate(self.assignments):
             progress(f"statistics of {loaded.name} ({loaded.variant})", number, len(self.assignments))
             self.add_rows(probe, number, assignment, parts)

@@ -11,6 +11,7 @@ from .effects import (
     matched_effect as matched_effect,
     with_intervals as with_intervals,
 )
+from .mixtures import folded_in as folded_in
 from .pairs import (
     AttentionMeans as AttentionMeans,
     Membership as Membership,
@@ -38,6 +39,13 @@ from .relations import (
     gram_block_means as gram_block_means,
     matrix_block_means as matrix_block_means,
     relation_masks as relation_masks,
+)
+from .ridge import (
+    FEWEST as FEWEST,
+    FOLDS as FOLDS,
+    Scores as Scores,
+    direct_scores as direct_scores,
+    ridge_scores as ridge_scores,
 )
 from .timelines import (
     TIMELINE as TIMELINE,
