@@ -116,6 +116,9 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
         bool | None,
         option("Compare with the top co-occurring pairs (Table 2).", CONTROLS, show_default="cooccurrence"),
     ],
+    "states": Annotated[
+        bool | None, option("Measure hidden states too, layer by layer.", MEASURES, show_default="states")
+    ],
     "seed": Annotated[int | None, option("Seed of every random draw.", SETTINGS, show_default="0")],
     "device": Device,
 }
@@ -147,7 +150,7 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
 @with_options(
     options_of(
         *("documents", "topics_from", "thresholds", "threshold", "topics_per_word", "windows", "embedding"),
-        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "device"),
+        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "device"),
         corpus=Annotated[
             list[str] | None,
             typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
@@ -187,12 +190,14 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
         tables.append(figures.head_table(result.heads, 5))
     if result.cooccurrence:
         tables.append(figures.cooccurrence_table(result.cooccurrence))
+    if result.states:
+        tables.append(figures.state_table(result.states))
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
 @with_options(
     options_of(
-        *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence"),
+        *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence", "states"),
         topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
         snapshots=Annotated[
             list[str] | None,

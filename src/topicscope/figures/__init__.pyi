@@ -38,6 +38,7 @@ from .probing import (
     ratio_table as ratio_table,
     topic_figures as topic_figures,
 )
+from .states import state_figures as state_figures, state_table as state_table
 from .theory import landscape_figure as landscape_figure
 from .timelines import moment_table as moment_table, timeline_figures as timeline_figures
 from .train_run import run_figure as run_figure

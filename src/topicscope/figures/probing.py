@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded
+from topicscope.figures.states import state_sections
 from topicscope.language import (
     CooccurrenceRow,
     HeadRow,
@@ -79,7 +80,7 @@ def probe_sections(probe: Probe) -> list[Section]:
         ),
     ]
     measured = (True, True, probe.heads, probe.topics, probe.cooccurrence)
-    return [section for section, there in zip(sections, measured, strict=True) if there]
+    return [section for section, there in zip(sections, measured, strict=True) if there] + state_sections(probe)
 
 
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:

@@ -15,7 +15,7 @@ from topicscope.language.states import SPOTS, DocumentStates
 from topicscope.language.topics import Topics
 from topicscope.measure import FEWEST, Interval, Scores, direct_scores, folded_in, ridge_scores
 
-SHUFFLES = 10  # of mixtures among documents
+SHUFFLES = 5  # of mixtures among documents
 SPOT_NAMES = tuple(f"{spot}/{SPOTS}" for spot in range(1, SPOTS + 1))
 
 Tokens = Int[np.ndarray, " n"]

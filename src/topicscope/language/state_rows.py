@@ -27,7 +27,7 @@ class MixtureScore:
 
     Beside it, for the same documents and mixtures: from the bag of words; the mixture of half of the words as it is;
     the mean R2 where mixtures are shuffled among documents. `by_position`: from the single state after a part of the
-    words ('1/8', ...) in place of the mean state.
+    words of the first window ('1/4', ...) in place of the mean state.
     """
 
     mixture_r2: float | None

@@ -28,7 +28,7 @@ from topicscope.language.vocabulary import Window, batches
 TREATMENTS = ("raw", "centred", "all_but_top")  # as they are; less the mean state; less the TOP directions too
 TOP = 3  # directions of most variance that are removed
 HALVES = 2
-SPOTS = 8  # places of a document whose single states are kept: after 1/8 of its words, 2/8, ...
+SPOTS = 4  # places of a document whose single states are kept: after a quarter of the words of its first window, ...
 READ_FIRST = 16  # windows that means and directions are taken from
 MOST_WORDS, WORD_BYTES = 2000, 2**29  # of the sums by word
 MOST_DOCUMENTS, DOCUMENT_BYTES = 1000, 2**28  # of the states by document
@@ -90,7 +90,7 @@ class Positions:
         return layer[row, place]
 
     def spots(self) -> Int[np.ndarray, "B SPOTS"]:
-        """Of each window the positions after 1/8, 2/8, ... of its words; of one without words whatever is there."""
+        """Of each window the positions after 1/4, 2/4, ... of its words; of one without words whatever is there."""
         inside = -(-np.arange(1, SPOTS + 1) * self.counts[:, None] // SPOTS) - 1
         return np.clip(inside + (np.cumsum(self.counts) - self.counts)[:, None], 0, max(0, len(self.row) - 1))
 

@@ -4,6 +4,7 @@ Three controls stand beside them: topics shuffled among words, pairs of equal wo
 (the same effect of another model). Over runs, the interval of a mean is Student's.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
@@ -157,14 +158,22 @@ def bootstrap(
     models: Sequence[PairSums], resamples: int, seed: int, *, matched: bool = False
 ) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
     """Same-topic and different-topic mean over models, and their resamples: of topics, and of models."""
-    topics, count, rng = len(models[0].same), len(models), generator(seed, Stream.BOOTSTRAP_TOPICS)
-    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)  # R x K
-    drawn = rng.multinomial(count, np.full(count, 1 / count), resamples) / count  # R x models
+    times, drawn = _drawn(len(models[0].same), len(models), resamples, seed)
     used = models if matched else [m.pooled() for m in models]
     same, different = np.mean([m.means(matched=matched) for m in used], 0)
     each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
     boot = np.einsum("rm,mkr->kr", drawn, each)
     return float(same), float(different), (boot[0], boot[1])
+
+
+@functools.lru_cache(maxsize=1)  # every layer and measure is resampled alike
+def _drawn(
+    topics: int, models: int, resamples: int, seed: int
+) -> tuple[Float[np.ndarray, "R K"], Float[np.ndarray, "R M"]]:
+    """How often each resample draws each topic, and the share of each model in it."""
+    rng = generator(seed, Stream.BOOTSTRAP_TOPICS)
+    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
+    return times, rng.multinomial(models, np.full(models, 1 / models), resamples) / models
 
 
 @dataclass(frozen=True)

@@ -268,6 +268,7 @@ def shuffled_means(
     rng = generator(seed, Stream.SHUFFLED_TOPICS)
     u = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
     v = u if partners is None else torch.from_numpy(np.ascontiguousarray(partners, dtype=np.float32))
+    both = u if partners is None else torch.cat([u, v], 1)
     norms = (u.double() * v.double()).sum(1)
     sizes, topics_of_word = membership.sizes, membership.topics_of_word
     left, right, common = membership.shared()
@@ -285,12 +286,12 @@ def shuffled_means(
     same, different = np.empty(shuffles), np.empty(shuffles)
     for i in range(shuffles):
         order = torch.from_numpy(rng.permutation(membership.words))
-        sums = others = embedding_bag(order[word], u, offset, mode="sum").double()
-        if partners is not None:
-            others = embedding_bag(order[word], v, offset, mode="sum").double()
-        inside = float((sums * others).sum())
-        mates = embedding_bag(order[second], v, start, mode="sum", per_sample_weights=times)
-        shared = float((mates * u[order[first]]).sum(dtype=torch.float64))
+        bags = embedding_bag(order[word], both, offset, mode="sum").double()
+        sums, others = bags[:, : u.shape[1]], bags[:, -u.shape[1] :]
+        inside, shared = float((sums * others).sum()), 0.0
+        if len(left):
+            mates = embedding_bag(order[second], v, start, mode="sum", per_sample_weights=times)
+            shared = float((mates * u[order[first]]).sum(dtype=torch.float64))
         same[i] = (inside - float((norms[order] * per_word).sum())) / same_pairs
         different[i] = (float(sums.sum(0) @ others.sum(0)) - inside - shared) / between_pairs
     return same, different

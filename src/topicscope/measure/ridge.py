@@ -8,6 +8,7 @@ folds alone. R2 is pooled over topics: 1 - sum of squared errors / sum of square
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,9 +42,17 @@ class Scores:
         """Of R2, 95%: bootstrap over documents."""
         if self.r2 is None:
             return None
-        count = len(self.errors)
-        times = generator(seed, Stream.BOOTSTRAP_MIXTURES).multinomial(count, np.full(count, 1 / count), resamples)
+        times = _drawn(len(self.errors), resamples, seed)
         return interval(1 - (times @ self.errors) / (times @ self.totals))
+
+
+@functools.lru_cache(maxsize=1)  # every layer is resampled alike
+def _drawn(documents: int, resamples: int, seed: int) -> Float[np.ndarray, "R D"]:
+    """How often each resample draws each document."""
+    drawn = generator(seed, Stream.BOOTSTRAP_MIXTURES).multinomial(
+        documents, np.full(documents, 1 / documents), resamples
+    )
+    return drawn.astype(float)
 
 
 def folds(documents: int) -> Int[np.ndarray, " D"]:
