@@ -39,6 +39,7 @@ MEASURED = PASS | {
     "shuffles": 1000,
     "random": True,
     "cooccurrence": True,
+    "states": True,
 }
 COMMON: dict[str, Any] = {"topics_from": None, "documents": 250, "device": "auto"}
 

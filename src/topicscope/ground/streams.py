@@ -30,6 +30,7 @@ class Stream(IntEnum):
     SHUFFLED_ATTENTION = 0xA77E
     BOOTSTRAP_DOCUMENTS = 0xB007  # index: document
     BOOTSTRAP_PAIRS = 0xC00C
+    BOOTSTRAP_STATE_PAIRS = 0xC05E
     BOOTSTRAP_MIXTURES = 0xB05E
     SHUFFLED_MIXTURES = 0x5A1E  # index: which of the shuffles
     # text

@@ -140,7 +140,7 @@ class StateProbe:
         rows = rows[(rows >= 0).all(1)]
         if not len(rows):
             return {}
-        times = generator(self.measurement.seed, Stream.BOOTSTRAP_PAIRS).multinomial(
+        times = generator(self.measurement.seed, Stream.BOOTSTRAP_STATE_PAIRS).multinomial(
             len(rows), np.full(len(rows), 1 / len(rows)), self.measurement.bootstrap
         )
         means = {}
