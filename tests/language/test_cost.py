@@ -96,3 +96,15 @@ def test_probed_text_is_held_without_its_windows(model: Path, tmp_path: Path) ->
 
 def test_the_sizes_of_an_estimate_are_those_of_the_work() -> None:
     assert (attention.CHUNK, position_pairs.TOGETHER["cpu"], vocabulary.TOKENS) == (cost.CHUNK, cost.SLAB, cost.TOKENS)
+
+
+def test_hidden_states_cost_memory_and_time_that_do_not_grow_without_bound(model: Path, text: Path) -> None:
+    config = ProbeConfig.of(models=[str(model)], corpus=[str(text)])
+    bare = cost_of(config.changed({"states": False}))
+    both = cost_of(config)
+    assert bare.memory < both.memory
+    assert bare.seconds < both.seconds
+    size = ModelSize()
+    most = [cost.state_cost(config.changed({"documents": n}), size, assignments=3, share=0.002) for n in (10**4, 10**6)]
+    assert most[0] == most[1]  # neither words nor documents are kept beyond a number
+    assert most[0].memory < 2.1 * (2**29 + 2**28) + 4 * 13 * 768 * 8192

@@ -127,7 +127,9 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     assert {"model", "layer", "head", "ratio"} <= set(found["heads"][0])
     assert found == json.loads((out / "results.json").read_text())
     names = {"report.html", "about.json", "config.yaml", "environment.json", "results.json", "figures", "topics-1"}
-    tables = {"effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv"}
+    tables = {"effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "states.csv"}
+    contract = {"model", "variant", "layer", "same", "different", "difference", "interval", "mixture_r2"}
+    assert contract | {"mixture_interval", "bag_of_words_r2"} <= set(found["states"][0])
     assert {path.name for path in out.iterdir()} == names | tables | {".lock"}
     again = topicscope("probe", model, "--corpus", corpus, *common, *given, "--json")
     assert json.loads(again.stdout) == found

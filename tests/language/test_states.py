@@ -30,7 +30,8 @@ from topicscope.language import (
     whole_words,
 )
 from topicscope.language.relations import PairRelation
-from topicscope.language.states import SPOTS, TOP, StateTally, read_first, top_directions
+from topicscope.language.state_rows import SPOTS
+from topicscope.language.states import TOP, StateTally, read_first, top_directions
 from topicscope.language.vocabulary import windows
 from topicscope.measure import frequency_bins
 
@@ -120,7 +121,9 @@ def test_means_are_those_of_the_double_loop(kind: str, several: bool) -> None:
         for treatment in TREATMENTS:
             mean, directions = tally.plan.means[part][layer], tally.plan.directions[part][layer]
             pairs = word_pairs(listed, lambda s: treated(s, treatment, mean, directions))  # noqa: B023
-            same, different, strata = [], [], {}
+            same: list[float] = []
+            different: list[float] = []
+            strata: dict[tuple[int, int], tuple[list[float], list[float]]] = {}
             for (i, j), cosine in pairs.items():
                 if i == j or i not in even & odd or j not in even & odd:
                     continue
@@ -174,7 +177,7 @@ def test_means_and_directions_are_those_of_the_first_windows() -> None:
         axes = np.linalg.svd(states - states.mean(0))[2][:TOP]
         np.testing.assert_allclose(directions[part][layer].T @ directions[part][layer], axes.T @ axes, atol=1e-8)
     line = np.outer(np.arange(5.0), [3.0, 4.0, 0.0, 0.0]) + 1
-    np.testing.assert_allclose(np.abs(top_directions(line)), [[0.6, 0.8, 0, 0], [0] * 4, [0] * 4], atol=1e-12)
+    np.testing.assert_allclose(np.abs(top_directions(line)), np.outer([1, 0, 0], [0.6, 0.8, 0, 0]), atol=1e-12)
     assert read_first(loaded, []) == ({}, {})
 
 

@@ -26,6 +26,7 @@ from topicscope.language import (
     load_model,
     probe_model,
     probing,
+    states,
     whole_words,
 )
 from topicscope.language.vocabulary import windows

@@ -56,8 +56,12 @@ from .probing import probe_model as probe_model, unit as unit
 from .readers import needed as needed
 from .relations import TopicRelation as TopicRelation
 from .state_probing import StateProbe as StateProbe
-from .state_rows import CooccurringMean as CooccurringMean, MixtureScore as MixtureScore, StateRow as StateRow
-from .states import TREATMENTS as TREATMENTS
+from .state_rows import (
+    TREATMENTS as TREATMENTS,
+    CooccurringMean as CooccurringMean,
+    MixtureScore as MixtureScore,
+    StateRow as StateRow,
+)
 from .timelines import timeline_of as timeline_of
 from .topic_fits import (
     BACKENDS as BACKENDS,

@@ -14,6 +14,15 @@ from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read
 from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
 from topicscope.language.corpora import Corpus
 from topicscope.language.inputs import find_snapshots, model_place
+from topicscope.language.state_rows import (
+    DOCUMENT_BYTES,
+    HALVES,
+    MOST_DOCUMENTS,
+    MOST_WORDS,
+    SPOTS,
+    TREATMENTS,
+    WORD_BYTES,
+)
 
 PACKED = 4  # how much larger text is than its packed file
 TEXT = 8  # bytes in memory of a byte of text that topics are fitted to: the text, its tokens, its words
@@ -28,6 +37,7 @@ CHUNK = 128  # windows whose sums are kept one by one; two chunks are in memory
 SLAB = 2**14  # pairs of positions whose weights are summed together
 RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word frequencies
 RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
+RIDGES = 25  # regressions of a layer: five folds, from the mean state and from four single ones
 TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
 
 
@@ -119,6 +129,21 @@ def pass_cost(
     return Cost(memory, 0.0, (arithmetic + drawn + bootstrap) / FLOPS + resamples)
 
 
+def state_cost(config: ProbeConfig, model: ModelSize, *, assignments: int, share: float) -> Cost:
+    """What hidden states add to a pass: sums by word, states by document, ridge regressions, shuffles."""
+    numbers = (model.layers + 1) * model.dim
+    words = min(float(MOST_WORDS), config.topics * max(1.0, share * model.vocabulary))
+    documents = float(min(config.documents, MOST_DOCUMENTS))
+    # float64 of all windows, and float32 of a chunk that is summed and of one that is added
+    by_word = 2 * min(float(WORD_BYTES), 8 * HALVES * len(TREATMENTS) * words * numbers)
+    by_document = 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * documents * numbers)
+    memory = by_word + by_document + 4 * numbers * TOKENS + 16 * config.bootstrap * documents
+    products = HALVES * len(TREATMENTS) * assignments * config.shuffles / 10 * words * numbers
+    regressions = RIDGES * (model.layers + 1) * (10 * documents**3 + 100 * documents**2 * config.topics)
+    resampled = RESAMPLED * assignments * config.bootstrap * (model.layers + 1)
+    return Cost(memory, 0.0, (4 * products + regressions) / FLOPS + resampled)
+
+
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
     """Fit, models and passes, one after another."""
     if isinstance(config, TopicsConfig):
@@ -132,6 +157,8 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
         models = [size_of(name) for name in config.models]
         count, share = len(config.thresholds) * len(config.topics_per_word), max(config.thresholds)
         one = [pass_cost(config, m, assignments=count, shuffles=config.shuffles, share=share) for m in models]
+        if config.states:
+            one += [state_cost(config, m, assignments=count, share=share) for m in models]
         passes = one * (2 if config.random else 1)
         # all are loaded before the first is probed; the random ones of a model come beside it
         held = sum(model.bytes for model in models) + (6 if config.random else 0) * max(m.bytes for m in models)

@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
 from topicscope.language.assignment import Assignment
-from topicscope.language.state_rows import MixtureScore
-from topicscope.language.states import SPOTS, DocumentStates
+from topicscope.language.state_rows import SPOTS, MixtureScore
+from topicscope.language.states import DocumentStates
 from topicscope.language.topics import Topics
 from topicscope.measure import FEWEST, Interval, Scores, direct_scores, folded_in, ridge_scores
 

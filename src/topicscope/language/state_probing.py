@@ -18,8 +18,7 @@ from topicscope.language.configs import Measurement
 from topicscope.language.mixtures import Targets, mixture_scores, targets_of
 from topicscope.language.models import LoadedModel
 from topicscope.language.relations import PairRelation
-from topicscope.language.state_rows import CooccurringMean, MixtureScore, StateRow
-from topicscope.language.states import (
+from topicscope.language.state_rows import (
     DOCUMENT_BYTES,
     HALVES,
     MOST_DOCUMENTS,
@@ -27,10 +26,11 @@ from topicscope.language.states import (
     SPOTS,
     TREATMENTS,
     WORD_BYTES,
-    StatePlan,
-    StateTally,
-    read_first,
+    CooccurringMean,
+    MixtureScore,
+    StateRow,
 )
+from topicscope.language.states import StatePlan, StateTally, read_first
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Window
 from topicscope.measure import (

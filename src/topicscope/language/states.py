@@ -23,15 +23,11 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from topicscope.language.models import LoadedModel, States, outputs_of, padded
+from topicscope.language.state_rows import HALVES, SPOTS, TREATMENTS
 from topicscope.language.vocabulary import Window, batches
 
-TREATMENTS = ("raw", "centred", "all_but_top")  # as they are; less the mean state; less the TOP directions too
 TOP = 3  # directions of most variance that are removed
-HALVES = 2
-SPOTS = 4  # places of a document whose single states are kept: after a quarter of the words of its first window, ...
 READ_FIRST = 16  # windows that means and directions are taken from
-MOST_WORDS, WORD_BYTES = 2000, 2**29  # of the sums by word
-MOST_DOCUMENTS, DOCUMENT_BYTES = 1000, 2**28  # of the states by document
 NEGLIGIBLE = 1e-12  # variance of a direction, as a share of the largest: below it is rounding
 
 Arrays = dict[str, Any]
