@@ -223,7 +223,8 @@ def test_the_page(tmp_path: Path) -> None:
     )
     page = out / "report.html"
     assert "<b>food" not in page.read_text().split("<body", 1)[1].replace("\\u003cb", "")
-    with opened(page, tmp_path / "browser", 3 + 1) as browser:  # encoder, decoder and cross heads; topics
+    # encoder, decoder and cross heads; topics; five panels for the states of encoder and of decoder
+    with opened(page, tmp_path / "browser", 3 + 1 + 10) as browser:
         assert script(browser, "return document.querySelectorAll('h2').length") >= 4
         assert complaints(browser) == []
 

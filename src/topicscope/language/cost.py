@@ -157,8 +157,9 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
         models = [size_of(name) for name in config.models]
         count, share = len(config.thresholds) * len(config.topics_per_word), max(config.thresholds)
         one = [pass_cost(config, m, assignments=count, shuffles=config.shuffles, share=share) for m in models]
-        if config.states:
-            one += [state_cost(config, m, assignments=count, share=share) for m in models]
+        if config.states:  # in memory beside what the pass takes
+            more = [state_cost(config, m, assignments=count, share=share) for m in models]
+            one = [Cost(a.memory + b.memory, a.disk, a.seconds + b.seconds) for a, b in zip(one, more, strict=True)]
         passes = one * (2 if config.random else 1)
         # all are loaded before the first is probed; the random ones of a model come beside it
         held = sum(model.bytes for model in models) + (6 if config.random else 0) * max(m.bytes for m in models)
