@@ -99,7 +99,7 @@ def test_the_sizes_of_an_estimate_are_those_of_the_work() -> None:
 
 
 def test_hidden_states_cost_memory_and_time_that_do_not_grow_without_bound(model: Path, text: Path) -> None:
-    config = ProbeConfig.of(models=[str(model)], corpus=[str(text)])
+    config = ProbeConfig.of(models=[str(model)], corpus=[str(text)], topics_from="topics.csv")
     bare = cost_of(config.changed({"states": False}))
     both = cost_of(config)
     assert bare.memory < both.memory
