@@ -52,8 +52,10 @@ def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
     rows = shown_states(rows)
     for model, part in dict.fromkeys((row.model, row.part) for row in rows):
         mine = [row for row in rows if (row.model, row.part) == (model, part)]
-        panels = [difference_panel(mine, name) for name in TREATMENTS]
-        panels += [panel for panel in (mixture_panel(mine), position_panel(mine)) if panel.series]
+        drawn = [*(difference_panel(mine, name) for name in TREATMENTS), mixture_panel(mine), position_panel(mine)]
+        panels = [panel for panel in drawn if panel.series]
+        if not panels:
+            continue
         title, name = f"{short(model)}, {part}: hidden states by layer", f"probe-states-{len(figures) + 1}"
         alt = "Curves over layers: same-topic less different-topic cosine, and R2 of the topic mixture."
         figures.append(Figure(name, title, alt, panels, columns=3))
