@@ -41,7 +41,7 @@ def score(r2: float | None) -> MixtureScore:
 def row(layer: int, **more: Any) -> StateRow:
     difference = more.pop("difference", 0.05 * (layer + 1))
     given: dict[str, Any] = {"model": "org/bert", "variant": "trained", "threshold": 0.002, "topics_per_word": "one"}
-    given |= {"part": "encoder", "words": 90, "pairs": 30, "cooccurring": {}, "mixture": score(0.5 + layer / 10)}
+    given |= {"part": "encoder", "words": 90, "cooccurring": {}, "mixture": score(0.5 + layer / 10)}
     effects = {"raw": effect(difference), "centred": effect(2 * difference), "all_but_top": None}
     return StateRow(**given | {"effects": effects} | more, layer=layer)
 

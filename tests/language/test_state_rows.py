@@ -28,7 +28,6 @@ ROW = StateRow(
     part="encoder",
     layer=2,
     words=10,
-    pairs=12,
     effects={"raw": an_effect(0.1, 0.01, 0.2), "centred": an_effect(0.2, 0.02), "all_but_top": None},
     cooccurring={"raw": CooccurringMean(0.5, (0.4, 0.6), 3), "centred": CooccurringMean(0.1, None, 3)},
     mixture=SCORE,

@@ -136,7 +136,7 @@ def test_means_are_those_of_the_double_loop(kind: str, several: bool) -> None:
             assert abs(effect.same - np.mean(same)) < 1e-10
             assert abs(effect.different - np.mean(different)) < 1e-10
             if not several:
-                assert row.pairs == len(same) / 2
+                assert (effect.pairs, effect.other_pairs) == (len(same) / 2, len(different) / 2)
             if treatment == "raw":
                 usable = [sides for sides in strata.values() if sides[0] and sides[1]]
                 share = np.array([len(inside) for inside, _ in usable]) / sum(len(inside) for inside, _ in usable)

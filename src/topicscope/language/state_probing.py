@@ -94,7 +94,7 @@ class StateProbe:
             for number, assignment in enumerate(self.assignments):
                 rows = rows_of(tally, part, assignment.token)
                 kept = np.flatnonzero(rows >= 0)
-                members, sizes = assignment.membership.among(kept), assignment.membership.among(kept).sizes
+                members = assignment.membership.among(kept)
                 bins = frequency_bins(assignment.frequency[kept]) if self.measurement.matched and len(kept) else None
                 effects: dict[str, Effect | None] = dict.fromkeys(TREATMENTS)
                 for name in TREATMENTS if len(kept) else ():
@@ -110,7 +110,6 @@ class StateProbe:
                         part=part,
                         layer=layer,
                         words=len(kept),
-                        pairs=int((sizes * (sizes - 1)).sum()) // 2,
                         effects=effects,
                         cooccurring=self.cooccurring(tally, part, layer, number),
                         mixture=scores.get((part, layer)),
@@ -124,7 +123,7 @@ class StateProbe:
         if not (np.isfinite(here).all() and np.isfinite(there).all()):
             return None
         sums, null = pair_sums(here, members, bins, partners=there), None
-        shuffles = settings.shuffles // 10  # a tenth, as of attention: there are many layers
+        shuffles = settings.attention_shuffles  # not all of them: there are many layers
         if shuffles and sums.same_pairs.any() and sums.between_pairs.any():
             null = shuffled_means(here, members, shuffles, settings.seed, partners=there)
         return embedding_effect(

@@ -68,7 +68,6 @@ class StateRow:
     part: str
     layer: int
     words: int  # that are compared: those that both halves of the documents have
-    pairs: int  # of different words of one topic
     effects: dict[str, Effect | None]
     cooccurring: dict[str, CooccurringMean]
     mixture: MixtureScore | None
