@@ -42,7 +42,6 @@ class CompiledPass:
         """Whether words are one-hot on both sides, so that the tables of words are the parts themselves."""
         return config.embedding == "one-hot" and config.head != "untied"
 
-    @torch.inference_mode()
     def __call__(self, batch: Batch, wanted: Collection[str] | None = None) -> Float[Tensor, " E"]:
         """Loss of every model, without the penalty. The gradient goes to `weights.gradients`, penalty included."""
         assert batch.queries is None
@@ -54,10 +53,15 @@ class CompiledPass:
             self.kernels.loss_and_gradient(self.loss, self.parts[e], gradients[e], seen, e, weights.models, space)
             for e in range(weights.models)
         ]
+        if self.penalties:
+            self._penalise(wanted)
+        return torch.from_numpy(np.array(losses, dtype=self.real))
+
+    @torch.inference_mode()
+    def _penalise(self, wanted: tuple[str, ...]) -> None:
         for part, rate in self.penalties.items():
             if part in wanted:
-                weights.gradients[part].add_(weights.parts[part], alpha=2 * rate)
-        return torch.from_numpy(np.array(losses, dtype=self.real))
+                self.weights.gradients[part].add_(self.weights.parts[part], alpha=2 * rate)
 
     def _wanted(self, names: tuple[str, ...]) -> list[Arrays]:
         """Where the gradients of some parts go, for every model."""

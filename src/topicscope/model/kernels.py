@@ -107,6 +107,13 @@ def plus_column(matrix: np.ndarray, column: np.ndarray, spare: np.ndarray) -> np
 
 
 @compiled_quick
+def copy(rows: np.ndarray, into: np.ndarray) -> None:
+    for r in range(len(rows)):
+        for i in range(rows.shape[1]):
+            into[r, i] = rows[r, i]
+
+
+@compiled_quick
 def add_to_rows(column: np.ndarray, rows: np.ndarray) -> None:
     if column.size:
         for r in range(len(rows)):
@@ -119,7 +126,7 @@ def add_to_rows(column: np.ndarray, rows: np.ndarray) -> None:
 def add_rows_to(rows: np.ndarray, column: np.ndarray) -> None:
     """The way back of `add_to_rows`."""
     if column.size:
-        column[:] = 0
+        column.fill(0)
         for r in range(len(rows)):
             row = rows[r]
             for i in range(len(column)):
@@ -204,7 +211,7 @@ def scores_slope(
 ) -> None:
     """Back through the softmax of each row, then rows with the same query word added up."""
     factor = attention.dtype.type(scale)
-    scores[:] = 0
+    scores.fill(0)
     for r in range(len(attention)):
         row, slope, score, mean = attention[r], back[r], scores[query[r] - first], attention.dtype.type(0)
         for i in range(len(row)):
@@ -219,7 +226,13 @@ def through_product(other: np.ndarray, slope: np.ndarray, gradient: np.ndarray, 
     if gradient.size:
         np.dot(other, slope, gradient)
     if bias.size:
-        bias[:] = np.dot(other, slope.sum(1))
+        bias.fill(0)
+        for j in range(slope.shape[0]):
+            total = slope.dtype.type(0)
+            for i in range(slope.shape[1]):
+                total += slope[j, i]
+            for a in range(len(bias)):
+                bias[a] += other[a, j] * total
 
 
 @compiled_quick
@@ -228,7 +241,7 @@ def loss_and_gradient(
 ) -> float:
     """The loss of one model of the batch, without the penalty; its gradient goes to `gradients`."""
     vocabulary = seen.context.shape[2]
-    weight, target_weight = seen.row_weight[model].ravel(), seen.target_weight.reshape(models, -1)[model]
+    weight, target_weight = seen.row_weight[model].reshape(-1), seen.target_weight.reshape(models, -1)[model]
     rows, targets = used(weight), used(target_weight)
     first = model * len(weight)
     document, query = seen.row_document[first : first + rows], seen.row_query[first : first + rows]
@@ -245,12 +258,13 @@ def loss_and_gradient(
         attend(space.scores, context, document, query, model * vocabulary, scale, attention)
     else:
         for r in range(rows):
-            attention[r] = context[document[r]]
+            for i in range(vocabulary):
+                attention[r, i] = context[document[r], i]
 
     if parts.value.size:
         np.dot(attention, parts.value.T, output)
     else:
-        output[:] = attention
+        copy(attention, output)
     add_to_rows(parts.value_bias, output)
     add_to_rows(parts.prediction_bias, output)
     start = first * vocabulary  # of the model's rows, from which targets count
@@ -271,12 +285,12 @@ def loss_and_gradient(
             if parts.value.size:
                 np.dot(slope, parts.value, back)
             else:
-                back[:] = slope
+                copy(slope, back)
             scores_slope(attention, back, query, model * vocabulary, scale, space.scores)
             through_product(queries, space.scores, gradients.key, gradients.key_bias)
             through_product(key, space.scores.T, gradients.query, gradients.query_bias)
         else:  # a query without a key has no influence
-            gradients.query[:] = 0
-            gradients.key_bias[:] = 0
-            gradients.query_bias[:] = 0
+            gradients.query.fill(0)
+            gradients.key_bias.fill(0)
+            gradients.query_bias.fill(0)
     return total

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
+from torch import Tensor
 
 from topicscope.world import TopicModel
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CompiledFigures:
-    """Called with the number of a row and the W_V of ten steps before, it does what `Tracker.measure_trained` does."""
+    """Called as `Tracker.measure_trained`, it does the same."""
 
     def __init__(self, tracker: Tracker, topic_model: TopicModel) -> None:
         from topicscope.training import kernels
@@ -32,12 +33,13 @@ class CompiledFigures:
             if "value" in group:
                 self.value = block.numpy(), int(starts[group.index("value")])
 
-    def __call__(self, number: int, before: Float[np.ndarray, "E n"]) -> None:
+    def __call__(self, loss: Float[Tensor, " E"] | float, number: int, before: Float[Tensor, "E n"]) -> None:
         row = self.table[number]
+        row[0] = loss.numpy() if isinstance(loss, Tensor) else loss
         for block, gradients, places in self.blocks:
             self.kernels.norms(block, gradients, places, row)
         if self.rotation is not None:
-            self.kernels.rotations(*self.value, before, row[self.rotation])
+            self.kernels.rotations(*self.value, before.numpy(), row[self.rotation])
         if self.means is not None:
             means = row[self.means : self.means + 3]
             self.kernels.block_means(*self.value, self.topics, self.vocabulary, means)

@@ -37,11 +37,9 @@ class Slice:
             self.kernels, self.arrays = kernels, (self.weights.numpy(), self.gradients.numpy())
             self.remembered = {name: value.numpy() for name, value in self.memory.items()}  # the same numbers
 
+    @torch.inference_mode()
     def step(self) -> None:
         s, memory = self.settings, self.memory
-        if self.compiled:
-            self.compiled_step()
-            return
         if s.name == "adam":
             adam(
                 [self.weights],
@@ -107,12 +105,11 @@ class EnsembleOptimiser:
             for parts, block, gradient in zip(weights.groups, weights.blocks, weights.gradient_blocks, strict=True):
                 self.slices.append(Slice(parts[0], settings, block[rows], gradient[rows], compiled))
 
-    @torch.inference_mode()
     def step(self, active: tuple[str, ...]) -> None:
         """Move the active parts along their gradients; the others, and what is remembered of them, stay as they are."""
         for piece in self.slices:
             if piece.part in active:
-                piece.step()
+                (piece.compiled_step if piece.compiled else piece.step)()
 
     def state(self) -> dict[str, Tensor]:
         """Moments and step counts, as flat named tensors."""

@@ -77,21 +77,18 @@ class Tracker:
         self.history.index_copy_(0, place, past)
         self.clock.add_(1)
 
-    @torch.inference_mode()
     def measure(self, loss: Float[Tensor, " E"] | float, number: int, before: Float[Tensor, "E n"]) -> None:
         """Put the figures into a row of the table, and the present W_V in place of that of ten steps before."""
-        row, slots, weights = self.table[number], self.slots[number], self.weights
-        row[0] = loss
-        if self.compiled is not None:
-            self.compiled(number, before.numpy())
-        else:
-            self.measure_trained(number, before)
-        if "gram" in slots:
-            slots["gram"].copy_(gram_block_means(self.topics, weights.parts["embedding"]).mT)
+        (self.measure_trained if self.compiled is None else self.compiled)(loss, number, before)
+        if "gram" in self.matrices:
+            means = gram_block_means(self.topics, self.weights.parts["embedding"])
+            self.slots[number]["gram"].copy_(means.mT)
 
-    def measure_trained(self, number: int, before: Float[Tensor, "E n"]) -> None:
-        """Norms of all trained parts; rotation and block means of W_V."""
+    @torch.inference_mode()
+    def measure_trained(self, loss: Float[Tensor, " E"] | float, number: int, before: Float[Tensor, "E n"]) -> None:
+        """The loss, norms of all trained parts, rotation and block means of W_V."""
         row, weights = self.table[number], self.weights
+        row[0] = loss
         for pair, slot in self.norm_slots[number]:
             torch.linalg.vector_norm(pair, dim=2, out=slot)
         if self.follow_value:

@@ -140,7 +140,7 @@ def mask(source: Source, data: int, rows: np.ndarray, first: int, positions: Pos
                 shown[end] = shown_for(text[b, i], kind, source.p_correct, source.p_random, vocabulary - 1)
                 end += 1
         document[start:end] = b
-        counts[:] = 0
+        counts.fill(0)
         for i in range(longest):
             if text[b, i] > 0:
                 counts[text[b, i]] += 1
@@ -151,7 +151,7 @@ def mask(source: Source, data: int, rows: np.ndarray, first: int, positions: Pos
 @compiled
 def number_rows(uniform: bool, positions: Positions, count: int, number: Int[np.ndarray, "V B"]) -> int:
     """Number the pairs of shown word and document that occur, in this order, from 1 on; how many they are."""
-    number[:] = 0
+    number.fill(0)
     for p in range(count):
         number[0 if uniform else positions.shown[p], positions.document[p]] = 1
     rows = 0
@@ -207,4 +207,11 @@ def batch_of(
             row_query[model, row] = model * vocabulary + word
             row_weight[model, row, 0] += target_weight[model, p]
             target[model, p] = (model * most + row) * vocabulary + masked.true[p]
-    return context, row_document.ravel(), row_query.ravel(), row_weight, target.ravel(), target_weight.ravel()
+    return (
+        context,
+        row_document.reshape(-1),
+        row_query.reshape(-1),
+        row_weight,
+        target.reshape(-1),
+        target_weight.reshape(-1),
+    )
