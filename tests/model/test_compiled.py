@@ -13,7 +13,7 @@ from tests.model.test_collapsed import LOSSES, compare, configs
 from tests.world.samples import keys, one_batch
 from topicscope import Dirichlet, Masking, ModelConfig, Objective, TopicModel, Weights
 from topicscope.model import CompiledPass, initial, loss_and_gradient
-from topicscope.world import Batch, Rows, stack
+from topicscope.world import Batch, InfiniteDocuments, Rows, stack
 
 ONE_HOT = configs().filter(CompiledPass.covers)
 TOPIC_MODEL, MASKING = TopicModel(3, 2), Masking(0.4, 0.2, 0.3)
@@ -25,7 +25,7 @@ def batches(config: ModelConfig, seeds: range, length: Any = (1, 9), real: str =
     for seed in seeds:
         documents = Dirichlet(length=length).sample(TOPIC_MODEL, 5, np.random.default_rng(seed))
         layout = {"uniform": config.uniform_attention, "hide_masked": config.hide_masked}
-        if length == "infinite":
+        if isinstance(documents, InfiniteDocuments):
             rows += documents.batches(TOPIC_MODEL, MASKING, np.dtype(real), **layout)
         else:
             masked = documents.finite().masked(MASKING, TOPIC_MODEL, keys(seed))

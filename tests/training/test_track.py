@@ -106,4 +106,4 @@ def test_compiled_figures_are_those_of_the_calls(more: dict[str, Any]) -> None:
             ensemble.step += 1
         tables.append(tracker.rows())
     assert np.array_equal(np.isnan(tables[0]), np.isnan(tables[1]))
-    assert np.allclose(*tables, rtol=1e-12, atol=1e-14, equal_nan=True)
+    assert np.allclose(tables[0], tables[1], rtol=1e-12, atol=1e-14, equal_nan=True)
