@@ -26,6 +26,7 @@ from topicscope.language import (
     probe_model,
     shifted_right,
     state_probing,
+    states as states_module,
     tally_attention,
     whole_words,
 )
@@ -167,11 +168,14 @@ def test_documents_have_the_mean_of_their_words_and_single_states(kind: str) -> 
                 np.testing.assert_allclose(document.spots[part][spot, layer], opening[place][2], atol=1e-10)
 
 
-def test_means_and_directions_are_those_of_the_first_windows() -> None:
+def test_means_and_directions_are_those_of_the_first_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = loaded_model("encoder")
     pieces = list(windows(loaded, VOCABULARY, tiny.TEXTS, None, LENGTH))
-    means, directions = read_first(loaded, pieces)
-    for (part, layer), listed in occurrences(loaded, pieces).items():
+    monkeypatch.setattr(states_module, "READ_FIRST", 4)
+    means, directions = read_first(loaded, iter(pieces))
+    first = [piece for piece in pieces if len(piece.places)][:4]
+    assert len(first) == 4 < len(pieces)
+    for (part, layer), listed in occurrences(loaded, first).items():
         states = np.stack([state for _, _, state in listed])
         np.testing.assert_allclose(means[part][layer], states.mean(0), atol=1e-10)
         axes = np.linalg.svd(states - states.mean(0))[2][:TOP]

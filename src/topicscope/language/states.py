@@ -27,7 +27,7 @@ from topicscope.language.state_rows import HALVES, SPOTS, TREATMENTS
 from topicscope.language.vocabulary import Window, batches
 
 TOP = 3  # directions of most variance that are removed
-READ_FIRST = 16  # windows that means and directions are taken from
+READ_FIRST = 8  # windows that means and directions are taken from
 NEGLIGIBLE = 1e-12  # variance of a direction, as a share of the largest: below it is rounding
 
 Arrays = dict[str, Any]
