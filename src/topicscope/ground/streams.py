@@ -30,8 +30,10 @@ class Stream(IntEnum):
     SHUFFLED_ATTENTION = 0xA77E
     BOOTSTRAP_DOCUMENTS = 0xB007  # index: document
     BOOTSTRAP_PAIRS = 0xC00C
+    DEALT_GROUPS = 0xDEA1
     # text
     SAMPLED_DOCUMENTS = 0x70C5
+    HELD_OUT_DOCUMENTS = 0x70C6
     # pretraining
     CORPUS_ORDER = 0x0D0C  # index: pass over the corpus
     DRAWN_ROWS = 0x0DAA  # index: step
