@@ -235,7 +235,7 @@ def test_the_command_compares_and_quick_gives_way_to_what_is_given(tmp_path: Pat
 def test_a_fit_of_more_than_ten_seconds_is_announced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = TopicsConfig(str(corpus_file(tmp_path)), str(model_folder(tmp_path)), topics=4, iterations=5)
+    config = TopicsConfig(str(corpus_file(tmp_path)), str(model_folder(tmp_path)), topics=[4], iterations=5)
     fit_corpus(config)
     assert "estimate" not in capsys.readouterr().err
     monkeypatch.setattr(cost, "READ", 12 / cost.text_bytes(config, config.max_documents))

@@ -62,7 +62,8 @@ def test_groups_that_separate_and_groups_that_do_not() -> None:
 
 def test_two_groups_of_two_cannot_be_told_apart() -> None:
     found = separation(similarity([0, 0, 1, 1], 5.0), np.array([0, 0, 1, 1]))
-    assert (found.answer, found.p_value, found.smallest) == ("undecided", pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert found.answer == "undecided"
+    assert [found.p_value, found.smallest] == pytest.approx([1 / 3, 1 / 3])
     for groups in ([0, 0, 0], [0, 1, 2]):
         alone = separation(similarity(groups, 1.0), np.array(groups))
         assert (alone.answer, alone.p_value) == ("undecided", None)
@@ -73,5 +74,6 @@ def test_many_words_are_dealt_at_random_the_same_every_time() -> None:
     groups = [0] * 10 + [1] * 10
     one, two = (separation(similarity(groups, 0.3), np.array(groups)) for _ in range(2))
     assert one == two
-    assert (one.answer, one.p_value) == ("yes", pytest.approx(1 / 20_000))
+    assert one.answer == "yes"
+    assert one.p_value == pytest.approx(1 / 20_000)
     assert separation(similarity(groups, 0.0, 3), np.array(groups)).answer == "no"
