@@ -207,7 +207,7 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
     if values["topics_per_word"] == "both":
         values["topics_per_word"] = ["one", "many"]
     result = run_on_engine(language.probe, settings_of(language.ProbeConfig, values), values)
-    tables = [figures.ratio_table(result.rows)]  # the main ones; the page has all of them
+    tables = [figures.verdict_table(result.verdicts), figures.ratio_table(result.rows)]  # the page has all of them
     if result.heads:
         tables.append(figures.head_table(result.heads, 5))
     if result.cooccurrence:

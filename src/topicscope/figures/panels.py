@@ -143,11 +143,12 @@ class Figure:
 
 @dataclass
 class TableData:
-    """A table, cells as text."""
+    """A table, cells as text. On a page a long or `folded` one opens with a click."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
+    folded: bool = False
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfi
 from topicscope.language.corpora import Corpus
 from topicscope.language.cost import cost_of, settings_that_cost
 from topicscope.language.inputs import check_inputs, find_snapshots
-from topicscope.language.probes import PROBE, Probe, short
+from topicscope.language.probe_rows import short
+from topicscope.language.probes import PROBE, Probe
 from topicscope.language.topic_fits import Sampler, fit_each
 from topicscope.language.topic_quality import best_of
 from topicscope.language.topics import TOPICS, Topics

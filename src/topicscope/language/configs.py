@@ -29,6 +29,8 @@ THRESHOLDS = (0.0005, 0.001, 0.002)
 # --quick: other settings where none are given. 25 topics of 500 articles take some 10 s, most of it for reading words.
 QUICK_FIT: Mapping[str, Any] = {"topics": 25, "iterations": 60, "max_documents": 500}
 QUICK_PASS: Mapping[str, Any] = {"documents": 50, "windows": 1, "bootstrap": 200, "shuffles": 200}
+SIGNIFICANT = 0.05  # p of what is more than chance
+FEWEST_SHUFFLES = 19  # of which p can be as small as that
 Embedding = Literal["matrix", "layer"]
 TopicsPerWord = Literal["one", "many"]
 
@@ -112,9 +114,14 @@ class Measurement(ModelPass):
     thresholds: Thresholds = THRESHOLDS
     # theta: the words of a topic as a share of the vocabulary
     topics_per_word: Ways = ("one",)
-    shuffles: Resamples = 1000  # of topics among words; of attention a tenth of them, since each costs more
+    shuffles: Resamples = 1000  # of topics among words; see `attention_shuffles`
     random: bool = True  # the same architecture with random weights
     cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
+
+    @property
+    def attention_shuffles(self) -> int:
+        """A tenth of them, since each costs more; but enough for a verdict, where there are as many."""
+        return max(self.shuffles // 10, min(self.shuffles, FEWEST_SHUFFLES))
 
 
 @section

@@ -28,6 +28,7 @@ WORDS = 30_000  # different words, at most as many as the usual vocabularies hav
 TOKENS = 8192  # positions that go through a model together
 CHUNK = 128  # windows whose sums are kept one by one; two chunks are in memory
 SLAB = 2**14  # pairs of positions whose weights are summed together
+FEW = 200  # resamples of single heads by pairs of word frequencies
 RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word frequencies
 RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
 TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
@@ -113,6 +114,7 @@ def pass_cost(
     longest = min(float(model.window), max(1.0, text / PIECE))  # no window is longer than all of the text
     together = min(max(longest, TOKENS), max(1.0, text / PIECE))
     heads = model.layers * model.heads
+    of_attention = config.attention_shuffles if isinstance(config, ProbeConfig) else 0
     maps = 2 * 4 * heads * together * longest
     hidden = 4 * 8 * model.dim * together
     resampled = 8 * config.bootstrap * (RELATIONS * heads + 2 * RELATIONS * STRATA + 128) * (assignments + 1)
@@ -120,12 +122,14 @@ def pass_cost(
     tallied = 8 * CHUNK * RELATIONS * STRATA * heads * (assignments + 1) + 4 * SLAB * (2 * heads + RELATIONS * STRATA)
     in_flight = 2 * CHUNK * 16 * model.window
     words = min(float(model.vocabulary), config.topics * max(1.0, share * model.vocabulary))
-    shuffled = shuffles // 10 * (assignments * 10 * words + 5 * SLAB)
+    shuffled = of_attention * (assignments * (10 * words + 32 * heads) + 5 * SLAB)
+    if of_attention:  # by pair of frequencies, for every head
+        resampled += 2 * 8 * min(FEW, config.bootstrap) * RELATIONS * STRATA * heads * assignments
     cooccurring = 16 * config.bootstrap * min(1e6, (share * model.vocabulary) ** 2 / 2)
     memory = maps + hidden + resampled + tallied + in_flight + shuffled + cooccurring + SAMPLED * text
     tokens = windows * model.window
     arithmetic = tokens * (model.bytes / 2 + 4 * model.layers * model.window * model.dim)
-    drawn = assignments * (4 * shuffles * words * model.dim * 4 + windows * shuffles / 10 * pairs * 4)
+    drawn = assignments * (4 * shuffles * words * model.dim * 4 + windows * of_attention * pairs * (4 + 2 * heads))
     bootstrap = assignments * config.bootstrap * windows * heads * RELATIONS * 4
     resamples = RESAMPLED * assignments * config.bootstrap
     return Cost(memory, 0.0, (arithmetic + drawn + bootstrap) / FLOPS + resamples)

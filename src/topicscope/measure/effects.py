@@ -46,6 +46,8 @@ class Effect:
     p_value: float | None = None  # share of shuffles whose difference is as large, the real assignment included
     matched: Matched | None = None
     same_word: float | None = None
+    pairs: float | None = None  # of one topic
+    other_pairs: float | None = None  # of different topics
     resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)  # of the difference
 
     def as_dict(self, *, controls: bool = True) -> dict[str, Any]:
@@ -106,11 +108,15 @@ def effect(
     different: float,
     boot: tuple[np.ndarray, np.ndarray],
     *,
+    pairs: tuple[float, float] | None = None,
     null: tuple[np.ndarray, np.ndarray] | None = None,
     matched: tuple[float, float, np.ndarray] | None = None,
     same_word: float | None = None,
 ) -> Effect | None:
-    """None where there is no pair of one kind. Both means are given, their resamples, and what the controls gave."""
+    """None where there is no pair of one kind. Both means are given, their resamples, and what the controls gave.
+
+    `pairs`: how many there are of one topic, and of different ones.
+    """
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
     defined = (interval(boot[1]) or (0.0, 0.0))[0] > 0
@@ -128,6 +134,8 @@ def effect(
         if matched is not None and np.isfinite(matched[:2]).all()
         else None,
         same_word=same_word,
+        pairs=None if pairs is None else float(pairs[0]),
+        other_pairs=None if pairs is None else float(pairs[1]),
         resamples=boot[0] - boot[1],
     )
 
@@ -142,10 +150,12 @@ def embedding_effect(
 ) -> Effect | None:
     """Bootstrap over topics. Of several models (fresh initialisations) the mean, with a bootstrap over models too."""
     means = bootstrap(models, resamples, seed)
+    # each pair of words is there in both orders
+    pairs = models[0].same_pairs.sum() / 2, models[0].between_pairs.sum() / 2
     if not matched:
-        return effect(*means, null=null)
+        return effect(*means, pairs=pairs, null=null)
     same, different, boot = bootstrap(models, resamples, seed, matched=True)
-    return effect(*means, null=null, matched=(same, different, boot[0] - boot[1]))
+    return effect(*means, pairs=pairs, null=null, matched=(same, different, boot[0] - boot[1]))
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
