@@ -56,6 +56,15 @@ def test_a_map_says_whether_its_groups_separate(inside: float, answer: str, said
     assert (found.as_dict()["separated"], found.as_dict()["several_tokens"]) == (answer, [])
 
 
+def test_a_map_names_the_groups_that_do_not_separate() -> None:
+    groups = (0, 0, 0, 1, 1, 1, 2, 2, 2)
+    cosine = np.where(np.array(groups)[:, None] == groups, np.array(groups)[:, None] / 2, 0.1)
+    found = WordMap("m", tuple("abcdefghi"), groups, (1,) * 9, cosine)
+    (sentence,) = found.summary()
+    assert sentence.startswith("Some groups separate, others do not: the words of a/b/c are no more alike than")
+    assert (found.as_dict()["separated"], found.as_dict()["groups_apart"]) == ("some", [False, True, True])
+
+
 def test_a_map_of_pieces_says_little() -> None:
     half = dataclasses.replace(MAP, pieces=(1, 2, 3))
     assert "2 of 3 words are several tokens: toad (2), mozart (3); at least half of the map" in half.summary()[0]

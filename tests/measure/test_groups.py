@@ -60,6 +60,22 @@ def test_groups_that_separate_and_groups_that_do_not() -> None:
     assert mixed.p_value > LEVEL
 
 
+def test_one_group_that_is_alike_does_not_make_all_of_them_separate() -> None:
+    groups = np.array([0] * 3 + [1] * 3 + [2] * 3)
+    values = similarity(groups.tolist(), 0.0)
+    values[:3, :3] += 2.0  # the first group alone
+    values[3:6, 3:6] -= 0.5
+    found = separation(values, groups)
+    assert found.p_value is not None
+    assert found.p_value <= LEVEL
+    assert (found.answer, found.apart[0], found.apart[1]) == ("some", True, False)
+    for group in range(3):
+        own = [values[i, j] for i in range(9) for j in range(i) if groups[i] == groups[j] == group]
+        other = [values[i, j] for i in range(9) for j in range(i) if (groups[i] == group) != (groups[j] == group)]
+        assert found.apart[group] == (sum(own) / len(own) > sum(other) / len(other))
+    assert separation(similarity([0, 0, 0, 0, 1], 1.0), np.array([0, 0, 0, 0, 1])).apart == {0: True}
+
+
 def test_two_groups_of_two_cannot_be_told_apart() -> None:
     found = separation(similarity([0, 0, 1, 1], 5.0), np.array([0, 0, 1, 1]))
     assert found.answer == "undecided"

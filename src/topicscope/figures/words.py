@@ -10,7 +10,7 @@ def word_sections(words: WordMap) -> list[Section]:
     note = (
         "Each cell is the cosine of two words' embeddings: 1 for the same direction, 0 for unrelated ones. Where a "
         "model keeps groups apart, blocks on the diagonal are brighter than the rest. "
-        f"{'. '.join(words.summary())}. Words that are not one token are means of their pieces, and have a star."
+        "Words that are not one token are means of their pieces, and have a star."
     )
     return [Section("Cosine of word embeddings", note, figures=[word_figure(words)], tables=[word_table(words)])]
 

@@ -28,6 +28,7 @@ WORDS = Kind("words", 2, ("words.json", "figure3*"), ("words.json",))
 
 MEANING: dict[Answer, str] = {
     "yes": "The groups separate: words of one group are more alike than words of different groups",
+    "some": "Some groups separate, others do not",
     "no": "The groups do not separate: words of one group are no more alike than words dealt to groups by chance",
     "undecided": "Whether the groups separate cannot be decided with so few words; give more words per group",
 }
@@ -67,7 +68,12 @@ class WordMap(Result):
         if found.p_value is not None:
             dealt = f"p = {found.p_value:.2g} over all ways to deal the words to groups of these sizes"
             means += f"; {dealt}" if found.answer != "undecided" else ""
-        return [*self.split_words(), f"{MEANING[found.answer]} ({means})"]
+        meaning = MEANING[found.answer]
+        if found.answer == "some":
+            mixed = [group for group, apart in found.apart.items() if not apart]
+            named = ["/".join(w for w, g in zip(self.words, self.groups, strict=True) if g == one) for one in mixed]
+            meaning += f": the words of {', '.join(named)} are no more alike than they are to words of other groups"
+        return [*self.split_words(), f"{meaning} ({means})"]
 
     def split_words(self) -> list[str]:
         """A warning where words are several tokens: their vectors are means of pieces."""
@@ -102,6 +108,7 @@ class WordMap(Result):
             "separated": self.separation.answer,
             "p_value": self.separation.p_value,
             "smallest_p_value": self.separation.smallest,
+            "groups_apart": [self.separation.apart.get(group) for group in dict.fromkeys(self.groups)],
             "several_tokens": [word for word, count in zip(self.words, self.pieces, strict=True) if count > 1],
         }
 

@@ -17,7 +17,7 @@ from topicscope.ground import Stream, generator
 
 LEVEL = 0.05  # a difference that so few of all dealings reach is one of the groups
 MOST_DEALINGS = 20_000  # that are all tried; of more, as many are drawn
-Answer = Literal["yes", "no", "undecided"]
+Answer = Literal["yes", "some", "no", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -25,20 +25,27 @@ class Separation:
     """Mean similarity inside groups and between them; None where there is no such pair.
 
     `p_value`: the share of dealings whose difference is at least as large, this one included. `smallest`: the least
-    that it could be with so few things.
+    that it could be with so few things. `apart`: of each group of two things or more, whether its own mean inside is
+    above its mean to the things of other groups.
     """
 
     inside: float | None
     between: float | None
     p_value: float | None
     smallest: float | None
+    apart: dict[int, bool]
 
     @property
     def answer(self) -> Answer:
-        """Yes: p is at most .05. Undecided: there are too few things for that, or nothing to compare."""
+        """Yes: p is at most .05, and every group is apart. Some: p is, but not every group is apart.
+
+        Undecided: there are too few things for p to be .05, or there is nothing to compare.
+        """
         if self.p_value is None or self.smallest is None or self.smallest > LEVEL:
             return "undecided"
-        return "yes" if self.p_value <= LEVEL else "no"
+        if self.p_value > LEVEL:
+            return "no"
+        return "yes" if all(self.apart.values()) else "some"
 
 
 def separation(similarity: Float[np.ndarray, "n n"], groups: Int[np.ndarray, " n"]) -> Separation:
@@ -49,7 +56,12 @@ def separation(similarity: Float[np.ndarray, "n n"], groups: Int[np.ndarray, " n
     same = groups[pairs[0]] == groups[pairs[1]]
     inside, between = (float(values[some].mean()) if some.any() else None for some in (same, ~same))
     if inside is None or between is None or not math.isfinite(inside - between):
-        return Separation(inside, between, None, None)
+        return Separation(inside, between, None, None, {})
+    apart = {}
+    for group in dict.fromkeys(groups.tolist()):
+        ours = [groups[side] == group for side in pairs]
+        if (ours[0] & ours[1]).any():
+            apart[group] = bool(values[ours[0] & ours[1]].mean() > values[ours[0] ^ ours[1]].mean())
     sizes = list(Counter(groups.tolist()).values())
     ways = math.factorial(len(groups)) // math.prod(map(math.factorial, sizes))
     alike = math.prod(map(math.factorial, Counter(sizes).values()))  # dealings that only exchange groups of one size
@@ -62,8 +74,8 @@ def separation(similarity: Float[np.ndarray, "n n"], groups: Int[np.ndarray, " n
         reached += values[together].mean() - values[~together].mean() >= observed - tolerance
         count += 1
     if ways <= MOST_DEALINGS:
-        return Separation(inside, between, reached / ways, alike / ways)
-    return Separation(inside, between, (1 + reached) / (1 + count), 1 / (1 + count))
+        return Separation(inside, between, reached / ways, alike / ways, apart)
+    return Separation(inside, between, (1 + reached) / (1 + count), 1 / (1 + count), apart)
 
 
 def dealings(count: int, sizes: tuple[int, ...]) -> Iterator[Int[np.ndarray, " n"]]:
