@@ -150,7 +150,7 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     assert (out / "report.html").read_bytes() == page
     shown = topicscope("probe", model, "--corpus", corpus, *common, *given).stdout
     assert "attention ratio" in shown
-    assert "encodes topics? embeddings: " in shown
+    assert "model: embeddings: " in shown
     assert "corpus: 120 documents" in shown
     assert read_probe(out).summary()[0] in shown
 
