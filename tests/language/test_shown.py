@@ -33,7 +33,7 @@ def results() -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("kind", "sections", "figures", "rows"),
-    [("topics", 1, 1, 4), ("probe", 7, 5, 20), ("timeline", 1, 1, 4), ("words", 1, 1, 4)],
+    [("topics", 2, 2, 4), ("probe", 7, 5, 20), ("timeline", 1, 1, 4), ("words", 1, 1, 4)],
 )
 def test_results_show_themselves(results: dict[str, Any], kind: str, sections: int, figures: int, rows: int) -> None:
     result: Result = results[kind]

@@ -63,10 +63,10 @@ from .timelines import timeline_of as timeline_of
 from .topic_fits import (
     BACKENDS as BACKENDS,
     PAIRS as PAIRS,
-    coherence as coherence,
     fit_tomotopy as fit_tomotopy,
     fit_topics as fit_topics,
 )
+from .topic_quality import TopicQuality as TopicQuality, best_of as best_of, choice as choice
 from .topics import TopicFit as TopicFit, Topics as Topics, best as best, read_topics_folder as read_topics_folder
 from .verdicts import Answer as Answer, CheckRow as CheckRow, ModelVerdict as ModelVerdict, verdict_of as verdict_of
 from .vocabulary import (

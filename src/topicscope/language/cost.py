@@ -28,9 +28,11 @@ PACKED = 4  # how much larger text is than its packed file
 TEXT = 8  # bytes in memory of a byte of text that topics are fitted to: the text, its tokens, its words
 SAMPLED = 3  # the same for text that is probed: the text, and its words where they are counted; windows are a stream
 DOCUMENT = 20_000  # bytes of a document at most, on average
-WORD = 8  # bytes of text per word that is counted, stop words left out
+WORD = 15  # bytes of text per word that is counted, stop words left out
+READ = 8e-7  # seconds for each byte of text whose words are counted
 PIECE = 4  # bytes of text per token
-SWEPT = 1.2e-8  # seconds for each token, topic and sweep of a fit
+SWEPT, SWEPT_TOPIC = 5e-8, 1.5e-9  # seconds for each token and sweep of a fit, and more for each topic
+OTHER_BACKENDS = 2.5  # times as long as tomotopy
 WORDS = 30_000  # different words, at most as many as the usual vocabularies have
 TOKENS = 8192  # positions that go through a model together
 CHUNK = 128  # windows whose sums are kept one by one; two chunks are in memory
@@ -94,12 +96,22 @@ def text_bytes(config: TextConfig, documents: int | None) -> float:
 
 
 def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    """A fit of topics: words by topics, documents by topics, and a step for every word and sweep."""
+    """Fits of topics: words by topics, documents by topics, and a step for every word and sweep.
+
+    A command fits every number of topics, and each of them twice where stability is asked for.
+    """
+    if isinstance(config, TopicsConfig):
+        counts = list(config.topics)
+        times = (2.0 if config.stability else 1.0) * (1.0 if config.backend == "tomotopy" else OTHER_BACKENDS)
+    else:
+        counts, times = [config.topics], 1.0
     text = text_bytes(config, config.max_documents)
     documents = min(config.max_documents or 10**9, max(1, int(text / 100)))
-    tables = 8 * config.topics * (4 * WORDS + 4 * documents)
-    seconds = SWEPT * config.iterations * config.topics * text / WORD
-    return Cost(TEXT * text + tables, 8 * config.topics * (WORDS + documents), seconds)
+    tables = 8 * max(counts) * (4 * WORDS + 4 * documents)
+    kept = 8 * (sum(counts) + (max(counts) if len(counts) > 1 else 0)) * (WORDS + documents)
+    sweep = sum(SWEPT + SWEPT_TOPIC * topics for topics in counts) * text / WORD
+    in_memory = tables + (kept if len(counts) > 1 else 0)
+    return Cost(TEXT * text + in_memory, kept, READ * text + times * config.iterations * sweep)
 
 
 def pass_cost(

@@ -11,6 +11,7 @@ from .effects import (
     matched_effect as matched_effect,
     with_intervals as with_intervals,
 )
+from .groups import Answer as Answer, Separation as Separation, separation as separation
 from .mixtures import folded_in as folded_in
 from .pairs import (
     AttentionMeans as AttentionMeans,
@@ -57,4 +58,17 @@ from .timelines import (
     half_way as half_way,
     measure_title as measure_title,
     read_timeline as read_timeline,
+)
+from .topic_maps import (
+    TopicMap as TopicMap,
+    hellinger as hellinger,
+    nearest_topics as nearest_topics,
+    topic_map as topic_map,
+)
+from .topic_quality import (
+    Completion as Completion,
+    coherence as coherence,
+    completion_perplexity as completion_perplexity,
+    diversity as diversity,
+    matched_overlap as matched_overlap,
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from topicscope import language, training
-from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
+from topicscope.figures import Circles, Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
 from topicscope.ground import MOST, InputError
 from topicscope.measure import Estimate
 
@@ -29,7 +29,13 @@ CHECKPOINTS = (
 WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
 """The paper's models and text."""
 
-PANELS: dict[str, Callable[..., Panel]] = {"heat": Heat, "map": Map, "lines": Lines, "points": Points}
+PANELS: dict[str, Callable[..., Panel]] = {
+    "heat": Heat,
+    "map": Map,
+    "lines": Lines,
+    "points": Points,
+    "circles": Circles,
+}
 
 
 @dataclass
