@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from topicscope.language.attention import PartTally
-from topicscope.language.heads import ELSEWHERE, TOO_FEW, corrected_p, head_rows, remarks
+from topicscope.language.heads import ELSEWHERE, TOO_FEW, corrected, head_rows, remarks
 from topicscope.language.probe_rows import topical_heads
 
 
@@ -60,19 +60,19 @@ def by_loop(parts: dict[str, PartTally]) -> dict[str, list[float]]:
 def test_p_is_corrected_for_all_heads_of_all_parts() -> None:
     rng = np.random.default_rng(0)
     parts = {"encoder": tally(rng, [4, 4], planted={3: 5e-4}), "decoder": tally(rng, [3, 2])}
-    expected, found = by_loop(parts), corrected_p(parts)
+    expected, found = by_loop(parts), corrected(parts)
     assert list(found) == ["encoder", "decoder"]
     for name in parts:
         assert found[name] == pytest.approx(expected[name], abs=1e-12)
     assert found["encoder"][3] == 0.01
-    alone = corrected_p({"decoder": parts["decoder"]})["decoder"]
+    alone = corrected({"decoder": parts["decoder"]})["decoder"]
     assert all(a is not None and b is not None and a <= b for a, b in zip(alone, found["decoder"], strict=True))
 
 
 def test_without_topics_a_head_passes_in_one_model_of_twenty() -> None:
     """144 heads without any preference: uncorrected, seven of them would pass in every model."""
     passed = [
-        min(p for p in corrected_p({"encoder": tally(np.random.default_rng(seed), [12] * 12)})["encoder"] if p) <= 0.05
+        min(p for p in corrected({"encoder": tally(np.random.default_rng(seed), [12] * 12)})["encoder"] if p) <= 0.05
         for seed in range(100)
     ]
     assert 1 <= sum(passed) <= 12  # 5 expected
@@ -83,11 +83,11 @@ def test_heads_that_cannot_be_judged_say_why() -> None:
     part = tally(rng, [3], planted={0: 5e-4})
     part.sums[:, 1] *= 0.05  # looks elsewhere: .0005 where no preference is .01
     assert remarks(part) == ["", ELSEWHERE, ""]
-    assert [p is None for p in corrected_p({"encoder": part})["encoder"]] == [False, True, False]
+    assert [p is None for p in corrected({"encoder": part})["encoder"]] == [False, True, False]
     part.pairs[1] = 99
     assert remarks(part) == [TOO_FEW] * 3
-    assert corrected_p({"encoder": part})["encoder"] == [None] * 3
-    assert corrected_p({"encoder": tally(rng, [3], shuffles=0)})["encoder"] == [None] * 3
+    assert corrected({"encoder": part})["encoder"] == [None] * 3
+    assert corrected({"encoder": tally(rng, [3], shuffles=0)})["encoder"] == [None] * 3
 
 
 def test_rows_come_by_difference_and_those_without_judgement_last() -> None:

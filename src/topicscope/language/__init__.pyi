@@ -1,3 +1,4 @@
+from .answers import Answer as Answer, CheckRow as CheckRow, ModelVerdict as ModelVerdict
 from .assignment import (
     Assignment as Assignment,
     assign as assign,
@@ -68,7 +69,7 @@ from .topic_fits import (
 )
 from .topic_quality import TopicQuality as TopicQuality, best_of as best_of, choice as choice
 from .topics import TopicFit as TopicFit, Topics as Topics, best as best, read_topics_folder as read_topics_folder
-from .verdicts import Answer as Answer, CheckRow as CheckRow, ModelVerdict as ModelVerdict, verdict_of as verdict_of
+from .verdicts import verdict_of as verdict_of
 from .vocabulary import (
     Vocabulary as Vocabulary,
     Window as Window,

@@ -1,8 +1,7 @@
 """Which heads carry topics: every head against shuffled topics, corrected for how many heads there are.
 
-The difference of a head is divided by its spread over the shuffles, so that heads can be compared. A shuffle counts
-against a head where the largest of all heads is as large after it: with as many heads as a model has, one of them is
-always far out (Westfall and Young's correction). All parts of a model see the same shuffles.
+With as many heads as a model has, one of them is always far out. So a shuffle counts against a head where some head
+is as far out after it. All parts of a model see the same shuffles.
 """
 
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from jaxtyping import Float
 from topicscope.language.attention import PartTally, attention_effect, shuffled_attention
 from topicscope.language.probe_rows import HeadRow
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC
+from topicscope.measure import corrected_p
 
 ENOUGH_PAIRS = 100  # of positions with words of one topic
 LOOKED_AT = 0.001  # mean weight at the topics' words below which a head does not look at them; without preference .01
@@ -30,46 +30,36 @@ def remarks(tally: PartTally) -> list[str]:
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def standardised(tally: PartTally) -> tuple[Float[np.ndarray, " H"], Float[np.ndarray, "S H"]]:
-    """The differences of all heads, and those of the shuffles, in units of the shuffles' spread; zero where it is."""
+def differences(tally: PartTally) -> tuple[Float[np.ndarray, " H"], Float[np.ndarray, "S H"]]:
+    """Of all heads, and the same after each shuffle."""
     groups = (tally.relation.relations, tally.relation.strata)
     pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
     found = sums[SAME_TOPIC] / pairs[SAME_TOPIC] - sums[DIFFERENT] / pairs[DIFFERENT]
     heads = [shuffled_attention(tally, [head]) for head in range(len(found))]
-    null = np.stack([same - different for same, different in heads], 1)
-    usable = null[np.isfinite(null).all(1)]  # a shuffle may leave no pairs of one kind
-    if not len(usable):
-        return np.zeros(len(found)), np.full(null.shape, np.nan)
-    middle, spread = usable.mean(0), usable.std(0)
-    scale = np.where(spread > 1e-12 * np.abs(found).max(), spread, np.inf)
-    return (found - middle) / scale, (null - middle) / scale
+    return found, np.stack([same - different for same, different in heads], 1)
 
 
-def corrected_p(tallies: Mapping[str, PartTally]) -> dict[str, list[float | None]]:
-    """By part, of each head: the share of shuffles in which some head of the model stands out as far, itself included.
-
-    None where there are no shuffles, or the head cannot be judged.
-    """
+def corrected(tallies: Mapping[str, PartTally]) -> dict[str, list[float | None]]:
+    """By part: p of each head, corrected for all heads of the model that can be judged; None for the others."""
     judged = {name: np.array([not remark for remark in remarks(tally)]) for name, tally in tallies.items()}
-    nothing: dict[str, list[float | None]] = {name: [None] * len(which) for name, which in judged.items()}
-    if not any(which.any() for which in judged.values()) or not all(len(t.null_sums) for t in tallies.values()):
-        return nothing
-    scores = {name: standardised(tally) for name, tally in tallies.items() if judged[name].any()}
-    largest = np.max([null[:, judged[name]].max(1) for name, (_, null) in scores.items()], 0)
-    largest = largest[np.isfinite(largest)]
-    if not len(largest):
-        return nothing
-    for name, (found, _) in scores.items():
-        p = (1 + (largest[:, None] >= found).sum(0)) / (1 + len(largest))
-        nothing[name] = [float(x) if ok else None for x, ok in zip(p, judged[name], strict=True)]
-    return nothing
+    scores = [differences(tally) for tally in tallies.values()]
+    among = np.concatenate(list(judged.values()))
+    p = np.full(len(among), np.nan)
+    if among.any() and all(len(shuffled) for _, shuffled in scores):
+        found, shuffled = np.concatenate([one for one, _ in scores]), np.concatenate([two for _, two in scores], 1)
+        p[among] = corrected_p(found[among], shuffled[:, among])
+    parts = np.split(p, np.cumsum([len(which) for which in judged.values()])[:-1])
+    return {
+        name: [float(one) if np.isfinite(one) else None for one in part]
+        for name, part in zip(tallies, parts, strict=True)
+    }
 
 
 def head_rows(
     tallies: Mapping[str, PartTally], model: str, threshold: float | None, topics_per_word: str
 ) -> list[HeadRow]:
     """Every head of every part, the largest difference first; heads without pairs are left out."""
-    corrected, rows = corrected_p(tallies), []
+    p, rows = corrected(tallies), []
     for part, tally in tallies.items():
         places = [(layer, head) for layer, count in enumerate(tally.heads) for head in range(count)]
         for number, ((layer, head), remark) in enumerate(zip(places, remarks(tally), strict=True)):
@@ -84,7 +74,7 @@ def head_rows(
                         layer=layer,
                         head=head,
                         effect=found,
-                        corrected_p=corrected[part][number],
+                        corrected_p=p[part][number],
                         remark=remark,
                     )
                 )

@@ -23,10 +23,10 @@ from topicscope.ground import (
     read_finished,
     write_csv,
 )
+from topicscope.language.answers import ModelVerdict
 from topicscope.language.configs import Measurement, ProbeConfig
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, short
 from topicscope.language.state_rows import StateRow
-from topicscope.language.verdicts import ModelVerdict
 from topicscope.measure import columns
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ def probe_model(
             untrained = fresh.probed(cut, len(texts), engine, shown)
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
-        probe.verdicts.append(verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement))
+        probe.verdicts.append(verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states))
     notes = dict.fromkeys(
         [*loaded.notes, *(a.remark for a in assignments if a.remark), *(states.notes if states else ())]
     )

@@ -48,7 +48,7 @@ class MixtureScore:
 
 
 MIXTURE = tuple(part.name for part in fields(MixtureScore))
-EFFECT = tuple(part.name for part in fields(Effect) if part.name not in ("resamples", "same_word"))
+EFFECT = tuple(part.name for part in fields(Effect) if part.name not in ("resamples", "shuffled", "same_word"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,22 +6,26 @@ One 'no' is a no: then chance, frequency, co-occurrence or the architecture expl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from topicscope.language.answers import Answer, CheckRow, ModelVerdict
 from topicscope.language.configs import Measurement
 from topicscope.language.controls import (
     ATTENTION_WORTH,
     CONTROLS,
     COSINE_WORTH,
-    Check,
     Grade,
     Measured,
+    PairContrast,
     checks_of,
 )
-from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, MeasuredRow, ProbeRow, place, short, topical_heads
-from topicscope.measure import with_intervals
+from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, MeasuredRow, ProbeRow, place, topical_heads
+from topicscope.language.state_rows import StateRow
+from topicscope.measure import corrected_p
 
 ORDER = ("no", "unsure", "yes")
 EXPLAINED = {
@@ -38,91 +42,11 @@ SWITCHES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckRow:
-    """What a control says at one threshold, with the words and pairs of words (or of positions) that it saw."""
-
-    control: str
-    threshold: float | None
-    topics_per_word: str
-    words: int
-    pairs: float | None
-    check: Check
-
-    def as_dict(self) -> dict[str, Any]:
-        about = {name: getattr(self, name) for name in ("control", "threshold", "topics_per_word", "words", "pairs")}
-        return about | asdict(self.check)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        parts = with_intervals(data)
-        check = Check(**{name: parts.pop(name) for name in ("answer", "why", "number", "interval")})
-        return cls(**parts, check=check)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """One of the three answers on a model. `controls` has the four by name; `checks` what they are made of."""
-
-    answer: Grade
-    controls: dict[str, Grade]
-    sentence: str
-    checks: list[CheckRow] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "answer": self.answer,
-            "controls": self.controls,
-            "sentence": self.sentence,
-            "checks": [row.as_dict() for row in self.checks],
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**{**data, "checks": [CheckRow.from_dict(row) for row in data["checks"]]})
-
-
-PLACES = ("embeddings", "states", "attention")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelVerdict:
-    """The three answers on a model."""
-
-    model: str
-    embeddings: Answer
-    states: Answer
-    attention: Answer
-
-    @property
-    def answers(self) -> dict[str, Answer]:
-        return {place: getattr(self, place) for place in PLACES}
-
-    @property
-    def sentences(self) -> list[str]:
-        """One for each answer, the model's name first."""
-        measured = [one for one in self.answers.values() if one.checks]
-        return [f"{short(self.model)}: {one.sentence}" for one in measured]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"model": self.model} | {place: answer.as_dict() for place, answer in self.answers.items()}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(model=data["model"], **{place: Answer.from_dict(data[place]) for place in PLACES})
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """A row for each check."""
-        for where, answer in self.answers.items():
-            for row in answer.checks:
-                yield {"model": self.model, "where": where} | row.as_dict()
-
-
 @dataclass(frozen=True)
 class Looked:
     """An effect at one threshold, with the row that it belongs to."""
 
-    row: MeasuredRow
+    row: MeasuredRow | StateRow
     measured: Measured
 
 
@@ -179,7 +103,11 @@ def sentence(name: str, what: str, found: Grade, rows: Sequence[CheckRow], looke
 
 
 def verdict_of(
-    rows: Sequence[ProbeRow], heads: Sequence[HeadRow], pairs: Sequence[CooccurrenceRow], settings: Measurement
+    rows: Sequence[ProbeRow],
+    heads: Sequence[HeadRow],
+    pairs: Sequence[CooccurrenceRow],
+    settings: Measurement,
+    states: Sequence[StateRow] = (),
 ) -> ModelVerdict:
     """The verdict on the model of these rows, trained and fresh."""
     trained = [row for row in rows if row.variant == "trained"]
@@ -215,15 +143,75 @@ def verdict_of(
     return ModelVerdict(
         model=trained[0].model,
         embeddings=answered("embeddings", "the cosine of words", cosines),
-        states=answered("hidden states", "the cosine of states", []),
+        states=answer_on_states(states, settings),
         attention=max(ways, key=lambda one: ORDER.index(one.answer)),
     )
 
 
 ATTENTION = "attention between words (.01 without preference)"
+STATES = "the cosine of states in different documents"
 
 
-def setting(row: ProbeRow | HeadRow | CooccurrenceRow) -> tuple[float | None, str]:
+def answer_on_states(rows: Sequence[StateRow], settings: Measurement) -> Answer:
+    """The answer on the layer that shows most, where p is corrected for the number of layers."""
+    trained = [row for row in rows if row.variant == "trained"]
+    fresh = {(setting(row), layer_of(row)): row for row in rows if row.variant != "trained"}
+    corrected = layers_p(trained)
+
+    def looked(row: StateRow) -> Looked:
+        mean, other = row.cooccurring.get("raw"), fresh.get((setting(row), layer_of(row)))
+        measured = Measured(
+            effect=row.raw,
+            worth=COSINE_WORTH,
+            shuffles=settings.attention_shuffles,
+            p_value=corrected.get((setting(row), layer_of(row))),
+            matched=settings.matched,
+            contrast=None if mean is None or row.raw is None else PairContrast(row.raw.same, mean.mean, mean.interval),
+            fresh=None if other is None else other.raw,
+            with_fresh=bool(fresh),
+            more="documents",
+        )
+        return Looked(row, measured)
+
+    layers = dict.fromkeys(map(layer_of, trained))
+    answers = [
+        answered(
+            f"hidden states ({part} layer {layer})",
+            STATES,
+            [looked(r) for r in trained if layer_of(r) == (part, layer)],
+        )
+        for part, layer in layers
+    ]
+    if not answers:
+        return answered("hidden states", STATES, [])
+    return max(answers, key=lambda one: (ORDER.index(one.answer), passed(one)))
+
+
+def passed(answer: Answer) -> tuple[int, float]:
+    """How many controls say yes, and the smallest difference."""
+    differences = [row.check.number for row in answer.checks if row.control == "chance"]
+    return sum(grade == "yes" for grade in answer.controls.values()), min(x or 0.0 for x in differences)
+
+
+def layer_of(row: StateRow) -> tuple[str, int]:
+    return row.part, row.layer
+
+
+def layers_p(rows: Sequence[StateRow]) -> dict[tuple[tuple[float | None, str], tuple[str, int]], float]:
+    """p of the raw effect at each threshold and layer, corrected for all layers of all parts."""
+    found: dict[tuple[tuple[float | None, str], tuple[str, int]], float] = {}
+    for here in dict.fromkeys(map(setting, rows)):
+        mine = [(layer_of(row), row.raw) for row in rows if setting(row) == here]
+        known = [(at, effect, effect.shuffled) for at, effect in mine if effect is not None]
+        usable = [(at, effect.difference, null) for at, effect, null in known if null is not None]
+        if usable:
+            places, differences, nulls = zip(*usable, strict=True)
+            p = corrected_p(np.array(differences), np.stack(nulls, 1))
+            found |= {(here, at): float(one) for at, one in zip(places, p, strict=True) if np.isfinite(one)}
+    return found
+
+
+def setting(row: ProbeRow | HeadRow | CooccurrenceRow | StateRow) -> tuple[float | None, str]:
     return row.threshold, row.topics_per_word
 
 

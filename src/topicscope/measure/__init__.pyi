@@ -4,6 +4,7 @@ from .effects import (
     Interval as Interval,
     Matched as Matched,
     columns as columns,
+    corrected_p as corrected_p,
     effect as effect,
     embedding_effect as embedding_effect,
     estimate as estimate,

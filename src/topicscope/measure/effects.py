@@ -17,6 +17,7 @@ from topicscope.ground import Stream, generator
 from topicscope.measure.pairs import PairSums
 
 Interval = tuple[float, float]
+UNSTORED = ("resamples", "shuffled")
 CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
 
 
@@ -50,13 +51,16 @@ class Effect:
     pairs: float | None = None  # of one topic
     other_pairs: float | None = None  # of different topics
     resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)  # of the difference
+    shuffled: Float[np.ndarray, " S"] | None = field(
+        default=None, repr=False, compare=False
+    )  # the difference after each
 
     def as_dict(self, *, controls: bool = True) -> dict[str, Any]:
         """As JSON has it, without the resamples; `controls` False leaves CONTROLS out."""
         return {
             name: value
             for name, value in asdict(self).items()
-            if name != "resamples" and (controls or name not in CONTROLS)
+            if name not in UNSTORED and (controls or name not in CONTROLS)
         }
 
     @classmethod
@@ -138,7 +142,24 @@ def effect(
         pairs=None if pairs is None else float(pairs[0]),
         other_pairs=None if pairs is None else float(pairs[1]),
         resamples=boot[0] - boot[1],
+        shuffled=shuffled if len(shuffled) else None,
     )
+
+
+def corrected_p(found: Float[np.ndarray, " n"], shuffled: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " n"]:
+    """p of each of n differences, corrected for their number (Westfall and Young): the share of shuffles in which the
+    largest of all n is as large, itself included.
+
+    Differences are divided by their spread over the shuffles, so that they can be compared. The same shuffles serve
+    all of them. NaN where no shuffle has pairs of both kinds.
+    """
+    usable = shuffled[np.isfinite(shuffled).all(1)]
+    if not len(usable):
+        return np.full(len(found), np.nan)
+    middle, spread = usable.mean(0), usable.std(0)
+    scale = np.where(spread > 1e-12 * np.abs(found).max(), spread, np.inf)
+    largest = ((usable - middle) / scale).max(1)
+    return (1 + (largest[:, None] >= (found - middle) / scale).sum(0)) / (1 + len(usable))
 
 
 def embedding_effect(
