@@ -56,6 +56,12 @@ def measured(of: Effect | None, **more: Any) -> Measured:
         (measured(effect(p=0.05), level=0.04), "no", "shuffled topics give as much (p = 0.05)"),
         (measured(effect(p=0.01), p_value=0.06), "no", "shuffled topics give as much (p = 0.06)"),
         (measured(effect((0.0, 0.2))), "unsure", "its interval reaches zero: raise --documents"),
+        (measured(effect((0.001, 0.019), difference=0.01)), "no", "0.01 is more than chance, but too small to matter"),
+        (
+            measured(effect((0.001, 0.021), difference=0.01)),
+            "unsure",
+            "its interval holds 0.02, the smallest that matter",
+        ),
         (measured(effect((-0.1, 0.2), more_p := 0.3, (-0.1, 0.1)), more="topics"), "unsure", "raise --topics"),
         (measured(effect((-0.1, 0.01), more_p, (-0.1, 0.1))), "no", "as much (p = 0.3)"),
         (measured(effect(p=0.09), shuffles=10), "unsure", "10 shuffles cannot give a p below 0.091: raise --shuffles"),

@@ -1,6 +1,6 @@
 """Is a difference topics, or something else? Four controls, each with a rule that was fixed before any run.
 
-chance          more than topics that are shuffled among the words, and above zero over topics or documents
+chance          more than topics that are shuffled among the words, above zero, and large enough to matter
 frequency       still above zero where pairs of different topics have the word frequencies of those of one topic
 cooccurrence    more than the pairs of words that stand together most often (Table 2)
 fresh_weights   more than the same architecture with random weights
@@ -79,10 +79,15 @@ def chance(of: Measured) -> Check:
     if p > of.level and 1 / (1 + of.shuffles) > of.level:
         why = f"{of.shuffles} shuffles cannot give a p below {1 / (1 + of.shuffles):.2g}: raise --shuffles"
         return Check(answer="unsure", why=f"{why} (at least {ceil(1 / of.level - 1)} are needed here)", **said)
-    if p <= of.level and effect.interval[0] > 0:
-        return Check(answer="yes", why=f"p = {p:.2g}", **said)
     if p <= of.level:
-        return Check(answer="unsure", why=f"its interval reaches zero: raise --{of.more}", **said)
+        low, high = effect.interval
+        if high < of.worth:
+            why = f"a difference of {effect.difference:.2g} is more than chance, but too small to matter (below "
+            return Check(answer="no", why=f"{why}{of.worth:.2g})", **said)
+        if low <= 0 or effect.difference < of.worth:
+            why = "reaches zero" if low <= 0 else f"holds {of.worth:.2g}, the smallest that matters"
+            return Check(answer="unsure", why=f"its interval {why}: raise --{of.more}", **said)
+        return Check(answer="yes", why=f"p = {p:.2g}", **said)
     reach = effect.null_interval[1] if effect.null_interval is not None else effect.interval[1]
     if reach > of.worth and effect.interval[1] > of.worth:
         why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: raise --{of.more}"

@@ -95,7 +95,7 @@ class StateProbe:
                 rows = rows_of(tally, part, assignment.token)
                 kept = np.flatnonzero(rows >= 0)
                 members = assignment.membership.among(kept)
-                bins = frequency_bins(assignment.frequency[kept]) if self.measurement.matched and len(kept) else None
+                bins = frequency_bins(assignment.frequency)[kept] if self.measurement.matched and len(kept) else None
                 effects: dict[str, Effect | None] = dict.fromkeys(TREATMENTS)
                 for name in TREATMENTS if len(kept) else ():
                     states = mean_states(tally, part, layer, name, rows[kept])

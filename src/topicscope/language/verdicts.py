@@ -99,6 +99,8 @@ def sentence(name: str, what: str, found: Grade, rows: Sequence[CheckRow], looke
             reasons.append(f"{EXPLAINED[control]}{at}: {worst.check.why}")
     if found == "no":  # what was switched off changes nothing any more
         reasons = [reason for reason in reasons if not reason.endswith("were not compared")]
+        if over_thresholds([row for row in rows if row.control == "chance"]) == "no":
+            reasons = reasons[:1]  # there is nothing that others could explain
     return f"{name}: {found}. {'; '.join(reasons)}."
 
 

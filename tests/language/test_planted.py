@@ -1,0 +1,47 @@
+"""A model for each way to be wrong, with weights set by hand: the verdict is right in at least 19 of 20 of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.language.planted import HEAD, planted
+from topicscope.language import Measurement, ModelVerdict, probe_model
+from topicscope.language.probe_rows import topical_heads
+
+SEEDS = 20
+WHERE = {
+    "nowhere": ("no", "no", "no"),
+    "topics": ("yes", "yes", "no"),
+    "frequency": ("no", "no", "no"),
+    "cooccurrence": ("no", "no", "no"),
+    "head": ("no", "no", "yes"),
+    "states": ("no", "yes", "no"),
+}
+"""By what was planted: the right answers on embeddings, hidden states and attention."""
+
+
+def why(kind: str, verdict: ModelVerdict) -> bool:
+    """Whether the control that was planted is the one that says no, or the place that was planted is found."""
+    controls = verdict.embeddings.controls
+    if kind == "frequency":
+        return controls["frequency"] == "no" and controls["chance"] == controls["fresh_weights"] == "yes"
+    if kind == "cooccurrence":
+        return controls["cooccurrence"] == "no" and controls["chance"] == controls["fresh_weights"] == "yes"
+    if kind == "states":
+        return "(encoder layer 1)" in verdict.states.sentence
+    return kind in ("head", "topics") or controls["chance"] == "no"
+
+
+@pytest.mark.parametrize("kind", WHERE)
+def test_the_verdict_finds_what_was_planted(kind: str) -> None:
+    errors = []
+    for seed in range(SEEDS):
+        loaded, topics, texts = planted(kind, seed)
+        found = probe_model(loaded, texts, topics, Measurement(bootstrap=200, shuffles=200, seed=seed))
+        (verdict,) = found.verdicts
+        answers = tuple(answer.answer for answer in verdict.answers.values())
+        heads = [(head.layer, head.head) for head in topical_heads(found.heads, "encoder")]
+        only = kind != "head" or heads == [(0, HEAD)]  # the planted one, and no other
+        if answers != WHERE[kind] or not why(kind, verdict) or not only:
+            errors.append((seed, answers, heads, verdict.sentences))
+    assert len(errors) <= 1, errors
