@@ -15,6 +15,7 @@ from .maps import (
     tick as tick,
 )
 from .panels import (
+    Compared as Compared,
     Figure as Figure,
     Heat as Heat,
     Judgement as Judgement,

@@ -32,6 +32,7 @@ class Stream(IntEnum):
     BOOTSTRAP_PAIRS = 0xC00C
     # text
     SAMPLED_DOCUMENTS = 0x70C5
+    MADE_UP_TEXTS = 0x3ADE
     # pretraining
     CORPUS_ORDER = 0x0D0C  # index: pass over the corpus
     DRAWN_ROWS = 0x0DAA  # index: step
