@@ -21,6 +21,7 @@ from tests.waiting import wait_until
 from topicscope.cli.reproduce import Page, print_table, reproduce as command
 from topicscope.ground import folders
 from topicscope.paper import EXPERIMENTS, Context, Reproduction, chosen, read_reproduction, reproduce
+from topicscope.paper.experiment import Number
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -73,23 +74,50 @@ def test_one_line_per_experiment_in_eighty_columns(
 ) -> None:
     """Whatever was measured: id, verdict, number, the paper's and ours."""
     monkeypatch.setenv("COLUMNS", "80")
-    outcomes = {name: samples.judged(name) for name in EXPERIMENTS}
+    outcomes = {name: samples.judged(name, next(iter(samples.BAD[name].values()))) for name in EXPERIMENTS}
+    outcomes["figure6"] = samples.judged("figure6")  # its sizes are not the paper's
     print_table(Reproduction.of(Context(), outcomes, {}, tmp_path))
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 100  # the table below; the sentences under it wrap in a terminal
+    assert len(lines) == 1 + len(EXPERIMENTS) + 2
+    for line, (name, outcome) in zip(lines[1:], outcomes.items(), strict=False):
+        number, sign = EXPERIMENTS[name].number.compared(outcome.ours), "*" if name == "figure6" else ""
+        assert line.split() == f"{name} {outcome.verdict}{sign} {number.name} {number.paper} {number.ours}".split()
+        assert len(line.rstrip()) <= 80
+    assert lines[-1].startswith("* pattern reproduced; ours is more than a tenth away")
+
+
+@pytest.mark.parametrize(
+    ("paper", "ours", "close"),
+    [
+        (None, 1.0, None),
+        ((1.0, 1.0), None, None),
+        ((1.0, 1.0), float("nan"), None),
+        ((1.0, 1.0), 1.1, True),
+        ((1.0, 1.0), 1.101, False),
+        ((1.0, 2.0), 0.9, True),
+        ((1.0, 2.0), 0.899, False),
+        ((1.0, 2.0), 2.2, True),
+        ((1.0, 2.0), 2.201, False),
+        ((-2.0, -1.0), -0.9, True),
+        ((-2.0, -1.0), -0.89, False),
+    ],
+)
+def test_close_is_within_a_tenth(paper: Any, ours: Any, close: bool | None) -> None:
+    number = Number("a", "what it is", paper, "the models are small")
+    assert number.close(ours) is close
+    assert bool(number.sizes("reproduced", ours)) is (close is False)
+    assert number.sizes("not reproduced", ours) == ""
+    if close is False:
+        assert number.sizes("reproduced", ours).endswith(") because the models are small")
+
+
+def test_every_number_is_defined_and_a_difference_has_a_reason() -> None:
     for name, experiment in EXPERIMENTS.items():
-        (line,) = [line for line in lines if line.split(" ")[0] == name]
-        assert len(line) <= 80
-        number = experiment.number.compared(outcomes[name].ours)
-        assert (
-            line.split()
-            == f"{name} {outcomes[name].verdict}{star(name, outcomes)} {number.name} {number.paper} "
-            f"{number.ours}".split()
-        )
-
-
-def star(name: str, outcomes: dict[str, Any]) -> str:
-    return "*" if EXPERIMENTS[name].number.sizes(outcomes[name].verdict, outcomes[name].ours) else ""
+        number = experiment.number
+        assert len(number.name) <= 24, name
+        assert len(number.what) > 50, name
+        assert bool(number.differs) is (number.paper is not None), name
+        assert samples.judged(name).ours is not None, name
 
 
 def test_the_page_is_there_from_the_first_experiment_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

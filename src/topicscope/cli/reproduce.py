@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich import box
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -111,8 +110,9 @@ def print_table(reproduction: paper.Reproduction) -> None:
     plain = {"no_wrap": True, "overflow": "ellipsis"}
     table = Table(
         *(Column(name, **plain) for name in ("id", "verdict", "number", "paper", "ours")),
-        box=box.SIMPLE_HEAD,
+        box=None,
         pad_edge=False,
+        padding=(0, 2, 0, 0),
     )
     for name, outcome in reproduction.outcomes.items():
         sign = "*" if reproduction.sizes(name) else ""
