@@ -70,7 +70,7 @@ def draw_result(result: Result, folder: Path, drawn: Collection[str] = frozenset
     command = "" if about is None else about.command
     sections = [replace(section, command=section.command or command) for section in result.sections()]
     with folders.lock(folder):  # no other process may replace the folder meanwhile
-        report.write_report(folder, title_of(result, folder), "\n\n".join(result.summary()), sections, drawn)
+        report.write_report(folder, title_of(result, folder), "\n\n".join(result.intro()), sections, drawn)
     main = [folder / "figures" / f"figure.{kind}" for kind in ("png", "svg")]
     return [*(path for path in main if path.exists()), folder / "report.html"]
 

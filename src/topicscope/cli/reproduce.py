@@ -99,7 +99,7 @@ class Page:
         """The folder is locked by this process meanwhile. Figures that were drawn once are not drawn again."""
         done = len(reproduction.outcomes)
         so_far = f"Still running: {done} experiments are done so far. Load the page again to see more."
-        intro = "\n\n".join([so_far, *reproduction.summary()])
+        intro = "\n\n".join([so_far, *reproduction.intro()])
         sections = reproduction.sections()
         report.write_report(self.folder, consoles.title_of(reproduction, self.folder), intro, sections, self.drawn)
         self.drawn |= {section.title for section in sections}
@@ -107,9 +107,8 @@ class Page:
 
 def print_table(reproduction: paper.Reproduction) -> None:
     """One line per experiment, within 80 columns; the page has the rest."""
-    plain = {"no_wrap": True, "overflow": "ellipsis"}
     table = Table(
-        *(Column(name, **plain) for name in ("id", "verdict", "number", "paper", "ours")),
+        *(Column(name, no_wrap=True) for name in ("id", "verdict", "number", "paper", "ours")),
         box=None,
         pad_edge=False,
         padding=(0, 2, 0, 0),

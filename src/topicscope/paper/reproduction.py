@@ -117,6 +117,10 @@ class Reproduction(Result):
             *(f"{name}: {sizes}" for name in self.outcomes if (sizes := self.sizes(name))),
         ]
 
+    def intro(self) -> list[str]:
+        """The first sentence: the page's table and sections have the others."""
+        return self.summary()[:1]
+
     def compared(self, name: str) -> Compared:
         """The experiment's number: the paper's and ours."""
         return EXPERIMENTS[name].number.compared(self.outcomes[name].ours)
