@@ -75,9 +75,12 @@ def write_html(path: Path, template: str, title: str, intro: str, **parts: Any) 
 
 
 def thumbnail(folder: Path, name: str) -> str:
-    """A figure that was drawn there, small, as data inside the page; nothing where there is no such file."""
+    """A figure that was drawn there, small, as data inside the page; nothing where no picture can be read there."""
     path = folder / f"{name}.png"
-    return _small(path, path.stat().st_mtime_ns) if path.is_file() else ""
+    try:
+        return _small(path, path.stat().st_mtime_ns)
+    except (OSError, ValueError, SyntaxError):  # what is missing or damaged leaves an empty cell
+        return ""
 
 
 @lru_cache(maxsize=256)
