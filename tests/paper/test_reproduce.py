@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ from topicscope.ground.files import sealed, unsealed
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
 from topicscope.paper.outcome_files import FORMAT, REPRODUCE, outcome_path, read_outcome
 from topicscope.paper.registry import NOT_IN_REFERENCE, ORDER
-from topicscope.paper.reproduction import compute, finite, grouped
+from topicscope.paper.reproduction import compute, finite
 
 FAST = ["figure7", "figure8"]
 
@@ -106,23 +106,6 @@ def stored_engine(asked: list[list[str]], fail_after: int | None = None) -> Any:
             yield number, work(common, items[number])
 
     return engine
-
-
-@pytest.fixture
-def made_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Experiments that measure in no time; the note says which did."""
-    measured: list[str] = []
-
-    def measure(name: str) -> Callable[[Context], Any]:
-        def measuring(_context: Context) -> Any:
-            measured.append(name)
-            return samples.GOOD[name]()
-
-        return measuring
-
-    for name, experiment in EXPERIMENTS.items():
-        monkeypatch.setitem(EXPERIMENTS, name, replace(experiment, measure=measure(name)))
-    return measured
 
 
 def test_the_longest_first_and_each_outcome_stored_as_it_comes(tmp_path: Path, made_up: list[str]) -> None:
@@ -230,34 +213,6 @@ def test_what_is_skipped_is_not_measured(
         assert f"run: topicscope reproduce {name} --model bert-base-uncased --model albert-base-v2" in outcome.reason
         assert outcome.paper == EXPERIMENTS[name].paper != ""
         assert (outcome.figures, outcome.tables, outcome.numbers) == ([], [], {})
-
-
-def test_experiments_that_share_a_training_run_together(tmp_path: Path, made_up: list[str]) -> None:
-    """Once per reproduction, in one process; and where one of them is missing, it alone is measured again."""
-    assert grouped(["figure1", "table1", "theorem1", "table2", "figure3", "table5"]) == [
-        ("table1", "table2", "figure3", "table5"),
-        ("figure1",),
-        ("theorem1",),
-    ]
-    assert grouped([name for name in ORDER if name != "table1"])[-3:] == [("figure6",), ("figure7",), ("figure8",)]
-    four = ["figure3", "table1", "table2", "table5"]
-    reproduce(chosen(four), Context(), tmp_path)
-    assert made_up == four
-    outcome_path(tmp_path, "table2").unlink()
-    reproduce(chosen(four), Context(), tmp_path)
-    assert made_up == [*four, "table2"]
-
-
-def test_what_is_there_is_shown_whenever_an_experiment_is_done(tmp_path: Path, made_up: list[str]) -> None:
-    seen: list[list[str]] = []
-    reproduce(chosen(["theorem1"]), Context(), tmp_path)
-    reproduce(
-        chosen(["theorem1", "figure7", "figure6"]), Context(), tmp_path, renewed=lambda r: seen.append(list(r.outcomes))
-    )
-    assert seen == [["figure6", "theorem1"], ["figure6", "figure7", "theorem1"]]
-    reproduce(chosen(["figure7"]), Context(), tmp_path, renewed=lambda r: seen.append(list(r.outcomes)))
-    assert len(seen) == 2  # nothing is new
-    assert made_up == ["theorem1", "figure6", "figure7"]
 
 
 def reproduction() -> Reproduction:
