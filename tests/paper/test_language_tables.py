@@ -110,8 +110,8 @@ def test_words_that_are_no_whole_tokens_decide_nothing() -> None:
     assert outcome.reason == (
         "mean cosine inside the groups is above that between them; roberta decides nothing: 6 of 9 words are no whole "
         "tokens of its tokenizer (toad, lizard, beethoven, schubert, arithmetic, calculus), and means of their pieces "
-        "say little; a model whose tokenizer has 2 words of each group decides (bert-base-uncased has); other words: "
-        "topicscope words"
+        "say little; a model whose tokenizer has 2 words of each group decides (the paper took bert-base-uncased); "
+        "other words: topicscope words"
     )
     assert outcome.tables[0].rows[1][3:6] == ["-", "-", "3 of 9"]
     assert outcome.ours == pytest.approx(0.4)  # of the model that decides
