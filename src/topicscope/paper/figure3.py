@@ -142,8 +142,8 @@ def reason(found: Found, open_: list[str], wrong: list[str], pieces: dict[str, l
     ]
     if open_:
         parts.append(
-            f"a model whose tokenizer has {WHOLE} words of each group decides (the paper took bert-base-uncased); other "
-            "words: topicscope words"
+            f"a model whose tokenizer has {WHOLE} words of each group decides (the paper took bert-base-uncased); "
+            "other words: topicscope words"
         )
     return "; ".join(parts)
 
