@@ -179,7 +179,7 @@ from topicscope.pretraining import PretrainConfig
 from topicscope.sweeps import read_grid
 from topicscope.training import RunConfig
 RunConfig.of(steps=5)
-heavy = [name for name in ("torch", "transformers", "matplotlib", "plotly") if name in sys.modules]
+heavy = [name for name in ("torch", "numba", "transformers", "matplotlib", "plotly") if name in sys.modules]
 assert not heavy, heavy
 """
 

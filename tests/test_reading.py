@@ -54,7 +54,7 @@ def make_probe(home: Path) -> Any:
 
 
 def make_topics(home: Path) -> Any:
-    config = TopicsConfig(str(corpus_file(home)), str(model_folder(home)), topics=4, iterations=5)
+    config = TopicsConfig(str(corpus_file(home)), str(model_folder(home)), topics=[4], iterations=5)
     return fit_corpus(config, home / "out")
 
 

@@ -55,9 +55,10 @@ def row(model: str = "org/bert", variant: str = "trained", threshold: float | No
     return ProbeRow(**about, embeddings=ratios, attention=attention, parts={})
 
 
-def head(layer: int, number: int, ratio: float | None = 1.5, **more: Any) -> HeadRow:
+def head(layer: int, number: int, difference: float | None = 0.5, **more: Any) -> HeadRow:
     given: dict[str, Any] = {"model": "org/bert", "threshold": 0.001, "topics_per_word": "one", "part": "encoder"}
-    return HeadRow(**given | more, layer=layer, head=number, effect=effect(ratio))
+    found = effect(None) if difference is None else effect(1.5, difference=difference, pairs=1234.0)
+    return HeadRow(**given | more, layer=layer, head=number, effect=found)
 
 
 def topic(number: int, cosine: float, near: float | None = 0.3, far: float | None = 0.1, **more: Any) -> TopicRow:
@@ -108,7 +109,6 @@ def test_heads_are_a_map_of_layers_by_heads_for_each_part() -> None:
     rows = [
         head(0, 0, 1.1),
         head(2, 1, 1.4),
-        head(1, 0, None),
         head(0, 0, 1.7, part="decoder"),
         head(0, 1, 9.0, threshold=0.002),
         head(0, 1, 9.0, topics_per_word="many"),
@@ -116,7 +116,9 @@ def test_heads_are_a_map_of_layers_by_heads_for_each_part() -> None:
     ]
     first, second = head_figures(rows)
     assert [first.name, second.name] == ["probe-heads-1", "probe-heads-2"]
-    assert [first.title, second.title] == [f"{name}: attention ratio of every head" for name in ("bert", "roberta")]
+    assert [first.title, second.title] == [
+        f"{name}: more attention to the same topic, head by head" for name in ("bert", "roberta")
+    ]
     encoder, decoder = (panel for panel in first.panels if isinstance(panel, Heat))
     assert [encoder.title, decoder.title] == ["encoder attention", "decoder attention"]
     assert (encoder.x_label, encoder.y_label) == ("head", "layer")
@@ -127,12 +129,14 @@ def test_heads_are_a_map_of_layers_by_heads_for_each_part() -> None:
 
 
 def test_the_ten_strongest_heads_are_listed() -> None:
-    ratios = [1.25 + 0.125 * i for i in range(12)]
-    rows = [head(i, i % 3, ratio) for i, ratio in enumerate(ratios)]
-    table = head_table([*rows, head(99, 0, None), head(98, 0, 50.0, threshold=0.5)])
-    assert [row[2] for row in table.rows] == [str(layer) for layer in range(11, 1, -1)]
-    assert table.rows[0] == ["bert", "encoder", "11", "2", "2.625 [1.125, 1.25]", "0.1235", "0.1"]
-    assert len(table.columns) == 7
+    rows = [head(i, i % 3, 2.625 - 0.125 * i, corrected_p=0.01) for i in range(12)]
+    other = head(5, 0, model="roberta", remark="too few pairs")
+    table = head_table([*rows, head(98, 0, 50.0, threshold=0.5), other])
+    assert [row[2] for row in table.rows] == [*(str(layer) for layer in range(10)), "5"]  # of every model ten
+    shown = ["bert", "encoder", "0", "0", "2.62 [0.01, 0.03]", "0.1235", "0.1", "1,234", "0.01", "-"]
+    assert table.rows[0] == shown
+    assert table.rows[-1][-2:] == ["-", "too few pairs"]
+    assert len(table.columns) == len(shown)
 
 
 @pytest.mark.parametrize("count", [1, 2 * SHOWN, 2 * SHOWN + 1])

@@ -124,16 +124,16 @@ def test_shuffled_topics_and_strata() -> None:
             moved = replace(a, membership=Membership(word, topic, len(a.words), 4))
             sums_of = tally_attention(loaded, pieces, [TopicRelation(moved, len(tokenizer))], bootstrap=0)
             (other,) = sums_of["encoder"]
-            sums = other.sums.mean(1).view(3, -1).sum(1)
-            assert float(tally.null_sums[i]) == pytest.approx(float(sums[1]), rel=1e-10)
+            sums = other.sums.view(3, -1, sum(other.heads)).sum(1)
+            np.testing.assert_allclose(tally.null_sums[i], sums[1], rtol=1e-10)
             assert float(tally.null_pairs[i]) == float(other.pairs.view(3, -1)[1].sum())
-            assert float(tally.other_sums) == pytest.approx(float(sums[1:].sum()), rel=1e-10)
+            np.testing.assert_allclose(tally.other_sums, sums[1:].sum(0), rtol=1e-10)
 
 
 def test_the_bootstrap_counts_documents_as_often_as_drawn() -> None:
     tokenizer = tiny.tokenizer("wordpiece")
     loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
+    relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer), shuffles=1)
     pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None, 16))
     (tally,) = tally_attention(loaded, pieces, [relation], bootstrap=4, seed=3)["encoder"]
     alone = [
@@ -144,8 +144,11 @@ def test_the_bootstrap_counts_documents_as_often_as_drawn() -> None:
         times = [generator(3, Stream.BOOTSTRAP_DOCUMENTS, d).poisson(1, 4)[r] for d in range(len(tiny.TEXTS))]
         tallies = [(n, one["encoder"][0]) for n, one in zip(times, alone, strict=True) if one]
         np.testing.assert_allclose(tally.boot_pairs[r].numpy(), sum(n * one.pairs.numpy() for n, one in tallies))
-        expected = sum(n * one.sums.numpy().reshape(3, relation.strata, -1).sum(1) for n, one in tallies)
+        every = sum(n * one.sums.numpy() for n, one in tallies)
+        expected = every.reshape(3, relation.strata, -1).sum(1)
         np.testing.assert_allclose(tally.boot_sums[r].numpy(), expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(tally.boot_heads[r].numpy(), every, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(tally.boot_strata[r].numpy(), every.mean(1), rtol=1e-9, atol=1e-12)
 
 
 def test_uniform_attention_averages_one_hundredth() -> None:
@@ -221,24 +224,25 @@ def test_effects_are_means_of_sums() -> None:
         assert found is not None
         means = [sums[r][:, heads].mean(1).sum() / pairs[r].sum() for r in range(3)]
         assert (found.same_word, found.same, found.different) == pytest.approx(means)
+        assert (found.pairs, found.other_pairs) == (pairs[1].sum(), pairs[2].sum())
         drawn = [boot[b][:, heads].mean(1) / boot_pairs[b].sum(1) for b in range(1, 5)]
         assert found.resamples is not None
         assert found.resamples[1:] == pytest.approx([one[1] - one[2] for one in drawn])
         assert not np.isfinite(found.resamples[0])
-        if len(heads) < 3:
-            assert (found.matched, found.p_value, found.null_interval) == (None, None, None)
-            continue
-        null = tally.null_sums.numpy(), tally.null_pairs.numpy()
-        rest = (float(tally.other_sums) - null[0]) / (float(tally.other_pairs) - null[1])
-        differences = null[0] / null[1] - rest
+        same, number = tally.null_sums.numpy()[:, heads].mean(1), tally.null_pairs.numpy()
+        rest = (tally.other_sums.numpy()[heads].mean() - same) / (float(tally.other_pairs) - number)
+        differences = same / number - rest
         assert found.null_interval == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])))
         assert found.p_value == pytest.approx((1 + (differences >= found.difference).sum()) / 31)
         assert found.matched is not None
         usable = [s for s in range(4) if pairs[1, s] and pairs[2, s]]
         assert usable == [0, 3]
         weight = pairs[1, usable] / pairs[1, usable].sum()
-        each = sums.mean(2)[:, usable] / pairs[:, usable]
+        each = sums[:, :, heads].mean(2)[:, usable] / pairs[:, usable]
         assert (found.matched.same, found.matched.different) == pytest.approx(tuple((each[1:] * weight).sum(1)))
+        bare = attention_effect(tally, heads, controls=False)
+        assert bare is not None
+        assert (bare.matched, bare.p_value, bare.null_interval) == (None, None, None)
     plain = attention_effect(drawn_tally(0))
     assert plain is not None
     assert (plain.matched, plain.p_value) == (None, None)
@@ -247,11 +251,12 @@ def test_effects_are_means_of_sums() -> None:
 def test_equal_frequencies_are_resampled_too() -> None:
     tally = drawn_tally()
     strata, pairs = (table.numpy().reshape(5, 3, 4) for table in (tally.boot_strata, tally.boot_pairs))
-    _, _, (same, different) = matched_attention(tally)
-    assert np.isnan(same[0])
-    for b in range(1, 5):
-        weight, each = pairs[b, 1] / pairs[b, 1].sum(), strata[b] / pairs[b]
-        assert (same[b], different[b]) == pytest.approx(((weight * each[1]).sum(), (weight * each[2]).sum()))
+    for heads, summed in ((None, strata), ([1, 2], tally.boot_heads.numpy()[:, :, 1:].mean(2).reshape(5, 3, 4))):
+        _, _, (same, different) = matched_attention(tally, heads)
+        assert np.isnan(same[0])
+        for b in range(1, 5):
+            weight, each = pairs[b, 1] / pairs[b, 1].sum(), summed[b] / pairs[b]
+            assert (same[b], different[b]) == pytest.approx(((weight * each[1]).sum(), (weight * each[2]).sum()))
 
 
 def test_no_pairs_are_no_effect() -> None:

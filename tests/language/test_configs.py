@@ -39,6 +39,7 @@ MEASURED = PASS | {
     "shuffles": 1000,
     "random": True,
     "cooccurrence": True,
+    "states": True,
 }
 COMMON: dict[str, Any] = {"topics_from": None, "documents": 250, "device": "auto"}
 
@@ -46,7 +47,10 @@ COMMON: dict[str, Any] = {"topics_from": None, "documents": 250, "device": "auto
 @pytest.mark.parametrize(
     ("config", "settings"),
     [
-        (TopicsConfig("x", "t"), TEXT | {"corpus": ["x"], "tokenizer": "t", "backend": "tomotopy", "min_documents": 5}),
+        (
+            TopicsConfig("x", "t"),
+            TEXT | {"corpus": ["x"], "tokenizer": "t", "backend": "tomotopy", "min_documents": 5, "stability": True},
+        ),
         (ModelPass(), PASS),
         (Measurement(), MEASURED),
         (ProbeConfig("m", "x"), TEXT | MEASURED | COMMON | {"models": ["m"], "corpus": ["x"]}),
@@ -98,8 +102,26 @@ def test_paths_stand_for_their_names() -> None:
 def test_the_fit_inside_a_probe_has_its_settings() -> None:
     config = ProbeConfig("m", ["x", "y"], topics=7, iterations=3, max_documents=None, seed=4, text_field="body")
     assert topics_config(config, "t") == TopicsConfig(
-        ["x", "y"], "t", topics=7, iterations=3, max_documents=None, seed=4, text_field="body"
+        ["x", "y"], "t", topics=(7,), iterations=3, max_documents=None, seed=4, text_field="body", stability=False
     )
+
+
+def test_one_number_of_topics_is_written_as_one() -> None:
+    one, several = (TopicsConfig.of(corpus="x", tokenizer="t", topics=topics) for topics in (7, [25, 50]))
+    assert (one.topics, one.as_dict()["topics"]) == ((7,), 7)
+    assert (several.topics, several.as_dict()["topics"]) == ((25, 50), [25, 50])
+    assert TopicsConfig.of(several.as_dict()) == several
+    for topics, said in ((1, "topics.0 = 1"), ([5, 1], "topics.1 = 1"), ([], r"topics = \[\]")):
+        with pytest.raises(InputError, match=said):
+            TopicsConfig.of(corpus="x", tokenizer="t", topics=topics)
+
+
+@pytest.mark.parametrize("config", [TopicsConfig, ProbeConfig])
+def test_a_quick_preset_asks_for_less_of_everything(config: Any) -> None:
+    names = {"models": "m", "corpus": "x"} if config is ProbeConfig else {"corpus": "x", "tokenizer": "t"}
+    usual, quick = config.of(names).as_dict(), config.of({**names, **config.QUICK}).as_dict()
+    assert {name for name in usual if usual[name] != quick[name]} == set(config.QUICK)
+    assert all(quick[name] < usual[name] for name in config.QUICK)
 
 
 @pytest.mark.parametrize("name", ["a\udcff.txt", "a\0.txt"])

@@ -74,7 +74,15 @@ def test_topics_that_do_not_fit_are_refused(model: Path, text: Path, monkeypatch
 def test_more_text_and_more_sweeps_cost_more(model: Path, text: Path, tmp_path: Path) -> None:
     config = TopicsConfig.of(corpus=[str(text)], tokenizer=str(model))
     base = cost_of(config)
-    assert cost_of(config.changed({"iterations": 1200})).seconds == pytest.approx(10 * base.seconds)
+    read = cost.READ * text.stat().st_size
+    assert cost_of(config.changed({"iterations": 1200})).seconds == pytest.approx(read + 10 * (base.seconds - read))
+    once = cost_of(config.changed({"stability": False})).seconds
+    assert base.seconds == pytest.approx(read + 2 * (once - read)), "the second fit is counted"
+    each = [cost_of(config.changed({"topics": count})) for count in (50, 100)]
+    both = cost_of(config.changed({"topics": [50, 100]}))
+    assert both.seconds == pytest.approx(sum(one.seconds for one in each) - read)
+    assert both.memory > max(one.memory for one in each)
+    assert both.disk == pytest.approx(each[0].disk + 2 * each[1].disk), "the best is kept twice"
     assert cost_of(config.changed({"topics": 200})).memory > base.memory
     larger = tmp_path / "larger.txt"
     larger.write_bytes(b"words\n" * 10**6)
@@ -96,3 +104,15 @@ def test_probed_text_is_held_without_its_windows(model: Path, tmp_path: Path) ->
 
 def test_the_sizes_of_an_estimate_are_those_of_the_work() -> None:
     assert (attention.CHUNK, position_pairs.TOGETHER["cpu"], vocabulary.TOKENS) == (cost.CHUNK, cost.SLAB, cost.TOKENS)
+
+
+def test_hidden_states_cost_memory_and_time_that_do_not_grow_without_bound(model: Path, text: Path) -> None:
+    config = ProbeConfig.of(models=[str(model)], corpus=[str(text)], topics_from="topics.csv")
+    bare = cost_of(config.changed({"states": False}))
+    both = cost_of(config)
+    assert bare.memory < both.memory
+    assert bare.seconds < both.seconds
+    size = ModelSize()
+    most = [cost.state_cost(config.changed({"documents": n}), size, assignments=3, share=0.002) for n in (10**4, 10**6)]
+    assert most[0] == most[1]  # neither words nor documents are kept beyond a number
+    assert most[0].memory < 2.1 * (2**29 + 2**28) + 4 * 13 * 768 * 8192

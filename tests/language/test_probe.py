@@ -99,7 +99,10 @@ def test_a_planted_effect_is_found_and_the_null_is_not() -> None:
     assert fresh.p_value is not None
     assert fresh.p_value > 0.02
     assert ends(fresh.null_interval)[0] <= fresh.difference <= ends(fresh.null_interval)[1]
-    assert found.summary()[0].startswith("model encodes topics? embeddings: yes (above zero, beyond shuffled topics")
+    (verdict,) = found.verdicts
+    controls = verdict.embeddings.controls
+    assert (controls["chance"], controls["frequency"], controls["fresh_weights"]) == ("yes", "yes", "yes")
+    assert found.summary()[0] == f"model: {verdict.embeddings.sentence}"
 
 
 def test_the_same_seed_gives_the_same_figures(tmp_path: Path) -> None:
@@ -124,10 +127,19 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     assert {"model", "variant", "threshold", "topics_per_word", "words", "cosine", "dot", "attention"} <= set(row)
     for measure in ("cosine", "dot", "attention"):
         assert {"same", "different", "difference", "ratio", "interval", "null_interval"} <= set(row[measure])
-    assert {"model", "layer", "head", "ratio"} <= set(found["heads"][0])
+    assert {"model", "layer", "head", "ratio", "pairs", "difference", "corrected_p"} <= set(found["heads"][0])
+    (verdict,) = found["verdicts"]
+    assert list(verdict) == ["model", "embeddings", "states", "attention"]
+    for place in ("embeddings", "states", "attention"):
+        assert verdict[place]["answer"] in ("yes", "unsure", "no")
+        assert set(verdict[place]["controls"]) == {"chance", "frequency", "cooccurrence", "fresh_weights"}
+        assert set(verdict[place]["controls"].values()) <= {"yes", "unsure", "no", "off"}
+        assert verdict[place]["sentence"].endswith(".")
     assert found == json.loads((out / "results.json").read_text())
     names = {"report.html", "about.json", "config.yaml", "environment.json", "results.json", "figures", "topics-1"}
-    tables = {"effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv"}
+    tables = {"effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "states.csv", "checks.csv"}
+    contract = {"model", "variant", "layer", "same", "different", "difference", "interval", "mixture_r2"}
+    assert contract | {"mixture_interval", "bag_of_words_r2"} <= set(found["states"][0])
     assert {path.name for path in out.iterdir()} == names | tables | {".lock"}
     again = topicscope("probe", model, "--corpus", corpus, *common, *given, "--json")
     assert json.loads(again.stdout) == found
@@ -140,7 +152,7 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     assert (out / "report.html").read_bytes() == page
     shown = topicscope("probe", model, "--corpus", corpus, *common, *given).stdout
     assert "attention ratio" in shown
-    assert "encodes topics? embeddings: " in shown
+    assert "model: embeddings: " in shown
     assert "corpus: 120 documents" in shown
     assert read_probe(out).summary()[0] in shown
 
@@ -221,7 +233,8 @@ def test_the_page(tmp_path: Path) -> None:
     )
     page = out / "report.html"
     assert "<b>food" not in page.read_text().split("<body", 1)[1].replace("\\u003cb", "")
-    with opened(page, tmp_path / "browser", 3 + 1) as browser:  # encoder, decoder and cross heads; topics
+    # differences; heads by part; topics; five panels of states for encoder and for decoder
+    with opened(page, tmp_path / "browser", 2 + 3 + 1 + 10) as browser:
         assert script(browser, "return document.querySelectorAll('h2').length") >= 4
         assert complaints(browser) == []
 

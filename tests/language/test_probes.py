@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.language.samples import an_effect
-from topicscope import InputError
 from topicscope.language import (
+    CONTROLS,
     Assignment,
     CooccurrenceRow,
     HeadRow,
@@ -25,10 +25,10 @@ from topicscope.language import (
     Vocabulary,
     Window,
     WordMap,
-    answer,
     interval_text,
     ratio_text,
     short,
+    verdict_of,
 )
 from topicscope.measure import Effect
 
@@ -72,43 +72,56 @@ TOPIC = TopicRow(
     farthest=None,
     farthest_cosine=None,
 )
-PROBE = Probe([ROW], [head(1.5), head(None, 1)], [PAIRS], [TOPIC], ["a note"], Measurement(seed=3))
+VERDICT = verdict_of([ROW], [head(1.5)], [PAIRS], Measurement(seed=3))
+PROBE = Probe([ROW], [head(1.5), head(None, 1)], [PAIRS], [TOPIC], ["a note"], Measurement(seed=3), [VERDICT])
 
 
 def test_rows_are_read_back_as_they_were() -> None:
     assert Probe.from_dict(json.loads(json.dumps(PROBE.as_dict(), allow_nan=False)), PROBE.config) == PROBE
-    assert list(PROBE.as_dict()["rows"][0]) == [*ABOUT, "cosine", "dot", "dot_centred", "attention", "parts"]
+    assert list(PROBE.as_dict()["rows"][0]) == [*ABOUT, "cosine", "dot", "dot_centred", "attention", "topical", "parts"]
     joined = Probe.joined([PROBE, PROBE], ["other"], Measurement())
     assert (joined.rows, joined.heads) == ([ROW] * 2, PROBE.heads * 2)
     assert (joined.cooccurrence, joined.topics, joined.notes) == ([PAIRS] * 2, [TOPIC] * 2, ["other"])
-    assert PROBE.summary()[1:] == ["a note"]
-    assert PROBE.summary()[0].startswith("b encodes topics? embeddings: yes")
+    assert joined.verdicts == [VERDICT] * 2
+    assert PROBE.summary()[2:] == ["a note"]
+    assert [line.split(".")[0] for line in PROBE.summary()[:2]] == [
+        "b: embeddings: unsure",
+        "b: attention (mean over heads): unsure",
+    ]
 
 
 def test_records_are_flat_and_empty_tables_are_left_out() -> None:
     records = PROBE.records()
-    assert list(records) == ["effects", "heads", "cooccurrence", "topics"]
+    assert list(records) == ["effects", "heads", "cooccurrence", "topics", "checks"]
     assert [record["measure"] for record in records["effects"]] == ["cosine", "attention", "dot_centred"]
     assert {name: records["effects"][0][name] for name in ABOUT} == ABOUT
     assert (records["effects"][0]["interval_low"], records["effects"][0]["matched_interval_low"]) == (0.1, 0.2)
     assert [(record["layer"], record["ratio"]) for record in records["heads"]] == [(0, 1.5), (1, None)]
     assert records["cooccurrence"][0]["cosine_interval_high"] == 0.3
     assert records["cooccurrence"][0]["attention_interval_low"] is None
-    assert list(dataclasses.replace(PROBE, heads=[], topics=[]).records()) == ["effects", "cooccurrence"]
+    assert list(dataclasses.replace(PROBE, heads=[], topics=[]).records()) == ["effects", "cooccurrence", "checks"]
     assert PROBE.table().num_rows == 3
 
 
-def test_the_strongest_head_is_of_the_models_first_row() -> None:
-    fresh = dataclasses.replace(ROW, variant="random", attention=None)
-    later = dataclasses.replace(ROW, threshold=0.2, attention=None)
-    other = dataclasses.replace(ROW, model="c", attention=None)
-    heads = [head(None), head(1.5, 1), head(1.75, 2), head(1.6, 3), head(9.0, model="c"), head(8.0, threshold=0.2)]
-    said = answer([other, fresh, ROW, later], heads, "a/b")
-    assert "attention: yes (above zero)" in said
-    assert said.endswith("; strongest head: encoder layer 2, head 1 (ratio 1.75 -).")
-    assert answer([ROW], [head(None)], "a/b").endswith("attention: yes (above zero).")
-    with pytest.raises(InputError, match="no row of c with its trained weights"):
-        answer([ROW, dataclasses.replace(fresh, model="c")], heads, "c")
+def test_checks_have_a_line_each() -> None:
+    checks = PROBE.records()["checks"]
+    assert [(one["where"], one["control"]) for one in checks] == [
+        (where, control) for where in ("embeddings", "attention") for control in CONTROLS
+    ]
+    assert checks[2] == {
+        "model": "a/b",
+        "where": "embeddings",
+        "control": "cooccurrence",
+        "threshold": 0.1,
+        "topics_per_word": "one",
+        "words": 10,
+        "pairs": None,
+        "answer": "yes",
+        "why": "0.5 against 0.25",
+        "number": 0.25,
+        "interval_low": 0.2,
+        "interval_high": 0.4,
+    }
 
 
 def test_numbers_in_words() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,9 +67,9 @@ def test_random_weights_are_five_models() -> None:
         assert effect.p_value in [pytest.approx((1 + k) / 3) for k in range(3)]
     assert trained.cosine is not None
     assert trained.cosine.p_value in [pytest.approx((1 + k) / 11) for k in range(11)]
-    for row in found.rows:  # of attention a tenth of the shuffles
+    for row in found.rows:
         assert row.attention is not None
-        assert row.attention.p_value in (1 / 2, 1)
+        assert row.attention.p_value in [k / 11 for k in range(1, 12)]  # as few as ten are all taken
     assert {head.model for head in found.heads} == {"tiny"}
     assert len(found.heads) == 8
     assert len(found.topics) == 3  # the fourth topic has one word
@@ -112,6 +114,25 @@ def test_pairs_that_stand_together() -> None:
     assert 0 < row.attention.cooccurring < 1
     without = probe_model(loaded, texts(10, 1), topics, replace(measurement, cooccurrence=False))
     assert without.cooccurrence == []
+
+
+def test_pairs_that_stand_together_are_counted_in_the_texts_where_topics_are_given() -> None:
+    loaded, vocabulary = encoder(), whole_words(TOKENIZER)
+    a = assignment(vocabulary, several=False)  # nineteen words in four topics: five words, ten pairs
+    shown = [*["bread boat"] * 3, *["judge piano"] * 2, *texts(10, 1)]
+    found = probe_model(loaded, shown, a, replace(BARE, cooccurrence=True))
+    (row,) = found.cooccurrence
+    assert row.pairs == 10
+    counts: Counter[tuple[str, str]] = Counter()
+    number = vocabulary.number
+    for text in shown:
+        counts.update(
+            itertools.combinations(sorted({w for w in text.split() if w in number}, key=number.__getitem__), 2)
+        )
+    listed = sorted(counts, key=lambda pair: (-counts[pair], number[pair[0]], number[pair[1]]))[:10]
+    u = unit(word_vectors(loaded.model, vocabulary.token))
+    expected = np.mean([u[number[one]] @ u[number[two]] for one, two in listed])
+    assert row.cosine.cooccurring == pytest.approx(expected)
 
 
 def test_texts_without_words_are_refused() -> None:

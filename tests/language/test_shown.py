@@ -33,7 +33,7 @@ def results() -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("kind", "sections", "figures", "rows"),
-    [("topics", 1, 1, 4), ("probe", 5, 3, 20), ("timeline", 1, 1, 4), ("words", 1, 1, 4)],
+    [("topics", 2, 2, 4), ("probe", 7, 5, 20), ("timeline", 1, 1, 4), ("words", 1, 1, 4)],
 )
 def test_results_show_themselves(results: dict[str, Any], kind: str, sections: int, figures: int, rows: int) -> None:
     result: Result = results[kind]
@@ -52,17 +52,21 @@ def test_results_show_themselves(results: dict[str, Any], kind: str, sections: i
 
 def test_the_figures_have_the_numbers_of_the_results(results: dict[str, Any]) -> None:
     probe = results["probe"]
-    ratios, _, heads, topics, cooccurrence = probe.sections()
+    _, ratios, _, heads, topics, cooccurrence, states = probe.sections()
     panel = ratios.figures[0].panels[0]
     assert panel.title == "cosine"
     expected = [row.cosine.ratio for row in probe.rows if row.variant == "trained" and row.cosine.ratio is not None]
     assert [y for series in panel.series for y in series.y] == expected
     heat = heads.figures[0].panels[0]
     first = next(head for head in probe.heads if (head.layer, head.head) == (1, 2))
-    assert heat.z[1][2] == pytest.approx(first.effect.ratio, nan_ok=True)
+    assert heat.z[1][2] == pytest.approx(first.effect.difference)
     tight = [topic for topic in probe.topics if topic.threshold == THETA]
     assert topics.figures[0].panels[0].series[0].y == sorted((topic.cosine for topic in tight), reverse=True)
     assert len(cooccurrence.tables[0].rows) == 2
+    layers = [row for row in probe.states if row.variant == "trained" and row.threshold == probe.states[-1].threshold]
+    curves = states.figures[0].panels[0].series
+    assert curves[0].y == [row.raw.difference for row in layers]
+    assert len(states.tables[0].rows) == len(layers) == 3
     assert results["timeline"].sections()[0].figures[0].panels[0].series[0].y == [1.0, 1.0]
     assert results["words"].sections()[0].tables[0].rows[0][1] == "1.00"
 

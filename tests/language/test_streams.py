@@ -32,7 +32,12 @@ def test_every_draw_names_its_stream_and_no_two_purposes_share_one() -> None:
         "SHUFFLED_ATTENTION": 0xA77E,
         "BOOTSTRAP_DOCUMENTS": 0xB007,
         "BOOTSTRAP_PAIRS": 0xC00C,
+        "BOOTSTRAP_STATE_PAIRS": 0xC05E,
+        "BOOTSTRAP_MIXTURES": 0xB05E,
+        "SHUFFLED_MIXTURES": 0x5A1E,
+        "DEALT_GROUPS": 0xDEA1,
         "SAMPLED_DOCUMENTS": 0x70C5,
+        "HELD_OUT_DOCUMENTS": 0x70C6,
     }
     for path, text in sources().items():
         assert "default_rng" not in text, f"{path} draws without a name"

@@ -76,6 +76,11 @@ def test_other_backends_give_the_same_kind_of_result(backend: str) -> None:
     assert np.array_equal(one.probability, two.probability)
     np.testing.assert_allclose(one.probability.sum(1), 1, rtol=1e-5)
     assert one.document_topics.shape == (200, 4)
+    assert one.quality == two.quality
+    assert one.quality.warnings() == []
+    assert one.quality.perplexity is not None
+    assert one.quality.unigram_perplexity is not None
+    assert one.quality.perplexity < 0.6 * one.quality.unigram_perplexity
     pure = [max(len(set(one.top_words(k, 6)) & set(tiny.WORDS[6 * j : 6 * j + 6])) for j in range(4)) for k in range(4)]
     assert sum(pure) >= 18
 
@@ -190,18 +195,26 @@ def by_hand(corpus: str = "") -> Topics:
 
 def test_topics_in_words_and_numbers(tmp_path: Path) -> None:
     topics = by_hand()
-    said = "mean coherence (c_npmi) 0.375, 2 documents, 12,345 words"
-    assert topics.summary() == [said]
-    assert by_hand("2 documents").summary() == [said, "corpus: 2 documents"]
+    said = topics.summary()
+    assert said[0] == "2 topics, 2 documents, 12,345 words"
+    assert [sentence.split(":")[0] for sentence in said[1:]] == [
+        "mean coherence (c_npmi) 0.375",
+        "diversity 0.50",
+        "stability and held-out perplexity",
+    ]
+    assert by_hand("2 documents").summary() == [*said, "corpus: 2 documents"]
     assert topics.top_words(0) == ["caf\u00e9", "boat", "sea"]  # ties by place
     assert topics.top_words(1, 2) == ["sea", "boat"]
+    apart = {"stability": None, "distance": round((1 - 0.25 - 0.1875**0.5) ** 0.5, 6)}
     assert topics.table().to_pylist() == [
-        {"topic": 0, "share": 0.625, "coherence": 0.5, "words": "caf\u00e9 boat sea"},
-        {"topic": 1, "share": 0.375, "coherence": 0.25, "words": "sea boat caf\u00e9"},
+        {"topic": 0, "share": 0.625, "coherence": 0.5, **apart, "nearest": 1, "words": "caf\u00e9 boat sea"},
+        {"topic": 1, "share": 0.375, "coherence": 0.25, **apart, "nearest": 0, "words": "sea boat caf\u00e9"},
     ]
     data = topics.as_dict()
-    assert data["topics"][1] == {"topic": 1, "words": ["sea", "boat", "caf\u00e9"], "coherence": 0.25}
+    assert data["topics"][1] == topics.table().to_pylist()[1] | {"words": ["sea", "boat", "caf\u00e9"]}
+    assert (data["quality"]["diversity"], data["quality"]["stability"], data["warnings"]) == (0.5, None, [])
     fit = {"backend", "iterations", "seed", "min_documents", "documents", "tokens", "log_likelihood"}
+    fit |= {"held_out", "perplexity", "unigram_perplexity", "quality", "warnings"}
     assert set(data) == {"topics"} | fit
     assert set(by_hand("x").as_dict()) == {"topics", "corpus"} | fit
     assert repr(topics) == "Topics(2 topics, 3 words, 2 documents)"
@@ -215,7 +228,7 @@ def test_a_folder_of_topics_is_replaced_and_can_be_read_by_people(tmp_path: Path
     assert_same(Topics.load(tmp_path / "a"), by_hand("other"))
     text = (tmp_path / "a" / "topics.json").read_text(encoding="utf-8")
     assert '\n  "caf\u00e9"' in text
-    assert json.loads((tmp_path / "a" / "about.json").read_text())["format"] == 3
+    assert json.loads((tmp_path / "a" / "about.json").read_text())["format"] == 4
     with pytest.raises(ValueError, match="not JSON compliant"):
         replace(by_hand(), fit=replace(by_hand().fit, coherence=[float("nan"), 0.0])).save(tmp_path / "b")
 
@@ -245,6 +258,8 @@ def lacking(name: str) -> Callable[[Any, Any], Any]:
         (lambda head, _: head.update(fit={}), "fit.backend: Field required"),
         (lambda head, _: head["fit"].update(topics=3), r"expected float64 \(3, 3\)|expected float32 \(2, 3\)"),
         (lambda head, _: head["fit"].update(coherence=[0.0]), "the coherence of 1 topics"),
+        (lambda head, _: head["fit"].update(stability=[0.0]), "the stability of other topics"),
+        (lambda head, _: head.update(compared=[{}]), "compared.0.topics: Field required"),
         (lambda head, _: head.update(more=1), "more: "),
         (lacking("token"), "token is missing"),
         (lacking("cooccurring"), "cooccurring is missing"),
@@ -281,6 +296,6 @@ def test_arrays_of_other_types_are_stored_as_they_are_read(tmp_path: Path) -> No
 
 
 def test_broken_text_is_a_sentence_of_the_summary() -> None:
-    assert by_hand("3 documents").summary()[1:] == ["corpus: 3 documents"]
+    assert by_hand("3 documents").summary()[4:] == ["corpus: 3 documents"]
     broken = "3 documents, 2 broken lines (a.jsonl, line 1; a.jsonl, line 5)"
-    assert by_hand(broken).summary()[1:] == [f"Not all of the text could be read: {broken}"]
+    assert by_hand(broken).summary()[4:] == [f"Not all of the text could be read: {broken}"]

@@ -1,65 +1,207 @@
-"""What a probe says of an effect, for effects that must give each answer."""
+"""What a probe says of its effects: for every control numbers that must give each answer, and how answers add up."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
 import pytest
 
-from tests.language.samples import an_effect
-from topicscope.language import answer, verdict
-from topicscope.language.probes import HeadRow, ProbeRow
-from topicscope.measure import Effect
+from topicscope.language import CooccurrenceRow, HeadRow, Measured, Measurement, PairContrast, ProbeRow, verdict_of
+from topicscope.language.answers import Answer, CheckRow, ModelVerdict
+from topicscope.language.controls import chance, cooccurrence, frequency, fresh_weights
+from topicscope.language.probe_rows import place, topical_heads
+from topicscope.measure import Effect, Matched
+
+SURE = (0.08, 0.12)  # an interval above zero
+ABOUT: dict[str, Any] = {"variant": "trained", "topics_per_word": "one", "words": 40, "topics": 4}
+MORE: dict[str, Any] = {"embedding": "matrix", "window": 8}
+
+
+def effect(
+    between: tuple[float, float] | None = SURE,
+    p: float | None = 0.01,
+    null: tuple[float, float] | None = (-0.01, 0.01),
+    matched: tuple[float, float] | None = SURE,
+    difference: float = 0.1,
+) -> Effect:
+    """0.3 in a topic and 0.2 elsewhere, or another difference; resamples around it as wide as the interval."""
+    spread = np.zeros(1) if between is None else np.linspace(*between, 401)
+    return Effect(
+        same=0.2 + difference,
+        different=0.2,
+        difference=difference,
+        ratio=None,
+        interval=between,
+        null_interval=null,
+        p_value=p,
+        matched=None if matched is None else Matched(0.3, 0.2, sum(matched) / 2, matched),
+        pairs=300.0,
+        other_pairs=900.0,
+        resamples=spread,
+    )
+
+
+def measured(of: Effect | None, **more: Any) -> Measured:
+    return Measured(**{"effect": of, "worth": 0.02, "shuffles": 100, **more})
 
 
 @pytest.mark.parametrize(
-    ("effect", "expected", "reasons"),
+    ("of", "answer", "why"),
     [
-        (an_effect(0.1), "yes", ["above zero"]),
-        (an_effect(0.1, 0.05, 0.1), "yes", ["above zero", "beyond shuffled topics", "at equal frequencies"]),
-        (an_effect(0.1, 0.06, 0.1), "unsure", ["above zero", "at equal frequencies", "not beyond shuffled topics"]),
-        (an_effect(0.1, 0.01, 0.0), "unsure", ["above zero", "beyond shuffled topics", "not at equal frequencies"]),
-        (
-            an_effect(0.1, 0.5, -0.1),
-            "unsure",
-            ["above zero", "not beyond shuffled topics", "not at equal frequencies"],
-        ),
-        (an_effect(0.0), "no", ["not above zero"]),
-        (an_effect(-0.1, 0.01, 0.1), "no", ["beyond shuffled topics", "at equal frequencies", "not above zero"]),
-        (Effect(same=1.0, different=0.5, difference=0.5, ratio=None, interval=None), "too few pairs", []),
-        (None, "too few pairs", []),
+        (measured(effect()), "yes", "p = 0.01"),
+        (measured(effect(p=0.05)), "yes", "p = 0.05"),
+        (measured(effect(p=0.051)), "no", "shuffled topics give as much (p = 0.051)"),
+        (measured(effect(p=0.05), level=0.04), "no", "shuffled topics give as much (p = 0.05)"),
+        (measured(effect(p=0.01), p_value=0.06), "no", "shuffled topics give as much (p = 0.06)"),
+        (measured(effect((0.0, 0.2))), "unsure", "its interval reaches zero: raise --documents"),
+        (measured(effect((-0.1, 0.2), more_p := 0.3, (-0.1, 0.1)), more="topics"), "unsure", "raise --topics"),
+        (measured(effect((-0.1, 0.01), more_p, (-0.1, 0.1))), "no", "as much (p = 0.3)"),
+        (measured(effect(p=0.09), shuffles=10), "unsure", "10 shuffles cannot give a p below 0.091: raise --shuffles"),
+        (measured(effect(p=0.09), shuffles=10), "unsure", "at least 19 are needed here"),
+        (measured(effect(p=None), shuffles=0), "off", ""),
+        (measured(effect(None)), "unsure", "too few pairs of words"),
+        (measured(None), "unsure", "too few pairs of words"),
     ],
 )
-def test_verdicts(effect: Effect | None, expected: str, reasons: list[str]) -> None:
-    assert verdict(effect) == (expected, reasons)
+def test_chance(of: Measured, answer: str, why: str) -> None:
+    check = chance(of)
+    assert check.answer == answer
+    assert why in check.why
+    if of.effect is not None and of.effect.interval is not None and answer != "off":
+        assert (check.number, check.interval) == (of.effect.difference, of.effect.interval)
 
 
-def test_the_sentence_names_model_verdicts_and_the_strongest_head() -> None:
-    row = ProbeRow(
-        model="owner/name/",
-        variant="trained",
-        threshold=0.1,
-        topics_per_word="one",
-        words=10,
-        topics=2,
-        embedding="matrix",
-        window=8,
-        embeddings={"cosine": an_effect(0.1), "dot": None},
-        attention=an_effect(-0.1),
-        parts={},
+@pytest.mark.parametrize(
+    ("of", "answer", "why"),
+    [
+        (measured(effect(matched=(0.001, 0.2))), "yes", "at equal word frequencies 0.1"),
+        (measured(effect(matched=(0.0, 0.049))), "no", "at equal word frequencies 0.025 of 0.1 remains"),
+        (measured(effect(matched=(0.0, 0.052))), "unsure", "0.026 remains, and its interval reaches zero: raise --doc"),
+        (measured(effect(matched=(-0.2, 0.018), difference=0.03)), "no", "-0.091 of 0.03 remains"),
+        (measured(effect(matched=(-0.2, 0.021), difference=0.03)), "unsure", "reaches zero"),
+        (measured(effect(matched=None)), "unsure", "too few pairs of equal word frequencies"),
+        (measured(effect(), matched=False), "off", ""),
+        (measured(None), "unsure", "too few pairs of equal word frequencies"),
+    ],
+)
+def test_frequency(of: Measured, answer: str, why: str) -> None:
+    assert (frequency(of).answer, why in frequency(of).why) == (answer, True)
+
+
+@pytest.mark.parametrize(
+    ("contrast", "answer", "why"),
+    [
+        (PairContrast(0.3, 0.2, (0.15, 0.29)), "yes", "0.3 against 0.2"),
+        (PairContrast(0.3, 0.28, (0.2, 0.3)), "unsure", "show about as much (0.3 against 0.28)"),
+        (PairContrast(0.3, 0.4, (0.31, 0.5)), "no", "show more (0.4) than pairs of one topic (0.3)"),
+        (PairContrast(0.3, None, None), "unsure", "too few pairs that stand together"),
+        (None, "off", ""),
+    ],
+)
+def test_cooccurrence(contrast: PairContrast | None, answer: str, why: str) -> None:
+    check = cooccurrence(measured(effect(), contrast=contrast))
+    assert (check.answer, why in check.why) == (answer, True)
+    if contrast is not None and contrast.interval is not None and contrast.cooccurring is not None:
+        assert check.number == pytest.approx(0.3 - contrast.cooccurring)
+        assert check.interval == pytest.approx((0.3 - contrast.interval[1], 0.3 - contrast.interval[0]))
+
+
+@pytest.mark.parametrize(
+    ("fresh", "answer"),
+    [
+        (effect((-0.001, 0.001), difference=0.0), "yes"),
+        (effect((0.04, 0.07), difference=0.055), "yes"),
+        (effect(SURE), "no"),  # the same draws: nothing is left in any of them
+        (effect((0.3, 0.0), difference=0.15), "unsure"),
+        (None, "unsure"),
+    ],
+)
+def test_fresh_weights(fresh: Effect | None, answer: str) -> None:
+    assert fresh_weights(measured(effect(), fresh=fresh)).answer == answer
+    assert fresh_weights(measured(effect(), fresh=fresh, with_fresh=False)).answer == "off"
+
+
+def row(threshold: float = 0.1, **changes: Any) -> ProbeRow:
+    found = effect()
+    whole = {"embeddings": {"cosine": found, "dot": None}, "attention": found, "parts": {"encoder": found}}
+    return ProbeRow(**{"model": "a/b", "threshold": threshold, **ABOUT, **MORE, **whole, **changes})
+
+
+def fresh_row(threshold: float = 0.1) -> ProbeRow:
+    nothing = effect((-0.001, 0.001), 0.5, difference=0.0)
+    return row(
+        threshold, variant="random", embeddings={"cosine": nothing, "dot": None}, attention=nothing, topical=nothing
     )
-    heads = [
-        HeadRow(
-            model="owner/name/",
-            threshold=0.1,
-            topics_per_word="one",
-            part="encoder",
-            layer=layer,
-            head=3,
-            effect=Effect(same=ratio, different=1.0, difference=ratio - 1, ratio=ratio, interval=None),
-        )
-        for layer, ratio in enumerate((1.5, 2.5, 2.0))
-    ]
-    said = answer([row], heads, "owner/name/")
-    assert said == (
-        "name encodes topics? embeddings: yes (above zero); attention: no (not above zero); "
-        "strongest head: encoder layer 1, head 3 (ratio 2.5 -)."
+
+
+def pairs(threshold: float = 0.1, cosine: float = 0.1) -> CooccurrenceRow:
+    contrast, less = (PairContrast(0.3, mean, (mean - 0.05, mean + 0.05)) for mean in (cosine, 0.1))
+    about = {"model": "a/b", "threshold": threshold, **ABOUT, **MORE}
+    return CooccurrenceRow(**about, pairs=9, cosine=contrast, attention=less, topical=less)
+
+
+def head(number: int, p: float | None, threshold: float = 0.1, part: str = "encoder") -> HeadRow:
+    where: dict[str, Any] = {"model": "a/b", "threshold": threshold, "topics_per_word": "one", "part": part, "layer": 1}
+    return HeadRow(**where, head=number, effect=effect(), corrected_p=p)
+
+
+SETTINGS = Measurement()
+
+
+def test_yes_needs_every_control_at_every_threshold() -> None:
+    rows, listed = [row(0.1), row(0.2), fresh_row(0.1), fresh_row(0.2)], [pairs(0.1), pairs(0.2)]
+    verdict = verdict_of(rows, [], listed, SETTINGS)
+    assert verdict.embeddings.answer == verdict.attention.answer == "yes"
+    assert set(verdict.embeddings.controls.values()) == {"yes"}
+    assert verdict.embeddings.sentence == (
+        "embeddings: yes. Of a pair, the cosine of words is 0.3 inside topics, 0.2 between, 300 pairs of 40 words; "
+        "chance, word frequency, co-occurrence, the architecture do not explain it."
     )
+    assert verdict.sentences[0] == f"b: {verdict.embeddings.sentence}"
+    # co-occurring pairs beat those of a topic at one of two thresholds, then at both
+    mixed = verdict_of(rows, [], [pairs(0.1), pairs(0.2, cosine=0.4)], SETTINGS).embeddings
+    assert (mixed.answer, mixed.controls["cooccurrence"]) == ("unsure", "unsure")
+    assert "co-occurrence at threshold 0.2: pairs that stand together most often show more" in mixed.sentence
+    beaten = verdict_of(rows, [], [pairs(0.1, cosine=0.4), pairs(0.2, cosine=0.4)], SETTINGS).embeddings
+    assert (beaten.answer, beaten.controls["cooccurrence"]) == ("no", "no")
+    assert beaten.controls["chance"] == "yes"
+
+
+def test_a_control_that_is_off_leaves_it_open_unless_another_says_no() -> None:
+    off = verdict_of([row(), fresh_row()], [], [], SETTINGS).embeddings
+    assert (off.answer, off.controls["cooccurrence"]) == ("unsure", "off")
+    assert off.sentence == "embeddings: unsure. co-occurring pairs (--cooccurrence) were not compared."
+    by_chance = row(embeddings={"cosine": effect(p=0.4), "dot": None})
+    no = verdict_of([by_chance, fresh_row()], [], [], SETTINGS).embeddings
+    assert (no.answer, no.sentence) == ("no", "embeddings: no. chance: shuffled topics give as much (p = 0.4).")
+    nothing = verdict_of([row(attention=None)], [], [], replace(SETTINGS, shuffles=0, matched=False, random=False))
+    assert nothing.embeddings.controls == dict.fromkeys(nothing.embeddings.controls, "off")
+    assert nothing.embeddings.answer == "unsure"
+    assert nothing.attention.controls["chance"] == "unsure"
+
+
+def test_a_single_head_can_carry_topics() -> None:
+    flat = effect((-0.001, 0.001), 0.6, (-0.0005, 0.0005), (-0.001, 0.001), difference=0.0)
+    rows = [row(threshold, attention=flat, topical=effect()) for threshold in (0.1, 0.2)]
+    rows += [fresh_row(threshold) for threshold in (0.1, 0.2)]
+    listed = [pairs(0.1), pairs(0.2)]
+    heads = [head(0, 0.01, t) for t in (0.1, 0.2)] + [head(1, 0.01, 0.1), head(1, 0.06, 0.2), head(2, None, 0.1)]
+    assert [place(one) for one in topical_heads(heads, "encoder")] == [("encoder", 1, 0)]
+    assert topical_heads(heads, "decoder") == []
+    answer = verdict_of(rows, heads, listed, SETTINGS).attention
+    assert answer.answer == "yes"
+    assert answer.sentence.startswith("attention (head 1.0 as layer.head): yes.")
+    # the corrected p counts, not that of the chosen heads
+    late = [head(0, 0.01, 0.1), head(0, 0.051, 0.2)]
+    assert verdict_of(rows, late, listed, SETTINGS).attention.answer == "no"
+
+
+def test_a_verdict_is_read_back_as_it_was() -> None:
+    verdict = verdict_of([row(), fresh_row()], [head(0, 0.01)], [pairs()], SETTINGS)
+    assert ModelVerdict.from_dict(verdict.as_dict()) == verdict
+    assert list(verdict.as_dict()) == ["model", "embeddings", "states", "attention"]
+    assert list(verdict.as_dict()["states"])[:3] == ["answer", "controls", "sentence"]
+    assert isinstance(verdict.embeddings, Answer)
+    assert isinstance(verdict.embeddings.checks[0], CheckRow)

@@ -26,6 +26,7 @@ from topicscope.language import (
     load_model,
     probe_model,
     probing,
+    states,
     whole_words,
 )
 from topicscope.language.vocabulary import windows
@@ -85,6 +86,7 @@ def test_the_driver_holds_no_more_windows_of_ten_times_the_text(
 ) -> None:
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")  # a worker sets it
     monkeypatch.setattr(engines, "worker_pool", inline_pool)
+    monkeypatch.setattr(states, "READ_FIRST", CHUNK)  # windows that are read before the others
     loaded = load_model(model_folder(tmp_path))
     topics = fit_topics(texts(), whole_words(loaded.tokenizer), 4, iterations=5)
     cases: dict[str, Any] = {"serial": serial, "local": Local(WORKERS), "ray": partial(tasks, InlineRay(), 0)}

@@ -12,14 +12,15 @@ import pytest
 from topicscope.language import WordMap
 
 COSINE = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, 0.3], [0.1, 0.3, 1.0]])
+UNDECIDED = "Whether the groups separate cannot be decided with so few words; give more words per group"
 MAP = WordMap("owner/model", ("frog", "toad", "mozart"), (0, 0, 1), (1, 2, 1), COSINE)
 
 
 def test_means_are_over_pairs_inside_and_between_groups() -> None:
     assert MAP.means() == pytest.approx((0.5, 0.2))
     assert MAP.summary() == [
-        "* not one token: the mean of its pieces",
-        "mean cosine inside groups 0.500, between groups 0.200",
+        "* 1 of 3 words are several tokens: toad (2); the mean of its pieces stands for each",
+        f"{UNDECIDED} (mean cosine inside groups 0.500, between groups 0.200)",
     ]
     assert MAP.labels == ["frog", "toad*", "mozart"]
     whole = dataclasses.replace(MAP, pieces=(1, 1, 1))
@@ -29,8 +30,8 @@ def test_means_are_over_pairs_inside_and_between_groups() -> None:
 @pytest.mark.parametrize(
     ("groups", "said", "stored"),
     [
-        ((0, 1, 2), "mean cosine inside groups -, between groups 0.300", (None, 0.3)),
-        ((0, 0, 0), "mean cosine inside groups 0.300, between groups -", (0.3, None)),
+        ((0, 1, 2), f"{UNDECIDED} (mean cosine inside groups -, between groups 0.300)", (None, 0.3)),
+        ((0, 0, 0), f"{UNDECIDED} (mean cosine inside groups 0.300, between groups -)", (0.3, None)),
     ],
 )
 def test_a_mean_over_no_pairs_is_none(groups: Any, said: str, stored: tuple[float | None, float | None]) -> None:
@@ -41,6 +42,33 @@ def test_a_mean_over_no_pairs_is_none(groups: Any, said: str, stored: tuple[floa
     again = WordMap.from_dict(data)
     assert (again.words, again.groups, again.pieces) == (found.words, found.groups, found.pieces)
     assert np.array_equal(again.cosine, COSINE)
+
+
+@pytest.mark.parametrize(("inside", "answer", "said"), [(0.4, "yes", "The groups separate"), (0.0, "no", "do not")])
+def test_a_map_says_whether_its_groups_separate(inside: float, answer: str, said: str) -> None:
+    groups = (0, 0, 0, 1, 1, 1, 2, 2, 2)
+    noise = np.random.default_rng(1).normal(0, 0.05, (9, 9))
+    cosine = (noise + noise.T) / 2 + inside * (np.array(groups)[:, None] == groups)
+    found = WordMap("m", tuple("abcdefghi"), groups, (1,) * 9, cosine)
+    (sentence,) = found.summary()
+    assert said in sentence
+    assert "p = " in sentence
+    assert (found.as_dict()["separated"], found.as_dict()["several_tokens"]) == (answer, [])
+
+
+def test_a_map_names_the_groups_that_do_not_separate() -> None:
+    groups = (0, 0, 0, 1, 1, 1, 2, 2, 2)
+    cosine = np.where(np.array(groups)[:, None] == groups, np.array(groups)[:, None] / 2, 0.1)
+    found = WordMap("m", tuple("abcdefghi"), groups, (1,) * 9, cosine)
+    (sentence,) = found.summary()
+    assert sentence.startswith("Some groups separate, others do not: the words of a/b/c are no more alike than")
+    assert (found.as_dict()["separated"], found.as_dict()["groups_apart"]) == ("some", [False, True, True])
+
+
+def test_a_map_of_pieces_says_little() -> None:
+    half = dataclasses.replace(MAP, pieces=(1, 2, 3))
+    assert "2 of 3 words are several tokens: toad (2), mozart (3); at least half of the map" in half.summary()[0]
+    assert half.as_dict()["several_tokens"] == ["toad", "mozart"]
 
 
 def test_the_table_has_a_row_and_a_column_for_every_word() -> None:

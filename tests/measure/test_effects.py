@@ -171,6 +171,8 @@ def test_columns_do_not_depend_on_what_is_missing(whole: Effect) -> None:
         "ratio_interval_low",
         "ratio_interval_high",
         "same_word",
+        "pairs",
+        "other_pairs",
     ]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from topicscope.ground import Stream, generator
 from topicscope.measure import (
     Membership,
     PairSums,
@@ -30,7 +31,8 @@ def membership(rng: np.random.Generator, words: int, topics: int, most: int) -> 
     return Membership(np.array([w for _, w in listed]), np.array([k for k, _ in listed]), words, topics)
 
 
-def by_loop(u: np.ndarray, m: Membership, bins: np.ndarray) -> PairSums:
+def by_loop(u: np.ndarray, m: Membership, bins: np.ndarray, v: np.ndarray | None = None) -> PairSums:
+    v = u if v is None else v
     count = int(bins.max()) + 1
     topics_of = [set(m.topic[m.word == w].tolist()) for w in range(m.words)]
     same, same_pairs = np.zeros((2, m.topics, count**2))
@@ -39,10 +41,10 @@ def by_loop(u: np.ndarray, m: Membership, bins: np.ndarray) -> PairSums:
         for j, l in zip(m.word, m.topic, strict=True):  # noqa: E741
             stratum = bins[i] * count + bins[j]
             if k == l and i != j:
-                same[k, stratum] += u[i] @ u[j]
+                same[k, stratum] += u[i] @ v[j]
                 same_pairs[k, stratum] += 1
             if k != l and not topics_of[i] & topics_of[j]:
-                between[k, l, stratum] += u[i] @ u[j]
+                between[k, l, stratum] += u[i] @ v[j]
                 between_pairs[k, l, stratum] += 1
     return PairSums(same, same_pairs, between, between_pairs)
 
@@ -62,6 +64,10 @@ def test_sums_are_those_of_the_double_loop(seed: int, words: int, topics: int, m
     fast, slow = pair_sums(u, m, bin_of), by_loop(u, m, bin_of)
     for name in ("same", "same_pairs", "between", "between_pairs"):
         assert np.abs(getattr(fast, name) - getattr(slow, name)).max() < 1e-10
+    v = rng.normal(size=(words, 3)) - 0.2
+    both, loop = pair_sums(u, m, bin_of, partners=v), by_loop(u, m, bin_of, v)
+    for name in ("same", "same_pairs", "between", "between_pairs"):
+        assert np.abs(getattr(both, name) - getattr(loop, name)).max() < 1e-10
     plain = pair_sums(u, m)
     np.testing.assert_allclose(fast.means(), plain.means(), rtol=1e-9, equal_nan=True)
 
@@ -228,3 +234,24 @@ def test_attention_topic_by_topic_is_the_attention_of_all_positions() -> None:
     assert [means.same_word, means.same_topic, means.different_topic] == pytest.approx(
         [np.mean(values) for values in kinds.values()], rel=1e-12
     )
+
+
+def test_some_of_the_words_keep_their_topics() -> None:
+    m = Membership(np.array([0, 2, 1, 3, 2]), np.array([0, 0, 1, 1, 2]), 4, 3)
+    some = m.among(np.array([2, 3]))
+    assert (some.word.tolist(), some.topic.tolist(), some.words, some.topics) == ([0, 1, 0], [0, 1, 2], 2, 3)
+    assert m.among(np.arange(4)).word.tolist() == m.word.tolist()
+    assert m.among(np.empty(0, dtype=int)).sizes.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_shuffled_pairs_of_two_sides_are_those_of_moved_words(most: int) -> None:
+    rng = np.random.default_rng(4)
+    m = membership(rng, 12, 3, most)
+    u, v = (rng.normal(size=(12, 5)).astype(np.float32).astype(float) for _ in range(2))
+    same, different = shuffled_means(u, m, 6, 7, partners=v)
+    draws = generator(7, Stream.SHUFFLED_TOPICS)
+    for i in range(6):
+        order = draws.permutation(12)
+        expected = pair_sums(u[order], m, partners=v[order]).means()
+        assert (same[i], different[i]) == pytest.approx(tuple(map(float, expected)), abs=1e-5)

@@ -75,7 +75,7 @@ def grown(config: RunConfig) -> int:
     [
         {"data": {"documents": 200_000, "dev_documents": 500}},
         {"data": {"documents": 500, "dev_documents": 60_000}},
-        {"batch_size": 10_000, "data": {"documents": 10_000, "dev_documents": 500}},
+        {"batch_size": 20_000, "data": {"documents": 20_000, "dev_documents": 500}},
         {"model": {"attention_dim": 30_000}, "data": {"documents": 500, "dev_documents": 100}},
     ],
 )

@@ -18,12 +18,13 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_equals_the_torch_class(settings: Optimizer) -> None:
+def test_equals_the_torch_class(settings: Optimizer, compiled: bool) -> None:
     rng = np.random.default_rng(0)
     members = [{"key": rng.standard_normal((2, 3)), "value": rng.standard_normal((3, 3))} for _ in range(3)]
     weights = Weights(members, {}, [["key"], ["value"]], torch.float64)
-    ours = EnsembleOptimiser(weights, [settings] * 3)
+    ours = EnsembleOptimiser(weights, [settings] * 3, compiled=compiled)
     theirs = {name: torch.tensor(np.stack([m[name] for m in members])) for name in ("key", "value")}
     if settings.name == "adam":
         optimiser: torch.optim.Optimizer = torch.optim.Adam(
@@ -43,16 +44,19 @@ def test_equals_the_torch_class(settings: Optimizer) -> None:
         assert torch.allclose(weights.parts[name], theirs[name], rtol=1e-13, atol=1e-15)
 
 
-def test_members_have_their_own_learning_rates() -> None:
+@pytest.mark.parametrize("compiled", [False, True])
+def test_members_have_their_own_learning_rates(compiled: bool) -> None:
     weights = Weights([{"value": np.zeros((1, 1))} for _ in range(3)], {}, None, torch.float64)
-    optimiser = EnsembleOptimiser(weights, [Optimizer("sgd", 0.1), Optimizer("sgd", 0.1), Optimizer("sgd", 3.0)])
+    members = [Optimizer("sgd", 0.1), Optimizer("sgd", 0.1), Optimizer("sgd", 3.0)]
+    optimiser = EnsembleOptimiser(weights, members, compiled=compiled)
     weights.gradients["value"].fill_(1)
     optimiser.step(("value",))
     assert weights.parts["value"].flatten().tolist() == pytest.approx([-0.1, -0.1, -3.0])
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_what_is_remembered_goes_into_another_optimiser(settings: Optimizer) -> None:
+def test_what_is_remembered_goes_into_another_optimiser(settings: Optimizer, compiled: bool) -> None:
     """After three steps a copy takes it over; then both take the same steps. Eleven blocks: 1 is no beginning of 10."""
     names = [f"part{i}" for i in range(11)]
     rng = np.random.default_rng(0)
@@ -62,7 +66,7 @@ def test_what_is_remembered_goes_into_another_optimiser(settings: Optimizer) -> 
         weights = Weights(
             [{name: np.zeros(3) for name in names} for _ in "ab"], {}, [[n] for n in names], torch.float64
         )
-        return weights, EnsembleOptimiser(weights, [settings] * 2)
+        return weights, EnsembleOptimiser(weights, [settings] * 2, compiled=compiled)
 
     def steps(weights: Weights, optimiser: EnsembleOptimiser, numbers: range) -> None:
         for step in numbers:

@@ -9,7 +9,8 @@ import pytest
 
 from tests.training.settings import SMALL as ANY_RUN
 from topicscope import RunConfig, train
-from topicscope.training import BLOCK
+from topicscope.training import BLOCK, Ensemble
+from topicscope.training.track import Tracker
 
 SMALL = ANY_RUN | {"steps": BLOCK + 15, "dtype": "float64", "snapshots": list(range(BLOCK + 16))}
 
@@ -77,3 +78,32 @@ def test_gradients_are_those_that_gradient_descent_follows() -> None:
             else:
                 assert moved == 0
                 assert np.isnan(gradient)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"model": {"key_bias": "trained", "head": "identity"}, "schedule": "alternating"},
+        {"model": {"embedding": "trained", "dim": 5}},
+        {"model": {"value": "diagonal"}},
+        {"topic_model": {"topics": 6, "words_per_topic": 1}},
+        {"topic_model": {"topics": 1, "words_per_topic": 6}},
+    ],
+    ids=str,
+)
+def test_compiled_figures_are_those_of_the_calls(more: dict[str, Any]) -> None:
+    """Three models; a relation that no pair is in has no mean in either."""
+    config = RunConfig.of(SMALL | {"snapshots": "none"} | more)
+    tables = []
+    for compiled in (False, True):
+        ensemble = Ensemble(config.with_seeds(3))
+        tracker = Tracker(ensemble.weights, config, compiled=compiled)
+        for place in ensemble.feed.steps(0, 15):
+            active = config.schedule.active(ensemble.step, ensemble.weights.trained)
+            tracker.record(ensemble.step, ensemble.program.loss(place.batch(), active), active)
+            ensemble.optimiser.step(active)
+            ensemble.step += 1
+        tables.append(tracker.rows())
+    assert np.array_equal(np.isnan(tables[0]), np.isnan(tables[1]))
+    assert np.allclose(tables[0], tables[1], rtol=1e-12, atol=1e-14, equal_nan=True)

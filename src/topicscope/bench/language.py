@@ -23,14 +23,13 @@ from topicscope.language import (
     batches,
     best,
     chunks,
-    coherence,
     fit_tomotopy,
     padded,
     tally_attention,
     top_pairs,
     unit,
 )
-from topicscope.measure import Membership, embedding_effect, frequency_bins, pair_sums, shuffled_means
+from topicscope.measure import Membership, coherence, embedding_effect, frequency_bins, pair_sums, shuffled_means
 
 TOPICS = 100
 

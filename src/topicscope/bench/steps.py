@@ -69,13 +69,20 @@ def part_rows(ensemble: Ensemble, step: float, rounds: int) -> list[Row]:
     active = ensemble.weights.trained
     places = list(ensemble.feed.steps(0, BLOCK))
     batches = [place.batch() for place in places]
+
+    def figures() -> None:
+        for number in range(BLOCK):
+            ensemble.tracker.measure(0.0, number, ensemble.tracker.history[0])
+
+    def optimiser() -> None:
+        for _ in range(BLOCK):
+            ensemble.optimiser.step(active)
+
     parts: dict[str, Work] = {
         "batches": lambda: [None for _ in ensemble.feed.steps(0, BLOCK)],
         "loss and gradient": lambda: [ensemble.program.loss(batch, active) for batch in batches],
-        "figures": lambda: [
-            ensemble.tracker.measure(0.0, number, ensemble.tracker.history[0]) for number in range(BLOCK)
-        ],
-        "optimiser": lambda: [ensemble.optimiser.step(active) for _ in range(BLOCK)],
+        "figures": figures,
+        "optimiser": optimiser,
     }
     times = medians(parts, max(3, rounds // 3), config.device)
     asked = " (as single calls)" if config.device == "cuda" else ""

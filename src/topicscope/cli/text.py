@@ -66,6 +66,12 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
         str | None, option("english, none, or a file with one word per line.", TEXT, show_default="english")
     ],
     "documents": Annotated[int | None, option("Documents of the attention pass, sampled.", TEXT, show_default="250")],
+    "quick": Annotated[
+        bool,
+        option(
+            "Fewer topics, documents, sweeps and resamples, where you give none: a first look.", SETTINGS, "--quick"
+        ),
+    ],
     "topics": Annotated[int | None, option("Number of topics to fit.", TOPICS, show_default="100")],
     "topics_from": Annotated[
         str | None,
@@ -74,6 +80,14 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
     "backend": Annotated[str | None, option("tomotopy, sklearn or gensim.", TOPICS, show_default="tomotopy")],
     "iterations": Annotated[
         int | None, option("Gibbs sweeps of the fit (other backends: ten per pass).", TOPICS, show_default="120")
+    ],
+    "stability": Annotated[
+        bool | None,
+        option(
+            "Fit a second time, with another seed: for stability and held-out perplexity.",
+            TOPICS,
+            show_default="stability",
+        ),
     ],
     "max_documents": Annotated[
         int | None, option("Documents that topics are fitted to, sampled.", TOPICS, show_default="2500")
@@ -116,6 +130,9 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
         bool | None,
         option("Compare with the top co-occurring pairs (Table 2).", CONTROLS, show_default="cooccurrence"),
     ],
+    "states": Annotated[
+        bool | None, option("Measure hidden states too, layer by layer.", MEASURES, show_default="states")
+    ],
     "seed": Annotated[int | None, option("Seed of every random draw.", SETTINGS, show_default="0")],
     "device": Device,
 }
@@ -124,14 +141,15 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
 def options_of(*without: str, **own: Any) -> dict[str, Option]:
     """All options but some, those of a command's `own` in their place or after them."""
     hints = {name: hint for name, hint in (SETTINGS_OF_TEXT | own).items() if name not in without}
-    return {name: (hint, None) for name, hint in hints.items()} | NO_SETTINGS
+    return {name: (hint, False if name == "quick" else None) for name, hint in hints.items()} | NO_SETTINGS
 
 
 def settings_of(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
     """The configuration that the options, `--set` and a file make."""
     check_engine(values["engine"], workers=values["workers"], address=values["address"])
-    flags = {name: value for name, value in values.items() if name not in NO_SETTINGS and value != []}
-    return kind.of(gather(values["config"], flags, values["set_"] or ()))
+    flags = {name: value for name, value in values.items() if name not in (*NO_SETTINGS, "quick") and value != []}
+    usual = getattr(kind, "QUICK", {}) if values.get("quick") else {}  # --quick: whatever is given wins over it
+    return kind.of({**usual, **gather(values["config"], flags, values["set_"] or ())})
 
 
 def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
@@ -147,27 +165,37 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
 @with_options(
     options_of(
         *("documents", "topics_from", "thresholds", "threshold", "topics_per_word", "windows", "embedding"),
-        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "device"),
+        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "device"),
         corpus=Annotated[
             list[str] | None,
             typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
         ],
+        topics=Annotated[
+            list[int] | None,
+            option(
+                "Number of topics to fit; repeated: each is fitted, and they are compared.", TOPICS, show_default="100"
+            ),
+        ],
     )
 )
 def topics(**values: Any) -> int:
-    """Fit topics (LDA) to a corpus, on the whole words of a model's tokenizer, and show them.
+    """Fit topics (LDA) to a corpus, on the whole words of a model's tokenizer, show them, and say how good they are.
 
-    'topicscope probe --topics-from' reads the folder.
+    'topicscope probe --topics-from' reads the folder. With --topics 25 --topics 50 the folder holds the better fit, and
+    its folders topics-25 and topics-50 hold each.
 
     Example: [bold]topicscope topics articles.jsonl.gz --tokenizer bert-base-uncased --out runs/topics[/bold]
     """
     result = run_on_engine(language.fit_corpus, settings_of(language.TopicsConfig, values), values)
-    return consoles.finish(result, values["out"], [figures.topic_model_table(result)], as_json=values["as_json"])
+    tables = [figures.topic_model_table(result)]
+    if result.compared:
+        tables.append(figures.compared_table(result.compared))
+    return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
 @with_options(
     options_of(
-        *("tokenizer", "backend", "min_documents", "threshold"),
+        *("tokenizer", "backend", "min_documents", "threshold", "stability"),
         models=Annotated[list[str] | None, typer.Argument(help="Model folders or hub ids.")],
         checkpoints=Annotated[list[str] | None, typer.Option("--checkpoints", hidden=True)],
     )
@@ -182,17 +210,20 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
     if values["topics_per_word"] == "both":
         values["topics_per_word"] = ["one", "many"]
     result = run_on_engine(language.probe, settings_of(language.ProbeConfig, values), values)
-    tables = [figures.ratio_table(result.rows)]  # the main ones; the page has all of them
+    tables = [figures.verdict_table(result.verdicts), figures.ratio_table(result.rows)]  # the page has all of them
     if result.heads:
         tables.append(figures.head_table(result.heads, 5))
     if result.cooccurrence:
         tables.append(figures.cooccurrence_table(result.cooccurrence))
+    if result.states:
+        tables.append(figures.state_table(result.states))
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
 @with_options(
     options_of(
-        *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence"),
+        *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence", "states"),
+        *("stability", "quick"),
         topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
         snapshots=Annotated[
             list[str] | None,

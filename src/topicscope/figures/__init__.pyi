@@ -15,6 +15,7 @@ from .maps import (
     tick as tick,
 )
 from .panels import (
+    Circles as Circles,
     Compared as Compared,
     Figure as Figure,
     Heat as Heat,
@@ -39,7 +40,10 @@ from .probing import (
     ratio_table as ratio_table,
     topic_figures as topic_figures,
 )
+from .states import state_figures as state_figures, state_table as state_table
 from .theory import landscape_figure as landscape_figure
 from .timelines import moment_table as moment_table, timeline_figures as timeline_figures
+from .topics import compared_table as compared_table, topic_model_table as topic_model_table
 from .train_run import run_figure as run_figure
-from .words import topic_model_table as topic_model_table, word_figure as word_figure, word_table as word_table
+from .verdicts import check_table as check_table, forest_figures as forest_figures, verdict_table as verdict_table
+from .words import word_figure as word_figure, word_table as word_table

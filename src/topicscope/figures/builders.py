@@ -16,7 +16,7 @@ BUILDERS = {
     "train": "train_run.run_sections",
     "probe": "probing.probe_sections",
     "timeline": "timelines.timeline_sections",
-    "topics": "words.topic_model_sections",
+    "topics": "topics.topic_model_sections",
     "words": "words.word_sections",
 }  # by kind: module and function of this room; the function takes the result and returns its sections
 

@@ -103,7 +103,27 @@ class Map:
     kind: Literal["map"] = "map"
 
 
-Panel = Heat | Map | Lines | Points
+@dataclass
+class Circles:
+    """Things in a plane in which near ones are alike: areas are `sizes`, colours are `values`.
+
+    `names` stand in the circles, `texts` where the reader points at one. The axes have no unit.
+    """
+
+    title: str
+    x: list[float]
+    y: list[float]
+    sizes: list[float]
+    values: list[float]
+    names: list[str]
+    texts: list[list[str]]  # lines
+    x_label: str = ""
+    y_label: str = ""
+    value_label: str = ""
+    kind: Literal["circles"] = "circles"
+
+
+Panel = Heat | Map | Lines | Points | Circles
 
 
 @dataclass
@@ -123,11 +143,12 @@ class Figure:
 
 @dataclass
 class TableData:
-    """A table, cells as text."""
+    """A table, cells as text. On a page a long or `folded` one opens with a click."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
+    folded: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from typing import TypeVar
 import numpy as np
 
 from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded
+from topicscope.figures.states import state_sections
+from topicscope.figures.verdicts import check_table, forest_figures, verdict_table
 from topicscope.language import (
     CooccurrenceRow,
     HeadRow,
@@ -44,6 +46,14 @@ def probe_sections(probe: Probe) -> list[Section]:
     given = bool(probe.rows) and probe.rows[0].threshold is None
     sections = [
         Section(
+            "Does the model encode topics?",
+            "Yes needs every control, at every threshold: more than topics shuffled among words (chance), than pairs "
+            "of equal word frequencies, than the pairs of words that stand together most often, and than fresh "
+            "weights. Unsure says what to raise. " + " ".join(s for v in probe.verdicts for s in v.sentences),
+            figures=forest_figures(probe.rows),
+            tables=[verdict_table(probe.verdicts), check_table(probe.verdicts)],
+        ),
+        Section(
             "Are words of a topic nearer, and do they attend each other more?",
             "Same-topic mean over different-topic mean; 'undefined' where the different-topic mean may be zero. "
             "Attention is that of the encoder where there is one.",
@@ -61,8 +71,10 @@ def probe_sections(probe: Probe) -> list[Section]:
         ),
         Section(
             "Which heads carry topics?",
-            "Attention is debiased (weight x positions that can be attended / 100): without any preference every "
-            "head has .01. Counted from 0.",
+            "Difference: attention to words of the same topic less that to words of other topics. Attention is "
+            "debiased (weight x positions that can be attended / 100): without any preference every head has .01. "
+            "p: how often some head of the model stands out as far when topics are shuffled among words. Layers and "
+            "heads are counted from 0.",
             figures=head_figures(probe.heads),
             tables=[head_table(probe.heads)],
         ),
@@ -78,8 +90,8 @@ def probe_sections(probe: Probe) -> list[Section]:
             tables=[cooccurrence_table(probe.cooccurrence)],
         ),
     ]
-    measured = (True, True, probe.heads, probe.topics, probe.cooccurrence)
-    return [section for section, there in zip(sections, measured, strict=True) if there]
+    measured = (probe.verdicts, True, True, probe.heads, probe.topics, probe.cooccurrence)
+    return [section for section, there in zip(sections, measured, strict=True) if there] + state_sections(probe)
 
 
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
@@ -111,7 +123,7 @@ def ratio_curve(rows: Sequence[ProbeRow], measure: str) -> Series:
 
 
 def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
-    """Layer x head maps of the attention ratio, at the first threshold of each model."""
+    """Layer x head maps of the difference in attention, at the first threshold of each model."""
     figures: list[Figure] = []
     for model in dict.fromkeys(head.model for head in heads):
         mine = at_first([head for head in heads if head.model == model])
@@ -120,10 +132,14 @@ def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
             here = [head for head in mine if head.part == part]
             z = np.full((max(head.layer for head in here) + 1, max(head.head for head in here) + 1), np.nan)
             for head in here:
-                z[head.layer, head.head] = np.nan if head.effect.ratio is None else head.effect.ratio
+                z[head.layer, head.head] = head.effect.difference
             panels.append(Heat(f"{part} attention", z.tolist(), "head", "layer"))
-        name, title = f"probe-heads-{len(figures) + 1}", f"{short(model)}: attention ratio of every head"
-        figures.append(Figure(name, title, "Heat maps, layers by heads.", panels))
+        name, title = (
+            f"probe-heads-{len(figures) + 1}",
+            f"{short(model)}: more attention to the same topic, head by head",
+        )
+        alt = "Difference of attention inside and between topics (.01 is even attention), layers by heads."
+        figures.append(Figure(name, title, alt, panels))
     return figures
 
 
@@ -202,26 +218,30 @@ def difference_table(rows: Sequence[ProbeRow]) -> TableData:
     ]
     columns = ["model", "weights", "threshold", "topics per word", "measure", "same", "different", "difference", "95%"]
     controls = ["shuffled topics", "p", "matched frequencies"]
-    return TableData("Every effect, and the same by chance", columns + controls, cells)
+    return TableData("Every effect, and the same by chance", columns + controls, cells, folded=True)
 
 
 def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
-    """The heads with the largest ratio, at the first threshold."""
-    ratios = [(head.effect.ratio, head) for head in at_first(heads) if head.effect.ratio is not None]
+    """Heads of each model by their difference, at the first threshold; those without judgement come last."""
+    models = dict.fromkeys(head.model for head in heads)
+    shown = [head for model in models for head in at_first([one for one in heads if one.model == model])[:count]]
     return TableData(
         "Heads that attend to their topic most",
-        ["model", "part", "layer", "head", "ratio (95%)", "same", "different"],
+        ["model", "part", "layer", "head", "difference (95%)", "same", "different", "pairs", "p, corrected", "remark"],
         [
             [
                 short(head.model),
                 head.part,
                 str(head.layer),
                 str(head.head),
-                ratio_text(head.effect),
+                f"{number(head.effect.difference)} {interval_text(head.effect.interval)}",
                 number(head.effect.same, 4),
                 number(head.effect.different, 4),
+                "-" if head.effect.pairs is None else f"{head.effect.pairs:,.0f}",
+                number(head.corrected_p),
+                head.remark or "-",
             ]
-            for _, head in sorted(ratios, key=lambda pair: -pair[0])[:count]
+            for head in shown
         ],
     )
 

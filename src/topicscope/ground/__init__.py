@@ -27,6 +27,7 @@ from topicscope.ground.checked import (
     read_text,
     shown,
 )
+from topicscope.ground.compiling import can_compile, compiled, compiled_quick, compiling_announced
 from topicscope.ground.config import (
     Config,
     assign,
@@ -149,12 +150,16 @@ __all__ = [
     "affordable",
     "arrow_table",
     "assign",
+    "can_compile",
     "check_engine",
     "check_folder",
     "check_gpu",
     "check_out",
     "check_tensors",
     "checked_file",
+    "compiled",
+    "compiled_quick",
+    "compiling_announced",
     "configs_to_resume",
     "driving",
     "duration",

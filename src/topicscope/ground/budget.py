@@ -131,11 +131,17 @@ def check_gpu(cost: Cost, what: Callable[[], str], *, yes: bool = False) -> None
 
 
 def afford(
-    cost: Cost, what: str | Callable[[], str], out: str | os.PathLike[str] | None = None, *, yes: bool = False
+    cost: Cost,
+    what: str | Callable[[], str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    yes: bool = False,
+    announced: float = LONG,
 ) -> None:
     """Raise InputError where the machine has not as much memory or disk, unless `yes`; say so where it takes long.
 
-    `what`: the settings that make it large, to be chosen smaller; or a function that finds them.
+    `what`: the settings that make it large, to be chosen smaller; or a function that finds them. `announced`: seconds
+    from which on the estimate is printed.
     """
     if _settled.get():
         return
@@ -152,3 +158,5 @@ def afford(
         )
     if cost.seconds > LONG:
         print(f"topicscope: this will take long: {cost}", file=sys.stderr, flush=True)
+    elif cost.seconds > announced:
+        print(f"topicscope: estimate: {cost}", file=sys.stderr, flush=True)

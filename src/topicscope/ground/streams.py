@@ -30,9 +30,14 @@ class Stream(IntEnum):
     SHUFFLED_ATTENTION = 0xA77E
     BOOTSTRAP_DOCUMENTS = 0xB007  # index: document
     BOOTSTRAP_PAIRS = 0xC00C
+    BOOTSTRAP_STATE_PAIRS = 0xC05E
+    BOOTSTRAP_MIXTURES = 0xB05E
+    SHUFFLED_MIXTURES = 0x5A1E  # index: which of the shuffles
+    DEALT_GROUPS = 0xDEA1
     # text
     SAMPLED_DOCUMENTS = 0x70C5
     MADE_UP_TEXTS = 0x3ADE
+    HELD_OUT_DOCUMENTS = 0x70C6
     # pretraining
     CORPUS_ORDER = 0x0D0C  # index: pass over the corpus
     DRAWN_ROWS = 0x0DAA  # index: step

@@ -44,6 +44,7 @@ def one_thread() -> Iterator[None]:
     Numbers below 1e-38 count as zero: a saturated softmax is full of them, and the processor takes them one by one
     (8.6 ms per step instead of 1.4).
     """
+    import scipy.linalg.cython_blas  # noqa: F401  compiled kernels call it, and limits reach only what is loaded
     import torch  # two seconds that 'topicscope list' does not need
 
     threads = torch.get_num_threads()

@@ -1,3 +1,4 @@
+from .answers import Answer as Answer, CheckRow as CheckRow, ModelVerdict as ModelVerdict
 from .assignment import (
     Assignment as Assignment,
     assign as assign,
@@ -22,6 +23,7 @@ from .configs import (
     WordsConfig as WordsConfig,
     probe_point as probe_point,
 )
+from .controls import CONTROLS as CONTROLS, Check as Check, Measured as Measured, PairContrast as PairContrast
 from .corpora import Corpus as Corpus, unread as unread
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .counting import top_pairs as top_pairs
@@ -38,32 +40,36 @@ from .models import (
     shifted_right as shifted_right,
     word_vectors as word_vectors,
 )
-from .probes import (
+from .probe_rows import (
     CooccurrenceRow as CooccurrenceRow,
     HeadRow as HeadRow,
-    PairContrast as PairContrast,
-    Probe as Probe,
     ProbeRow as ProbeRow,
     TopicRow as TopicRow,
-    answer as answer,
     interval_text as interval_text,
     ratio_text as ratio_text,
-    read_probe as read_probe,
     short as short,
-    verdict as verdict,
 )
+from .probes import Probe as Probe, read_probe as read_probe
 from .probing import probe_model as probe_model, unit as unit
 from .readers import needed as needed
 from .relations import TopicRelation as TopicRelation
+from .state_probing import StateProbe as StateProbe
+from .state_rows import (
+    TREATMENTS as TREATMENTS,
+    CooccurringMean as CooccurringMean,
+    MixtureScore as MixtureScore,
+    StateRow as StateRow,
+)
 from .timelines import timeline_of as timeline_of
 from .topic_fits import (
     BACKENDS as BACKENDS,
     PAIRS as PAIRS,
-    coherence as coherence,
     fit_tomotopy as fit_tomotopy,
     fit_topics as fit_topics,
 )
+from .topic_quality import TopicQuality as TopicQuality, best_of as best_of, choice as choice
 from .topics import TopicFit as TopicFit, Topics as Topics, best as best, read_topics_folder as read_topics_folder
+from .verdicts import verdict_of as verdict_of
 from .vocabulary import (
     Vocabulary as Vocabulary,
     Window as Window,

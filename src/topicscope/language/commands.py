@@ -34,13 +34,16 @@ from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfi
 from topicscope.language.corpora import Corpus
 from topicscope.language.cost import cost_of, settings_that_cost
 from topicscope.language.inputs import check_inputs, find_snapshots
-from topicscope.language.probes import PROBE, Probe, short
-from topicscope.language.topic_fits import fit_topics
+from topicscope.language.probe_rows import short
+from topicscope.language.probes import PROBE, Probe
+from topicscope.language.topic_fits import Sampler, fit_each
+from topicscope.language.topic_quality import best_of
 from topicscope.language.topics import TOPICS, Topics
 from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words
 from topicscope.language.word_maps import WORDS, WordMap, word_map
 from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
 
+ANNOUNCED = 10.0  # seconds from which on the estimate is printed
 Out = str | os.PathLike[str] | None
 AnyResult = TypeVar("AnyResult", Topics, Probe, Timeline, WordMap)
 
@@ -59,7 +62,7 @@ def opened_folder(
     """
     check_inputs(config)
     if not isinstance(config, WordsConfig):
-        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes)
+        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes, announced=ANNOUNCED)
     with (
         open_folder(out, kind, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
         watched(progress) as shown,
@@ -67,12 +70,20 @@ def opened_folder(
         yield folder, shown
 
 
-def stored(result: AnyResult, folder: Folder | None, fitted: Sequence[tuple[TopicsConfig, Topics]] = ()) -> AnyResult:
-    """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes."""
+def stored(
+    result: AnyResult,
+    folder: Folder | None,
+    fitted: Sequence[tuple[TopicsConfig, Topics]] = (),
+    names: Sequence[str] = (),
+) -> AnyResult:
+    """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes.
+
+    They are topics-NAME, or topics-1, topics-2, ... where they have no names.
+    """
     if folder is not None:
         folder.begin()
         for number, (fit, topics) in enumerate(fitted, start=1):
-            topics.save(folder.file(f"topics-{number}"), fit.as_dict())
+            topics.save(folder.file(f"topics-{names[number - 1] if names else number}"), fit.as_dict())
         result.write(folder)
     return result
 
@@ -90,26 +101,33 @@ def fit_corpus(
         shown("loading the tokenizer")
         vocabulary = whole_words(language.load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
         corpus = Corpus(config.corpus, config.text_field, config.split_text)
-        return stored(fit_sample(corpus, vocabulary, config, engine, shown), folder)
+        fits = fit_sample(corpus, vocabulary, config, engine, shown)
+        if len(fits) == 1:
+            return stored(fits[0], folder)
+        compared = tuple(one.quality for one in fits)
+        chosen = fits[compared.index(best_of(compared))]
+        each = [(config.changed({"topics": len(one)}), one) for one in fits]
+        return stored(replace(chosen, compared=compared), folder, each, names=[str(len(one)) for one in fits])
 
 
 def fit_sample(
     corpus: Corpus, vocabulary: Vocabulary, config: TopicsConfig, engine: Engine, progress: Progress
-) -> Topics:
+) -> list[Topics]:
+    """One fit for every number of topics, fewest first."""
     progress("reading the corpus")
+    how = Sampler(config.backend, config.iterations, 1, config.seed)
     with one_thread():
-        topics = fit_topics(
+        fits = fit_each(
             corpus.sample(config.max_documents, config.seed),
             vocabulary,
-            config.topics,
-            backend=config.backend,
-            iterations=config.iterations,
+            sorted(set(config.topics)),
+            how,
             min_documents=config.min_documents,
-            seed=config.seed,
+            stability=config.stability,
             engine=engine,
             progress=progress,
         )
-    return replace(topics, fit=replace(topics.fit, corpus=corpus.summary()))
+    return [replace(topics, fit=replace(topics.fit, corpus=corpus.summary())) for topics in fits]
 
 
 def probe(
@@ -147,6 +165,8 @@ def probe(
                 )
             )
         notes = [f"{short(m.name)}: {note}" for m, one in zip(models, probes, strict=True) for note in one.notes]
+        qualities = [topics.quality for topics in known.values() if isinstance(topics, Topics)]
+        notes += [note for quality in qualities for note in (quality.brief(), *quality.warnings())]
         result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
         return stored(result, folder, source.fitted)
 
@@ -231,5 +251,5 @@ class TextSource:
             self.progress("reading the topics")
             return load_topics(self.config.topics_from, vocabulary, self.texts, self.engine)
         fit = topics_config(self.config, tokenizer)
-        self.fitted.append((fit, fit_sample(self.corpus, vocabulary, fit, self.engine, self.progress)))
+        self.fitted.append((fit, fit_sample(self.corpus, vocabulary, fit, self.engine, self.progress)[0]))
         return self.fitted[-1][1]

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, fields
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from topicscope.ground import (
     LONGEST_LIST,
@@ -26,6 +26,11 @@ from topicscope.ground import (
 from topicscope.language.readers import Split
 
 THRESHOLDS = (0.0005, 0.001, 0.002)
+# --quick: other settings where none are given. 25 topics of 500 articles take some 10 s, most of it for reading words.
+QUICK_FIT: Mapping[str, Any] = {"topics": 25, "iterations": 60, "max_documents": 500}
+QUICK_PASS: Mapping[str, Any] = {"documents": 50, "windows": 1, "bootstrap": 200, "shuffles": 200}
+SIGNIFICANT = 0.05  # p of what is more than chance
+FEWEST_SHUFFLES = 19  # of which p can be as small as that
 Embedding = Literal["matrix", "layer"]
 TopicsPerWord = Literal["one", "many"]
 
@@ -50,6 +55,13 @@ SomeNames = Annotated[Names, Field(min_length=1)]
 Threshold = Annotated[float, Field(gt=0, lt=1), number_only]
 Thresholds = Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1, max_length=1000)]
 Ways = Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1, max_length=2)]
+TopicCount = Annotated[int, Field(ge=2, le=100_000), number_only]
+TopicCounts = Annotated[
+    Sequence[TopicCount],
+    BeforeValidator(_several),
+    Field(min_length=1, max_length=100),
+    PlainSerializer(lambda counts: counts[0] if len(counts) == 1 else list(counts)),  # one is written as one
+]
 Group = Annotated[Sequence[Text], Field(max_length=1000)]
 
 
@@ -61,7 +73,6 @@ class TextConfig(Config):
     text_field: Text = "text"  # of JSON lines, CSV and Parquet
     split_text: Split = "auto"
     stop_words: Name = "english"
-    topics: Annotated[int, Field(ge=2, le=100_000), number_only] = 100
     iterations: Annotated[int, Field(ge=1, le=10**6), number_only] = 120
     max_documents: Count | None = 2500  # that topics are fitted to, sampled; None: all
     seed: Seed = 0
@@ -72,10 +83,13 @@ class TopicsConfig(TextConfig):
     """As the options of `topicscope topics`."""
 
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
+    QUICK: ClassVar[Mapping[str, Any]] = QUICK_FIT
 
     corpus: SomeNames
     tokenizer: Name
     _: KW_ONLY
+    topics: TopicCounts = (100,)  # several are fitted one after another, and compared
+    stability: bool = True  # fit a second time: for stability over seeds, and for held-out perplexity
     backend: Literal["tomotopy", "sklearn", "gensim"] = "tomotopy"
     min_documents: Count = 5
 
@@ -100,9 +114,15 @@ class Measurement(ModelPass):
     thresholds: Thresholds = THRESHOLDS
     # theta: the words of a topic as a share of the vocabulary
     topics_per_word: Ways = ("one",)
-    shuffles: Resamples = 1000  # of topics among words; of attention a tenth of them, since each costs more
+    shuffles: Resamples = 1000  # of topics among words; see `attention_shuffles`
     random: bool = True  # the same architecture with random weights
     cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
+    states: bool = True  # hidden states, layer by layer
+
+    @property
+    def attention_shuffles(self) -> int:
+        """A tenth of them, since each costs more; but enough for a verdict, where there are as many."""
+        return max(self.shuffles // 10, min(self.shuffles, FEWEST_SHUFFLES))
 
 
 @section
@@ -110,10 +130,12 @@ class ProbeConfig(TextConfig, Measurement):
     """As the options of `topicscope probe`. `topics_from`: given topics; None: `topics` of them are fitted."""
 
     FILES: ClassVar[tuple[str, ...]] = ("models", "corpus", "topics_from", "stop_words")
+    QUICK: ClassVar[Mapping[str, Any]] = {**QUICK_FIT, **QUICK_PASS}
 
     models: SomeNames
     corpus: SomeNames
     _: KW_ONLY
+    topics: TopicCount = 100
     topics_from: Name | None = None  # a folder of `topicscope topics`, or a CSV or JSON file of words and topics
     documents: Count = 250  # of the attention pass, sampled
     device: Device = "auto"
@@ -137,6 +159,7 @@ class TimelineConfig(TextConfig, ModelPass):
     snapshots: SomeNames
     corpus: Names = ()
     _: KW_ONLY
+    topics: TopicCount = 100
     topics_from: Name | None = None
     documents: Count = 250
     threshold: Threshold = THRESHOLDS[-1]
@@ -161,10 +184,9 @@ class WordsConfig(Config):
 
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:
-    """The fit of topics inside a probe or a timeline, as a command of its own would do it."""
-    return TopicsConfig(
-        config.corpus, tokenizer, **{part.name: getattr(config, part.name) for part in fields(TextConfig)}
-    )
+    """The fit of topics inside a probe or a timeline, as a command of its own would do it, without a second fit."""
+    shared: dict[str, Any] = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
+    return TopicsConfig(config.corpus, tokenizer, topics=(config.topics,), stability=False, **shared)
 
 
 def probe_point(settings: Mapping[str, Any]) -> ProbeConfig:

@@ -14,20 +14,33 @@ from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read
 from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
 from topicscope.language.corpora import Corpus
 from topicscope.language.inputs import find_snapshots, model_place
+from topicscope.language.state_rows import (
+    DOCUMENT_BYTES,
+    HALVES,
+    MOST_DOCUMENTS,
+    MOST_WORDS,
+    SPOTS,
+    TREATMENTS,
+    WORD_BYTES,
+)
 
 PACKED = 4  # how much larger text is than its packed file
 TEXT = 8  # bytes in memory of a byte of text that topics are fitted to: the text, its tokens, its words
 SAMPLED = 3  # the same for text that is probed: the text, and its words where they are counted; windows are a stream
 DOCUMENT = 20_000  # bytes of a document at most, on average
-WORD = 8  # bytes of text per word that is counted, stop words left out
+WORD = 15  # bytes of text per word that is counted, stop words left out
+READ = 8e-7  # seconds for each byte of text whose words are counted
 PIECE = 4  # bytes of text per token
-SWEPT = 1.2e-8  # seconds for each token, topic and sweep of a fit
+SWEPT, SWEPT_TOPIC = 5e-8, 1.5e-9  # seconds for each token and sweep of a fit, and more for each topic
+OTHER_BACKENDS = 2.5  # times as long as tomotopy
 WORDS = 30_000  # different words, at most as many as the usual vocabularies have
 TOKENS = 8192  # positions that go through a model together
 CHUNK = 128  # windows whose sums are kept one by one; two chunks are in memory
 SLAB = 2**14  # pairs of positions whose weights are summed together
+FEW = 200  # resamples of single heads by pairs of word frequencies
 RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word frequencies
 RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
+RIDGES = 25  # regressions of a layer: five folds, from the mean state and from four single ones
 TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
 
 
@@ -83,12 +96,22 @@ def text_bytes(config: TextConfig, documents: int | None) -> float:
 
 
 def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    """A fit of topics: words by topics, documents by topics, and a step for every word and sweep."""
+    """Fits of topics: words by topics, documents by topics, and a step for every word and sweep.
+
+    A command fits every number of topics, and each of them twice where stability is asked for.
+    """
+    if isinstance(config, TopicsConfig):
+        counts = list(config.topics)
+        times = (2.0 if config.stability else 1.0) * (1.0 if config.backend == "tomotopy" else OTHER_BACKENDS)
+    else:
+        counts, times = [config.topics], 1.0
     text = text_bytes(config, config.max_documents)
     documents = min(config.max_documents or 10**9, max(1, int(text / 100)))
-    tables = 8 * config.topics * (4 * WORDS + 4 * documents)
-    seconds = SWEPT * config.iterations * config.topics * text / WORD
-    return Cost(TEXT * text + tables, 8 * config.topics * (WORDS + documents), seconds)
+    tables = 8 * max(counts) * (4 * WORDS + 4 * documents)
+    kept = 8 * (sum(counts) + (max(counts) if len(counts) > 1 else 0)) * (WORDS + documents)
+    sweep = sum(SWEPT + SWEPT_TOPIC * topics for topics in counts) * text / WORD
+    in_memory = tables + (kept if len(counts) > 1 else 0)
+    return Cost(TEXT * text + in_memory, kept, READ * text + times * config.iterations * sweep)
 
 
 def pass_cost(
@@ -101,6 +124,7 @@ def pass_cost(
     longest = min(float(model.window), max(1.0, text / PIECE))  # no window is longer than all of the text
     together = min(max(longest, TOKENS), max(1.0, text / PIECE))
     heads = model.layers * model.heads
+    of_attention = config.attention_shuffles if isinstance(config, ProbeConfig) else 0
     maps = 2 * 4 * heads * together * longest
     hidden = 4 * 8 * model.dim * together
     resampled = 8 * config.bootstrap * (RELATIONS * heads + 2 * RELATIONS * STRATA + 128) * (assignments + 1)
@@ -108,15 +132,32 @@ def pass_cost(
     tallied = 8 * CHUNK * RELATIONS * STRATA * heads * (assignments + 1) + 4 * SLAB * (2 * heads + RELATIONS * STRATA)
     in_flight = 2 * CHUNK * 16 * model.window
     words = min(float(model.vocabulary), config.topics * max(1.0, share * model.vocabulary))
-    shuffled = shuffles // 10 * (assignments * 10 * words + 5 * SLAB)
+    shuffled = of_attention * (assignments * (10 * words + 32 * heads) + 5 * SLAB)
+    if of_attention:  # by pair of frequencies, for every head
+        resampled += 2 * 8 * min(FEW, config.bootstrap) * RELATIONS * STRATA * heads * assignments
     cooccurring = 16 * config.bootstrap * min(1e6, (share * model.vocabulary) ** 2 / 2)
     memory = maps + hidden + resampled + tallied + in_flight + shuffled + cooccurring + SAMPLED * text
     tokens = windows * model.window
     arithmetic = tokens * (model.bytes / 2 + 4 * model.layers * model.window * model.dim)
-    drawn = assignments * (4 * shuffles * words * model.dim * 4 + windows * shuffles / 10 * pairs * 4)
+    drawn = assignments * (4 * shuffles * words * model.dim * 4 + windows * of_attention * pairs * (4 + 2 * heads))
     bootstrap = assignments * config.bootstrap * windows * heads * RELATIONS * 4
     resamples = RESAMPLED * assignments * config.bootstrap
     return Cost(memory, 0.0, (arithmetic + drawn + bootstrap) / FLOPS + resamples)
+
+
+def state_cost(config: ProbeConfig, model: ModelSize, *, assignments: int, share: float) -> Cost:
+    """What hidden states add to a pass: sums by word, states by document, ridge regressions, shuffles."""
+    numbers = (model.layers + 1) * model.dim
+    words = min(float(MOST_WORDS), config.topics * max(1.0, share * model.vocabulary))
+    documents = float(min(config.documents, MOST_DOCUMENTS))
+    # float64 of all windows, and float32 of a chunk that is summed and of one that is added
+    by_word = 2 * min(float(WORD_BYTES), 8 * HALVES * len(TREATMENTS) * words * numbers)
+    by_document = 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * documents * numbers)
+    memory = by_word + by_document + 4 * numbers * TOKENS + 16 * config.bootstrap * documents
+    products = HALVES * len(TREATMENTS) * assignments * config.attention_shuffles * words * numbers
+    regressions = RIDGES * (model.layers + 1) * (10 * documents**3 + 100 * documents**2 * config.topics)
+    resampled = RESAMPLED * assignments * config.bootstrap * (model.layers + 1)
+    return Cost(memory, 0.0, (4 * products + regressions) / FLOPS + resampled)
 
 
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
@@ -132,6 +173,9 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
         models = [size_of(name) for name in config.models]
         count, share = len(config.thresholds) * len(config.topics_per_word), max(config.thresholds)
         one = [pass_cost(config, m, assignments=count, shuffles=config.shuffles, share=share) for m in models]
+        if config.states:  # in memory beside what the pass takes
+            more = [state_cost(config, m, assignments=count, share=share) for m in models]
+            one = [Cost(a.memory + b.memory, a.disk, a.seconds + b.seconds) for a, b in zip(one, more, strict=True)]
         passes = one * (2 if config.random else 1)
         # all are loaded before the first is probed; the random ones of a model come beside it
         held = sum(model.bytes for model in models) + (6 if config.random else 0) * max(m.bytes for m in models)

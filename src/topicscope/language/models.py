@@ -168,24 +168,45 @@ def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"]
     return tokens.to(loaded.device, non_blocking=True), mask.to(loaded.device, non_blocking=True)
 
 
-@torch.inference_mode()
-def attention_of(
-    model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"]
-) -> dict[str, tuple[Float[Tensor, "B H Q K"], ...]]:
-    """The weights of every layer by part: 'encoder', 'decoder' (causal: keys stand before the query), 'cross'.
+Attention = dict[str, tuple[Float[Tensor, "B H Q K"], ...]]
+States = dict[str, tuple[Float[Tensor, "B N d"], ...]]
 
-    The decoder of an encoder-decoder reads the same text, one place later, as in training.
+
+def attention_of(model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"]) -> Attention:
+    """The attention of `outputs_of` alone."""
+    return outputs_of(model, tokens, mask, states=False)[0]
+
+
+@torch.inference_mode()
+def outputs_of(
+    model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], *, states: bool
+) -> tuple[Attention, States]:
+    """Of one forward pass, by part: the attention weights of every layer, and the hidden states where they are wanted.
+
+    Parts are 'encoder', 'decoder' (causal: keys stand before the query) and, of attention, 'cross'. The decoder of an
+    encoder-decoder reads the same text, one place later, as in training. States are those of the embedding layer and
+    then of each layer; parts whose layers differ in size or have no state for each position are left out.
     """
-    inputs = {"input_ids": tokens, "attention_mask": mask, "output_attentions": True, "return_dict": True}
+    inputs = {"input_ids": tokens, "attention_mask": mask, "return_dict": True}
+    inputs |= {"output_attentions": True, "output_hidden_states": states}
     if model.config.is_encoder_decoder:
         shifted, shifted_mask = shifted_right(tokens, mask, model.config)
         output = model(**inputs, decoder_input_ids=shifted, decoder_attention_mask=shifted_mask, use_cache=False)
         parts = {name: getattr(output, f"{name}_attentions") for name in ("encoder", "decoder", "cross")}
-    elif is_causal(model.config):
-        parts = {"decoder": getattr(model(**inputs, use_cache=False), "attentions", None)}
+        hidden = {name: getattr(output, f"{name}_hidden_states", None) for name in ("encoder", "decoder")}
     else:
-        parts = {"encoder": getattr(model(**inputs), "attentions", None)}
-    return {name: tuple(weights) for name, weights in parts.items() if weights and weights[0] is not None}
+        causal = is_causal(model.config)
+        name, output = "decoder" if causal else "encoder", model(**inputs, **({"use_cache": False} if causal else {}))
+        parts, hidden = {name: getattr(output, "attentions", None)}, {name: getattr(output, "hidden_states", None)}
+    return (
+        {name: tuple(weights) for name, weights in parts.items() if weights and weights[0] is not None},
+        {name: tuple(layers) for name, layers in hidden.items() if states and layers and _alike(layers, tokens)},
+    )
+
+
+def _alike(layers: Any, tokens: Int[Tensor, "B N"]) -> bool:
+    """Whether every layer has a vector of the same size for each position."""
+    return all(layer is not None and layer.shape == (*tokens.shape, layers[0].shape[-1]) for layer in layers)
 
 
 def shifted_right(tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], config: Any) -> tuple[Tensor, Tensor]:

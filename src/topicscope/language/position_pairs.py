@@ -84,8 +84,8 @@ def pairs_of(
 
 
 def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Float[Tensor, "B ..."]]:
-    """Of each window: sums and numbers of pairs for every code; the same of pairs in one topic after each shuffle, and
-    of all pairs of different words, both for the mean over heads.
+    """Of each window and head: sums and numbers of pairs for every code; the same of pairs in one topic after each
+    shuffle, and of all pairs of different words.
     """
     weights, allowed = pairs.weights, pairs.allowed
     i, j = relation.index[pairs.query], relation.index[pairs.key]
@@ -96,11 +96,10 @@ def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Floa
     marks = weights.new_zeros(len(weights), count + 1, weights.shape[2]).scatter_(1, codes, 1)[:, :-1]
     sums = {"sums": marks @ weights.mT, "pairs": marks.sum(2)}
     if shuffled is not None:
-        other = (allowed & (i[:, :, None] != j[:, None])).flatten(1).to(weights.dtype)
-        both = torch.stack([weights.mean(1) * other, other], 1)  # B 2 Q*K
+        other = allowed & (i[:, :, None] != j[:, None])
         # bytes become numbers five times as fast as truth values
-        null = both @ shuffled.flatten(2).view(torch.uint8).to(weights.dtype).mT
-        different = both.sum(2, keepdim=True)
-        sums |= {"null_sums": null[:, 0], "null_pairs": null[:, 1]}
-        sums |= {"other_sums": different[:, 0], "other_pairs": different[:, 1]}
+        chosen = (shuffled & other[:, None]).flatten(2).view(torch.uint8).to(weights.dtype)
+        every = other.flatten(1)[:, :, None].view(torch.uint8).to(weights.dtype)
+        sums |= {"null_sums": chosen @ weights.mT, "null_pairs": chosen.sum(2)}
+        sums |= {"other_sums": (weights @ every)[:, :, 0], "other_pairs": every.sum(1)}
     return sums

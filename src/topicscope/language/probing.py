@@ -13,26 +13,29 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import Engine, InputError, Progress, Stream, generator, repeatable, serial, watched
+from topicscope.ground import Engine, InputError, Progress, repeatable, serial, watched
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.attention import (
     Parts,
-    PartTally,
     attention_effect,
     tally_attention,
 )
 from topicscope.language.configs import Measurement
+from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
+from topicscope.language.heads import head_rows
 from topicscope.language.models import LoadedModel, word_vectors
-from topicscope.language.probes import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow
+from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
+from topicscope.language.probes import Probe
 from topicscope.language.relations import PairRelation, TopicRelation
+from topicscope.language.state_probing import StateProbe
 from topicscope.language.topics import Topics
+from topicscope.language.verdicts import verdict_of
 from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
 from topicscope.measure import (
     Effect,
     PairSums,
     embedding_effect,
     frequency_bins,
-    interval,
     pair_sums,
     shuffled_means,
 )
@@ -87,27 +90,23 @@ def probe_model(
         )  # anew for each variant, never all at once
         if not any(len(piece.places) for piece in cut()):
             raise InputError("the texts hold no whole words of this model's vocabulary")
-        pairs = pair_relations(topics, assignments, loaded, measurement)
-        variants = [Variant(loaded, assignments, pairs, measurement)]
+        pairs = pair_relations(
+            topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
+        )
+        states = StateProbe(assignments, pairs, topics, measurement) if measurement.states else None
+        probe = Variant(loaded, assignments, pairs, measurement, states=states).probed(cut, len(texts), engine, shown)
         if measurement.random:
-            variants.append(Variant(loaded.random(measurement.seed), assignments, {}, measurement))
-        probes = [variant.probed(cut(), len(texts), engine, shown) for variant in variants]
-    notes = dict.fromkeys([*loaded.notes, *(a.remark for a in assignments if a.remark)])
-    return Probe.joined(probes, list(notes), measurement)
-
-
-def pair_relations(
-    topics: Topics | Assignment, assignments: Sequence[Assignment], loaded: LoadedModel, measurement: Measurement
-) -> dict[int, PairRelation]:
-    """By the number of an assignment: the top co-occurring pairs, as many as one of its topics has pairs of words."""
-    relations: dict[int, PairRelation] = {}
-    if measurement.cooccurrence and isinstance(topics, Topics):
-        for number, assignment in enumerate(assignments):
-            words = int((assignment.threshold or 0.0) * topics.vocabulary_size)
-            pairs = topics.cooccurring[: words * (words - 1) // 2]
-            if assignment.topics_per_word == "one" and len(pairs):
-                relations[number] = PairRelation(topics.token, pairs, topics.vocabulary_size, loaded.device)
-    return relations
+            # of fresh weights the same heads are looked at
+            topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
+            fresh = Variant(loaded.random(measurement.seed), assignments, {}, measurement, topical, states)
+            untrained = fresh.probed(cut, len(texts), engine, shown)
+            probe.rows.extend(untrained.rows)
+            probe.states.extend(untrained.states)
+        probe.verdicts.append(verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states))
+    notes = dict.fromkeys(
+        [*loaded.notes, *(a.remark for a in assignments if a.remark), *(states.notes if states else ())]
+    )
+    return Probe.joined([probe], list(notes), measurement)
 
 
 @dataclass(frozen=True)
@@ -118,13 +117,16 @@ class Variant:
     assignments: Sequence[Assignment]
     pairs: dict[int, PairRelation]
     measurement: Measurement
+    topical: Sequence[tuple[str, int, int]] = ()  # of fresh weights: the heads that carry topics in the trained ones
+    states: StateProbe | None = None
 
-    def probed(self, pieces: Iterable[Window], documents: int, engine: Engine, progress: Progress) -> Probe:
-        loaded, seed, shuffles = self.loaded, self.measurement.seed, self.measurement.shuffles // 10
+    def probed(self, cut: Callable[[], Iterable[Window]], documents: int, engine: Engine, progress: Progress) -> Probe:
+        loaded, seed, shuffles = self.loaded, self.measurement.seed, self.measurement.attention_shuffles
         size, device = len(loaded.tokenizer), loaded.device
+        states = self.states.started(loaded, cut(), documents) if self.states else None
         parts = tally_attention(
             loaded,
-            pieces,
+            cut(),
             [*(TopicRelation(a, size, shuffles, seed, device) for a in self.assignments), *self.pairs.values()],
             bootstrap=self.measurement.bootstrap,
             seed=seed,
@@ -132,19 +134,30 @@ class Variant:
             progress=progress,
             phase=f"probing {loaded.name} ({loaded.variant})",
             documents=documents,
+            states=states,
         )
-        probe = Probe()
+        probe, main = Probe(), next(iter(parts))  # the encoder, or the only one
+        if self.states and states:
+            probe.states.extend(self.states.rows(loaded, states, progress))
+        topical = self.topical
+        if loaded.variant == "trained":
+            for number, a in enumerate(self.assignments):
+                tallies = {name: of[number] for name, of in parts.items()}
+                probe.heads.extend(head_rows(tallies, loaded.name, a.threshold, a.topics_per_word))
+            topical = [place(head) for head in topical_heads(probe.heads, main)]
+        first = np.cumsum([0, *parts[main][0].heads])
+        chosen = [int(first[layer]) + head for _, layer, head in topical]
         for number, assignment in enumerate(self.assignments):
             progress(f"statistics of {loaded.name} ({loaded.variant})", number, len(self.assignments))
-            self.add_rows(probe, number, assignment, parts)
+            self.add_rows(probe, number, assignment, parts, chosen)
         return probe
 
-    def add_rows(self, probe: Probe, number: int, assignment: Assignment, parts: Parts) -> None:
+    def add_rows(self, probe: Probe, number: int, assignment: Assignment, parts: Parts, topical: Sequence[int]) -> None:
+        """`topical`: the numbers of heads of the main part that carry topics."""
         effects, cosines = self.embedding_effects(assignment)
-        attention = {
-            name: attention_effect(tallies[number], matched=self.measurement.matched) for name, tallies in parts.items()
-        }
-        main = next(iter(parts))  # the encoder, or the only one
+        matched, main = self.measurement.matched, next(iter(parts))
+        attention = {name: attention_effect(tallies[number], matched=matched) for name, tallies in parts.items()}
+        of_heads = attention_effect(parts[main][number], topical, matched=matched) if topical else None
         row = ProbeRow(
             model=self.loaded.name,
             variant=self.loaded.variant,
@@ -157,15 +170,16 @@ class Variant:
             embeddings=effects,
             attention=attention[main],
             parts=attention,
+            topical=of_heads,
         )
         probe.rows.append(row)
         if self.loaded.variant == "trained":
-            for name, tallies in parts.items():
-                probe.heads.extend(head_rows(tallies[number], name, row))
             probe.topics.extend(topic_rows(cosines, assignment, row))
         if number in self.pairs:
             tally = parts[main][len(self.assignments) + list(self.pairs).index(number)]
-            probe.cooccurrence.append(self.cooccurrence_row(self.pairs[number], tally, row))
+            relation = self.pairs[number]
+            vectors = unit(self.vectors(self.loaded, relation.token[np.unique(relation.pairs)]))
+            probe.cooccurrence.append(cooccurrence_row(relation, tally, row, topical, vectors, self.measurement))
 
     def vectors(self, loaded: LoadedModel, token: np.ndarray) -> Vectors:
         return word_vectors(loaded.model, token, layer=self.measurement.embedding == "layer")
@@ -193,45 +207,6 @@ class Variant:
                 sums[name], resamples=settings.bootstrap, seed=settings.seed, null=null, matched=settings.matched
             )
         return effects, sums["cosine"][0]
-
-    def cooccurrence_row(self, relation: PairRelation, tally: PartTally, row: ProbeRow) -> CooccurrenceRow:
-        """Table 2: pairs that stand together most often, against pairs of one topic."""
-        used, places = np.unique(relation.pairs, return_inverse=True)
-        vectors = unit(self.vectors(self.loaded, relation.token[used]))
-        left, right = places.reshape(relation.pairs.shape).T
-        cosines = np.einsum("pd,pd->p", vectors[left], vectors[right])
-        times = generator(self.measurement.seed, Stream.BOOTSTRAP_PAIRS).multinomial(
-            len(cosines), np.full(len(cosines), 1 / len(cosines)), self.measurement.bootstrap
-        )
-        number = float(tally.pairs.sum())
-        resampled = (tally.boot_strata[:, 0] / tally.boot_pairs[:, 0]).numpy()
-        attention = float(tally.sums.mean(1).sum()) / number if number else None
-        return CooccurrenceRow(
-            **row.about(),
-            pairs=len(relation.pairs),
-            cosine=PairContrast(
-                row.cosine.same if row.cosine else None, float(cosines.mean()), interval(times @ cosines / len(cosines))
-            ),
-            attention=PairContrast(row.attention.same if row.attention else None, attention, interval(resampled)),
-        )
-
-
-def head_rows(tally: PartTally, part: str, row: ProbeRow) -> list[HeadRow]:
-    """Every head of a part; heads without pairs are left out."""
-    places = [(layer, head) for layer, count in enumerate(tally.heads) for head in range(count)]
-    return [
-        HeadRow(
-            model=row.model,
-            threshold=row.threshold,
-            topics_per_word=row.topics_per_word,
-            part=part,
-            layer=layer,
-            head=head,
-            effect=found,
-        )
-        for number, (layer, head) in enumerate(places)
-        if (found := attention_effect(tally, [number])) is not None
-    ]
 
 
 def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> list[TopicRow]:

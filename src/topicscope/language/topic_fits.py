@@ -4,19 +4,24 @@ fit_topics(texts, whole_words(tokenizer), topics=100, seed=0)
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import Engine, InputError, Progress, serial, watched
-from topicscope.language.counting import top_pairs, word_documents
+from topicscope import measure
+from topicscope.ground import Engine, InputError, Progress, Stream, generator, serial, watched
+from topicscope.language.counting import Document, top_pairs, word_documents
 from topicscope.language.readers import needed
 from topicscope.language.topics import TOP, TopicFit, Topics, best
 from topicscope.language.vocabulary import Vocabulary
 
 PAIRS = 5000  # co-occurring pairs that are stored
+HELD_OUT = 10  # every so many-th document is held out of the second fit
+MOST_HELD_OUT = 1000  # documents, which measure perplexity to a percent or so
 FITTING = "fitting topics"
+Fit = tuple[Float[np.ndarray, "K W"], Float[np.ndarray, "D K"], list[float]]  # topics, mixtures, log-likelihoods
 
 
 def fit_topics(
@@ -28,6 +33,7 @@ def fit_topics(
     iterations: int = 120,
     min_documents: int = 5,
     restarts: int = 1,
+    stability: bool = True,
     seed: int = 0,
     engine: Engine = serial,
     progress: Progress | None = None,
@@ -35,53 +41,139 @@ def fit_topics(
     """LDA on the whole words of the texts, without words that fewer than `min_documents` of them have.
 
     Of `restarts` fits the likeliest is taken. Words and co-occurrence are counted on the engine. The sampling is one
-    chain, and stays in this process.
+    chain, and stays in this process. `stability`: fit a second time, to judge the topics (`judged`).
     """
-    if backend not in BACKENDS:
-        raise InputError(f"no topic backend {backend!r}; known: {', '.join(BACKENDS)}")
+    how = Sampler(backend, iterations, restarts, seed)
+    (found,) = fit_each(texts, vocabulary, [topics], how, min_documents, stability, engine, progress)
+    return found
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """How topics are fitted to documents."""
+
+    backend: str
+    iterations: int
+    restarts: int
+    seed: int
+
+    def fit(self, documents: list[Document], words: int, topics: int, seed: int, progress: Progress) -> Fit:
+        """The likeliest of the restarts, the most common topic first."""
+        fits = [
+            BACKENDS[self.backend](documents, words, topics, self.iterations, seed + 1000 * i, progress)
+            for i in range(self.restarts)
+        ]
+        probability, mixture, trace = max(fits, key=lambda fit: fit[2][-1])
+        order = np.argsort(-mixture.sum(0), kind="stable")
+        return probability[order], mixture[:, order], trace
+
+
+def fit_each(
+    texts: Sequence[str],
+    vocabulary: Vocabulary,
+    counts: Sequence[int],
+    how: Sampler,
+    min_documents: int,
+    stability: bool,
+    engine: Engine,
+    progress: Progress | None,
+) -> list[Topics]:
+    """A fit for every number of topics, to words that are counted once."""
+    if how.backend not in BACKENDS:
+        raise InputError(f"no topic backend {how.backend!r}; known: {', '.join(BACKENDS)}")
     with watched(progress) as shown:
         shown("counting words")
         documents, used = shared_words(word_documents(texts, vocabulary, engine), len(vocabulary.words), min_documents)
-        if len(documents) < topics:
+        if len(documents) < max(counts):
             raise InputError(
                 f"{len(documents)} documents with words that {min_documents} documents share are fewer than "
-                f"{topics} topics; give more documents or ask for fewer topics"
+                f"{max(counts)} topics; give more documents or ask for fewer topics"
             )
-        if len(used) < topics:
+        if len(used) < max(counts):
             raise InputError(
-                f"{len(used)} words that occur in at least {min_documents} documents are fewer than {topics} topics; "
-                "give more text"
+                f"{len(used)} words that occur in at least {min_documents} documents are fewer than {max(counts)} "
+                "topics; give more text"
             )
-        fits = [
-            BACKENDS[backend](documents, len(used), topics, iterations, seed + 1000 * i, shown) for i in range(restarts)
-        ]
-        probability, mixture, trace = max(fits, key=lambda fit: fit[2][-1])
-        order = np.argsort(-mixture.sum(0), kind="stable")  # the most common topic first
-        probability, mixture = probability[order], mixture[:, order]
-        lengths = np.array([len(document) for document in documents])
         shown("counting pairs of words")
-        return Topics(
-            words=tuple(vocabulary.words[i] for i in used),
-            token=vocabulary.token[used],
-            probability=probability,
-            frequency=np.bincount(np.concatenate(documents), minlength=len(used)).astype(float),
-            document_topics=mixture.astype(np.float32),
-            document_lengths=lengths,
-            cooccurring=top_pairs(documents, len(used), PAIRS, engine)[0],
-            vocabulary_size=vocabulary.size,
-            fingerprint=vocabulary.fingerprint,
-            fit=TopicFit(
-                backend=backend,
+        pairs = top_pairs(documents, len(used), PAIRS, engine)[0]
+        lengths = np.array([len(document) for document in documents])
+        fits = []
+        for topics in counts:
+            which = f"{topics} " if len(counts) > 1 else ""
+            probability, mixture, trace = how.fit(documents, len(used), topics, how.seed, named(shown, which))
+            fit = TopicFit(
+                backend=how.backend,
                 topics=topics,
-                iterations=iterations,
-                seed=seed,
+                iterations=how.iterations,
+                seed=how.seed,
                 min_documents=min_documents,
                 documents=len(documents),
                 tokens=int(lengths.sum()),
                 log_likelihood=trace,
-                coherence=coherence(documents, [best(row, TOP) for row in probability]),
-            ),
-        )
+                coherence=[],
+            )
+            fits.append(
+                Topics(
+                    words=tuple(vocabulary.words[i] for i in used),
+                    token=vocabulary.token[used],
+                    probability=probability,
+                    frequency=np.bincount(np.concatenate(documents), minlength=len(used)).astype(float),
+                    document_topics=mixture.astype(np.float32),
+                    document_lengths=lengths,
+                    cooccurring=pairs,
+                    vocabulary_size=vocabulary.size,
+                    fingerprint=vocabulary.fingerprint,
+                    fit=judged(fit, probability, documents, how if stability else None, named(shown, which, " again")),
+                )
+            )
+        return fits
+
+
+def named(progress: Progress, before: str, after: str = "") -> Progress:
+    """The same progress, its phase with words around 'topics'."""
+
+    def show(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        progress(phase.replace("topics", f"{before}topics{after}"), done, total, note)
+
+    return show
+
+
+def judged(
+    fit: TopicFit,
+    probability: Float[np.ndarray, "K W"],
+    documents: list[Document],
+    how: Sampler | None,
+    progress: Progress,
+) -> TopicFit:
+    """With the coherence of every topic; and, where `how` says how to fit again, stability and held-out perplexity.
+
+    The second fit has the next seed, and does not see a tenth of the documents. The topics themselves are fitted to all
+    of them.
+    """
+    tops = [best(row, TOP) for row in probability]
+    fit = replace(fit, coherence=rounded(measure.coherence(documents, tops)))
+    if how is None or len(documents) < 2:
+        return fit
+    count = min(MOST_HELD_OUT, max(1, len(documents) // HELD_OUT))
+    drawn = generator(how.seed, Stream.HELD_OUT_DOCUMENTS).permutation(len(documents))[:count]
+    out = np.isin(np.arange(len(documents)), drawn)
+    rest = [document for document, held in zip(documents, out, strict=True) if not held]
+    words = probability.shape[1]
+    second, mixture, _ = how.fit(rest, words, fit.topics, (how.seed + 1) % 2**63, progress)
+    frequency = np.bincount(np.concatenate(rest), minlength=words).astype(float)
+    held = [document for document, held in zip(documents, out, strict=True) if held]
+    completion = measure.completion_perplexity(held, second, mixture.mean(0), frequency)
+    return replace(
+        fit,
+        stability=rounded(measure.matched_overlap(tops, [best(row, TOP) for row in second])),
+        held_out=0 if completion is None else completion.documents,
+        perplexity=None if completion is None else round(completion.perplexity, 6),
+        unigram_perplexity=None if completion is None else round(completion.unigram, 6),
+    )
+
+
+def rounded(values: list[float]) -> list[float]:
+    return [round(value, 6) for value in values]
 
 
 def shared_words(
@@ -95,9 +187,6 @@ def shared_words(
     place[used] = np.arange(len(used))
     renumbered = [numbers[numbers >= 0] for document in documents for numbers in [place[document]]]
     return [document for document in renumbered if len(document)], used
-
-
-Fit = tuple[Float[np.ndarray, "K W"], Float[np.ndarray, "D K"], list[float]]
 
 
 def fit_tomotopy(
@@ -163,16 +252,3 @@ def fit_gensim(
 
 
 BACKENDS: dict[str, Callable[..., Fit]] = {"tomotopy": fit_tomotopy, "sklearn": fit_sklearn, "gensim": fit_gensim}
-
-
-def coherence(documents: list[np.ndarray], tops: list[np.ndarray]) -> list[float]:
-    """c_npmi of each topic: how much likelier than by chance its top words stand near each other (within ten words)."""
-    tomotopy = needed("tomotopy", "tomotopy", "to measure coherence")
-    corpus = tomotopy.utils.Corpus()
-    for document in documents:
-        corpus.add_doc([str(i) for i in document])
-    targets = sorted({str(i) for top in tops for i in top})
-    measure = needed("tomotopy.coherence", "tomotopy", "to measure coherence").Coherence(
-        corpus, coherence="c_npmi", top_n=TOP, targets=targets
-    )
-    return [round(float(measure.get_score(words=[str(i) for i in top])), 6) for top in tops]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -35,20 +35,25 @@ from topicscope.ground import (
 )
 from topicscope.language.corpora import unread
 from topicscope.language.readers import needed
+from topicscope.language.topic_quality import TopicQuality, choice, quality_of
 from topicscope.language.vocabulary import Vocabulary
+from topicscope.measure import diversity, nearest_topics
 
 if TYPE_CHECKING:
     import pyarrow
 
 HEAD, TENSORS = "topics.json", "topics.safetensors"
-TOPICS = Kind("topics", 3, (HEAD, TENSORS), (HEAD, TENSORS))
+TOPICS = Kind("topics", 4, (HEAD, TENSORS, "*.csv", "topics-*"), (HEAD, TENSORS, "*.csv"))
 TOP = 10  # words of a topic that are shown, and whose coherence is measured
 ADVICE = "fit the topics again with 'topicscope topics'"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicFit:
-    """How topics were fitted, and how well: log-likelihood per word every ten sweeps, coherence (c_npmi) per topic."""
+    """How topics were fitted, and how well: log-likelihood per word every ten sweeps, coherence (c_npmi) per topic.
+
+    A second fit gives the stability of every topic and the held-out perplexity; None where there was none.
+    """
 
     backend: str
     topics: int
@@ -60,6 +65,10 @@ class TopicFit:
     log_likelihood: list[float]
     coherence: list[float]
     corpus: str = ""  # what was read, in words
+    stability: list[float] | None = None  # per topic: the share of its top words that come again
+    held_out: int = 0  # documents by which perplexity was measured
+    perplexity: float | None = None
+    unigram_perplexity: float | None = None  # of word frequencies alone, on the same words
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -77,12 +86,27 @@ class Topics(Result):
     vocabulary_size: int  # V, of the tokenizer
     fingerprint: str
     fit: TopicFit
+    compared: tuple[TopicQuality, ...] = ()  # of all numbers of topics that were asked for, where there are several
 
     def __len__(self) -> int:
         return len(self.probability)
 
     def top_words(self, topic: int, count: int = TOP) -> list[str]:
         return [self.words[i] for i in best(self.probability[topic], count)]
+
+    def tops(self) -> list[Int[np.ndarray, " n"]]:
+        return [best(row, TOP) for row in self.probability]
+
+    @property
+    def shares(self) -> Float[np.ndarray, " K"]:
+        """Of each topic in a document, averaged over documents."""
+        return self.document_topics.mean(0, dtype=float)
+
+    @property
+    def quality(self) -> TopicQuality:
+        fit = self.fit
+        measured = (fit.stability, fit.perplexity, fit.unigram_perplexity, fit.held_out)
+        return quality_of(fit.coherence, diversity(self.tops()), *measured)
 
     def check(self, vocabulary: Vocabulary) -> None:
         if self.fingerprint != vocabulary.fingerprint:
@@ -92,32 +116,45 @@ class Topics(Result):
             )
 
     def summary(self) -> list[str]:
-        fit, mean = self.fit, sum(self.fit.coherence) / len(self.fit.coherence)
-        sentence = f"mean coherence (c_npmi) {mean:.3f}, {fit.documents} documents, {fit.tokens:,} words"
-        return [sentence, *(unread(fit.corpus) or ([f"corpus: {fit.corpus}"] if fit.corpus else []))]
+        fit, quality = self.fit, self.quality
+        return [
+            *(choice(self.compared) if self.compared else []),
+            f"{len(self)} topics, {fit.documents} documents, {fit.tokens:,} words",
+            *quality.sentences(),
+            *quality.warnings(),
+            *(unread(fit.corpus) or ([f"corpus: {fit.corpus}"] if fit.corpus else [])),
+        ]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One per topic, the most common first."""
+        nearest, distance = nearest_topics(self.probability)
+        stability: Sequence[float | None] = self.fit.stability or [None] * len(self)
+        return [
+            {
+                "topic": k,
+                "share": float(self.shares[k]),
+                "coherence": self.fit.coherence[k],
+                "stability": stability[k],
+                "nearest": int(nearest[k]),
+                "distance": round(float(distance[k]), 6),
+                "words": self.top_words(k),
+            }
+            for k in range(len(self))
+        ]
 
     def table(self) -> pyarrow.Table:
-        shares = self.document_topics.mean(0)
-        return arrow_table(
-            [
-                {
-                    "topic": k,
-                    "share": float(shares[k]),
-                    "coherence": self.fit.coherence[k],
-                    "words": " ".join(self.top_words(k)),
-                }
-                for k in range(len(self))
-            ]
-        )
+        return arrow_table([record | {"words": " ".join(record["words"])} for record in self.records()])
 
     def as_dict(self) -> dict[str, Any]:
-        """The top words and how the fit went, as `topicscope topics --json` prints them. `save` keeps everything."""
-        left_out = ("coherence", "topics", *(() if self.fit.corpus else ("corpus",)))
+        """The top words and how good the fit is, as `topicscope topics --json` prints them. `save` keeps everything."""
+        left_out = ("coherence", "stability", "topics", *(() if self.fit.corpus else ("corpus",)))
+        compared = [asdict(one) for one in self.compared]
         return {
-            "topics": [
-                {"topic": k, "words": self.top_words(k), "coherence": self.fit.coherence[k]} for k in range(len(self))
-            ],
+            "topics": self.records(),
             **{key: value for key, value in asdict(self.fit).items() if key not in left_out},
+            "quality": asdict(self.quality),
+            "warnings": self.quality.warnings(),
+            **({"compared": compared, "best": len(self), "choice": choice(self.compared)} if compared else {}),
         }
 
     def save(self, folder: str | os.PathLike[str], config: Mapping[str, Any] | None = None) -> Path:
@@ -137,7 +174,10 @@ class Topics(Result):
             "digest": file_digest(folder.file(TENSORS)),
             "fit": asdict(self.fit),
             "words": self.words,
+            "compared": [asdict(one) for one in self.compared],
         }
+        files.write_csv(folder.file("topics.csv"), self.table().to_pylist())
+        files.write_csv(folder.file("quality.csv"), [asdict(one) for one in self.compared or (self.quality,)])
         files.write(folder.file(HEAD), f"{json.dumps(head, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode())
         folder.finish(self.as_dict())
 
@@ -167,6 +207,7 @@ class Topics(Result):
             vocabulary_size=head.vocabulary_size,
             fingerprint=head.fingerprint,
             fit=head.fit,
+            compared=tuple(head.compared),
             **{name: arrays[name] for name in ARRAYS},
         )
 
@@ -200,6 +241,7 @@ class Head:
     digest: str  # of the tensors
     fit: TopicFit
     words: list[str]
+    compared: list[TopicQuality]
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> None:
@@ -229,6 +271,7 @@ def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> No
                 (_outside(arrays["document_lengths"], 2**40), "the length of a document is negative"),
                 (not (np.isfinite(arrays["frequency"]) & (arrays["frequency"] >= 0)).all(), "a frequency is no count"),
                 (len(head.fit.coherence) != topics, f"it has the coherence of {len(head.fit.coherence)} topics"),
+                (len(head.fit.stability or head.fit.coherence) != topics, "it has the stability of other topics"),
             )
         )
     )

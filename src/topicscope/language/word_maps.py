@@ -5,6 +5,7 @@ word_map(load_model("bert-base-uncased"), [["frog", "toad"], ["mozart", "schuber
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from jaxtyping import Float
 
 from topicscope.ground import Folder, InputError, Kind, Result, arrow_table, read_finished, write_json
 from topicscope.language.vocabulary import BEFORE
+from topicscope.measure import Answer, Separation, separation
 
 if TYPE_CHECKING:
     import pyarrow
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
     from topicscope.language.models import LoadedModel
 
 WORDS = Kind("words", 2, ("words.json", "figure3*"), ("words.json",))
+
+MEANING: dict[Answer, str] = {
+    "yes": "The groups separate: words of one group are more alike than words of different groups",
+    "some": "Some groups separate, others do not",
+    "no": "The groups do not separate: words of one group are no more alike than words dealt to groups by chance",
+    "undecided": "Whether the groups separate cannot be decided with so few words; give more words per group",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,17 +50,42 @@ class WordMap(Result):
         """Words that are not one token, and so a mean of pieces, have a star."""
         return [word if count == 1 else f"{word}*" for word, count in zip(self.words, self.pieces, strict=True)]
 
+    @functools.cached_property
+    def separation(self) -> Separation:
+        """Whether words of one group are more alike than words of two; the rule is in `measure/groups.py`."""
+        return separation(self.cosine, np.array(self.groups))
+
     def means(self) -> tuple[float, float]:
         """Mean cosine of two different words of a group, and of words of two groups; NaN where there are none."""
-        group = np.array(self.groups)
-        same, own = group[:, None] == group, np.eye(len(group), dtype=bool)
-        inside, between = (float(self.cosine[mask].mean()) if mask.any() else math.nan for mask in (same & ~own, ~same))
-        return inside, between
+        inside, between = self.separation.inside, self.separation.between
+        return (math.nan if inside is None else inside, math.nan if between is None else between)
 
     def summary(self) -> list[str]:
-        inside, between = ("-" if math.isnan(mean) else f"{mean:.3f}" for mean in self.means())
-        starred = ["* not one token: the mean of its pieces"] if max(self.pieces) > 1 else []
-        return [*starred, f"mean cosine inside groups {inside}, between groups {between}"]
+        """What the map means: one sentence, with what its words are worth before it."""
+        found = self.separation
+        inside, between = ("-" if mean is None else f"{mean:.3f}" for mean in (found.inside, found.between))
+        means = f"mean cosine inside groups {inside}, between groups {between}"
+        if found.p_value is not None:
+            dealt = f"p = {found.p_value:.2g} over all ways to deal the words to groups of these sizes"
+            means += f"; {dealt}" if found.answer != "undecided" else ""
+        meaning = MEANING[found.answer]
+        if found.answer == "some":
+            mixed = [group for group, apart in found.apart.items() if not apart]
+            named = ["/".join(w for w, g in zip(self.words, self.groups, strict=True) if g == one) for one in mixed]
+            meaning += f": the words of {', '.join(named)} are no more alike than they are to words of other groups"
+        return [*self.split_words(), f"{meaning} ({means})"]
+
+    def split_words(self) -> list[str]:
+        """A warning where words are several tokens: their vectors are means of pieces."""
+        split = [f"{word} ({count})" for word, count in zip(self.words, self.pieces, strict=True) if count > 1]
+        if not split:
+            return []
+        worth = (
+            "at least half of the map is made of pieces, and says little about words"
+            if 2 * len(split) >= len(self.words)
+            else "the mean of its pieces stands for each"
+        )
+        return [f"* {len(split)} of {len(self.words)} words are several tokens: {', '.join(split)}; {worth}"]
 
     def table(self) -> pyarrow.Table:
         """One row per word, one column per word."""
@@ -63,15 +97,19 @@ class WordMap(Result):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        same, different = (None if math.isnan(mean) else mean for mean in self.means())
         return {
             "model": self.model,
             "words": list(self.words),
             "groups": list(self.groups),
             "pieces": list(self.pieces),
             "cosine": self.cosine.tolist(),
-            "same_group": same,
-            "different_group": different,
+            "same_group": self.separation.inside,
+            "different_group": self.separation.between,
+            "separated": self.separation.answer,
+            "p_value": self.separation.p_value,
+            "smallest_p_value": self.separation.smallest,
+            "groups_apart": [self.separation.apart.get(group) for group in dict.fromkeys(self.groups)],
+            "several_tokens": [word for word, count in zip(self.words, self.pieces, strict=True) if count > 1],
         }
 
     @classmethod

@@ -4,6 +4,7 @@ from .effects import (
     Interval as Interval,
     Matched as Matched,
     columns as columns,
+    corrected_p as corrected_p,
     effect as effect,
     embedding_effect as embedding_effect,
     estimate as estimate,
@@ -11,6 +12,8 @@ from .effects import (
     matched_effect as matched_effect,
     with_intervals as with_intervals,
 )
+from .groups import Answer as Answer, Separation as Separation, separation as separation
+from .mixtures import folded_in as folded_in
 from .pairs import (
     AttentionMeans as AttentionMeans,
     Membership as Membership,
@@ -39,6 +42,13 @@ from .relations import (
     matrix_block_means as matrix_block_means,
     relation_masks as relation_masks,
 )
+from .ridge import (
+    FEWEST as FEWEST,
+    FOLDS as FOLDS,
+    Scores as Scores,
+    direct_scores as direct_scores,
+    ridge_scores as ridge_scores,
+)
 from .timelines import (
     TIMELINE as TIMELINE,
     Moment as Moment,
@@ -49,4 +59,17 @@ from .timelines import (
     half_way as half_way,
     measure_title as measure_title,
     read_timeline as read_timeline,
+)
+from .topic_maps import (
+    TopicMap as TopicMap,
+    hellinger as hellinger,
+    nearest_topics as nearest_topics,
+    topic_map as topic_map,
+)
+from .topic_quality import (
+    Completion as Completion,
+    coherence as coherence,
+    completion_perplexity as completion_perplexity,
+    diversity as diversity,
+    matched_overlap as matched_overlap,
 )

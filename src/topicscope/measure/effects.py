@@ -4,6 +4,7 @@ Three controls stand beside them: topics shuffled among words, pairs of equal wo
 (the same effect of another model). Over runs, the interval of a mean is Student's.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
@@ -16,6 +17,7 @@ from topicscope.ground import Stream, generator
 from topicscope.measure.pairs import PairSums
 
 Interval = tuple[float, float]
+UNSTORED = ("resamples", "shuffled")
 CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
 
 
@@ -46,14 +48,19 @@ class Effect:
     p_value: float | None = None  # share of shuffles whose difference is as large, the real assignment included
     matched: Matched | None = None
     same_word: float | None = None
+    pairs: float | None = None  # of one topic
+    other_pairs: float | None = None  # of different topics
     resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)  # of the difference
+    shuffled: Float[np.ndarray, " S"] | None = field(
+        default=None, repr=False, compare=False
+    )  # the difference after each
 
     def as_dict(self, *, controls: bool = True) -> dict[str, Any]:
         """As JSON has it, without the resamples; `controls` False leaves CONTROLS out."""
         return {
             name: value
             for name, value in asdict(self).items()
-            if name != "resamples" and (controls or name not in CONTROLS)
+            if name not in UNSTORED and (controls or name not in CONTROLS)
         }
 
     @classmethod
@@ -106,11 +113,15 @@ def effect(
     different: float,
     boot: tuple[np.ndarray, np.ndarray],
     *,
+    pairs: tuple[float, float] | None = None,
     null: tuple[np.ndarray, np.ndarray] | None = None,
     matched: tuple[float, float, np.ndarray] | None = None,
     same_word: float | None = None,
 ) -> Effect | None:
-    """None where there is no pair of one kind. Both means are given, their resamples, and what the controls gave."""
+    """None where there is no pair of one kind. Both means are given, their resamples, and what the controls gave.
+
+    `pairs`: how many there are of one topic, and of different ones.
+    """
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
     defined = (interval(boot[1]) or (0.0, 0.0))[0] > 0
@@ -128,8 +139,27 @@ def effect(
         if matched is not None and np.isfinite(matched[:2]).all()
         else None,
         same_word=same_word,
+        pairs=None if pairs is None else float(pairs[0]),
+        other_pairs=None if pairs is None else float(pairs[1]),
         resamples=boot[0] - boot[1],
+        shuffled=shuffled if len(shuffled) else None,
     )
+
+
+def corrected_p(found: Float[np.ndarray, " n"], shuffled: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " n"]:
+    """p of each of n differences, corrected for their number (Westfall and Young): the share of shuffles in which the
+    largest of all n is as large, itself included.
+
+    Differences are divided by their spread over the shuffles, so that they can be compared. The same shuffles serve
+    all of them. NaN where no shuffle has pairs of both kinds.
+    """
+    usable = shuffled[np.isfinite(shuffled).all(1)]
+    if not len(usable):
+        return np.full(len(found), np.nan)
+    middle, spread = usable.mean(0), usable.std(0)
+    scale = np.where(spread > 1e-12 * np.abs(found).max(), spread, np.inf)
+    largest = ((usable - middle) / scale).max(1)
+    return (1 + (largest[:, None] >= (found - middle) / scale).sum(0)) / (1 + len(usable))
 
 
 def embedding_effect(
@@ -142,10 +172,12 @@ def embedding_effect(
 ) -> Effect | None:
     """Bootstrap over topics. Of several models (fresh initialisations) the mean, with a bootstrap over models too."""
     means = bootstrap(models, resamples, seed)
+    # each pair of words is there in both orders
+    pairs = models[0].same_pairs.sum() / 2, models[0].between_pairs.sum() / 2
     if not matched:
-        return effect(*means, null=null)
+        return effect(*means, pairs=pairs, null=null)
     same, different, boot = bootstrap(models, resamples, seed, matched=True)
-    return effect(*means, null=null, matched=(same, different, boot[0] - boot[1]))
+    return effect(*means, pairs=pairs, null=null, matched=(same, different, boot[0] - boot[1]))
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
@@ -157,14 +189,22 @@ def bootstrap(
     models: Sequence[PairSums], resamples: int, seed: int, *, matched: bool = False
 ) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
     """Same-topic and different-topic mean over models, and their resamples: of topics, and of models."""
-    topics, count, rng = len(models[0].same), len(models), generator(seed, Stream.BOOTSTRAP_TOPICS)
-    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)  # R x K
-    drawn = rng.multinomial(count, np.full(count, 1 / count), resamples) / count  # R x models
+    times, drawn = _drawn(len(models[0].same), len(models), resamples, seed)
     used = models if matched else [m.pooled() for m in models]
     same, different = np.mean([m.means(matched=matched) for m in used], 0)
     each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
     boot = np.einsum("rm,mkr->kr", drawn, each)
     return float(same), float(different), (boot[0], boot[1])
+
+
+@functools.lru_cache(maxsize=1)  # every layer and measure is resampled alike
+def _drawn(
+    topics: int, models: int, resamples: int, seed: int
+) -> tuple[Float[np.ndarray, "R K"], Float[np.ndarray, "R M"]]:
+    """How often each resample draws each topic, and the share of each model in it."""
+    rng = generator(seed, Stream.BOOTSTRAP_TOPICS)
+    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
+    return times, rng.multinomial(models, np.full(models, 1 / models), resamples) / models
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,13 @@ class Membership:
     def matrix(self) -> sparse.csr_array:
         return sparse.csr_array((np.ones(len(self.word)), (self.word, self.topic)), shape=(self.words, self.topics))
 
+    def among(self, words: Int[np.ndarray, " U"]) -> Membership:
+        """The same topics of some of the words, which are numbered anew in their order."""
+        place = np.full(self.words, -1)
+        place[words] = np.arange(len(words))
+        kept = place[self.word] >= 0
+        return Membership(place[self.word[kept]], self.topic[kept], len(words), self.topics)
+
     def shared(self) -> tuple[Int[np.ndarray, " P"], Int[np.ndarray, " P"], Float[np.ndarray, " P"]]:
         """Ordered pairs (a word with itself included) that share a topic though one of them has another topic too.
 
@@ -116,13 +123,19 @@ def _both_weighted(w: Float[np.ndarray, "*R K"], table: Float[np.ndarray, "K K S
 
 
 def pair_sums(
-    vectors: Float[np.ndarray, "W d"], membership: Membership, bins: Int[np.ndarray, " W"] | None = None
+    vectors: Float[np.ndarray, "W d"],
+    membership: Membership,
+    bins: Int[np.ndarray, " W"] | None = None,
+    *,
+    partners: Float[np.ndarray, "W d"] | None = None,
 ) -> PairSums:
     """Of dot products; give vectors of length 1 for cosines.
 
-    `bins` are groups of words, usually by frequency. A stratum is the bins of a pair's two words.
+    `bins` are groups of words, usually by frequency. A stratum is the bins of a pair's two words. `partners` are the
+    vectors of the second word of each ordered pair, where they are others than those of the first.
     """
     u = np.asarray(vectors, dtype=np.float64)
+    v = u if partners is None else np.asarray(partners, dtype=np.float64)
     bins = np.zeros(len(u), dtype=np.int64) if bins is None else bins
     topics, count = membership.topics, int(bins.max(initial=0)) + 1
     # sums over the words of a topic that are in a bin
@@ -132,10 +145,10 @@ def pair_sums(
     )
     sums, norms, sizes = (
         cells.T @ u,
-        cells.T @ (u**2).sum(1),
+        cells.T @ (u * v).sum(1),
         np.bincount(cells.indices, minlength=topics * count).astype(float),
     )
-    whole, pairs = sums @ sums.T, np.outer(sizes, sizes)
+    whole, pairs = sums @ (sums if partners is None else cells.T @ v).T, np.outer(sizes, sizes)
     left, right, _ = membership.shared()
 
     def shared(values: np.ndarray) -> np.ndarray:
@@ -157,7 +170,7 @@ def pair_sums(
     return PairSums(
         inside(whole, norms),
         inside(pairs, sizes),
-        outside(whole - shared(np.einsum("pd,pd->p", u[left], u[right]))),
+        outside(whole - shared(np.einsum("pd,pd->p", u[left], v[right]))),
         outside(pairs - shared(np.ones(len(left)))),
     )
 
@@ -238,18 +251,25 @@ def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np
 
 
 def shuffled_means(
-    vectors: Float[np.ndarray, "W d"], membership: Membership, shuffles: int, seed: int
+    vectors: Float[np.ndarray, "W d"],
+    membership: Membership,
+    shuffles: int,
+    seed: int,
+    *,
+    partners: Float[np.ndarray, "W d"] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Same-topic and different-topic mean when topics are given to words at random, `shuffles` times.
 
-    The sizes of the topics and their overlaps stay.
+    The sizes of the topics and their overlaps stay. `partners` as in `pair_sums`.
     """
     import torch
     from torch.nn.functional import embedding_bag
 
     rng = generator(seed, Stream.SHUFFLED_TOPICS)
     u = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
-    norms = (u.double() ** 2).sum(1)
+    v = u if partners is None else torch.from_numpy(np.ascontiguousarray(partners, dtype=np.float32))
+    both = u if partners is None else torch.cat([u, v], 1)
+    norms = (u.double() * v.double()).sum(1)
     sizes, topics_of_word = membership.sizes, membership.topics_of_word
     left, right, common = membership.shared()
     # how often a shared pair would be counted as one between two different topics
@@ -260,16 +280,18 @@ def shuffled_means(
         *(membership.word, np.cumsum(sizes) - sizes, topics_of_word),
         *(firsts, starts, right[ordered], extra[ordered].astype(np.float32)),
     )
-    word, offset, per_word, first, start, partner, times = map(torch.from_numpy, arrays)
+    word, offset, per_word, first, start, second, times = map(torch.from_numpy, arrays)
     same_pairs = float((sizes * (sizes - 1)).sum())
     between_pairs = float(sizes.sum() ** 2 - (sizes**2).sum() - extra.sum())
     same, different = np.empty(shuffles), np.empty(shuffles)
     for i in range(shuffles):
         order = torch.from_numpy(rng.permutation(membership.words))
-        sums = embedding_bag(order[word], u, offset, mode="sum").double()
-        inside, whole = float((sums**2).sum()), sums.sum(0)
-        partners = embedding_bag(order[partner], u, start, mode="sum", per_sample_weights=times)
-        shared = float((partners * u[order[first]]).sum(dtype=torch.float64))
+        bags = embedding_bag(order[word], both, offset, mode="sum").double()
+        sums, others = bags[:, : u.shape[1]], bags[:, -u.shape[1] :]
+        inside, shared = float((sums * others).sum()), 0.0
+        if len(left):
+            mates = embedding_bag(order[second], v, start, mode="sum", per_sample_weights=times)
+            shared = float((mates * u[order[first]]).sum(dtype=torch.float64))
         same[i] = (inside - float((norms[order] * per_word).sum())) / same_pairs
-        different[i] = (float(whole @ whole) - inside - shared) / between_pairs
+        different[i] = (float(sums.sum(0) @ others.sum(0)) - inside - shared) / between_pairs
     return same, different

@@ -1,4 +1,5 @@
 from .collapsed import collapsed_loss as collapsed_loss, loss_and_gradient as loss_and_gradient
+from .compiled import CompiledPass as CompiledPass
 from .dense import attention as attention, dense_forward as dense_forward, dense_loss as dense_loss
 from .parts import (
     ATTENTION_PARTS as ATTENTION_PARTS,

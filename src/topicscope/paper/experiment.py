@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from topicscope import language, training
-from topicscope.figures import Compared, Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
+from topicscope.figures import Circles, Compared, Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
 from topicscope.ground import MOST, InputError
 from topicscope.measure import Estimate
 
@@ -33,7 +33,13 @@ WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
 CLOSE = 0.1
 """Ours is close to the paper's number where it is off by at most this share of it (of a range: of the nearer end)."""
 
-PANELS: dict[str, Callable[..., Panel]] = {"heat": Heat, "map": Map, "lines": Lines, "points": Points}
+PANELS: dict[str, Callable[..., Panel]] = {
+    "heat": Heat,
+    "map": Map,
+    "lines": Lines,
+    "points": Points,
+    "circles": Circles,
+}
 
 
 @dataclass

@@ -100,8 +100,9 @@ def measure(context: Context) -> Found:
     with one_thread():
         tokenizer = build_tokenizer(lists)
         model, losses = train_bert(tokenizer, texts, context.pick(900, 2500), context.seed)
+        words, sizes = language.whole_words(tokenizer), len(lists)
         topics = language.fit_topics(
-            texts, language.whole_words(tokenizer), len(lists), iterations=50, restarts=12, seed=context.seed
+            texts, words, sizes, iterations=50, restarts=12, stability=False, seed=context.seed
         )
         threshold = (len(next(iter(lists.values()))) + 0.5) / len(tokenizer)
         accuracy, names = matching(language.assign(topics, threshold), lists)

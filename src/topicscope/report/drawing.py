@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import matplotlib as mpl
+import matplotlib.patheffects
 import numpy as np
 from matplotlib.axes import Axes
 
-from topicscope.figures import Heat, Lines, Map, Panel, Points, Series
+from topicscope.figures import Circles, Heat, Lines, Map, Panel, Points, Series
 from topicscope.report.layout import (
     BAND_ALPHAS,
     GREY,
@@ -17,8 +18,10 @@ from topicscope.report.layout import (
     MOST_TICKS,
     NOTHING,
     Pen,
+    diameters,
     dodge,
     groups,
+    largest_first,
     pen_key,
     placed_bands,
     placed_marks,
@@ -177,6 +180,27 @@ def draw_points(axes: Axes, points: Points, pens_of: Pens) -> None:
     draw_levels(axes, points)
 
 
+def draw_circles(axes: Axes, circles: Circles, _pens: Pens) -> None:
+    order, across = largest_first(circles), diameters(circles)
+    image = axes.scatter(
+        [circles.x[i] for i in order],
+        [circles.y[i] for i in order],
+        s=[across[i] ** 2 for i in order],
+        c=[circles.values[i] for i in order],
+        cmap="cividis",
+        alpha=0.75,
+        edgecolors="white",
+        linewidths=0.6,
+    )
+    for i in order:
+        place, name = (circles.x[i], circles.y[i]), plain(circles.names[i])
+        text = axes.text(*place, name, ha="center", va="center", fontsize=8, color="white")
+        text.set_path_effects([mpl.patheffects.withStroke(linewidth=1.6, foreground="black")])
+    axes.set(xticks=[], yticks=[])
+    axes.margins(0.1)
+    add_colour_bar(axes, image, circles.value_label)
+
+
 def draw_levels(axes: Axes, panel: Lines | Points) -> None:
     for i, (level, _) in enumerate(panel.levels):
         axes.axhline(level, **level_look(i))
@@ -203,12 +227,13 @@ DRAW: dict[str, Callable[[Axes, Any, Pens], None]] = {
     "map": draw_map,
     "lines": draw_lines,
     "points": draw_points,
+    "circles": draw_circles,
 }  # into a picture, without the legend
 
 
 def legend(panel: Panel, pens_of: Pens) -> Entries:
     """Words of a map; groups, levels and bands of curves and points, where there is something to tell apart."""
-    if isinstance(panel, Heat):
+    if isinstance(panel, Heat | Circles):
         return []
     if isinstance(panel, Map):
         return [(name, mpl.patches.Patch(color=colour)) for name, colour in (panel.names or {}).items()]

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from topicscope.figures import Figure, Heat, Lines, Map, Points, Series
+from topicscope.figures import Circles, Figure, Heat, Lines, Map, Points, Series
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
@@ -26,7 +26,10 @@ class Pen:
 def pens(figure: Figure) -> dict[str, Pen]:
     """A pen for each group (or curve without one): the figure's own colour, or the next free one of the palette."""
     keys = dict.fromkeys(
-        pen_key(series) for panel in figure.panels if not isinstance(panel, Heat | Map) for series in panel.series
+        pen_key(series)
+        for panel in figure.panels
+        if not isinstance(panel, Heat | Map | Circles)
+        for series in panel.series
     )
     given = {key: figure.colours[key] for key in keys if key in figure.colours}
     free = [colour for colour in PALETTE if colour not in given.values()] or list(PALETTE)
@@ -113,6 +116,21 @@ def placed_bands(panel: Lines | Points) -> list[tuple[float, float, str]]:
         (low if can_show(low) else min(xs), high if can_show(high) else max(xs), label)
         for low, high, label in panel.bands
     ]
+
+
+LARGEST_CIRCLE = 56.0  # its diameter: pixels on the page, points in a picture
+SMALLEST_CIRCLE = 8.0
+
+
+def diameters(circles: Circles) -> list[float]:
+    """Areas are in proportion to the sizes, but a small circle can still be seen."""
+    largest = max(circles.sizes, default=0.0) or 1.0
+    return [max(SMALLEST_CIRCLE, LARGEST_CIRCLE * math.sqrt(max(0.0, size) / largest)) for size in circles.sizes]
+
+
+def largest_first(circles: Circles) -> list[int]:
+    """The order of drawing, so that small circles lie on top."""
+    return sorted(range(len(circles.sizes)), key=lambda i: (-circles.sizes[i], i))
 
 
 def positions(given: list[float] | None, length: int) -> list[float]:

@@ -17,10 +17,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points, Section, TableData, Verdict
+from topicscope.figures import Circles, Figure, Heat, Lines, Map, Panel, Points, Section, TableData, Verdict
 from topicscope.ground import write
 from topicscope.report.layout import Pen, groups, pens
 from topicscope.report.pictures import canvas, draw_figure, write_csv
+from topicscope.report.plotly_circles import circles_spec
 from topicscope.report.plotly_curves import lines_spec, points_spec
 from topicscope.report.plotly_maps import heat_spec, map_spec
 from topicscope.report.plotly_parts import Spec
@@ -165,6 +166,8 @@ def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) ->
             return lines_spec(panel, pens_of, legend=legend)
         case Points():
             return points_spec(panel, pens_of, legend=legend)
+        case Circles():
+            return circles_spec(panel)
 
 
 def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str, str]]:

@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from topicscope.figures import Figure, Heat, Lines, Map, Panel, Points
+from topicscope.figures import Circles, Figure, Heat, Lines, Map, Panel, Points
 from topicscope.ground import write
 from topicscope.report.drawing import DRAW, STYLE, Entries, legend, wrapped
 from topicscope.report.layout import pens
@@ -72,6 +72,9 @@ def csv_rows(panel: Panel) -> list[list[Any]]:
             columns = zip(xs, series.y, series.low or blank, series.high or blank, strict=True)
             rows += [[series.name, *row] for row in columns]
         return rows
+    if isinstance(panel, Circles):
+        places = zip(panel.names, panel.x, panel.y, panel.sizes, panel.values, panel.texts, strict=True)
+        return [["name", "x", "y", "size", "value", "text"], *([*some, "; ".join(text)] for *some, text in places)]
     z: list[list[Any]] = list(panel.z)
     words = list(panel.names) if isinstance(panel, Map) and panel.names is not None else None
     return [["x", "y", "value"]] + [
@@ -149,4 +152,4 @@ def panel_height(panel: Panel, entries: Entries, scale: float) -> float:
     lines = wrapped(panel.title, TITLE_LETTERS * scale).count("\n")
     if entries:
         lines += math.ceil(sum(name.count("\n") + 1 for name, _ in entries) / legend_columns(entries))
-    return PANEL_HEIGHT * (scale if isinstance(panel, Heat) else 1) + LINE * lines
+    return PANEL_HEIGHT * (scale if isinstance(panel, Heat | Circles) else 1) + LINE * lines

@@ -18,7 +18,7 @@ from topicscope.world import Fixed
 
 HISTORY = 10  # value matrices that the tracker holds
 DEV_BATCH, DEV_BATCH_INFINITE = 500, 50  # documents of a batch of the dev set
-STEP_SECONDS = 6e-4  # of a step beside its arithmetic, whatever its size
+STEP_SECONDS = 2e-4  # of a step beside its arithmetic, whatever its size
 DRAFTED = 5e8  # bytes of batches that are made in a second
 GPU_START = 5.0  # seconds until a GPU takes its first step: libraries, the program
 GPU_STEP = 1.5e-4  # seconds of a step on a GPU (one H200), whatever its size

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.ground import InputError, usable_device
+from topicscope.ground import InputError, can_compile, usable_device
 from topicscope.model import Weights, collapsed_loss, initial
 from topicscope.training.config import BLOCK, RunConfig
 from topicscope.training.cost import quicker_on_gpu
@@ -71,7 +71,8 @@ class Ensemble:
         self.data = [drawn[member.config.seed] for member in self.members]
         seeds = list(drawn)
         of = [seeds.index(member.config.seed) for member in self.members]
-        self.feed = Feed(list(drawn.values()), of, self.device, self.dtype)
+        compiled = self.device.type == "cpu" and can_compile()
+        self.feed = Feed(list(drawn.values()), of, self.device, self.dtype, compiled=compiled)
         vocabulary = config.topic_model.vocabulary
         self.weights = Weights(
             [initial(member.config.model, vocabulary, member.config.seed) for member in self.members],
@@ -80,8 +81,8 @@ class Ensemble:
             self.dtype,
             self.device,
         )
-        self.optimiser = EnsembleOptimiser(self.weights, [member.config.optimizer for member in self.members])
-        self.tracker = Tracker(self.weights, config)
+        self.optimiser = EnsembleOptimiser(self.weights, [m.config.optimizer for m in self.members], compiled=compiled)
+        self.tracker = Tracker(self.weights, config, compiled=compiled)
         self.program = program_for(config, self.weights, self.optimiser, self.tracker)
         self.step = 0
         self.first_loss = np.full(len(configs), np.inf)  # of each model: what a loss beyond all measure is measured by

@@ -1,7 +1,8 @@
 """Adam and SGD over the blocks of an ensemble: members with the same hyperparameters are moved by one call.
 
 These are torch.optim's own functions, without its classes around them: the classes import the compiler (2 s) and cost
-as much at every step as the arithmetic. The tests hold them against torch.optim.Adam and torch.optim.SGD.
+as much at every step as the arithmetic. On a CPU compiled loops compute the same (kernels.py). The tests hold both
+against torch.optim.Adam and torch.optim.SGD.
 """
 
 import itertools
@@ -25,11 +26,18 @@ class Slice:
     settings: Optimizer
     weights: Tensor
     gradients: Tensor
+    compiled: bool
     memory: dict[str, Tensor] = field(init=False)
 
     def __post_init__(self) -> None:
         self.memory = self.blank()
+        if self.compiled:
+            from topicscope.training import kernels
 
+            self.kernels, self.arrays = kernels, (self.weights.numpy(), self.gradients.numpy())
+            self.remembered = {name: value.numpy() for name, value in self.memory.items()}  # the same numbers
+
+    @torch.inference_mode()
     def step(self) -> None:
         s, memory = self.settings, self.memory
         if s.name == "adam":
@@ -63,6 +71,17 @@ class Slice:
                 maximize=False,
             )
 
+    def compiled_step(self) -> None:
+        s, memory = self.settings, self.remembered
+        if s.name == "adam":
+            memory["steps"] += 1
+            moments = memory["moment1"], memory["moment2"]
+            self.kernels.adam(*self.arrays, *moments, float(memory["steps"]), s.lr, *s.betas, s.eps)
+        elif s.momentum:
+            self.kernels.sgd_with_momentum(*self.arrays, memory["momentum"], s.lr, s.momentum)
+        else:
+            self.kernels.sgd(*self.arrays, s.lr)
+
     def blank(self) -> dict[str, Tensor]:
         """What is remembered before the first step; plain SGD remembers nothing."""
         if self.settings.name == "adam":
@@ -78,20 +97,19 @@ class Slice:
 class EnsembleOptimiser:
     """Members must be ordered so that equal hyperparameters stand together."""
 
-    def __init__(self, weights: Weights, members: Sequence[Optimizer]) -> None:
+    def __init__(self, weights: Weights, members: Sequence[Optimizer], *, compiled: bool = False) -> None:
         self.slices: list[Slice] = []
         for settings, equal in itertools.groupby(range(len(members)), key=lambda e: members[e]):
             first, *others = equal
             rows = slice(first, first + 1 + len(others))
             for parts, block, gradient in zip(weights.groups, weights.blocks, weights.gradient_blocks, strict=True):
-                self.slices.append(Slice(parts[0], settings, block[rows], gradient[rows]))
+                self.slices.append(Slice(parts[0], settings, block[rows], gradient[rows], compiled))
 
-    @torch.inference_mode()
     def step(self, active: tuple[str, ...]) -> None:
         """Move the active parts along their gradients; the others, and what is remembered of them, stay as they are."""
         for piece in self.slices:
             if piece.part in active:
-                piece.step()
+                (piece.compiled_step if piece.compiled else piece.step)()
 
     def state(self) -> dict[str, Tensor]:
         """Moments and step counts, as flat named tensors."""

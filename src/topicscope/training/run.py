@@ -12,7 +12,18 @@ from typing import overload
 
 import torch
 
-from topicscope.ground import FORCE_NEEDS_OUT, Folder, Progress, afford, check_gpu, folders, refuse, repeatable, watched
+from topicscope.ground import (
+    FORCE_NEEDS_OUT,
+    Folder,
+    Progress,
+    afford,
+    check_gpu,
+    compiling_announced,
+    folders,
+    refuse,
+    repeatable,
+    watched,
+)
 from topicscope.training.config import TOGETHER, RunConfig
 from topicscope.training.cost import cost_of, settings_that_cost
 from topicscope.training.data import RunData
@@ -71,7 +82,7 @@ def train(
     # a run that goes on has most of its files already
     afford(cost, lambda: settings_that_cost(configs, gpu=gpu), None if resume else out, yes=yes)
     size = len(configs) if gpu else TOGETHER
-    with repeatable(), watched(progress) as shown, ExitStack() as held:
+    with repeatable(), watched(progress) as shown, compiling_announced(shown), ExitStack() as held:
         homes: list[Folder | None] = [None] * len(configs)
         root: Folder | None = None
         if out is not None:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from topicscope.measure import ROTATION_SPAN, gram_block_means, matrix_block_means, relation_masks
 from topicscope.model import Weights
+from topicscope.training.compiled import CompiledFigures
 from topicscope.training.config import BLOCK, RunConfig
 
 RELATIONS = ("same", "different", "diagonal")
@@ -17,7 +18,7 @@ RELATIONS = ("same", "different", "diagonal")
 class Tracker:
     """Row s describes the weights before step s: loss on batch s, norms, gradient norms, rotation, block means."""
 
-    def __init__(self, weights: Weights, config: RunConfig) -> None:
+    def __init__(self, weights: Weights, config: RunConfig, *, compiled: bool = False) -> None:
         model, topic_model, block = config.model, config.topic_model, weights.blocks[0]
         self.weights, self.topics = weights, topic_model.topics
         self.penalties = config.objective.penalties(weights.trained)
@@ -50,6 +51,7 @@ class Tracker:
         self.past_norms = np.full((ROTATION_SPAN, weights.models), math.nan)  # their norms, oldest first
         self.clock = block.new_zeros(2, dtype=torch.int64)  # row of the table and step of the next `record_next`
         self.expected = (0, 0)  # what the clock shows then
+        self.compiled = CompiledFigures(self, topic_model) if compiled else None
 
     def record(self, step: int, loss: Float[Tensor, " E"] | float, active: tuple[str, ...]) -> None:
         """Measure the present weights, and the gradients of the active parts."""
@@ -75,10 +77,17 @@ class Tracker:
         self.history.index_copy_(0, place, past)
         self.clock.add_(1)
 
-    @torch.inference_mode()
     def measure(self, loss: Float[Tensor, " E"] | float, number: int, before: Float[Tensor, "E n"]) -> None:
         """Put the figures into a row of the table, and the present W_V in place of that of ten steps before."""
-        row, slots, weights = self.table[number], self.slots[number], self.weights
+        (self.measure_trained if self.compiled is None else self.compiled)(loss, number, before)
+        if "gram" in self.matrices:
+            means = gram_block_means(self.topics, self.weights.parts["embedding"])
+            self.slots[number]["gram"].copy_(means.mT)
+
+    @torch.inference_mode()
+    def measure_trained(self, loss: Float[Tensor, " E"] | float, number: int, before: Float[Tensor, "E n"]) -> None:
+        """The loss, norms of all trained parts, rotation and block means of W_V."""
+        row, weights = self.table[number], self.weights
         row[0] = loss
         for pair, slot in self.norm_slots[number]:
             torch.linalg.vector_norm(pair, dim=2, out=slot)
@@ -88,9 +97,7 @@ class Tracker:
             torch.sum(before.mul_(now), 1, out=row[self.index["rotation"]])
             before.copy_(now)
         if self.masks is not None:
-            slots["value"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
-        if "gram" in slots:
-            slots["gram"].copy_(gram_block_means(self.topics, weights.parts["embedding"]).mT)
+            self.slots[number]["value"].copy_(matrix_block_means(self.masks, weights.pairs["value"][0]).mT)
 
     def rows(self) -> Float[np.ndarray, "S M E"]:
         """The figures of all steps since the last call."""

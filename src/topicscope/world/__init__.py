@@ -1,6 +1,7 @@
 """The paper's Section 3: topics, priors, documents, masking, and the batches that a model sees."""
 
 from topicscope.world.batches import Batch, Batches, masked_batches, word_counts
+from topicscope.world.compiled import CompiledBatches
 from topicscope.world.documents import (
     PADDING,
     Documents,
@@ -21,6 +22,7 @@ __all__ = [
     "PADDING",
     "Batch",
     "Batches",
+    "CompiledBatches",
     "Dirichlet",
     "DocumentPrior",
     "Documents",

@@ -1,0 +1,106 @@
+"""The verdicts of a probe: a table of controls, and every difference with its interval over the band of shuffles."""
+
+from collections.abc import Sequence
+
+from topicscope.figures.panels import Figure, Points, Series, TableData
+from topicscope.language import CONTROLS, Check, CheckRow, ModelVerdict, ProbeRow, interval_text, short
+from topicscope.measure import Effect, Interval
+
+NAMES = {
+    "chance": "chance",
+    "frequency": "frequency",
+    "cooccurrence": "co-occurrence",
+    "fresh_weights": "fresh weights",
+}
+SHUFFLED = "shuffled topics (95%)"
+WEIGHTS = {"trained": "trained", "random": "fresh weights"}
+MEASURES = {
+    "cosine": "cosine of word embeddings",
+    "attention": "attention, mean over heads",
+    "topical": "topical heads",
+}
+
+
+def verdict_table(verdicts: Sequence[ModelVerdict]) -> TableData:
+    """A row for each model and place, a column for each control."""
+    cells = [
+        [short(verdict.model), place, answer.answer, *(answer.controls[control] for control in CONTROLS)]
+        for verdict in verdicts
+        for place, answer in verdict.answers.items()
+        if answer.checks
+    ]
+    columns = ["model", "where", "encodes topics?", *(f"beyond {name}" for name in NAMES.values())]
+    return TableData("Does the model encode topics, beyond each control?", columns, cells)
+
+
+def check_table(verdicts: Sequence[ModelVerdict]) -> TableData:
+    """What each control looked at: a row for each threshold."""
+    cells = [
+        [
+            short(verdict.model),
+            place,
+            NAMES[row.control],
+            "-" if row.threshold is None else f"{row.threshold:g}",
+            row.check.answer,
+            *counts(row),
+            number_text(row.check),
+            row.check.why,
+        ]
+        for verdict in verdicts
+        for place, answer in verdict.answers.items()
+        for row in answer.checks
+        if row.check.answer != "off"
+    ]
+    columns = ["model", "where", "control", "threshold", "answer", "words", "pairs", "number (95%)", "why"]
+    return TableData("What each control saw", columns, cells, folded=True)
+
+
+def counts(row: CheckRow) -> list[str]:
+    return [str(row.words), "-" if row.pairs is None else f"{row.pairs:,.0f}"]
+
+
+def number_text(check: Check) -> str:
+    return "-" if check.number is None else f"{check.number:.3g} {interval_text(check.interval)}"
+
+
+def forest_figures(rows: Sequence[ProbeRow]) -> list[Figure]:
+    """For each model: differences by measure and threshold, trained and fresh, over what shuffled topics give."""
+    figures: list[Figure] = []
+    for model in dict.fromkeys(row.model for row in rows):
+        mine = [row for row in rows if row.model == model]
+        panels = [forest(mine, name, title) for name, title in MEASURES.items() if any(getattr(r, name) for r in mine)]
+        alt = (
+            "Same-topic mean less different-topic mean, with 95% intervals, beside the middle 95% of the same "
+            "difference with topics shuffled among words. Zero: no topics."
+        )
+        title = f"{short(model)}: is it more than chance?"
+        colours = {SHUFFLED: "#9aa0a6"}
+        figures.append(Figure(f"probe-forest-{len(figures) + 1}", title, alt, panels, len(panels), colours))
+    return figures
+
+
+def forest(rows: Sequence[ProbeRow], measure: str, title: str) -> Points:
+    settings = list(dict.fromkeys((row.threshold, row.topics_per_word) for row in rows))
+    names = ["given topics" if t is None else f"{t:g}" + ("" if w == "one" else f", {w}") for t, w in settings]
+    found: dict[str, list[tuple[int, float, Interval]]] = {}
+    for row in rows:
+        effect: Effect | None = getattr(row, measure)
+        if effect is None:
+            continue
+        at = settings.index((row.threshold, row.topics_per_word))
+        if row.variant == "trained" and effect.null_interval is not None:
+            low, high = effect.null_interval
+            found.setdefault(SHUFFLED, []).append((at, (low + high) / 2, (low, high)))
+        between = effect.interval or (effect.difference, effect.difference)
+        found.setdefault(WEIGHTS[row.variant], []).append((at, effect.difference, between))
+    series = [
+        Series(
+            name,
+            [float(at) for at, _, _ in points],
+            [middle for _, middle, _ in points],
+            [low for _, _, (low, _) in points],
+            [high for _, _, (_, high) in points],
+        )
+        for name, points in sorted(found.items(), key=lambda pair: [*WEIGHTS.values(), SHUFFLED].index(pair[0]))
+    ]
+    return Points(title, names, series, "difference", [(0.0, "no difference")])

@@ -1,0 +1,73 @@
+"""Loops that numba compiles to machine code, where many small calls of PyTorch cost more than their arithmetic.
+
+Numba is imported with the first module of kernels, not before. Compiled kernels are kept beside the sources, or in the
+user's cache folder where the sources are read-only. So they are compiled once per installation, which takes seconds
+and is announced.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, TypeVar, cast
+
+from topicscope.ground.progress import Progress, silent
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Sums in any order, fused products. Nothing here assumes finite numbers: divergence has to show as NaN or infinity.
+QUICK = frozenset({"reassoc", "contract", "arcp", "nsz"})
+
+_progress: list[Progress] = [silent]  # the last one is told when a kernel is compiled
+_listeners: list[Any] = []
+
+
+def can_compile() -> bool:
+    return find_spec("numba") is not None
+
+
+@contextmanager
+def compiling_announced(progress: Progress) -> Iterator[None]:
+    """Inside, `progress` is told when a kernel is compiled. One that is loaded takes no time worth mentioning."""
+    _progress.append(progress)
+    try:
+        yield
+    finally:
+        _progress.pop()
+
+
+def compiled(function: F) -> F:
+    """The function as machine code, made or loaded at its first call. Its arithmetic is done as it is written."""
+    return _compiled(function, frozenset())
+
+
+def compiled_quick(function: F) -> F:
+    """The same, with sums in whatever order is quickest: always the same one, so that results repeat."""
+    return _compiled(function, QUICK)
+
+
+def _compiled(function: F, fastmath: frozenset[str]) -> F:
+    from numba import njit
+
+    _listen()
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": set(fastmath)}  # division by zero gives inf or NaN
+    try:
+        return cast("F", njit(cache=True, **options)(function))
+    except RuntimeError:  # there is no folder to keep it in: every process compiles it
+        return cast("F", njit(**options)(function))
+
+
+def _listen() -> None:
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        """Numba calls it when it begins to compile, and when it has done so."""
+
+        def on_start(self, event: Any) -> None:
+            _progress[-1]("compiling", note="once per installation")
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    if not _listeners:
+        _listeners.append(Announcer())
+        event.register("numba:compile", _listeners[0])  # type: ignore[no-untyped-call]

@@ -1,0 +1,91 @@
+"""The verdict on a model, as data: three answers, each with four controls, a sentence, and what the controls saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from topicscope.language.controls import Check, Grade
+from topicscope.language.probe_rows import short
+from topicscope.measure import with_intervals
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRow:
+    """What a control says at one threshold, with the words and pairs of words (or of positions) that it saw."""
+
+    control: str
+    threshold: float | None
+    topics_per_word: str
+    words: int
+    pairs: float | None
+    check: Check
+
+    def as_dict(self) -> dict[str, Any]:
+        about = {name: getattr(self, name) for name in ("control", "threshold", "topics_per_word", "words", "pairs")}
+        return about | asdict(self.check)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        parts = with_intervals(data)
+        check = Check(**{name: parts.pop(name) for name in ("answer", "why", "number", "interval")})
+        return cls(**parts, check=check)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One of the three answers on a model. `controls` has the four by name; `checks` what they are made of."""
+
+    answer: Grade
+    controls: dict[str, Grade]
+    sentence: str
+    checks: list[CheckRow] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "answer": self.answer,
+            "controls": self.controls,
+            "sentence": self.sentence,
+            "checks": [row.as_dict() for row in self.checks],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**{**data, "checks": [CheckRow.from_dict(row) for row in data["checks"]]})
+
+
+PLACES = ("embeddings", "states", "attention")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelVerdict:
+    """The three answers on a model."""
+
+    model: str
+    embeddings: Answer
+    states: Answer
+    attention: Answer
+
+    @property
+    def answers(self) -> dict[str, Answer]:
+        return {place: getattr(self, place) for place in PLACES}
+
+    @property
+    def sentences(self) -> list[str]:
+        """One for each answer, the model's name first."""
+        measured = [one for one in self.answers.values() if one.checks]
+        return [f"{short(self.model)}: {one.sentence}" for one in measured]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"model": self.model} | {place: answer.as_dict() for place, answer in self.answers.items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(model=data["model"], **{place: Answer.from_dict(data[place]) for place in PLACES})
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """A row for each check."""
+        for where, answer in self.answers.items():
+            for row in answer.checks:
+                yield {"model": self.model, "where": where} | row.as_dict()

@@ -1,0 +1,108 @@
+"""What a probe measures on hidden states, layer by layer, as data.
+
+row.effects["centred"].interval, row.cooccurring["raw"].mean, row.mixture.r2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+from topicscope.measure import Effect, Interval, with_intervals
+
+TREATMENTS = ("raw", "centred", "all_but_top")  # as they are; less the mean state; less the main directions too
+HALVES = 2  # documents of even and of odd number
+SPOTS = 4  # places of a document whose single states are kept: after a quarter of the words of its first window, ...
+MOST_WORDS, WORD_BYTES = 2000, 2**29  # of the sums by word
+MOST_DOCUMENTS, DOCUMENT_BYTES = 1000, 2**28  # of the states by document
+
+
+@dataclass(frozen=True)
+class CooccurringMean:
+    """Mean cosine of the states of pairs of words that stand together most often, with its 95% interval."""
+
+    mean: float
+    interval: Interval | None
+    pairs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureScore:
+    """R2 of a linear (ridge) map from states to the topic mixture of the document, cross-validated over documents.
+
+    Beside it, for the same documents and mixtures: from the bag of words; the mixture of half of the words as it is;
+    the mean R2 where mixtures are shuffled among documents. `by_position`: from the single state after a part of the
+    words of the first window ('1/4', ...) in place of the mean state.
+    """
+
+    mixture_r2: float | None
+    mixture_interval: Interval | None
+    bag_of_words_r2: float | None
+    bag_of_words_interval: Interval | None
+    half_document_r2: float | None
+    half_document_interval: Interval | None
+    shuffled_r2: float | None
+    documents: int
+    by_position: dict[str, float | None] = field(default_factory=dict)
+
+
+MIXTURE = tuple(part.name for part in fields(MixtureScore))
+EFFECT = tuple(part.name for part in fields(Effect) if part.name not in ("resamples", "shuffled", "same_word"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateRow:
+    """One layer of one part of a model at one threshold. Layer 0 is the embedding layer's output.
+
+    `effects` by treatment: 'raw' states, 'centred' (less the mean state of the layer) and 'all_but_top' (less the
+    directions of most variance too). Each is of the cosine of states of two different words in different documents,
+    mean over pairs of words; None where there are too few pairs. `cooccurring` has the co-occurring pairs of words.
+    `mixture` is the same at every threshold; None where there are too few documents.
+    """
+
+    model: str
+    variant: str  # trained, or random weights
+    threshold: float | None
+    topics_per_word: str
+    part: str
+    layer: int
+    words: int  # that are compared: those that both halves of the documents have
+    effects: dict[str, Effect | None]
+    cooccurring: dict[str, CooccurringMean]
+    mixture: MixtureScore | None
+
+    @property
+    def raw(self) -> Effect | None:
+        return self.effects["raw"]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The raw effect and the mixture stand beside the layer, the other treatments below their names."""
+        effects = {name: None if e is None else _without_same_word(e) for name, e in self.effects.items()}
+        return (
+            {name: getattr(self, name) for name in ABOUT}
+            | (effects.pop("raw") or dict.fromkeys(EFFECT))
+            | effects
+            | {"cooccurring": {name: asdict(mean) for name, mean in self.cooccurring.items()}}
+            | (asdict(self.mixture) if self.mixture else {**dict.fromkeys(MIXTURE), "documents": 0, "by_position": {}})
+        )
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        raw = None if data["same"] is None else Effect.from_dict(data)
+        known = {*ABOUT, *EFFECT, *MIXTURE, "cooccurring"}
+        others = {
+            name: None if data[name] is None else Effect.from_dict(data[name]) for name in data if name not in known
+        }
+        means = {name: CooccurringMean(**with_intervals(mean)) for name, mean in data["cooccurring"].items()}
+        mixture = MixtureScore(**with_intervals({name: data[name] for name in MIXTURE})) if data["documents"] else None
+        return cls(
+            **{name: data[name] for name in ABOUT}, effects={"raw": raw, **others}, cooccurring=means, mixture=mixture
+        )
+
+
+ABOUT = tuple(part.name for part in fields(StateRow) if part.name not in ("effects", "cooccurring", "mixture"))
+
+
+def _without_same_word(effect: Effect) -> dict[str, Any]:
+    return {name: value for name, value in effect.as_dict().items() if name in EFFECT}

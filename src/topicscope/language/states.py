@@ -1,0 +1,205 @@
+"""Hidden states at the positions of words, summed in the pass that reads attention: nothing grows with the documents.
+
+Documents of even and odd number are two halves. A pair is a position in a document of one half and a position in a
+document of the other, so a shared context makes no two states alike. Then sums of states by word, layer and half are
+enough for every mean over pairs: the sum over the pairs of word w here and word v there is S_w . S_v.
+
+States are treated in three ways before they are summed (TREATMENTS). The mean and the directions of most variance that
+two of them need come from a few windows that are read beforehand. Inside a chunk of windows sums have the precision of
+the model, as those of attention; across chunks they are float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from topicscope.language.models import LoadedModel, States, outputs_of, padded
+from topicscope.language.state_rows import HALVES, SPOTS, TREATMENTS
+from topicscope.language.vocabulary import Window, batches
+
+TOP = 3  # directions of most variance that are removed
+READ_FIRST = 8  # windows that means and directions are taken from
+NEGLIGIBLE = 1e-12  # variance of a direction, as a share of the largest: below it is rounding
+
+Arrays = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StatePlan:
+    """What is summed: of which words and how many documents, and by part of the model what the treatments take away."""
+
+    token: Int[np.ndarray, " W"]
+    vocabulary_size: int
+    documents: int
+    means: dict[str, Float[np.ndarray, "L d"]]
+    directions: dict[str, Float[np.ndarray, "L t d"]]
+
+
+def read_first(loaded: LoadedModel, pieces: Iterable[Window]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Mean and TOP directions of the states at words, for every layer of each part, from the first few windows."""
+    first = list(islice((piece for piece in pieces if len(piece.places)), READ_FIRST))
+    shift = int(loaded.model.config.is_encoder_decoder)
+    gathered: dict[str, list[list[Tensor]]] = {}
+    for batch in batches(first) if first else ():
+        for name, layers in outputs_of(loaded.model, *padded(batch, loaded), states=True)[1].items():
+            where = Positions(batch, shift if name == "decoder" else 0)
+            gathered.setdefault(name, []).append([where.of(layer) for layer in layers])
+    means, directions = {}, {}
+    for name, parts in gathered.items():
+        states = [torch.cat(list(same)).double().cpu().numpy() for same in zip(*parts, strict=True)]
+        means[name] = np.stack([layer.mean(0) for layer in states])
+        directions[name] = np.stack([top_directions(layer) for layer in states])
+    return means, directions
+
+
+def top_directions(states: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "t d"]:
+    """The TOP directions of most variance, zero where there are fewer."""
+    x = states - states.mean(0)
+    if not np.isfinite(x).all():
+        return np.zeros((TOP, x.shape[1]))
+    squares, axes = np.linalg.eigh(x.T @ x)
+    kept = axes.T[::-1][:TOP] * (squares[::-1][:TOP] > NEGLIGIBLE * squares[-1])[:, None]
+    return np.concatenate([kept, np.zeros((TOP - len(kept), x.shape[1]))])
+
+
+class Positions:
+    """The whole words of some windows, one after another. A decoder that reads each word `later` may miss the last."""
+
+    def __init__(self, batch: Sequence[Window], later: int) -> None:
+        kept = [window.places[window.places + later < len(window.tokens)] for window in batch]
+        self.counts = np.array([len(places) for places in kept])
+        self.row = np.repeat(np.arange(len(batch)), self.counts)
+        self.place = np.concatenate(kept) + later
+        self.token = np.concatenate([window.tokens[places] for window, places in zip(batch, kept, strict=True)])
+
+    def of(self, layer: Float[Tensor, "B N d"]) -> Float[Tensor, "n d"]:
+        row, place = (torch.as_tensor(x, device=layer.device) for x in (self.row, self.place))
+        return layer[row, place]
+
+    def spots(self) -> Int[np.ndarray, "B SPOTS"]:
+        """Of each window the positions after 1/4, 2/4, ... of its words; of one without words whatever is there."""
+        inside = -(-np.arange(1, SPOTS + 1) * self.counts[:, None] // SPOTS) - 1
+        return np.clip(inside + (np.cumsum(self.counts) - self.counts)[:, None], 0, max(0, len(self.row) - 1))
+
+
+class ChunkStates:
+    """Sums of the states of a chunk of windows, on the device of the model."""
+
+    def __init__(self, plan: StatePlan, device: torch.device) -> None:
+        self.plan, self.device = plan, device
+        self.index = np.full(plan.vocabulary_size, -1)
+        self.index[plan.token] = np.arange(len(plan.token))
+        self.parts: dict[str, dict[str, list[Any]]] = {}
+        self.sums: dict[str, Tensor] = {}
+        self.windows: list[Window] = []
+
+    def add(self, batch: Sequence[Window], hidden: States, shift: int) -> None:
+        for name, layers in hidden.items():
+            where = Positions(batch, shift if name == "decoder" else 0)
+            if name not in self.sums:
+                shape = len(layers), len(TREATMENTS), HALVES * len(self.plan.token), layers[0].shape[2]
+                self.sums[name] = layers[0].new_zeros(shape)
+                self.parts[name] = {"counts": [], "means": [], "numbers": [], "spots": []}
+            self._add_part(name, batch, layers, where)
+        self.windows += batch
+
+    def _add_part(self, name: str, batch: Sequence[Window], layers: Sequence[Tensor], where: Positions) -> None:
+        half = np.array([window.document % HALVES for window in batch])
+        word = self.index[where.token]
+        wanted = np.flatnonzero(word >= 0)
+        key = half[where.row[wanted]] * len(self.plan.token) + word[wanted]
+        row, chosen, keys, spots = (
+            torch.as_tensor(x, device=self.device) for x in (where.row, wanted, key, where.spots())
+        )
+        like = layers[0]
+        means, directions = (torch.as_tensor(table[name]).to(like) for table in (self.plan.means, self.plan.directions))
+        sums, singles = [], []
+        for number, layer in enumerate(layers):
+            states = where.of(layer)
+            sums.append(like.new_zeros(len(batch), states.shape[1]).index_add_(0, row, states))
+            singles.append(states[spots] if len(states) else like.new_zeros(*spots.shape, states.shape[1]))
+            for table, treated in zip(
+                self.sums[name][number], treatments(states[chosen], means[number], directions[number]), strict=True
+            ):
+                table.index_add_(0, keys, treated)
+        part = self.parts[name]
+        part["counts"].append(np.bincount(key, minlength=HALVES * len(self.plan.token)))
+        part["means"].append(torch.stack(sums, 1))
+        part["spots"].append(torch.stack(singles, 2))
+        part["numbers"].append(where.counts)
+
+    def arrays(self) -> Arrays:
+        """As a StateTally adds them; of single documents only those that the plan keeps."""
+        rows = [row for row, window in enumerate(self.windows) if window.document < self.plan.documents]
+        kept = [self.windows[row] for row in rows]
+        parts = {}
+        for name, part in self.parts.items():
+            parts[name] = {
+                "sums": self.sums[name].cpu().numpy(),
+                "counts": np.sum(part["counts"], 0),
+                "means": torch.cat(part["means"]).cpu().numpy()[rows],
+                "spots": torch.cat(part["spots"]).cpu().numpy()[rows],
+                "numbers": np.concatenate(part["numbers"])[rows],
+            }
+        return {
+            "documents": [window.document for window in kept],
+            "tokens": [window.tokens[window.places] for window in kept],
+            "parts": parts,
+        }
+
+
+def treatments(
+    states: Float[Tensor, "n d"], mean: Float[Tensor, " d"], directions: Float[Tensor, "t d"]
+) -> Iterator[Float[Tensor, "n d"]]:
+    """The states at length 1, in the order of TREATMENTS: their dot products are cosines."""
+    yield normalize(states)
+    centred = states - mean
+    yield normalize(centred)
+    yield normalize(centred - (centred @ directions.T) @ directions)
+
+
+@dataclass
+class DocumentStates:
+    """One document: its words in order, and by part the sum of the states at words and single states of it."""
+
+    tokens: list[Int[np.ndarray, " n"]] = field(default_factory=list)
+    sums: dict[str, Float[np.ndarray, "L d"]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    spots: dict[str, Float[np.ndarray, "SPOTS L d"]] = field(default_factory=dict)
+
+
+class StateTally:
+    """The sums of all windows, filled by `tally_attention`."""
+
+    def __init__(self, plan: StatePlan) -> None:
+        self.plan = plan
+        self.sums: dict[str, Float[np.ndarray, "L T 2 W d"]] = {}
+        self.counts: dict[str, Int[np.ndarray, "2 W"]] = {}
+        self.documents: dict[int, DocumentStates] = {}
+
+    def add(self, arrays: Arrays) -> None:
+        for name, part in arrays["parts"].items():
+            layers, ways, _, size = part["sums"].shape
+            if name not in self.sums:
+                self.sums[name] = np.zeros((layers, ways, HALVES, len(self.plan.token), size))
+                self.counts[name] = np.zeros((HALVES, len(self.plan.token)), dtype=np.int64)
+            self.sums[name] += part["sums"].reshape(self.sums[name].shape)
+            self.counts[name] += part["counts"].reshape(self.counts[name].shape)
+        for row, number in enumerate(arrays["documents"]):
+            document = self.documents.setdefault(number, DocumentStates())
+            document.tokens.append(arrays["tokens"][row])
+            for name, part in arrays["parts"].items():
+                document.sums[name] = document.sums.get(name, 0.0) + part["means"][row].astype(np.float64)
+                document.numbers[name] = document.numbers.get(name, 0) + int(part["numbers"][row])
+                if part["numbers"][row] and name not in document.spots:
+                    # its first window: windows come in order of length, and only the last one is shorter
+                    document.spots[name] = part["spots"][row].copy()

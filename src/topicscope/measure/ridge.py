@@ -1,0 +1,129 @@
+"""How much of some shares (a document's topics) is linear in some features: ridge regression, cross-validated.
+
+scores = ridge_scores(states, mixtures); scores.r2, scores.interval(resamples=1000, seed=0)
+
+Document i is in fold i mod FOLDS. The strength is chosen from GRID by the exact leave-one-out error of the training
+folds alone. R2 is pooled over topics: 1 - sum of squared errors / sum of squares about the mean of the training folds.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from topicscope.ground import Stream, generator
+from topicscope.measure.effects import Interval, interval
+
+FOLDS = 5
+FEWEST = 2 * FOLDS  # documents of a cross-validation
+GRID = 10.0 ** np.arange(-4, 4)  # strengths, in units of the mean square of the features' principal components
+NEGLIGIBLE = 1e-12  # of the largest component: what is below it is rounding
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of every document: squared error of its prediction, and squared distance from the mean of the training folds."""
+
+    errors: Float[np.ndarray, " D"]
+    totals: Float[np.ndarray, " D"]
+
+    @property
+    def r2(self) -> float | None:
+        """None where the shares do not vary, or the features are no numbers."""
+        total = float(self.totals.sum())
+        return 1 - float(self.errors.sum()) / total if total > 0 and np.isfinite(self.errors).all() else None
+
+    @np.errstate(invalid="ignore", divide="ignore")
+    def interval(self, resamples: int, seed: int) -> Interval | None:
+        """Of R2, 95%: bootstrap over documents."""
+        if self.r2 is None:
+            return None
+        times = _drawn(len(self.errors), resamples, seed)
+        return interval(1 - (times @ self.errors) / (times @ self.totals))
+
+
+@functools.lru_cache(maxsize=1)  # every layer is resampled alike
+def _drawn(documents: int, resamples: int, seed: int) -> Float[np.ndarray, "R D"]:
+    """How often each resample draws each document."""
+    drawn = generator(seed, Stream.BOOTSTRAP_MIXTURES).multinomial(
+        documents, np.full(documents, 1 / documents), resamples
+    )
+    return drawn.astype(float)
+
+
+def folds(documents: int) -> Int[np.ndarray, " D"]:
+    return np.arange(documents) % FOLDS
+
+
+def about_training_mean(shares: Float[np.ndarray, "D K"]) -> Float[np.ndarray, " D"]:
+    """Squared distance of every document from the mean of the folds that it is not in."""
+    fold = folds(len(shares))
+    means = np.stack([shares[fold != f].mean(0) for f in range(FOLDS)])
+    return ((shares - means[fold]) ** 2).sum(1)
+
+
+def direct_scores(predictions: Float[np.ndarray, "D K"], shares: Float[np.ndarray, "D K"]) -> Scores:
+    """Of predictions that nothing is fitted for."""
+    return Scores(((predictions - shares) ** 2).sum(1), about_training_mean(shares))
+
+
+def ridge_scores(
+    features: Float[np.ndarray, "D d"], shares: Float[np.ndarray, "D K"], orders: Sequence[Int[np.ndarray, " D"]] = ()
+) -> list[Scores]:
+    """Of the shares, and then of the shares in other orders (shuffled among the documents)."""
+    x, y = (np.asarray(array, dtype=np.float64) for array in (features, shares))
+    every, fold = [np.arange(len(x)), *orders], folds(len(x))
+    errors = np.full((len(every), len(x)), np.nan)
+    if np.isfinite(x).all():
+        for f in range(FOLDS):
+            train, test = fold != f, fold == f
+            left, right, squares = components(x[train], x[test])
+            for number, order in enumerate(every):
+                predicted = _predicted(left, right, squares, y[order[train]])
+                errors[number, test] = ((predicted - y[order[test]]) ** 2).sum(1)
+    return [Scores(mine, about_training_mean(y[order])) for mine, order in zip(errors, every, strict=True)]
+
+
+def components(
+    train: Float[np.ndarray, "n d"], test: Float[np.ndarray, "m d"]
+) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, "m r"], Float[np.ndarray, " r"]]:
+    """Principal components of the centred training rows, the test rows in them, and their sums of squares.
+
+    From the smaller of the two matrices of products: rows by rows or features by features.
+    """
+    mean = train.mean(0)
+    x, z = train - mean, test - mean
+    if len(x) <= x.shape[1]:
+        squares, axes = np.linalg.eigh(x @ x.T)
+        kept = squares > NEGLIGIBLE * max(squares[-1], 0.0)
+        roots, axes = np.sqrt(squares[kept]), axes[:, kept]
+        return axes * roots, (z @ x.T) @ axes / roots, squares[kept]
+    squares, axes = np.linalg.eigh(x.T @ x)
+    kept = squares > NEGLIGIBLE * max(squares[-1], 0.0)
+    return x @ axes[:, kept], z @ axes[:, kept], squares[kept]
+
+
+def _predicted(
+    left: Float[np.ndarray, "n r"],
+    right: Float[np.ndarray, "m r"],
+    squares: Float[np.ndarray, " r"],
+    shares: Float[np.ndarray, "n K"],
+) -> Float[np.ndarray, "m K"]:
+    """Shares of the test rows, at the strength with the least leave-one-out error of the training rows."""
+    mean = shares.mean(0)
+    if not len(squares):  # features that do not vary predict the mean
+        return np.broadcast_to(mean, (len(right), len(mean)))
+    y = shares - mean
+    inner, least, weights = left.T @ y, np.inf, np.zeros((len(squares), y.shape[1]))
+    for strength in GRID * squares.sum() / len(squares):
+        slopes = inner / (squares + strength)[:, None]
+        leverage = (left**2 / (squares + strength)).sum(1) + 1 / len(y)
+        # the residual of a row when it is left out: an identity of ridge regression with a free intercept
+        error = float((((y - left @ slopes) / (1 - leverage)[:, None]) ** 2).sum())
+        if error < least:
+            least, weights = error, slopes
+    return right @ weights + mean

@@ -1,0 +1,157 @@
+"""How good topics are, from their words and the documents alone: the same numbers for every way to fit topics.
+
+coherence(documents, tops)              # c_npmi of each topic
+diversity(tops)                         # share of distinct words among the top words
+matched_overlap(tops, others)           # of each topic: words in common with its partner of a second fit
+completion_perplexity(documents, probability, shares, frequency)
+
+A document is an array of word numbers; `tops` has the numbers of each topic's most likely words.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import optimize, sparse
+
+WINDOW = 10  # words of a sliding window
+EPSILON = 1e-12  # added to the probability of a pair, as in the definition of c_npmi: pairs that never meet have a log
+SHARD = 256  # documents whose windows are in memory together
+FOLDS = 100  # EM steps by which the topics of a held-out document are found
+PRIOR_WORDS = 10.0  # how many words the corpus's own shares of topics weigh against the words of a document
+Document = Int[np.ndarray, " N"]
+Tops = Sequence[Int[np.ndarray, " n"]]
+
+
+def coherence(documents: Sequence[Document], tops: Tops, window: int = WINDOW) -> list[float]:
+    """c_npmi of each topic: the mean NPMI over the pairs of its top words (Roeder, Both and Hinneburg 2015).
+
+    p(w) is the share of sliding windows of `window` words that hold w. A document shorter than that is one window.
+    NPMI = log((p(v, w) + epsilon) / (p(v) p(w))) / -log(p(v, w) + epsilon): 1 where two words only occur together, 0
+    where they meet as often as by chance, near -1 where they never meet.
+    """
+    words = np.unique(np.concatenate([np.asarray(top) for top in tops]))
+    joint, total = joint_windows(documents, words, window)
+    alone = joint.diagonal() / total
+    scores = []
+    for top in tops:
+        left, right = np.array(list(combinations(np.searchsorted(words, top), 2))).T
+        both = np.asarray(joint[left, right]).ravel() / total
+        always = both == 1  # both in every window: the limit of two words that only occur together
+        log_both = np.log(np.where(always, 0.5, both) + EPSILON)
+        scores.append(np.where(always, 1.0, (log_both - np.log(alone[left] * alone[right])) / -log_both).mean())
+    return [float(score) for score in scores]
+
+
+def joint_windows(
+    documents: Sequence[Document], words: Int[np.ndarray, " n"], window: int
+) -> tuple[sparse.csr_array, int]:
+    """In how many windows each two of some words (sorted) stand, the diagonal for one word alone; and of how many."""
+    place = np.full(1 + max(int(words.max()), *(int(document.max(initial=0)) for document in documents)), -1)
+    place[words] = np.arange(len(words))
+    joint, total = sparse.csr_array((len(words), len(words)), dtype=np.int64), 0
+    for start in range(0, len(documents), SHARD):
+        shard = documents[start : start + SHARD]
+        lengths = np.array([len(document) for document in shard])
+        counts = np.maximum(1, lengths - window + 1) * (lengths > 0)  # windows of each document
+        offset = np.repeat(np.cumsum(counts) - counts, lengths)
+        position = np.concatenate([np.arange(length) for length in lengths])
+        number = place[np.concatenate(list(shard))]
+        first = np.maximum(0, position - window + 1)
+        last = np.minimum(position, np.repeat(counts, lengths) - 1)
+        ours = number >= 0
+        spans, first, number = (last - first + 1)[ours], (first + offset)[ours], number[ours]
+        inside = np.arange(spans.sum()) - np.repeat(np.cumsum(spans) - spans, spans)
+        cells = (np.repeat(first, spans) + inside, np.repeat(number, spans))
+        ones = np.ones(len(inside), dtype=np.int64)
+        table = sparse.coo_array((ones, cells), shape=(int(counts.sum()), len(words))).tocsr()
+        table.data[:] = 1  # a word that stands twice in a window is in it
+        joint = joint + table.T @ table
+        total += int(counts.sum())
+    return joint, total
+
+
+def diversity(tops: Tops) -> float:
+    """The share of distinct words among the top words of all topics: 1 where no two topics share one."""
+    every = np.concatenate([np.asarray(top) for top in tops])
+    return len(np.unique(every)) / len(every)
+
+
+def matched_overlap(tops: Tops, others: Tops) -> list[float]:
+    """Of each topic, the share of its top words that its partner among `others` has too.
+
+    Partners are chosen so that the sum of overlaps is largest (the Hungarian method). A topic without one has 0.
+    """
+    size = 1 + max(int(np.max(top)) for top in (*tops, *others))
+    mine, theirs = (_indicators(some, size) for some in (tops, others))
+    common = (mine @ theirs.T).toarray()
+    rows, columns = optimize.linear_sum_assignment(common, maximize=True)
+    overlap = np.zeros(len(tops))
+    overlap[rows] = common[rows, columns] / np.array([len(top) for top in tops])[rows]
+    return [float(share) for share in overlap]
+
+
+def _indicators(tops: Tops, size: int) -> sparse.csr_array:
+    row = np.repeat(np.arange(len(tops)), [len(top) for top in tops])
+    column = np.concatenate([np.asarray(top) for top in tops])
+    return sparse.csr_array((np.ones(len(row)), (row, column)), shape=(len(tops), size))
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Perplexity per word of the second halves, and that of word frequencies alone on the same words."""
+
+    perplexity: float
+    unigram: float
+    documents: int
+    words: int
+
+
+def completion_perplexity(
+    documents: Sequence[Document],
+    probability: Float[np.ndarray, "K W"],
+    shares: Float[np.ndarray, " K"],
+    frequency: Float[np.ndarray, " W"],
+) -> Completion | None:
+    """Document completion: a document's topics from every other word of it, and how well they predict the rest.
+
+    Perplexity is exp of the mean of -log p(word); `frequency` has the words' counts in the documents of the fit. Words
+    without any are left out, and so are documents of fewer than two words. None: no document is left.
+    """
+    logs: list[Float[np.ndarray, " n"]] = []
+    unigrams: list[Float[np.ndarray, " n"]] = []
+    for seen, hidden in halves(documents, frequency):
+        theta = fold_in(seen, probability, shares)
+        logs.append(np.log(theta @ probability[:, hidden]))
+        unigrams.append(np.log(frequency[hidden] / frequency.sum()))
+    if not logs:
+        return None
+    model, alone = (float(np.exp(-np.concatenate(some).mean())) for some in (logs, unigrams))
+    return Completion(model, alone, len(logs), sum(map(len, logs)))
+
+
+def halves(documents: Sequence[Document], frequency: Float[np.ndarray, " W"]) -> Iterator[tuple[Document, Document]]:
+    """The words at even places, and those at odd places, of documents that have both."""
+    for document in documents:
+        known = document[frequency[document] > 0]
+        if len(known) >= 2:
+            yield known[::2], known[1::2]
+
+
+def fold_in(
+    words: Document, probability: Float[np.ndarray, "K W"], shares: Float[np.ndarray, " K"]
+) -> Float[np.ndarray, " K"]:
+    """The topic mixture of some words, the topics being fixed, by EM from the corpus's shares.
+
+    It is the mode under a Dirichlet prior: theta_k ~ PRIOR_WORDS shares_k + the words that fall to topic k.
+    """
+    used, counts = np.unique(words, return_counts=True)
+    likelihood, prior = probability[:, used], PRIOR_WORDS * shares / shares.sum()
+    theta = shares / shares.sum()
+    for _ in range(FOLDS):
+        each = counts / (theta @ likelihood)
+        theta = prior + theta * (likelihood @ each)
+        theta /= theta.sum()
+    return theta

@@ -1,0 +1,36 @@
+"""Circles in a plane, as plotly draws them on the page."""
+
+from topicscope.figures import Circles
+from topicscope.report import plotly_parts as plotly
+from topicscope.report.layout import diameters, largest_first
+from topicscope.report.plotly_maps import BAR
+
+HEIGHT, LETTERS = 520, 60
+
+
+def circles_spec(circles: Circles) -> plotly.Spec:
+    order, across = largest_first(circles), diameters(circles)
+    trace: plotly.Spec = {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": plotly.rounded([circles.x[i] for i in order]),
+        "y": plotly.rounded([circles.y[i] for i in order]),
+        "text": [plotly.text(circles.names[i]) for i in order],
+        "textposition": "middle center",
+        "textfont": {"size": 11},
+        "marker": {
+            "size": plotly.rounded([across[i] for i in order]),
+            "color": plotly.rounded([circles.values[i] for i in order]),
+            "colorscale": "Cividis",
+            "opacity": 0.75,
+            "line": {"color": "white", "width": 1},
+            "colorbar": {**BAR, "title": {"text": plotly.text(circles.value_label), "side": "right"}},
+        },
+        "customdata": [["<br>".join(plotly.broken(line, LETTERS) for line in circles.texts[i])] for i in order],
+        "hovertemplate": "%{customdata[0]}<extra></extra>",
+    }
+    bare = {"showticklabels": False, "ticks": ""}
+    axes = [plotly.axis(label) | bare for label in (circles.x_label, circles.y_label)]
+    layout = plotly.layout(*axes) | {"showlegend": False}
+    layout["margin"] |= {"r": 8}
+    return {"data": [trace], "layout": layout, "height": HEIGHT}

@@ -1,0 +1,128 @@
+"""Figures and optimisers in compiled loops: one pass over the weights where PyTorch makes a call for each operation.
+
+The formulas are those of track.py and of torch.optim, which a GPU runs; the tests hold one against the other.
+"""
+
+import math
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from topicscope.ground import compiled_quick
+
+
+@compiled_quick
+def length(numbers: Float[np.ndarray, " n"]) -> float:
+    total = numbers.dtype.type(0)
+    for i in range(len(numbers)):
+        total += numbers[i] * numbers[i]
+    return math.sqrt(total)
+
+
+@compiled_quick
+def norms(
+    block: Float[np.ndarray, "E n"],
+    gradients: Float[np.ndarray, "E n"],
+    places: Int[np.ndarray, "P 3"],
+    row: Float[np.ndarray, "M E"],
+) -> None:
+    """Norms of the parts of a block and of their gradients; `places`: start and end of each, and its line in `row`."""
+    for start, end, line in places:
+        for e in range(len(block)):
+            row[line, e] = length(block[e, start:end])
+            row[line + 1, e] = length(gradients[e, start:end])
+
+
+@compiled_quick
+def rotations(
+    block: Float[np.ndarray, "E n"], start: int, before: Float[np.ndarray, "E m"], row: Float[np.ndarray, " E"]
+) -> None:
+    """Products of W_V with that of ten steps before, whose place it then takes."""
+    for e in range(len(block)):
+        past, total = before[e], before.dtype.type(0)
+        now = block[e, start : start + len(past)]
+        for i in range(len(past)):
+            total += past[i] * now[i]
+            past[i] = now[i]
+        row[e] = total
+
+
+@compiled_quick
+def total(numbers: Float[np.ndarray, " n"]) -> float:
+    found = numbers.dtype.type(0)
+    for i in range(len(numbers)):
+        found += numbers[i]
+    return found
+
+
+@compiled_quick
+def block_means(
+    block: Float[np.ndarray, "E n"], start: int, topics: int, vocabulary: int, rows: Float[np.ndarray, "3 E"]
+) -> None:
+    """Means of W_V over pairs of words of the same topic, of different topics, and of a word with itself.
+
+    The words 1..Tv lie topic by topic; [MASK] is in no relation.
+    """
+    words = vocabulary - 1
+    size = words // topics
+    for e in range(len(block)):
+        matrix = block[e, start : start + vocabulary * vocabulary].reshape(vocabulary, vocabulary)
+        same, different, diagonal = 0.0, 0.0, 0.0
+        for word in range(1, vocabulary):
+            line, first = matrix[word], 1 + (word - 1) // size * size
+            same += total(line[first:word]) + total(line[word + 1 : first + size])
+            different += total(line[1:first]) + total(line[first + size :])
+            diagonal += line[word]
+        rows[0, e] = same / (words * (size - 1))
+        rows[1, e] = different / (words * (words - size))
+        rows[2, e] = diagonal / words
+
+
+@compiled_quick
+def adam(
+    weights: Float[np.ndarray, "E n"],
+    gradients: Float[np.ndarray, "E n"],
+    moment1: Float[np.ndarray, "E n"],
+    moment2: Float[np.ndarray, "E n"],
+    step: float,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+) -> None:
+    """Step number `step` of Adam, from 1 on."""
+    real = weights.dtype.type
+    keep2, new1, new2, least = real(beta2), real(1 - beta1), real(1 - beta2), real(eps)
+    root, rate = real(math.sqrt(1 - beta2**step)), real(lr / (1 - beta1**step))
+    for e in range(len(weights)):
+        weight, gradient, first, second = weights[e], gradients[e], moment1[e], moment2[e]
+        for i in range(len(weight)):
+            slope = gradient[i]
+            first[i] += new1 * (slope - first[i])
+            second[i] = keep2 * second[i] + new2 * slope * slope
+            weight[i] -= rate * first[i] / (np.sqrt(second[i]) / root + least)
+
+
+@compiled_quick
+def sgd(weights: Float[np.ndarray, "E n"], gradients: Float[np.ndarray, "E n"], lr: float) -> None:
+    rate = weights.dtype.type(lr)
+    for e in range(len(weights)):
+        weight, gradient = weights[e], gradients[e]
+        for i in range(len(weight)):
+            weight[i] -= rate * gradient[i]
+
+
+@compiled_quick
+def sgd_with_momentum(
+    weights: Float[np.ndarray, "E n"],
+    gradients: Float[np.ndarray, "E n"],
+    momentum: Float[np.ndarray, "E n"],
+    lr: float,
+    keep: float,
+) -> None:
+    rate, share = weights.dtype.type(lr), weights.dtype.type(keep)
+    for e in range(len(weights)):
+        weight, gradient, past = weights[e], gradients[e], momentum[e]
+        for i in range(len(weight)):
+            past[i] = share * past[i] + gradient[i]
+            weight[i] -= rate * past[i]

@@ -1,0 +1,58 @@
+"""Compiled kernels: they are announced, kept, and work where nothing can be kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from topicscope.ground import can_compile, compiled, compiled_quick, compiling_announced
+
+
+def test_a_kernel_is_compiled_once_and_announced() -> None:
+    said: list[str] = []
+
+    def twice(x: float) -> float:
+        return 2 * x
+
+    kernel = compiled_quick(twice)
+    with compiling_announced(lambda phase, done=0, total=None, note="": said.append(f"{phase}: {note}")):
+        assert [kernel(3.0), kernel(4.0)] == [6.0, 8.0]
+    assert said in ([], ["compiling: once per installation"])  # it may have been kept
+    before = len(said)
+    assert compiled(twice)(5) == 10
+    assert len(said) == before
+
+
+def test_a_kernel_that_cannot_be_kept_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation that is read-only, for a user who has no folder of their own."""
+    assert can_compile()
+    source = "def halved(x):\n    return x / 2\n"
+    names: dict[str, object] = {}
+    exec(compile(source, "/nowhere/kernels.py", "exec"), names)
+    function = names["halved"]
+    assert callable(function)
+    assert compiled(function)(3.0) == 1.5
+    assert str(compiled(function)(1.0) / 0.5) == "1.0"
+
+
+READ_ONLY = """
+from topicscope.training import RunConfig, train
+run = train(RunConfig.of(steps=2, device="cpu", data={"documents": 50, "dev_documents": 5}), with_floors=False)
+assert run.status == "done", run.status
+"""
+
+
+@pytest.mark.slow
+def test_a_run_without_any_folder_to_keep_kernels_in(tmp_path: Path) -> None:
+    """Every file and folder of the cache is refused by the system."""
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    settings = {"NUMBA_CACHE_DIR": str(blocked / "cache")}
+    result = subprocess.run(
+        [sys.executable, "-c", READ_ONLY], capture_output=True, text=True, env=os.environ | settings, check=False
+    )
+    assert result.returncode == 0, result.stderr
