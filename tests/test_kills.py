@@ -49,7 +49,7 @@ COMMANDS = {
     "sweep": ["sweep", "{inputs}/grid.yaml", "--engine", "serial"],
     "pretrain": [*PRETRAIN, "--snapshots", "[0,2]"],
     "pretrain --runs 2": [*PRETRAIN, "--snapshots", "none", "--runs", "2"],
-    "reproduce": ["reproduce", "table1", "figure3", "--engine", "serial"],
+    "reproduce": ["reproduce", "figure7", "figure8", "--engine", "serial"],
     "theory landscape": ["theory", "landscape"],
 }
 REPLACING = ("topics", "probe", "timeline", "timeline of train", "words")  # an old folder of theirs is replaced

@@ -202,7 +202,7 @@ def test_reproduce_takes_the_folder_of_its_scale_and_seed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     drawn: list[Path] = []
-    monkeypatch.setattr(consoles, "draw_result", lambda _, folder: drawn.append(folder))
+    monkeypatch.setattr(consoles, "draw_result", lambda _, folder, _drawn: drawn.append(folder))
     serial = ["figure6", "--engine", "serial", "--json"]
     said = call("reproduce", *serial)
     assert re.fullmatch(r"figure6: reproduced \(\d+ s\)\n", said.err)
@@ -224,8 +224,9 @@ def test_verdicts_are_printed(
 ) -> None:
     monkeypatch.setattr(consoles, "draw_result", lambda *_: None)
     shown = call("reproduce", "figure6", "table1", "--engine", "serial", "--out", str(tmp_path / "out")).out
-    assert cells(shown)[0] == ["id", "paper", "theory", "measured", "verdict", "s"]
-    assert [row[0] for row in cells(shown) if row[0]] == ["id", "figure6", "table1"]
+    lines = [line.split() for line in shown.splitlines()]
+    assert lines[0] == ["id", "verdict", "number", "paper", "ours"]
+    assert [line[:2] for line in lines[1:3]] == [["figure6", "reproduced*"], ["table1", "reproduced"]]
     assert shown.endswith(f"page: {tmp_path / 'out' / 'report.html'}\n")
     none = samples.BAD["figure6"]["no diagonal run"]
     monkeypatch.setitem(EXPERIMENTS, "figure6", replace(EXPERIMENTS["figure6"], measure=lambda _: none))

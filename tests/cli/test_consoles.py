@@ -90,7 +90,8 @@ def test_matrices_in_shades() -> None:
 
 def made(**more: Any) -> Any:
     sections = [Section("a"), Section("b", command="mine")]
-    plain = {"kind": "words", "summary": lambda: ["First.", "Second."], "sections": lambda: sections}
+    says: dict[str, Any] = dict.fromkeys(("summary", "intro"), lambda: ["First.", "Second."])
+    plain: dict[str, Any] = {"kind": "words", "sections": lambda: sections} | says
     return SimpleNamespace(**plain | {"as_dict": lambda: {"x": 1.5}} | more)
 
 
@@ -112,7 +113,7 @@ def test_a_result_is_printed_or_written_or_both(
     assert consoles.finish(made(), tmp_path, tables, as_json=False) == 0
     assert f"Second.\nWritten to {tmp_path}; its page is {tmp_path / 'report.html'}\n" in capsys.readouterr().out
     assert len(drawn) == 2
-    folder, title, text, sections = drawn[0]
+    folder, title, text, sections, _ = drawn[0]
     assert (folder, title, text) == (tmp_path, f"topicscope words: {tmp_path.name}", "First.\n\nSecond.")
     assert [section.command for section in sections] == ["", "mine"]  # a folder that says nothing about itself
     with pytest.raises(ValueError, match="JSON"):

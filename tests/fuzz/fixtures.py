@@ -84,7 +84,7 @@ def recipes(number: int) -> dict[str, Recipe]:
         "words": Recipe(words, (pre,)),
         "sweep": Recipe(("sweep", f"grid{end}.yaml", "--engine", "serial")),
         "landscape": Recipe(("theory", "landscape", *wide)),
-        "reproduce": Recipe(("reproduce", "figure7", "table1", "--engine", "serial", *seed)),
+        "reproduce": Recipe(("reproduce", "figure7", "figure8", "--engine", "serial", *seed)),
         "stopped": Recipe(long, stop=stop_train),
         "stopped-ensemble": Recipe((*long, "--runs", "2"), stop=stop_train),
         "stopped-pre": Recipe(stopped, stop=stop_pre),

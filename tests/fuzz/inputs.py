@@ -54,7 +54,7 @@ BASES = {
     ),
     "words": Base(("words", "model", "bread", "boat", "/", "judge"), ("model",)),
     "sweep": Base(("sweep", "grid.yaml", "--engine", "serial"), ("grid.yaml",)),
-    "reproduce": Base(("reproduce", "table1", "--engine", "serial"), ()),
+    "reproduce": Base(("reproduce", "figure8", "--engine", "serial"), ()),
     "list": Base(("list",)),
     "show": Base(("show", "train"), ("train",)),
     "report": Base(("report", "train"), ("train",)),

@@ -13,17 +13,28 @@ from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, P
 from topicscope.measure import Effect
 from topicscope.paper import figure3, language_tables, pipeline
 
+NINE = tuple(word for group in figure3.GROUPS for word in group)
 
-def word_map(model: str, inside: float, between: float) -> WordMap:
-    group = np.array([0, 0, 1, 1])
-    cosine = np.where(group[:, None] == group, inside, between)
+
+def word_map(model: str, inside: float, between: float, pieces: Sequence[int] = (1,) * 9) -> WordMap:
+    """Nine words of three groups. Cosines with words of several pieces are the other way round."""
+    group, whole = np.repeat([0, 1, 2], 3), np.array(pieces) == 1
+    same = (group[:, None] == group) == (whole[:, None] & whole)
+    cosine = np.where(same, inside, between)
     np.fill_diagonal(cosine, 1)
-    return WordMap(model, ("frog", "toad", "mozart", "haydn"), (0, 0, 1, 1), (1, 2, 1, 1), cosine)
+    return WordMap(model, NINE, tuple(group.tolist()), tuple(pieces), cosine)
 
 
-def word_maps(inside: float = 0.6, between: float = 0.2) -> figure3.Found:
-    named = {"models/bert-base": (0.5, 0.1), "roberta": (inside, between)}
-    return figure3.Found({model: word_map(model, *means) for model, means in named.items()})
+def word_maps(inside: float = 0.6, between: float = 0.2, pieces: Sequence[int] = (1,) * 9) -> figure3.Found:
+    """Of a model whose tokenizer has all nine words, and of one that has these means and pieces."""
+    maps = [word_map("models/bert-base", 0.5, 0.1), word_map("roberta", inside, between, pieces)]
+    return figure3.Found({words.model: words for words in maps}, {})
+
+
+def small_word_maps(inside: float = 0.6, random: float = 0.1) -> figure3.Found:
+    """Of a small model, beside random weights of which the words of a group are nearer by this much."""
+    found = figure3.Found({"small-bert": word_map("small-bert", inside, 0.0)}, {})
+    return replace(found, random={"small-bert": word_map("small-bert", random, 0.0)})
 
 
 def effect(low: float, ratio: float | None = 1.3, p_value: float | None = 0.01) -> Effect:
@@ -83,6 +94,50 @@ def probed(number: int | None = None, **effects: Effect | None) -> language_tabl
         rows[number] = with_effects(rows[number], effects)
     heads = [row for model in MODELS for row in head_rows(model)]
     return language_tables.Found(Probe(rows, heads, [], []), {"models": MODELS, "corpus": ["text.txt"]})
+
+
+SMALL = ["small-bert", "small-bart"]
+
+
+def small_probed(number: int | None = None, decoder: Effect | None = None, **effects: Effect | None) -> Any:
+    """Two small models at their known topics, then random weights; the last of each two has a decoder.
+
+    `effects` replace those of row `number`, and `decoder` the attention of its decoder.
+    """
+    rows = [
+        with_effects(probe_row(model, variant, 0.1), {"attention": effect(low, ratio)})
+        for variant, low, ratio in (("trained", 0.05, 2.0), ("random", -0.1, 1.005))
+        for model in SMALL
+    ]
+    for place in (1, 3):  # the encoder of an encoder-decoder shows nothing, and does not count
+        row = rows[place]
+        rows[place] = replace(row, parts={"encoder": effect(-0.3, 0.9), "decoder": row.attention, "cross": None})
+        rows[place] = replace(rows[place], attention=effect(-0.3, 0.9))
+    if number is not None:
+        rows[number] = with_effects(rows[number], effects)
+        if decoder is not None:
+            rows[number] = replace(rows[number], parts=rows[number].parts | {"decoder": decoder})
+    probe = Probe(rows, head_rows(SMALL[0]), [], [])
+    return language_tables.Found(probe, {"models": SMALL, "corpus": [language_tables.MADE_UP]}, known=True)
+
+
+def weak_small(judged: Sequence[str]) -> dict[str, language_tables.Found]:
+    """One clause each: interval, shuffles, the decoder of an encoder-decoder, random weights."""
+    found = {
+        f"small models: {name}: {why}": small_probed(0, **{name: here})
+        for name in judged
+        for why, here in (
+            ("interval from zero on", effect(0.0, 2.0)),
+            ("as good as shuffled topics", effect(0.05, 2.0, p_value=0.051)),
+            ("no shuffles", effect(0.05, 2.0, p_value=None)),
+            ("no pairs", None),
+        )
+    }
+    return found | {
+        "small models: the decoder shows nothing": small_probed(1, decoder=effect(-0.1, 1.3)),
+        "small models: a random decoder shows an effect": small_probed(3, decoder=effect(-0.1, 1.0101)),
+        "small models: random weights show an effect": small_probed(2, attention=effect(-0.1, 0.9899)),
+    }
 
 
 def cooccurrence(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.paper import samples_models as models, samples_stages as stages
@@ -14,7 +17,7 @@ from tests.paper.samples import judged
 from tests.paper.short_training import Training, shortened
 from topicscope import language, pretraining
 from topicscope.language import Probe
-from topicscope.paper import EXPERIMENTS, Context, timeline
+from topicscope.paper import EXPERIMENTS, Context, figure3, timeline
 
 
 @pytest.mark.parametrize(
@@ -88,13 +91,61 @@ def test_cooccurrence_in_words() -> None:
 
 def test_word_maps_in_words() -> None:
     outcome = judged("figure3")
-    assert outcome.measured == "bert-base: inside 0.500, between 0.100; roberta: inside 0.600, between 0.200"
+    assert outcome.measured == (
+        "mean cosine of two words, whole tokens only: bert-base: inside a group 0.5, between groups 0.1; "
+        "roberta: inside a group 0.6, between groups 0.2"
+    )
     assert outcome.reason == "mean cosine inside the groups is above that between them"
-    assert outcome.tables[0].rows[1] == ["roberta", "0.600", "0.200", "3"]  # toad has two pieces
-    assert outcome.numbers == {"means": {"models/bert-base": [0.5, 0.1], "roberta": [0.6, 0.2]}}
+    assert outcome.tables[0].rows[1] == ["roberta", *("0.600", "0.200") * 2, "9 of 9", "-"]
+    assert outcome.numbers["means"]["roberta"] == pytest.approx([0.6, 0.2])
+    assert outcome.ours == pytest.approx(0.4)
     assert [panel.title for panel in outcome.figures[0].panels] == ["bert-base", "roberta"]
     bad = judged("figure3", models.word_maps(0.1, 0.2))
-    assert bad.reason == "mean cosine inside the groups is not above that between them for every model"
+    assert bad.reason == "mean cosine inside the groups is not above that between them for roberta"
+
+
+def test_words_that_are_no_whole_tokens_decide_nothing() -> None:
+    outcome = judged("figure3", models.word_maps(0.6, 0.2, (1, 2, 2) * 3))
+    assert outcome.verdict == "undecided"
+    assert outcome.reason == (
+        "mean cosine inside the groups is above that between them; roberta decides nothing: 6 of 9 words are no whole "
+        "tokens of its tokenizer (toad, lizard, beethoven, schubert, arithmetic, calculus), and means of their pieces "
+        "say little; a model whose tokenizer has 2 words of each group decides (the paper took bert-base-uncased); "
+        "other words: topicscope words"
+    )
+    assert outcome.tables[0].rows[1][3:6] == ["-", "-", "3 of 9"]
+    assert outcome.ours == pytest.approx(0.4)  # of the model that decides
+    nobody = replace(models.word_maps(), maps={"x": models.word_map("x", 0.6, 0.2, (2,) * 9)})
+    assert (judged("figure3", nobody).verdict, judged("figure3", nobody).ours) == ("undecided", None)
+
+
+def test_means_of_whole_tokens_pair_by_pair() -> None:
+    words = models.word_map("x", 0.0, 0.0, (1, 1, 2, 1, 3, 1, 2, 1, 1))
+    cosine = np.random.default_rng(0).uniform(-1, 1, (9, 9))
+    words = replace(words, cosine=cosine + cosine.T)
+    pairs: dict[bool, list[float]] = {True: [], False: []}
+    for i, j in itertools.permutations([k for k in range(9) if words.pieces[k] == 1], 2):
+        pairs[words.groups[i] == words.groups[j]].append(float(words.cosine[i, j]))
+    expected = [sum(values) / len(values) for values in (pairs[True], pairs[False])]
+    assert figure3.whole_means(words) == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(figure3.whole_means(replace(words, pieces=(1, 2, 2) * 3))).all()
+
+
+def test_small_models_in_words() -> None:
+    outcome = judged("table1", models.small_probed())
+    assert outcome.reason == (
+        "every effect has an interval above zero; random models show none in attention; shown and not judged: the "
+        "encoder's ratio of small-bart 0.9 [1.1, 1.5]"
+    )
+    assert outcome.measured == (
+        "small-bert 0.1: cosine 0.4 against 0.3, dot 0.4 against 0.3, attention 0.4 against 0.3; "
+        "small-bart 0.1: cosine 0.4 against 0.3, dot 0.4 against 0.3, attention 0.4 against 0.3"
+    )
+    assert outcome.ours == pytest.approx(2.0)  # of the encoder, and of BART's decoder
+    assert outcome.paper.startswith("small-bert: 1.21 1.19 1.32 / ")
+    silent = judged("table1", models.small_probed(1, decoder=models.effect(-0.1, 1.3)))
+    assert silent.reason.startswith("no effect: attention of small-bart at 0.1; ")
+    assert judged("table2").ours == pytest.approx((5 * 0.1 + 0.05) / 6)
 
 
 def test_word_maps_are_of_nine_words(monkeypatch: pytest.MonkeyPatch) -> None:

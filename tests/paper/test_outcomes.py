@@ -130,7 +130,7 @@ def test_half_way_points_of_figure_4() -> None:
     mean = sum(separations) / 3
     half = 4.3027 * (sum((s - mean) ** 2 for s in separations) / 2) ** 0.5 / 3**0.5
     interval = f"{mean:.4g} [{mean - half:.4g}, {mean + half:.4g}]"
-    assert outcome.measured == "t50: value 12, key 50, query 55"
+    assert outcome.measured == "half of its rise (t50) each norm has made at step: value 12, key 50, query 55"
     assert outcome.tables[0].rows[0] == [next(iter(figure4.SETTINGS)), "12", "50", "55", interval, "yes"]
     assert outcome.reason.startswith(f"the setting nearest to the figure: separation {interval}; value peaks at 1 ")
     assert outcome.reason.endswith("every setting tried shows it")

@@ -16,7 +16,7 @@ from topicscope import language
 from topicscope.figures import Lines
 from topicscope.ground import one_thread
 from topicscope.paper import Context, pipeline
-from topicscope.paper.pipeline import SPECIAL, build_tokenizer, sample_texts, word_lists
+from topicscope.paper.made_up import SPECIAL, build_tokenizer, sample_texts, word_lists
 
 
 def test_texts_are_documents_of_the_sandbox_in_words() -> None:

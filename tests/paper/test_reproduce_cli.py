@@ -18,9 +18,10 @@ from tests.browser import complaints, needs_browser, opened, script
 from tests.command import TINY, started, topicscope
 from tests.paper import samples
 from tests.waiting import wait_until
-from topicscope.cli.reproduce import reproduce as command
+from topicscope.cli.reproduce import Page, print_table, reproduce as command
 from topicscope.ground import folders
-from topicscope.paper import EXPERIMENTS, Context, chosen, read_reproduction, reproduce
+from topicscope.paper import EXPERIMENTS, Context, Reproduction, chosen, read_reproduction, reproduce
+from topicscope.paper.experiment import Number
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -48,12 +49,14 @@ def test_verdicts_are_printed_with_reasons(
 ) -> None:
     """And a claim that the reference runs reproduce, but not this one, is an error."""
     no_blocks = samples.BAD["robustness"]["setting 0 has no blocks"]
-    for name, found in (("figure6", samples.GOOD["figure6"]()), ("robustness", no_blocks)):
+    undecided = samples.UNDECIDED["figure3"]["six of nine words are no whole tokens"]
+    for name, found in (("figure6", samples.GOOD["figure6"]()), ("robustness", no_blocks), ("figure3", undecided)):
         monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS[name], measure=partial(at_once, found)))
-    assert command(["figure6", "table1"], out=tmp_path, engine="serial") == 0
+    assert command(["figure6", "figure3"], out=tmp_path, engine="serial") == 0
     shown = capsys.readouterr()
-    assert "re-measured at scale quick, seed 0: 1 reproduced, 1 skipped." in shown.out
-    assert "table1: needs models and text; run: topicscope reproduce table1 --model bert-base-uncased" in shown.out
+    assert "re-measured at scale quick, seed 0: 1 reproduced, 1 undecided." in shown.out
+    assert "figure3: mean cosine inside the groups is above that between them; roberta decides nothing" in shown.out
+    assert "figure6: pattern reproduced; sizes differ (mean of the diagonal: paper 1.02, ours 0.6) because" in shown.out
     assert f"page: {tmp_path / 'report.html'}" in shown.out
     assert "figure6: reproduced (" in shown.err
     assert command(["robustness"], out=tmp_path, engine="serial") == 1
@@ -61,9 +64,82 @@ def test_verdicts_are_printed_with_reasons(
     assert "not reproduced, though the reference runs were: robustness" in shown.err
     assert "robustness: same-topic minus different-topic mean above zero" in shown.out
     page = (tmp_path / "report.html").read_text()
-    assert all(f'id="section-{name}"' in page for name in ("figure6", "table1", "robustness"))
+    assert all(f'id="section-{name}"' in page for name in ("figure6", "figure3", "robustness"))
     results = json.loads((tmp_path / "results.json").read_text())["results"]
-    assert [entry["id"] for entry in results] == ["figure6", "table1", "robustness"]
+    assert [entry["id"] for entry in results] == ["figure3", "figure6", "robustness"]
+
+
+def test_one_line_per_experiment_in_eighty_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever was measured: id, verdict, number, the paper's and ours."""
+    monkeypatch.setenv("COLUMNS", "80")
+    outcomes = {name: samples.judged(name, next(iter(samples.BAD[name].values()))) for name in EXPERIMENTS}
+    outcomes["figure6"] = samples.judged("figure6")  # its sizes are not the paper's
+    print_table(Reproduction.of(Context(), outcomes, {}, tmp_path))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + len(EXPERIMENTS) + 2
+    for line, (name, outcome) in zip(lines[1:], outcomes.items(), strict=False):
+        number, sign = EXPERIMENTS[name].number.compared(outcome.ours), "*" if name == "figure6" else ""
+        assert line.split() == f"{name} {outcome.verdict}{sign} {number.name} {number.paper} {number.ours}".split()
+        assert len(line.rstrip()) <= 80
+    assert lines[-1].startswith("* pattern reproduced; ours is more than a tenth away")
+
+
+@pytest.mark.parametrize(
+    ("paper", "ours", "close"),
+    [
+        (None, 1.0, None),
+        ((1.0, 1.0), None, None),
+        ((1.0, 1.0), float("nan"), None),
+        ((1.0, 1.0), 1.1, True),
+        ((1.0, 1.0), 1.101, False),
+        ((1.0, 2.0), 0.9, True),
+        ((1.0, 2.0), 0.899, False),
+        ((1.0, 2.0), 2.2, True),
+        ((1.0, 2.0), 2.201, False),
+        ((-2.0, -1.0), -0.9, True),
+        ((-2.0, -1.0), -0.89, False),
+    ],
+)
+def test_close_is_within_a_tenth(paper: Any, ours: Any, close: bool | None) -> None:
+    number = Number("a", "what it is", paper, "the models are small")
+    assert number.close(ours) is close
+    assert bool(number.sizes("reproduced", ours)) is (close is False)
+    assert number.sizes("not reproduced", ours) == ""
+    if close is False:
+        assert number.sizes("reproduced", ours).endswith(") because the models are small")
+
+
+def test_every_number_is_defined_and_a_difference_has_a_reason() -> None:
+    for name, experiment in EXPERIMENTS.items():
+        number = experiment.number
+        assert len(number.name) <= 24, name
+        assert len(number.what) > 50, name
+        assert bool(number.differs) is (number.paper is not None), name
+        assert samples.judged(name).ours is not None, name
+
+
+def test_the_page_is_there_from_the_first_experiment_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    monkeypatch.setitem(
+        EXPERIMENTS, "figure6", replace(EXPERIMENTS["figure6"], measure=partial(at_once, samples.GOOD["figure6"]()))
+    )
+    renew = Page.renew
+
+    def watched(page: Page, so_far: Reproduction) -> None:
+        renew(page, so_far)
+        html = (tmp_path / "report.html").read_text()
+        assert "Still running" in html
+        seen.append([name for name in EXPERIMENTS if f'id="section-{name}"' in html])
+
+    monkeypatch.setattr(Page, "renew", watched)
+    assert command(["figure6", "figure7", "figure8"], out=tmp_path, engine="serial") == 0
+    assert seen == [["figure6"], ["figure6", "figure7"], ["figure6", "figure7", "figure8"]]
+    html = (tmp_path / "report.html").read_text()
+    assert "Still running" not in html
+    assert html.count('<img src="data:image/png;base64,') == 3
+    assert "sizes differ (mean of the diagonal" in html
 
 
 def test_bad_input_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ import pytest
 from topicscope.cli.reproduce import print_outcome, print_table
 from topicscope.ground import EngineError, serial
 from topicscope.paper import Context, chosen, read_reproduction, reproduce
-from topicscope.paper.reproduction import outcome_path, read_outcome, read_seconds
+from topicscope.paper.outcome_files import outcome_path, read_outcome, read_seconds
+from topicscope.paper.registry import ORDER
+from topicscope.paper.reproduction import grouped
 
 FAST = ["figure7", "figure8"]
 
@@ -97,7 +99,7 @@ def test_a_time_that_is_not_known_is_a_dash(
     print_table(found)
     print_outcome("figure7", found.outcomes["figure7"], None)
     shown = capsys.readouterr()
-    assert "│ - │" in shown.out
+    assert "figure7" in shown.out
     assert shown.err == "figure7: reproduced\n"
     again = reproduce(chosen(["figure7"]), Context(), tmp_path)  # and hinders nothing
     assert again.seconds == {}
@@ -113,3 +115,31 @@ def test_a_verdict_that_was_changed_by_hand_is_not_believed(tmp_path: Path) -> N
     assert read_outcome(tmp_path, "figure7", Context()) is None
     reproduce(chosen(FAST), Context(), tmp_path)
     assert content(tmp_path) == before
+
+
+def test_experiments_that_share_a_training_run_together(tmp_path: Path, made_up: list[str]) -> None:
+    """Once per reproduction, in one process; and where one of them is missing, it alone is measured again."""
+    assert grouped(["figure1", "table1", "theorem1", "table2", "figure3", "table5"]) == [
+        ("table1", "table2", "figure3", "table5"),
+        ("figure1",),
+        ("theorem1",),
+    ]
+    assert grouped([name for name in ORDER if name != "table1"])[-3:] == [("figure6",), ("figure7",), ("figure8",)]
+    four = ["figure3", "table1", "table2", "table5"]
+    reproduce(chosen(four), Context(), tmp_path)
+    assert made_up == four
+    outcome_path(tmp_path, "table2").unlink()
+    reproduce(chosen(four), Context(), tmp_path)
+    assert made_up == [*four, "table2"]
+
+
+def test_what_is_there_is_shown_whenever_an_experiment_is_done(tmp_path: Path, made_up: list[str]) -> None:
+    seen: list[list[str]] = []
+    reproduce(chosen(["theorem1"]), Context(), tmp_path)
+    reproduce(
+        chosen(["theorem1", "figure7", "figure6"]), Context(), tmp_path, renewed=lambda r: seen.append(list(r.outcomes))
+    )
+    assert seen == [["figure6", "theorem1"], ["figure6", "figure7", "theorem1"]]
+    reproduce(chosen(["figure7"]), Context(), tmp_path, renewed=lambda r: seen.append(list(r.outcomes)))
+    assert len(seen) == 2  # nothing is new
+    assert made_up == ["theorem1", "figure6", "figure7"]

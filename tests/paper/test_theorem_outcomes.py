@@ -36,8 +36,13 @@ def test_theorem_2() -> None:
     ]
     lengths = ["100", "1000", "10000", "infinite"]
     assert outcome.tables[0].rows == [list(row) for row in zip(lengths, intervals, strict=True)]
-    assert outcome.measured == "; ".join(f"N = {n}: {text}" for n, text in zip(lengths, intervals, strict=True))
-    assert outcome.reason == "relative distance on infinite documents 0.0005; it falls with N: yes"
+    assert outcome.measured == "|W_V - W*| / |W*|, W* of Theorem 2, for documents of N words: " + "; ".join(
+        f"N = {n}: {text}" for n, text in zip(lengths, intervals, strict=True)
+    )
+    assert outcome.reason == (
+        "the distance of the trained W_V to that of Theorem 2, relative to the latter's norm, is 0.0005 on infinite "
+        "documents; it falls with N: yes"
+    )
     assert outcome.theory == "same topic 0.10802, different -0.007587, [MASK] 0.05419"
     line = outcome.figures[0].panels[1]
     assert isinstance(line, Lines)

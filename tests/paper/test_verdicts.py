@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.paper.samples import BAD, GOOD, STILL
+from tests.paper.samples import BAD, GOOD, STILL, UNDECIDED
 from topicscope.paper import EXPERIMENTS
 
 CASES = [(name, "plausible", made, "reproduced") for name, made in ((name, good()) for name, good in GOOD.items())]
 CASES += [(name, why, found, "reproduced") for name, cases in STILL.items() for why, found in cases.items()]
 CASES += [(name, why, found, "not reproduced") for name, cases in BAD.items() for why, found in cases.items()]
+CASES += [(name, why, found, "undecided") for name, cases in UNDECIDED.items() for why, found in cases.items()]
 
 
 def test_no_experiment_is_left_out() -> None:

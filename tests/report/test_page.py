@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from dataclasses import replace
@@ -20,9 +21,11 @@ from topicscope.report.page import (
     panel_spec,
     script_json,
     shared_keys,
+    thumbnail,
     write_page,
     write_report,
 )
+from topicscope.report.pictures import draw_figure
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())
@@ -216,3 +219,16 @@ def test_words_of_maps_have_one_legend() -> None:
         ("y", "#2", "solid"),
     ]
     assert keys(Map("", [[0.0]], ["a"], ["b"])) == []
+
+
+def test_a_small_picture_of_a_figure_that_is_there(tmp_path: Path) -> None:
+    assert thumbnail(tmp_path, "none") == ""
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    assert thumbnail(tmp_path, "broken") == ""
+    draw_figure(Figure("a", "title", "alt", [Heat("t", [[0.0, 1.0], [1.0, 0.0]])]), tmp_path)
+    small = thumbnail(tmp_path, "a")
+    content = base64.b64decode(small.removeprefix("data:image/png;base64,"))
+    width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))  # of the PNG's header
+    assert 0 < width <= 192
+    assert 0 < height <= 112
+    assert len(content) < 20_000

@@ -1,7 +1,7 @@
 """Where commands print: results to stdout, progress and complaints to stderr."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,14 +57,20 @@ def finish(result: Any, out: Path | None, tables: Iterable[figures.TableData], *
     return 0
 
 
-def draw_result(result: Result, folder: Path) -> list[Path]:
-    """The page of a result in its folder, with the command that made it; and its figures. Returns the main ones."""
+def title_of(result: Result, folder: Path) -> str:
+    return f"topicscope {result.kind}: {shown(folder.name)}"
+
+
+def draw_result(result: Result, folder: Path, drawn: Collection[str] = frozenset()) -> list[Path]:
+    """The page of a result in its folder, with the command that made it; and its figures. Returns the main ones.
+
+    `drawn` names sections whose figures are there already.
+    """
     about = read_about(folder)
     command = "" if about is None else about.command
     sections = [replace(section, command=section.command or command) for section in result.sections()]
-    title = f"topicscope {result.kind}: {shown(folder.name)}"
     with folders.lock(folder):  # no other process may replace the folder meanwhile
-        report.write_report(folder, title, "\n\n".join(result.summary()), sections)
+        report.write_report(folder, title_of(result, folder), "\n\n".join(result.intro()), sections, drawn)
     main = [folder / "figures" / f"figure.{kind}" for kind in ("png", "svg")]
     return [*(path for path in main if path.exists()), folder / "report.html"]
 

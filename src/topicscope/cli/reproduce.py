@@ -8,12 +8,12 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from topicscope import paper
+from topicscope import paper, report
 from topicscope.cli import consoles
 from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
 from topicscope.ground import MOST, progress_shown
 
-COLOURS = {"reproduced": "green", "not reproduced": "red", "skipped": "yellow"}
+COLOURS = {"reproduced": "green", "not reproduced": "red", "undecided": "yellow", "skipped": "yellow"}
 
 
 def reproduce(
@@ -33,7 +33,11 @@ def reproduce(
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", help="For table1, table2, table5, figure3: model folder or hub id; may be repeated."),
+        typer.Option(
+            "--model",
+            help="For table1, table2, table5, figure3: model folder or hub id; may be repeated. "
+            "Default: five small models, trained on made-up texts.",
+        ),
     ] = None,
     corpus: Annotated[
         list[str] | None,
@@ -59,8 +63,11 @@ def reproduce(
     variant = (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
     folder = out or Path("runs") / f"reproduce{variant}"
     with chosen_engine(engine, address, workers) as opened, progress_shown() as progress:
-        reproduction = paper.reproduce(experiments, context, folder, opened, progress, print_outcome, yes=yes)
-    consoles.draw_result(paper.read_reproduction(folder), folder)  # outcomes of earlier calls too
+        page = Page(folder)
+        reproduction = paper.reproduce(
+            experiments, context, folder, opened, progress, print_outcome, page.renew, yes=yes
+        )
+    consoles.draw_result(paper.read_reproduction(folder), folder, page.drawn)  # outcomes of earlier calls too
     if as_json:
         printed = reproduction.as_dict()
         for entry in printed["results"]:  # results.json has no times: it is the same for the same scale and seed
@@ -81,20 +88,41 @@ def print_outcome(name: str, outcome: paper.Outcome, seconds: float | None) -> N
     typer.echo(f"{name}: {typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])}{took}", err=True)
 
 
+class Page:
+    """The page while experiments run: renewed whenever one is done, with all that the folder holds so far."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.drawn: set[str] = set()  # experiments whose figures are drawn
+
+    def renew(self, reproduction: paper.Reproduction) -> None:
+        """The folder is locked by this process meanwhile. Figures that were drawn once are not drawn again."""
+        done = len(reproduction.outcomes)
+        so_far = f"Still running: {done} experiments are done so far. Load the page again to see more."
+        intro = "\n\n".join([so_far, *reproduction.intro()])
+        sections = reproduction.sections()
+        report.write_report(self.folder, consoles.title_of(reproduction, self.folder), intro, sections, self.drawn)
+        self.drawn |= {section.title for section in sections}
+
+
 def print_table(reproduction: paper.Reproduction) -> None:
+    """One line per experiment, within 80 columns; the page has the rest."""
     table = Table(
-        "id",
-        Column("paper", ratio=3, overflow="fold"),
-        Column("theory", ratio=2, overflow="fold"),
-        Column("measured", ratio=3, overflow="fold"),
-        "verdict",
-        "s",
+        *(Column(name, no_wrap=True) for name in ("id", "verdict", "number", "paper", "ours")),
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
     )
-    for name, o in reproduction.outcomes.items():
-        verdict = Text(o.verdict, style=COLOURS[o.verdict])
-        seconds = f"{reproduction.seconds[name]:.0f}" if name in reproduction.seconds else "-"
-        table.add_row(name, o.paper, o.theory, o.measured, verdict, seconds)
+    for name, outcome in reproduction.outcomes.items():
+        sign = "*" if reproduction.sizes(name) else ""
+        number = reproduction.compared(name)
+        verdict = Text(outcome.verdict + sign, style=COLOURS[outcome.verdict])
+        table.add_row(name, verdict, number.name, number.paper, number.ours)
     consoles.results().print(table)
+    lines = ["'number' compares at a glance; the page defines it, with its unit. '-': the paper prints none."]
+    if any(map(reproduction.sizes, reproduction.outcomes)):
+        lines.append("* pattern reproduced; ours is more than a tenth away from the paper's number, see below")
+    consoles.print_lines(lines)
 
 
 def list_(as_json: AsJson = False) -> int:

@@ -16,6 +16,7 @@ from .maps import (
 )
 from .panels import (
     Circles as Circles,
+    Compared as Compared,
     Figure as Figure,
     Heat as Heat,
     Judgement as Judgement,

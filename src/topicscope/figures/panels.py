@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Verdict = Literal["reproduced", "not reproduced", "skipped"]
+Verdict = Literal["reproduced", "not reproduced", "undecided", "skipped"]
 
 
 @dataclass
@@ -152,6 +152,16 @@ class TableData:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """The one number of a claim that stands for it in short tables. `what` defines it, with its unit."""
+
+    name: str
+    what: str
+    paper: str  # '-' where the paper prints none
+    ours: str
+
+
+@dataclass(frozen=True)
 class Judgement:
     """A claim of the paper and what came of it. `rule` decides the verdict; `reason` says why it came out so."""
 
@@ -163,6 +173,8 @@ class Judgement:
     verdict: Verdict
     reason: str
     seconds: float | None  # that the measurement took; None: not known
+    number: Compared | None = None
+    sizes: str = ""  # one sentence where the paper's number and ours are not close
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,10 @@ class Result(ABC):
     def summary(self) -> list[str]:
         """The sentences that the command prints."""
 
+    def intro(self) -> list[str]:
+        """The paragraphs that its page begins with."""
+        return self.summary()
+
     @abstractmethod
     def table(self) -> pyarrow.Table:
         """The numbers as an Arrow table."""

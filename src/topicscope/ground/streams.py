@@ -36,6 +36,7 @@ class Stream(IntEnum):
     DEALT_GROUPS = 0xDEA1
     # text
     SAMPLED_DOCUMENTS = 0x70C5
+    MADE_UP_TEXTS = 0x3ADE
     HELD_OUT_DOCUMENTS = 0x70C6
     # pretraining
     CORPUS_ORDER = 0x0D0C  # index: pass over the corpus

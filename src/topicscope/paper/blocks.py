@@ -14,7 +14,7 @@ import numpy as np
 from topicscope import training
 from topicscope.figures import Figure, Heat, TableData
 from topicscope.measure import Estimate, estimate
-from topicscope.paper.experiment import Context, Outcome, train_many, verdict
+from topicscope.paper.experiment import Context, Number, Outcome, train_many, verdict
 
 Which = Literal["value", "gram"]
 """The value matrix W_V, or the Gram matrix W_E'W_E of the embeddings."""
@@ -29,6 +29,9 @@ DIAGONAL_RULE = (
 PAIRS = (("cross-entropy", "sgd"), ("cross-entropy", "adam"), ("squared", "sgd"), ("squared", "adam"))
 """The four panels: top cross entropy, bottom squared; left SGD, right Adam."""
 
+ADAM = 1
+"""The panel whose contrast stands for a figure: cross entropy with Adam."""
+
 SGD_LR = {"cross-entropy": 1.0, "squared": 0.3}
 """The paper's SGD has lr .01 for some 100,000 steps; a larger rate follows the same path in fewer steps.
 
@@ -42,6 +45,17 @@ RULE = (
 
 Means = tuple[float, float, float]
 """Same topic, different topic, diagonal."""
+
+
+def contrast_number(matrix: str, paper: float) -> Number:
+    """Of Figures 1, 2, 9 and 10."""
+    return Number(
+        "same - different topic",
+        f"mean entry of {matrix} for two words of one topic less that for words of two topics (weights have no unit), "
+        "panel cross entropy with Adam, mean over seeds",
+        (paper, paper),
+        "the paper does not print its number of steps, and entries grow as long as training goes on",
+    )
 
 
 @dataclass(frozen=True)
@@ -226,4 +240,5 @@ def judge_panels(
         ],
         numbers=numbers,
         config=panels[0].config.as_dict(),
+        ours=contrasts[ADAM].mean,
     )

@@ -6,12 +6,13 @@ outcome = experiment.judge(experiment.measure(Context("quick", seed=0)))
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from topicscope import language, training
-from topicscope.figures import Circles, Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
+from topicscope.figures import Circles, Compared, Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
 from topicscope.ground import MOST, InputError
 from topicscope.measure import Estimate
 
@@ -28,6 +29,9 @@ CHECKPOINTS = (
 )
 WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
 """The paper's models and text."""
+
+CLOSE = 0.1
+"""Ours is close to the paper's number where it is off by at most this share of it (of a range: of the nearer end)."""
 
 PANELS: dict[str, Callable[..., Panel]] = {
     "heat": Heat,
@@ -51,6 +55,7 @@ class Outcome:
     tables: list[TableData] = field(default_factory=list)
     numbers: dict[str, Any] = field(default_factory=dict)  # everything measured, for results.json
     config: dict[str, Any] = field(default_factory=dict)  # the settings of the runs
+    ours: float | None = None  # the experiment's `number`, as measured
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Outcome:
@@ -59,6 +64,39 @@ class Outcome:
             raise ValueError(f"no verdict: {data['verdict']}")
         figures = [Figure(**figure | {"panels": list(map(panel_from, figure["panels"]))}) for figure in data["figures"]]
         return cls(**data | {"figures": figures, "tables": [TableData(**table) for table in data["tables"]]})
+
+
+@dataclass(frozen=True)
+class Number:
+    """The number by which an experiment is compared with the paper at a glance.
+
+    `name` stands in short tables, `what` defines it with its unit. `paper`: the range that the paper prints; None where
+    it prints no number. `differs`: why sizes may differ although the pattern is the same.
+    """
+
+    name: str
+    what: str
+    paper: tuple[float, float] | None = None
+    differs: str = ""
+
+    def close(self, ours: float | None) -> bool | None:
+        """Whether ours is within a tenth of the paper's; None where there is nothing to compare."""
+        if self.paper is None or ours is None or math.isnan(ours):
+            return None
+        low, high = self.paper
+        return low - CLOSE * abs(low) <= ours <= high + CLOSE * abs(high)
+
+    def compared(self, ours: float | None) -> Compared:
+        printed = "-" if self.paper is None else " to ".join(dict.fromkeys(map(cell, self.paper)))
+        return Compared(self.name, self.what, printed, cell(ours))
+
+    def sizes(self, verdict: Verdict, ours: float | None) -> str:
+        """What is said where the pattern is there and the sizes are others."""
+        if verdict != "reproduced" or self.close(ours) is not False:
+            return ""
+        both = self.compared(ours)
+        numbers = f"{self.name}: paper {both.paper}, ours {both.ours}"
+        return f"pattern reproduced; sizes differ ({numbers}) because {self.differs}"
 
 
 def panel_from(data: dict[str, Any]) -> Panel:
@@ -72,7 +110,7 @@ def verdict(holds: bool) -> Verdict:
 
 def cell(value: float | None) -> str:
     """A number of a table; '-' where there is none."""
-    return "-" if value is None else f"{value:.3g}"
+    return "-" if value is None or math.isnan(value) else f"{value:.3g}"
 
 
 def by_category(name: str, means: Sequence[Estimate]) -> Series:
@@ -122,13 +160,16 @@ class Experiment(Generic[Found]):
     measure: Callable[[Context], Found]
     judge: Callable[[Found], Outcome]
     seconds: int  # roughly, quick scale, one core
-    needs: tuple[Input, ...] = ()  # inputs without which it is skipped
+    number: Number
     takes: tuple[Input, ...] = ()  # inputs that it uses where they are given
+    needs: tuple[Input, ...] = ()  # inputs that it uses where all of them are given; where only some are, it is skipped
+    group: str = ""  # experiments of a group share what they train: one process measures them one after another
     paper: str = ""  # what the paper shows, for the outcome of an experiment that is skipped
 
     def run(self, context: Context) -> Outcome:
-        """Measure and judge; skipped where an input that it needs is missing."""
-        if all(getattr(context, name) for name in self.needs):
+        """Measure and judge; skipped where one input is given and another that belongs to it is not."""
+        given = [bool(getattr(context, name)) for name in self.needs]
+        if all(given) or not any(given):
             return self.judge(self.measure(context))
         models = " ".join(f"--model {model}" for model in CHECKPOINTS)
         return Outcome(
@@ -136,8 +177,8 @@ class Experiment(Generic[Found]):
             theory="-",
             measured="-",
             verdict="skipped",
-            reason=f"needs models and text; run: topicscope reproduce {self.id} {models} --corpus {WIKIPEDIA} "
-            "(or your own: folders and files)",
+            reason="on models of your own it needs --model and --corpus, and only one is given; run: topicscope "
+            f"reproduce {self.id} {models} --corpus {WIKIPEDIA} (or folders and files; without both: small models)",
         )
 
     def key(self, context: Context) -> dict[str, Any]:
@@ -146,7 +187,7 @@ class Experiment(Generic[Found]):
 
     def judged(self, context: Context) -> bool:
         """Whether a reference verdict exists: there is none for the user's own models and texts."""
-        return not self.needs and not any(getattr(context, name) for name in self.takes)
+        return not any(getattr(context, name) for name in (*self.needs, *self.takes))
 
 
 def train_many(context: Context, **settings: Any) -> list[training.Run]:

@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from topicscope.figures import Figure, Lines, Series
-from topicscope.paper.blocks import RELATIONS, RULE, Panel as BlockPanel, judge_panels, panel_of, train_panels
+from topicscope.paper.blocks import (
+    RELATIONS,
+    RULE,
+    Panel as BlockPanel,
+    contrast_number,
+    judge_panels,
+    panel_of,
+    train_panels,
+)
 from topicscope.paper.experiment import Context, Experiment, Outcome
 
 
@@ -79,4 +87,5 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=40,
+    number=contrast_number("W_E'W_E", 7.14),
 )

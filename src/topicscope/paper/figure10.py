@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from topicscope.paper.blocks import RULE, judge_panels, measure_values
+from topicscope.paper.blocks import RULE, contrast_number, judge_panels, measure_values
 from topicscope.paper.experiment import Experiment
 
 EXPERIMENT = Experiment(
@@ -17,4 +17,5 @@ EXPERIMENT = Experiment(
         paper_means=[(0.045, -0.005, 0.045), (0.455, -0.186, 0.399), (0.0075, 0, 0.004), (0.092, -0.010, 0.083)],
     ),
     seconds=25,
+    number=contrast_number("W_V", 0.641),
 )

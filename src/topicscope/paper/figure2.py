@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from topicscope.paper.blocks import RULE, judge_panels, measure_values
+from topicscope.paper.blocks import RULE, contrast_number, judge_panels, measure_values
 from topicscope.paper.experiment import Experiment
 
 EXPERIMENT = Experiment(
@@ -22,4 +22,5 @@ EXPERIMENT = Experiment(
         ],
     ),
     seconds=12,
+    number=contrast_number("W_V", 0.952),
 )

@@ -3,7 +3,7 @@
 from functools import partial
 
 from topicscope.paper.experiment import Experiment
-from topicscope.paper.landscapes import judge_landscapes, measure_landscapes
+from topicscope.paper.landscapes import judge_landscapes, measure_landscapes, minimum_number
 
 EXPERIMENT = Experiment(
     id="figure7",
@@ -12,4 +12,5 @@ EXPERIMENT = Experiment(
     measure=partial(measure_landscapes, kind="diagonal"),
     judge=partial(judge_landscapes, name="figure7", kind="diagonal"),
     seconds=1,
+    number=minimum_number("diagonal"),
 )

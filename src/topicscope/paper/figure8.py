@@ -3,7 +3,7 @@
 from functools import partial
 
 from topicscope.paper.experiment import Experiment
-from topicscope.paper.landscapes import judge_landscapes, measure_landscapes
+from topicscope.paper.landscapes import judge_landscapes, measure_landscapes, minimum_number
 
 EXPERIMENT = Experiment(
     id="figure8",
@@ -13,4 +13,5 @@ EXPERIMENT = Experiment(
     measure=partial(measure_landscapes, kind="blocks"),
     judge=partial(judge_landscapes, name="figure8", kind="blocks"),
     seconds=1,
+    number=minimum_number("blocks"),
 )

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from topicscope.paper.blocks import RULE, judge_panels, measure_values
+from topicscope.paper.blocks import RULE, contrast_number, judge_panels, measure_values
 from topicscope.paper.experiment import Experiment
 
 EXPERIMENT = Experiment(
@@ -17,4 +17,5 @@ EXPERIMENT = Experiment(
         paper_means=[(0.049, -0.005, 0.047), (0.776, -0.250, 0.805), (0.006, 0, 0.006), (0.114, -0.016, 0.118)],
     ),
     seconds=12,
+    number=contrast_number("W_V", 1.026),
 )

@@ -9,7 +9,6 @@ reproduction = reproduce(chosen(["figure7", "theorem1"]), Context("quick", seed=
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
@@ -19,39 +18,43 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from topicscope.figures import Judgement, Section, Verdict
+from topicscope.figures import Compared, Judgement, Section, Verdict
 from topicscope.ground import (
     Cost,
     Engine,
     InputError,
-    Kind,
     Progress,
     Result,
     afford,
     affordable,
     files,
     folders,
-    load_settings,
-    parse_json,
-    read_bytes,
     serial,
     watched,
 )
-from topicscope.paper.experiment import Context, Experiment, Outcome, Scale
+from topicscope.paper.experiment import Context, Experiment, Outcome
+from topicscope.paper.outcome_files import (
+    REPRODUCE,
+    check_context,
+    outcome_path,
+    read_outcome,
+    read_seconds,
+    record_of,
+    stored_context,
+    write_outcome,
+)
 from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE
 
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT = 3
-"""Of the outcome files; one of another format is computed again."""
-
 FULL = 12  # how much longer everything takes at full scale, roughly
-
-REPRODUCE = Kind("reproduce", 3, ("outcomes",), resumes="always")
 
 Finished = Callable[[str, Outcome, float | None], None]
 """Called with an experiment, its outcome and its seconds where known, as soon as the outcome is there."""
+
+Renewed = Callable[["Reproduction"], None]
+"""Called with all outcomes that the folder holds so far, whenever an experiment has just been measured."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,6 +91,8 @@ class Reproduction(Result):
                     "reason": outcome.reason,
                     "rule": EXPERIMENTS[name].rule,
                     "numbers": finite(outcome.numbers),
+                    "number": asdict(self.compared(name)) | {"close": EXPERIMENTS[name].number.close(outcome.ours)},
+                    "sizes": self.sizes(name),
                 }
                 for name, outcome in self.outcomes.items()
             ],
@@ -104,12 +109,26 @@ class Reproduction(Result):
         return pyarrow.table(columns | {"seconds": seconds})
 
     def summary(self) -> list[str]:
-        """How many verdicts of each kind, and the reason of every one that is not 'reproduced'."""
+        """How many verdicts of each kind; why one is not 'reproduced', or its sizes are not the paper's."""
         return [
             "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured at "
             f"scale {self.context.scale}, seed {self.context.seed}: {self.counts}.",
             *(f"{name}: {o.reason}" for name, o in self.outcomes.items() if o.verdict != "reproduced"),
+            *(f"{name}: {sizes}" for name in self.outcomes if (sizes := self.sizes(name))),
         ]
+
+    def intro(self) -> list[str]:
+        """The first sentence: the page's table and sections have the others."""
+        return self.summary()[:1]
+
+    def compared(self, name: str) -> Compared:
+        """The experiment's number: the paper's and ours."""
+        return EXPERIMENTS[name].number.compared(self.outcomes[name].ours)
+
+    def sizes(self, name: str) -> str:
+        """A sentence where the pattern is reproduced and the paper's number and ours are not close; else nothing."""
+        outcome = self.outcomes[name]
+        return EXPERIMENTS[name].number.sizes(outcome.verdict, outcome.ours)
 
     @property
     def counts(self) -> str:
@@ -131,6 +150,8 @@ class Reproduction(Result):
                     EXPERIMENTS[name].rule,
                     *(o.paper, o.theory, o.measured, o.verdict, o.reason),
                     self.seconds.get(name),
+                    self.compared(name),
+                    self.sizes(name),
                 ),
                 config=o.config,
             )
@@ -167,6 +188,7 @@ def reproduce(
     engine: Engine = serial,
     progress: Progress | None = None,
     finished: Finished | None = None,
+    renewed: Renewed | None = None,
     *,
     yes: bool = False,
 ) -> Reproduction:
@@ -198,79 +220,41 @@ def reproduce(
 
         report()
         missing = [name for name in expected if not take(name)]
-        missing.sort(key=lambda name: -expected[name])  # the longest first
         if missing:
             opened.mark("running")
-        for number, (record, took) in engine(compute, context, missing):
-            name = missing[number]
-            seconds[name] = took
-            # before the outcome: a command that is killed in between runs the experiment again, and no time is lost
-            files.write_json(folder / folders.ENVIRONMENT, {"seconds": seconds})
-            (folder / "outcomes").mkdir(exist_ok=True)
-            files.write(outcome_path(folder, name), json.dumps(files.sealed(record)).encode())
-            take(name)
+        earlier = stored_reproduction(folder, context).outcomes if renewed is not None else {}
+        groups = grouped(missing)
+        for number, measured in engine(compute_group, context, groups):
+            for name, (record, took) in zip(groups[number], measured, strict=True):
+                seconds[name] = took
+                # before the outcome: a command that is killed in between runs the experiment again, no time is lost
+                files.write_json(folder / folders.ENVIRONMENT, {"seconds": seconds})
+                write_outcome(folder, name, record)
+                take(name)
+                if renewed is not None:
+                    renewed(Reproduction.of(context, earlier | outcomes, seconds, folder))
         opened.finish(stored_reproduction(folder, context).as_dict(), seconds=seconds)
     return Reproduction.of(context, outcomes, seconds, folder)
 
 
+def grouped(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Experiments that share what they train, together, the others alone; what takes longest comes first."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(EXPERIMENTS[name].group or name, []).append(name)
+    return sorted(map(tuple, groups.values()), key=lambda group: -sum(EXPERIMENTS[name].seconds for name in group))
+
+
+def compute_group(context: Context, names: Sequence[str]) -> list[tuple[dict[str, Any], float]]:
+    """In a worker: of each experiment what the outcome's file holds, and the seconds that it took."""
+    return [compute(context, name) for name in names]
+
+
 def compute(context: Context, name: str) -> tuple[dict[str, Any], float]:
-    """In a worker: what the outcome's file holds, and the seconds that it took."""
-    began, experiment = time.perf_counter(), EXPERIMENTS[name]
+    began = time.perf_counter()
     with affordable():  # the reproduction was announced as a whole
-        outcome = asdict(experiment.run(context))
-    seconds = round(time.perf_counter() - began, 2)
-    return {"format": FORMAT, "context": experiment.key(context), "outcome": outcome}, seconds
-
-
-def check_context(folder: Path, context: Context) -> None:
-    """Refuse a folder that holds a reproduction of another scale or seed."""
-    about = folders.read_about(folder)
-    if about is None or about.kind != REPRODUCE.name or about.status == "starting":
-        return  # killed before it had a config, a folder counts as empty
-    stored = stored_context(folder)
-    if stored.config() != context.config():
-        raise InputError(
-            f"{folder} holds a reproduction of scale {stored.scale}, seed {stored.seed}, not of {context.scale}, "
-            f"{context.seed}; choose another folder"
-        )
-
-
-def stored_context(folder: Path) -> Context:
-    """Scale and seed of the folder."""
-    config = load_settings(folder / folders.CONFIG, own=True)
-    if config.get("scale") not in get_args(Scale) or not isinstance(config.get("seed"), int):
-        raise InputError(f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder")
-    return Context(config["scale"], config["seed"])
-
-
-def outcome_path(folder: Path, experiment: str) -> Path:
-    return folder / "outcomes" / f"{experiment}.json"
-
-
-def read_outcome(folder: Path, experiment: str, context: Context, *, inputs: bool = True) -> Outcome | None:
-    """A stored outcome; None where it is damaged, was changed, or is of another context.
-
-    Without `inputs` the models and texts that it was made from do not matter.
-    """
-    try:
-        content = read_bytes(outcome_path(folder, experiment))
-        stored = files.unsealed(parse_json(content, experiment, finite=False))  # figures may have gaps
-        wanted = EXPERIMENTS[experiment].key(context) if inputs else context.config()
-        if stored["format"] != FORMAT or any(stored["context"][key] != value for key, value in wanted.items()):
-            return None
-        return Outcome.from_dict(stored["outcome"])
-    except (ValueError, KeyError, TypeError, AttributeError):  # InputError is a ValueError
-        return None
-
-
-def read_seconds(folder: Path) -> dict[str, float]:
-    """By experiment, as far as environment.json says: it is no part of the result, and may be missing or damaged."""
-    try:
-        stored = folders.read_json(folder / folders.ENVIRONMENT)["seconds"]
-        known = {name: float(stored[name]) for name in EXPERIMENTS if name in stored}
-    except (ValueError, KeyError, TypeError):
-        return {}
-    return {name: value for name, value in known.items() if math.isfinite(value)}
+        outcome = EXPERIMENTS[name].run(context)
+    return record_of(name, context, outcome), round(time.perf_counter() - began, 2)
 
 
 def read_reproduction(folder: str | Path) -> Reproduction:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from topicscope import training
 from topicscope.figures import Figure, Points, TableData
 from topicscope.paper.blocks import Blocks, blocks_of, contrast, mean_spread
-from topicscope.paper.experiment import Context, Experiment, Outcome, by_category, train_many, verdict
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many, verdict
 
 VARIATIONS: dict[str, dict[str, dict[str, object]]] = {
     "the paper's setting": {},
@@ -90,6 +90,7 @@ def judge(found: Found) -> Outcome:
         ],
         numbers={name: {"contrast": asdict(c), "spread": spreads[name]} for name, c in contrasts.items()},
         config=found.config.as_dict(),
+        ours=blocks / len(shown),
     )
 
 
@@ -100,4 +101,8 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=30,
+    number=Number(
+        "settings with blocks",
+        "share of the settings in which W_V has blocks by the rule; the paper prints no number",
+    ),
 )

@@ -67,7 +67,9 @@ def relation_ratios(scores: np.ndarray, topic_of_word: np.ndarray) -> tuple[floa
     return float(np.mean(inside / other)), float(np.mean(own / other))
 
 
-def judge_second_stage(found: Found, name: str, theorem: AttentionTheorem, theory: str, measured: str) -> Outcome:
+def judge_second_stage(
+    found: Found, name: str, theorem: AttentionTheorem, *, theory: str, measured: str, ours: float
+) -> Outcome:
     """Whether the attention of each seed lies inside the theorem's bounds."""
     holds = all(theorem.contains(alpha, beta) for alpha, beta in zip(found.alpha, found.beta, strict=True))
     return Outcome(
@@ -88,4 +90,5 @@ def judge_second_stage(found: Found, name: str, theorem: AttentionTheorem, theor
         ],
         numbers={"alpha": found.alpha, "beta": found.beta, "loss": found.loss},
         config=found.config.as_dict(),
+        ours=ours,
     )

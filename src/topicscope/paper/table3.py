@@ -8,7 +8,7 @@ from topicscope.figures import TableData
 from topicscope.measure import estimate
 from topicscope.paper import attention_rows as shared
 from topicscope.paper.blocks import contrast
-from topicscope.paper.experiment import Context, Experiment, Outcome, verdict
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, verdict
 from topicscope.theory import Setting, theorem3
 
 PAPER: dict[tuple[str, float], shared.Triple] = {
@@ -104,6 +104,7 @@ def judge(found: list[shared.AttentionRow]) -> Outcome:
         ],
         numbers=numbers,
         config=found[0].config.as_dict(),
+        ours=float(np.mean([means[1].mean for means in shown.values()])),
     )
 
 
@@ -116,4 +117,11 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=40,
+    number=Number(
+        "same-topic attention",
+        "mean attention weight from a word to one other word of its topic (a share of 1), unmasked dev documents, mean "
+        "over rows",
+        (0.0100, 0.0116),
+        "SGD runs at a larger rate for fewer steps",
+    ),
 )

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from topicscope.measure import estimate
-from topicscope.paper.experiment import Experiment, Outcome
+from topicscope.paper.experiment import Experiment, Number, Outcome
 from topicscope.paper.second_stage import Found, judge_second_stage, measure_second_stage
 from topicscope.theory import Setting, best_attention, theorem5
 
@@ -22,6 +22,7 @@ def judge(found: Found) -> Outcome:
         theory=f"beta in ({low:.3g}, {high:.3g}), "
         f"alpha < {theorem.lambda5:.3g} beta; exact minimiser beta = {best.beta:.3g}, loss {best.loss:.5f}",
         measured=f"beta = {estimate(found.beta)}, alpha / beta = {np.mean(shares):.3g}",
+        ours=estimate(found.beta).mean,
     )
 
 
@@ -32,4 +33,9 @@ EXPERIMENT = Experiment(
     measure=partial(measure_second_stage, kind="diagonal"),
     judge=judge,
     seconds=30,
+    number=Number(
+        "beta",
+        "attention weight of the word itself over that of a word of another topic (a ratio), mean over seeds; the "
+        "paper has bounds and no number",
+    ),
 )

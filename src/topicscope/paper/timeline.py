@@ -11,7 +11,7 @@ from typing import Any
 
 from topicscope import figures, language, measure as measures, pretraining, training
 from topicscope.ground import one_thread
-from topicscope.paper.experiment import Context, Experiment, Outcome, train_many, verdict
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, train_many, verdict
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,7 @@ def judge(found: Found) -> Outcome:
         ],
         numbers=numbers,
         config=found.config,
+        ours=None if found.sandbox[0].order is None else found.sandbox[0].order.ratio,
     )
 
 
@@ -114,5 +115,10 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=30,
+    number=Number(
+        "later by a factor of",
+        "the step at which attention has made half of its way to its final contrast between topics, over that of the "
+        "embedding (a ratio), first sandbox run; the paper does not ask",
+    ),
     takes=("corpus",),
 )

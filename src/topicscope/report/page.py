@@ -4,10 +4,12 @@ write_report(Path("runs/demo"), "A run", "What was run, and where.", [Section("L
 """
 
 import base64
+import io
 import json
 import re
 from collections import Counter
-from functools import partial
+from collections.abc import Collection
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,21 +27,30 @@ from topicscope.report.plotly_maps import heat_spec, map_spec
 from topicscope.report.plotly_parts import Spec
 
 NARROW = 3  # columns from which on panels of the page are too narrow for legends of their own
+THUMBNAIL = (192, 112)  # pixels, at most: shown at half of it, for fine screens
 MOST_ROWS = 20  # of the table that a notebook shows
 NUMBER = re.compile(r"[-–—]?|[-+−±]?\s*[\d.,]+([eE][-+]?\d+)?\s*([%s×x]|±.*|\(.*\)|\[.*\])?")
 
 
-def write_report(folder: Path, title: str, intro: str, sections: list[Section]) -> None:
-    """Write report.html and, under figures/, every figure of the sections as PNG, SVG and CSV."""
+def write_report(
+    folder: Path, title: str, intro: str, sections: list[Section], drawn: Collection[str] = frozenset()
+) -> None:
+    """Write report.html and, under figures/, every figure of the sections as PNG, SVG and CSV.
+
+    `drawn` names sections whose figures are there already.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for figure in (figure for section in sections for figure in section.figures):
+    for figure in (figure for section in sections if section.title not in drawn for figure in section.figures):
         draw_figure(figure, folder / "figures")
         write_csv(figure, folder / "figures")
     write_page(folder / "report.html", title, intro, sections)
 
 
 def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> None:
-    """Write the page, whole or not at all. Blank lines in `intro` part its paragraphs."""
+    """Write the page, whole or not at all. Blank lines in `intro` part its paragraphs.
+
+    Claims have a small picture of their first figure, from the file beside the page.
+    """
     placed = list(zip(anchors([section.title for section in sections]), sections, strict=True))
     counts = Counter(section.verdict.verdict for section in sections if section.verdict is not None)
     write_html(
@@ -48,7 +59,11 @@ def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> N
         title,
         intro,
         sections=placed,
-        judged=[(anchor, section) for anchor, section in placed if section.verdict is not None],
+        judged=[
+            (anchor, section, [thumbnail(path.parent / "figures", figure.name) for figure in section.figures[:1]])
+            for anchor, section in placed
+            if section.verdict is not None
+        ],
         summary=", ".join(f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]),
     )
 
@@ -58,6 +73,27 @@ def write_html(path: Path, template: str, title: str, intro: str, **parts: Any) 
     paragraphs = [paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()]
     page = environment().get_template(template)
     write(path, page.render(title=title, paragraphs=paragraphs, plotly=Markup(get_plotlyjs()), **parts).encode())
+
+
+def thumbnail(folder: Path, name: str) -> str:
+    """A figure that was drawn there, small, as data inside the page; nothing where no picture can be read there."""
+    path = folder / f"{name}.png"
+    try:
+        return _small(path, path.stat().st_mtime_ns)
+    except (OSError, ValueError, SyntaxError):  # what is missing or damaged leaves an empty cell
+        return ""
+
+
+@lru_cache(maxsize=256)
+def _small(path: Path, _written: int) -> str:
+    from PIL import Image  # matplotlib brings it
+
+    stream = io.BytesIO()
+    with Image.open(path) as picture:
+        small = picture.convert("RGB")
+        small.thumbnail(THUMBNAIL)
+        small.save(stream, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}"
 
 
 def notebook_html(summary: list[str], sections: list[Section]) -> str:

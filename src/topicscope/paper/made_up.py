@@ -1,0 +1,144 @@
+"""Made-up texts: words of twelve known topics, in two kinds.
+
+`sample_texts` writes documents of the sandbox in words. `sample_language` is nearer to real text: neighbouring words
+share a topic, some words belong to two topics, and some words of different topics always stand together.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from topicscope import language
+from topicscope.ground import Stream, generator
+from topicscope.world import Dirichlet, TopicModel
+
+DOCUMENTS, LENGTH = 3000, 48
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+SENTENCE, SENTENCES = 8, 4  # words of a sentence, which has one topic; sentences of a document
+ALPHA = 1.0  # of the Dirichlet distribution that a document's topics are drawn from
+RANK_POWER = 0.1  # the r-th word of a topic is drawn with a probability proportional to r^-.1
+LENT = 3  # the last words of each topic belong to the next one too, and are half as likely there
+PAIRS_PER_TOPIC, PAIR_CHANCE = 2, 0.6  # fixed pairs across topics; how often the first word is followed by the second
+
+
+def word_lists() -> dict[str, list[str]]:
+    return json.loads((resources.files("topicscope.paper") / "data" / "word-lists.json").read_text(encoding="utf-8"))
+
+
+def sample_texts(lists: dict[str, list[str]], seed: int) -> list[str]:
+    """Documents of the sandbox (Dirichlet .1), written out in words."""
+    words = [word for topic in lists.values() for word in topic]
+    model = TopicModel(len(lists), len(next(iter(lists.values()))))
+    documents = Dirichlet(length=LENGTH).sample(model, DOCUMENTS, generator(seed, Stream.TRAIN_DOCUMENTS)).finite()
+    return [" ".join(words[i - 1] for i in row) for row in documents.words.tolist()]
+
+
+@dataclass(frozen=True)
+class MadeUpLanguage:
+    """Texts and what they were made from. Words are numbered topic by topic, as the lists have them."""
+
+    texts: list[str]
+    words: tuple[str, ...]
+    names: tuple[str, ...]  # of the topics
+    probability: Float[np.ndarray, "K W"]  # of each word in each topic, before pairs are put in
+    pairs: dict[int, int]  # the second word of each fixed pair, by the first; never of one topic
+    document_topics: Float[np.ndarray, "D K"]
+
+    def topics(self, tokenizer: Any) -> language.Topics:
+        """The known topics, in the form of fitted ones, with the pairs that stand together most often in the texts."""
+        vocabulary = language.whole_words(tokenizer)
+        place = np.array([self.words.index(word) for word in vocabulary.words])
+        number = {word: i for i, word in enumerate(vocabulary.words)}
+        documents = [np.array([number[word] for word in text.split()]) for text in self.texts]
+        lengths = np.array([len(document) for document in documents])
+        count = len(self.names)
+        fit: dict[str, Any] = {"iterations": 0, "seed": 0, "min_documents": 0, "log_likelihood": [], "corpus": ""}
+        return language.Topics(
+            words=tuple(vocabulary.words),
+            token=vocabulary.token,
+            probability=self.probability[:, place],
+            frequency=np.bincount(np.concatenate(documents), minlength=len(place)).astype(float),
+            document_topics=self.document_topics.astype(np.float32),
+            document_lengths=lengths,
+            cooccurring=language.top_pairs(documents, len(place), language.PAIRS)[0],
+            vocabulary_size=vocabulary.size,
+            fingerprint=vocabulary.fingerprint,
+            fit=language.TopicFit(
+                backend="known",
+                topics=count,
+                documents=len(documents),
+                tokens=int(lengths.sum()),
+                coherence=[0.0] * count,
+                **fit,
+            ),
+        )
+
+
+def topic_words(topics: int, size: int) -> Float[np.ndarray, "K W"]:
+    """Probability of each word in each topic: its own words, and the last ones of the topic before it."""
+    own = np.arange(1, size + 1) ** -RANK_POWER
+    table = np.zeros((topics, topics * size))
+    for topic in range(topics):
+        end = (topic + 1) * size
+        table[topic, topic * size : end] = own
+        table[(topic + 1) % topics, end - LENT : end] = own[-LENT:] / 2
+    return table / table.sum(1, keepdims=True)
+
+
+def fixed_pairs(topics: int, size: int) -> dict[int, int]:
+    """Of likely words: the first and the third of a topic have the second and the fourth of others as partners."""
+    return {
+        topic * size + 2 * number: (topic + 3 + 2 * number) % topics * size + 2 * number + 1
+        for topic in range(topics)
+        for number in range(PAIRS_PER_TOPIC)
+    }
+
+
+def sample_language(lists: dict[str, list[str]], seed: int) -> MadeUpLanguage:
+    """Each sentence has a topic of its document; in it the second word of a pair often follows the first."""
+    draw = generator(seed, Stream.MADE_UP_TEXTS)
+    topics, size, length = len(lists), len(next(iter(lists.values()))), SENTENCE * SENTENCES
+    probability, pairs = topic_words(topics, size), fixed_pairs(topics, size)
+    mixture = draw.dirichlet(np.full(topics, ALPHA), size=DOCUMENTS)
+    topic = np.repeat(draws(mixture[:, None, :], draw.random((DOCUMENTS, SENTENCES))), SENTENCE, axis=1)
+    words = draws(probability[topic], draw.random((DOCUMENTS, length)))
+    partner = np.full(topics * size, -1)
+    partner[list(pairs)] = list(pairs.values())
+    chance = draw.random((DOCUMENTS, length))
+    for place in range(length - 1):
+        following = partner[words[:, place]]
+        put = (following >= 0) & (chance[:, place] < PAIR_CHANCE)
+        words[put, place + 1] = following[put]
+    names = tuple(word for listed in lists.values() for word in listed)
+    texts = [" ".join(names[i] for i in row) for row in words.tolist()]
+    return MadeUpLanguage(texts, names, tuple(lists), probability, pairs, mixture)
+
+
+def draws(probability: Float[np.ndarray, "D N K"], uniform: Float[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
+    """What each uniform number chooses from its distribution."""
+    chosen = (uniform[..., None] >= probability.cumsum(-1)).sum(-1)
+    return np.minimum(chosen, probability.shape[-1] - 1)  # rounding may end the sum below 1
+
+
+def build_tokenizer(lists: dict[str, list[str]]) -> Any:
+    import transformers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = {
+        word: i for i, word in enumerate([*SPECIAL, "a", *(word for topic in lists.values() for word in topic)])
+    }
+    built = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    built.normalizer, built.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    built.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {f"{token[1:-1].lower()}_token": token for token in SPECIAL}
+    build: Any = transformers.PreTrainedTokenizerFast
+    return build(tokenizer_object=built, model_max_length=LENGTH + 2, **names)
