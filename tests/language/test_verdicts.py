@@ -67,7 +67,16 @@ def measured(of: Effect | None, **more: Any) -> Measured:
         (measured(effect(p=0.09), shuffles=10), "unsure", "10 shuffles cannot give a p below 0.091: raise --shuffles"),
         (measured(effect(p=0.09), shuffles=10), "unsure", "at least 19 are needed here"),
         (measured(effect(p=None), shuffles=0), "off", ""),
-        (measured(effect(None)), "unsure", "too few pairs of words"),
+        (measured(effect(None)), "unsure", "there is nothing to resample: raise --topics or --documents"),
+        (measured(effect((0.1, 0.1))), "unsure", "there is nothing to resample"),
+        (
+            measured(replace(effect(), pairs=19.0)),
+            "unsure",
+            "too few pairs (19; at least 20 are needed): raise --thresh",
+        ),
+        (measured(replace(effect(), pairs=20.0)), "yes", "p = 0.01"),
+        (measured(replace(effect(), pairs=99.0), enough=100, given=True), "unsure", "give more words to the topics"),
+        (measured(None, shuffles=0), "off", ""),
         (measured(None), "unsure", "too few pairs of words"),
     ],
 )
@@ -75,8 +84,9 @@ def test_chance(of: Measured, answer: str, why: str) -> None:
     check = chance(of)
     assert check.answer == answer
     assert why in check.why
-    if of.effect is not None and of.effect.interval is not None and answer != "off":
+    if of.effect is not None and check.number is not None:
         assert (check.number, check.interval) == (of.effect.difference, of.effect.interval)
+    assert (check.number is None) == (answer == "off" or "too few" in why or "nothing" in why or "give more" in why)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +99,8 @@ def test_chance(of: Measured, answer: str, why: str) -> None:
         (measured(effect(matched=(-0.2, 0.021), difference=0.03)), "unsure", "reaches zero"),
         (measured(effect(matched=None)), "unsure", "too few pairs of equal word frequencies"),
         (measured(effect(), matched=False), "off", ""),
-        (measured(None), "unsure", "too few pairs of equal word frequencies"),
+        (measured(effect(matched=(0.1, 0.1))), "unsure", "too few pairs of equal word frequencies"),
+        (measured(None), "unsure", "too few pairs of words"),
     ],
 )
 def test_frequency(of: Measured, answer: str, why: str) -> None:
@@ -103,12 +114,13 @@ def test_frequency(of: Measured, answer: str, why: str) -> None:
         (PairContrast(0.3, 0.28, (0.2, 0.3)), "unsure", "show about as much (0.3 against 0.28)"),
         (PairContrast(0.3, 0.4, (0.31, 0.5)), "no", "show more (0.4) than pairs of one topic (0.3)"),
         (PairContrast(0.3, None, None), "unsure", "too few pairs that stand together"),
-        (None, "off", ""),
+        (None, "unsure", "too few pairs that stand together"),
     ],
 )
 def test_cooccurrence(contrast: PairContrast | None, answer: str, why: str) -> None:
     check = cooccurrence(measured(effect(), contrast=contrast))
     assert (check.answer, why in check.why) == (answer, True)
+    assert cooccurrence(measured(effect(), contrast=contrast, with_contrast=False)).answer == "off"
     if contrast is not None and contrast.interval is not None and contrast.cooccurring is not None:
         assert check.number == pytest.approx(0.3 - contrast.cooccurring)
         assert check.interval == pytest.approx((0.3 - contrast.interval[1], 0.3 - contrast.interval[0]))
@@ -170,22 +182,28 @@ def test_yes_needs_every_control_at_every_threshold() -> None:
     mixed = verdict_of(rows, [], [pairs(0.1), pairs(0.2, cosine=0.4)], SETTINGS).embeddings
     assert (mixed.answer, mixed.controls["cooccurrence"]) == ("unsure", "unsure")
     assert "co-occurrence at threshold 0.2: pairs that stand together most often show more" in mixed.sentence
+    assert "(but yes at 0.1: choose a threshold" in mixed.sentence
+    half = verdict_of(rows, [], [pairs(0.1, cosine=0.28), pairs(0.2, cosine=0.4)], SETTINGS).embeddings
+    assert (half.answer, half.controls["cooccurrence"]) == ("no", "no")  # about as much, and more: nowhere less
+    assert "at threshold 0.2" in half.sentence
     beaten = verdict_of(rows, [], [pairs(0.1, cosine=0.4), pairs(0.2, cosine=0.4)], SETTINGS).embeddings
     assert (beaten.answer, beaten.controls["cooccurrence"]) == ("no", "no")
     assert beaten.controls["chance"] == "yes"
 
 
 def test_a_control_that_is_off_leaves_it_open_unless_another_says_no() -> None:
-    off = verdict_of([row(), fresh_row()], [], [], SETTINGS).embeddings
+    off = verdict_of([row(), fresh_row()], [], [], replace(SETTINGS, cooccurrence=False)).embeddings
     assert (off.answer, off.controls["cooccurrence"]) == ("unsure", "off")
     assert off.sentence == "embeddings: unsure. co-occurring pairs (--cooccurrence) were not compared."
     by_chance = row(embeddings={"cosine": effect(p=0.4), "dot": None})
-    no = verdict_of([by_chance, fresh_row()], [], [], SETTINGS).embeddings
+    no = verdict_of([by_chance, fresh_row()], [], [], replace(SETTINGS, cooccurrence=False)).embeddings
     assert (no.answer, no.sentence) == ("no", "embeddings: no. chance: shuffled topics give as much (p = 0.4).")
-    nothing = verdict_of([row(attention=None)], [], [], replace(SETTINGS, shuffles=0, matched=False, random=False))
+    bare = replace(SETTINGS, shuffles=0, matched=False, random=False, cooccurrence=False)
+    nothing = verdict_of([row(attention=None)], [], [], bare)
     assert nothing.embeddings.controls == dict.fromkeys(nothing.embeddings.controls, "off")
-    assert nothing.embeddings.answer == "unsure"
-    assert nothing.attention.controls["chance"] == "unsure"
+    assert nothing.embeddings.answer == nothing.attention.answer == "unsure"
+    without = verdict_of([row(attention=None)], [], [], SETTINGS).attention
+    assert (without.answer, without.controls["chance"]) == ("unsure", "unsure")
 
 
 def test_a_single_head_can_carry_topics() -> None:

@@ -27,7 +27,7 @@ from topicscope.ground.checked import (
     read_text,
     shown,
 )
-from topicscope.ground.compiling import can_compile, compiled, compiled_quick, compiling_announced
+from topicscope.ground.compiling import can_compile, compiled, compiling_announced
 from topicscope.ground.config import (
     Config,
     assign,
@@ -158,7 +158,6 @@ __all__ = [
     "check_tensors",
     "checked_file",
     "compiled",
-    "compiled_quick",
     "compiling_announced",
     "configs_to_resume",
     "driving",

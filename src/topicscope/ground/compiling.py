@@ -14,9 +14,6 @@ from topicscope.ground.progress import Progress, silent
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Sums in any order, fused products. Nothing here assumes finite numbers: divergence has to show as NaN or infinity.
-QUICK = frozenset({"reassoc", "contract", "arcp", "nsz"})
-
 _progress: list[Progress] = [silent]  # the last one is told when a kernel is compiled
 _listeners: list[Any] = []
 
@@ -36,20 +33,15 @@ def compiling_announced(progress: Progress) -> Iterator[None]:
 
 
 def compiled(function: F) -> F:
-    """The function as machine code, made or loaded at its first call. Its arithmetic is done as it is written."""
-    return _compiled(function, frozenset())
+    """The function as machine code, made or loaded at its first call.
 
-
-def compiled_quick(function: F) -> F:
-    """The same, with sums in whatever order is quickest: always the same one, so that results repeat."""
-    return _compiled(function, QUICK)
-
-
-def _compiled(function: F, fastmath: frozenset[str]) -> F:
+    Its arithmetic is done as it is written, sums in their order: the process that compiles a kernel and those that load
+    it may have it in other pieces, and get the same bytes all the same. Divergence shows as NaN or infinity.
+    """
     from numba import njit
 
     _listen()
-    options: dict[str, Any] = {"error_model": "numpy", "fastmath": set(fastmath)}  # division by zero gives inf or NaN
+    options: dict[str, Any] = {"error_model": "numpy"}  # division by zero gives inf or NaN
     try:
         return cast("F", njit(cache=True, **options)(function))
     except RuntimeError:  # there is no folder to keep it in: every process compiles it

@@ -11,7 +11,7 @@ a difference that is worth naming must be out of their reach.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ Grade = Literal["yes", "unsure", "no", "off"]
 CONTROLS = ("chance", "frequency", "cooccurrence", "fresh_weights")
 COSINE_WORTH = 0.02  # a difference of cosines worth naming
 ATTENTION_WORTH = 0.05  # of attention, as a share of that to words of other topics
+WORD_PAIRS, POSITION_PAIRS = 20, 100  # of one topic, and of different ones: with fewer there is no answer
 HALF = 0.5  # what a control leaves of a difference, below which it explains it
 
 
@@ -46,7 +47,10 @@ class Measured:
     level: float = SIGNIFICANT  # that p has to reach
     p_value: float | None = None  # where it is corrected; None: that of the effect
     matched: bool = True  # whether pairs of equal frequencies were asked for
-    contrast: PairContrast | None = None  # None: not measured
+    contrast: PairContrast | None = None  # None: not measured, or no such pairs
+    with_contrast: bool = True  # whether co-occurring pairs were asked for
+    enough: int = WORD_PAIRS
+    given: bool = False  # topics that the user gave word by word
     fresh: Effect | None = None
     with_fresh: bool = True  # whether fresh weights were measured
     more: str = "documents"  # what makes the interval narrower
@@ -63,18 +67,38 @@ class Check:
 
 
 OFF = Check(answer="off")
-NO_PAIRS = Check(answer="unsure", why="too few pairs of words: raise --threshold or --documents, or give more words")
+
+
+def advice(of: Measured, *options: str) -> str:
+    """What to raise. Topics that are given have no number and no threshold."""
+    if of.given:
+        return "give more words to the topics, or raise --documents"
+    return f"raise {' or '.join(f'--{option}' for option in options)}"
+
+
+def too_few(of: Measured) -> Check | None:
+    """Where there are too few pairs for any answer, or too few topics or documents for an interval."""
+    effect = of.effect
+    if effect is None:
+        return Check(answer="unsure", why=f"too few pairs of words: {advice(of, 'threshold', 'documents')}")
+    counts = [count for count in (effect.pairs, effect.other_pairs) if count is not None]
+    if counts and min(counts) < of.enough:
+        why = f"too few pairs ({min(counts):,.0f}; at least {of.enough} are needed)"
+        return Check(answer="unsure", why=f"{why}: {advice(of, 'threshold', 'documents')}")
+    if effect.interval is None or effect.interval[0] == effect.interval[1]:
+        return Check(answer="unsure", why=f"there is nothing to resample: {advice(of, 'topics', 'documents')}")
+    return None
 
 
 def chance(of: Measured) -> Check:
-    effect = of.effect
-    if effect is None or effect.interval is None:
-        return NO_PAIRS
     if not of.shuffles:
         return OFF
+    effect, few = of.effect, too_few(of)
+    if few is not None or effect is None or effect.interval is None:
+        return few or OFF
     p = effect.p_value if of.p_value is None else of.p_value
     if p is None:
-        return NO_PAIRS
+        return Check(answer="unsure", why=f"too few pairs to shuffle: {advice(of, 'threshold', 'documents')}")
     said: dict[str, Any] = {"number": effect.difference, "interval": effect.interval}
     if p > of.level and 1 / (1 + of.shuffles) > of.level:
         why = f"{of.shuffles} shuffles cannot give a p below {1 / (1 + of.shuffles):.2g}: raise --shuffles"
@@ -86,11 +110,11 @@ def chance(of: Measured) -> Check:
             return Check(answer="no", why=f"{why}{of.worth:.2g})", **said)
         if low <= 0 or effect.difference < of.worth:
             why = "reaches zero" if low <= 0 else f"holds {of.worth:.2g}, the smallest that matters"
-            return Check(answer="unsure", why=f"its interval {why}: raise --{of.more}", **said)
+            return Check(answer="unsure", why=f"its interval {why}: {advice(of, of.more)}", **said)
         return Check(answer="yes", why=f"p = {p:.2g}", **said)
     reach = effect.null_interval[1] if effect.null_interval is not None else effect.interval[1]
     if reach > of.worth and effect.interval[1] > of.worth:
-        why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: raise --{of.more}"
+        why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: {advice(of, of.more)}"
         return Check(answer="unsure", why=why, **said)
     return Check(answer="no", why=f"shuffled topics give as much (p = {p:.2g})", **said)
 
@@ -98,23 +122,29 @@ def chance(of: Measured) -> Check:
 def frequency(of: Measured) -> Check:
     if not of.matched:
         return OFF
-    if of.effect is None or of.effect.matched is None or of.effect.matched.interval is None:
-        return Check(answer="unsure", why="too few pairs of equal word frequencies: raise --threshold or --documents")
-    matched = of.effect.matched
-    assert matched.interval is not None
+    few = too_few(of)
+    if few is not None:
+        return few
+    matched = None if of.effect is None else of.effect.matched
+    if matched is None or matched.interval is None or matched.interval[0] == matched.interval[1]:
+        why = f"too few pairs of equal word frequencies: {advice(of, 'threshold', 'documents')}"
+        return Check(answer="unsure", why=why)
     return remains(matched.difference, matched.interval, of, "at equal word frequencies")
 
 
 def fresh_weights(of: Measured) -> Check:
     if not of.with_fresh:
         return OFF
-    if of.effect is None or of.fresh is None or of.effect.resamples is None or of.fresh.resamples is None:
-        return NO_PAIRS
+    few = too_few(of) or too_few(replace(of, effect=of.fresh))
+    if few is not None or of.effect is None or of.fresh is None:
+        return few or OFF
+    if of.effect.resamples is None or of.fresh.resamples is None:
+        return OFF
     ours, theirs = of.effect.resamples, of.fresh.resamples
     count = min(len(ours), len(theirs))
     between = interval(np.asarray(ours[:count]) - np.asarray(theirs[:count]))  # the same topics or documents are drawn
     if between is None:
-        return NO_PAIRS
+        return Check(answer="unsure", why=f"there is nothing to resample: {advice(of, 'topics', 'documents')}")
     return remains(of.effect.difference - of.fresh.difference, between, of, "beyond fresh weights")
 
 
@@ -126,15 +156,17 @@ def remains(number: float, between: Interval, of: Measured, where: str) -> Check
     if between[1] < max(of.worth, HALF * of.effect.difference):
         why = f"{where} {number:.2g} of {of.effect.difference:.2g} remains"
         return Check(answer="no", why=why, number=number, interval=between)
-    why = f"{where} {number:.2g} remains, and its interval reaches zero: raise --{of.more}"
+    why = f"{where} {number:.2g} remains, and its interval reaches zero: {advice(of, of.more)}"
     return Check(answer="unsure", why=why, number=number, interval=between)
 
 
 def cooccurrence(of: Measured) -> Check:
-    contrast = of.contrast
-    if contrast is None:
+    if not of.with_contrast:
         return OFF
-    if contrast.same_topic is None or contrast.cooccurring is None or contrast.interval is None:
+    contrast, few = of.contrast, too_few(of)
+    if few is not None:
+        return few
+    if contrast is None or contrast.same_topic is None or contrast.cooccurring is None or contrast.interval is None:
         return Check(answer="unsure", why="too few pairs that stand together in these texts: raise --documents")
     margin = contrast.same_topic - contrast.cooccurring
     between = contrast.same_topic - contrast.interval[1], contrast.same_topic - contrast.interval[0]
@@ -145,7 +177,7 @@ def cooccurrence(of: Measured) -> Check:
         why = f"pairs that stand together most often show more ({contrast.cooccurring:.3g}) than pairs of one topic"
         return Check(answer="no", why=f"{why} ({contrast.same_topic:.3g})", number=margin, interval=between)
     more = "documents" if of.more == "documents" else "threshold"  # which sets the number of pairs
-    why = f"pairs that stand together most often show about as much ({both}): raise --{more}"
+    why = f"pairs that stand together most often show about as much ({both}): {advice(of, more)}"
     return Check(answer="unsure", why=why, number=margin, interval=between)
 
 

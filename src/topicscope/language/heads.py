@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.language.attention import PartTally, attention_effect, shuffled_attention
+from topicscope.language.controls import POSITION_PAIRS
 from topicscope.language.probe_rows import HeadRow
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC
 from topicscope.measure import corrected_p
 
-ENOUGH_PAIRS = 100  # of positions with words of one topic
 LOOKED_AT = 0.001  # mean weight at the topics' words below which a head does not look at them; without preference .01
 TOO_FEW = "too few pairs"
 ELSEWHERE = "does not look at these words"
@@ -25,7 +25,7 @@ def remarks(tally: PartTally) -> list[str]:
     groups = (tally.relation.relations, tally.relation.strata)
     pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
     weight = (sums[SAME_TOPIC] + sums[DIFFERENT]) / max(1.0, pairs[SAME_TOPIC] + pairs[DIFFERENT])
-    few = min(pairs[SAME_TOPIC], pairs[DIFFERENT]) < ENOUGH_PAIRS
+    few = min(pairs[SAME_TOPIC], pairs[DIFFERENT]) < POSITION_PAIRS
     return [TOO_FEW if few else ELSEWHERE if mean < LOOKED_AT else "" for mean in weight]
 
 

@@ -1,7 +1,8 @@
 """Does a model encode topics: in its embeddings, its hidden states, its attention? Yes, unsure or no, and why.
 
-A control has the answer that it gives at all thresholds; where these differ it is unsure. 'Yes' needs every control.
-One 'no' is a no: then chance, frequency, co-occurrence or the architecture explains what was seen.
+A control says yes only if it does so at all thresholds, and no if it does so at some and nowhere yes; else it is
+unsure. 'Yes' needs every control. One 'no' is a no: then chance, frequency, co-occurrence or the architecture explains
+what was seen.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from topicscope.language.controls import (
     ATTENTION_WORTH,
     CONTROLS,
     COSINE_WORTH,
+    POSITION_PAIRS,
+    WORD_PAIRS,
     Grade,
     Measured,
     PairContrast,
@@ -73,9 +76,13 @@ def answered(name: str, what: str, looked: Sequence[Looked]) -> Answer:
 
 
 def over_thresholds(rows: Sequence[CheckRow]) -> Grade:
-    """The answer that a control gives wherever it is on; 'unsure' where it gives several."""
+    """'yes' where a control says so at all thresholds at which it is on; 'no' where it says no and nowhere yes."""
     grades = {row.check.answer for row in rows} - {"off"}
-    return "off" if not grades else grades.pop() if len(grades) == 1 else "unsure"
+    if not grades:
+        return "off"
+    if grades == {"yes"}:
+        return "yes"
+    return "no" if "no" in grades and "yes" not in grades else "unsure"
 
 
 def sentence(name: str, what: str, found: Grade, rows: Sequence[CheckRow], looked: Sequence[Looked]) -> str:
@@ -94,14 +101,21 @@ def sentence(name: str, what: str, found: Grade, rows: Sequence[CheckRow], looke
         if grade == "off":
             reasons.append(f"{SWITCHES[control]} were not compared")
         elif grade == "no" or (grade == "unsure" and found == "unsure"):
-            worst = next(row for row in mine if row.check.answer in ("no", "unsure"))
-            at = "" if worst.threshold is None or len(mine) == 1 else f" at threshold {worst.threshold:g}"
-            reasons.append(f"{EXPLAINED[control]}{at}: {worst.check.why}")
+            reasons.append(f"{EXPLAINED[control]}{reason(mine)}")
     if found == "no":  # what was switched off changes nothing any more
         reasons = [reason for reason in reasons if not reason.endswith("were not compared")]
         if over_thresholds([row for row in rows if row.control == "chance"]) == "no":
             reasons = reasons[:1]  # there is nothing that others could explain
     return f"{name}: {found}. {'; '.join(reasons)}."
+
+
+def reason(rows: Sequence[CheckRow]) -> str:
+    """What stands against a control's yes: the first no, or else what is unsure; and where the thresholds differ."""
+    worst = min(rows, key=lambda row: ORDER.index(row.check.answer) if row.check.answer != "off" else len(ORDER))
+    at = "" if worst.threshold is None or len(rows) == 1 else f" at threshold {worst.threshold:g}"
+    passed = [f"{row.threshold:g}" for row in rows if row.check.answer == "yes" and row.threshold is not None]
+    mixed = f" (but yes at {', '.join(passed)}: choose a threshold by how many words a topic should have)"
+    return f"{at}: {worst.check.why}{mixed if worst.check.answer == 'no' and passed else ''}"
 
 
 def verdict_of(
@@ -128,6 +142,9 @@ def verdict_of(
                 worth=COSINE_WORTH if name == "cosine" else ATTENTION_WORTH * even,
                 matched=settings.matched,
                 contrast=None if control is None else getattr(control, contrast),
+                with_contrast=settings.cooccurrence and row.topics_per_word == "one",
+                enough=WORD_PAIRS if name == "cosine" else POSITION_PAIRS,
+                given=row.threshold is None,
                 fresh=None if other is None else getattr(other, name),
                 with_fresh=bool(fresh),
                 p_value=largest_p(heads, topical, row) if name == "topical" else None,
@@ -169,6 +186,8 @@ def answer_on_states(rows: Sequence[StateRow], settings: Measurement) -> Answer:
             p_value=corrected.get((setting(row), layer_of(row))),
             matched=settings.matched,
             contrast=None if mean is None or row.raw is None else PairContrast(row.raw.same, mean.mean, mean.interval),
+            with_contrast=settings.cooccurrence and row.topics_per_word == "one",
+            given=row.threshold is None,
             fresh=None if other is None else other.raw,
             with_fresh=bool(fresh),
             more="documents",

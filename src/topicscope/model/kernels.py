@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import compiled, compiled_quick
+from topicscope.ground import compiled
 
 CROSS_ENTROPY, SQUARED, SQUARED_MEAN = range(3)
 
@@ -70,7 +70,7 @@ def exp32(x: np.float32) -> np.float32:
     return np.float32(0) if x < np.float32(-87.3) else series * np.int32(exponent).view(np.float32)
 
 
-@compiled_quick
+@compiled
 def exponentials(row: Float[np.ndarray, " V"]) -> float:
     """Put exp(x) in place of every x <= 0, and return their sum."""
     total = row.dtype.type(0)
@@ -85,7 +85,7 @@ def exponentials(row: Float[np.ndarray, " V"]) -> float:
     return total
 
 
-@compiled_quick
+@compiled
 def used(weight: Float[np.ndarray, " n"]) -> int:
     """How many rows or targets there are but for those at the end that only fill up: as many as a model has alone."""
     count = len(weight)
@@ -94,7 +94,7 @@ def used(weight: Float[np.ndarray, " n"]) -> int:
     return count
 
 
-@compiled_quick
+@compiled
 def plus_column(matrix: np.ndarray, column: np.ndarray, spare: np.ndarray) -> np.ndarray:
     """The matrix with a column added to all of its columns. One that is absent is zero."""
     if matrix.size and not column.size:
@@ -106,14 +106,14 @@ def plus_column(matrix: np.ndarray, column: np.ndarray, spare: np.ndarray) -> np
     return spare
 
 
-@compiled_quick
+@compiled
 def copy(rows: np.ndarray, into: np.ndarray) -> None:
     for r in range(len(rows)):
         for i in range(rows.shape[1]):
             into[r, i] = rows[r, i]
 
 
-@compiled_quick
+@compiled
 def add_to_rows(column: np.ndarray, rows: np.ndarray) -> None:
     if column.size:
         for r in range(len(rows)):
@@ -122,7 +122,7 @@ def add_to_rows(column: np.ndarray, rows: np.ndarray) -> None:
                 row[i] += column[i]
 
 
-@compiled_quick
+@compiled
 def add_rows_to(rows: np.ndarray, column: np.ndarray) -> None:
     """The way back of `add_to_rows`."""
     if column.size:
@@ -133,7 +133,7 @@ def add_rows_to(rows: np.ndarray, column: np.ndarray) -> None:
                 column[i] += row[i]
 
 
-@compiled_quick
+@compiled
 def attend(
     scores: np.ndarray,
     context: np.ndarray,
@@ -158,7 +158,7 @@ def attend(
             row[i] *= share
 
 
-@compiled_quick
+@compiled
 def cross_entropy(
     output: np.ndarray, weight: np.ndarray, target: np.ndarray, target_weight: np.ndarray, start: int
 ) -> float:
@@ -185,7 +185,7 @@ def cross_entropy(
     return total
 
 
-@compiled_quick
+@compiled
 def squared(
     output: np.ndarray, weight: np.ndarray, target: np.ndarray, target_weight: np.ndarray, start: int, share: float
 ) -> float:
@@ -205,7 +205,7 @@ def squared(
     return total * share
 
 
-@compiled_quick
+@compiled
 def scores_slope(
     attention: np.ndarray, back: np.ndarray, query: np.ndarray, first: int, scale: float, scores: np.ndarray
 ) -> None:
@@ -220,7 +220,7 @@ def scores_slope(
             score[i] += factor * row[i] * (slope[i] - mean)
 
 
-@compiled_quick
+@compiled
 def through_product(other: np.ndarray, slope: np.ndarray, gradient: np.ndarray, bias: np.ndarray) -> None:
     """Back through L = (W_Q Z + b_Q)'(W_K Z + b_K) / sqrt(d_a), to one of the two sides."""
     if gradient.size:
@@ -235,7 +235,7 @@ def through_product(other: np.ndarray, slope: np.ndarray, gradient: np.ndarray, 
                 bias[a] += other[a, j] * total
 
 
-@compiled_quick
+@compiled
 def loss_and_gradient(
     loss: int, parts: Arrays, gradients: Arrays, seen: Seen, model: int, models: int, space: Space
 ) -> float:

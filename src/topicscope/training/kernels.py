@@ -8,10 +8,10 @@ import math
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import compiled_quick
+from topicscope.ground import compiled
 
 
-@compiled_quick
+@compiled
 def length(numbers: Float[np.ndarray, " n"]) -> float:
     total = numbers.dtype.type(0)
     for i in range(len(numbers)):
@@ -19,7 +19,7 @@ def length(numbers: Float[np.ndarray, " n"]) -> float:
     return math.sqrt(total)
 
 
-@compiled_quick
+@compiled
 def norms(
     block: Float[np.ndarray, "E n"],
     gradients: Float[np.ndarray, "E n"],
@@ -33,7 +33,7 @@ def norms(
             row[line + 1, e] = length(gradients[e, start:end])
 
 
-@compiled_quick
+@compiled
 def rotations(
     block: Float[np.ndarray, "E n"], start: int, before: Float[np.ndarray, "E m"], row: Float[np.ndarray, " E"]
 ) -> None:
@@ -47,7 +47,7 @@ def rotations(
         row[e] = total
 
 
-@compiled_quick
+@compiled
 def total(numbers: Float[np.ndarray, " n"]) -> float:
     found = numbers.dtype.type(0)
     for i in range(len(numbers)):
@@ -55,7 +55,7 @@ def total(numbers: Float[np.ndarray, " n"]) -> float:
     return found
 
 
-@compiled_quick
+@compiled
 def block_means(
     block: Float[np.ndarray, "E n"], start: int, topics: int, vocabulary: int, rows: Float[np.ndarray, "3 E"]
 ) -> None:
@@ -78,7 +78,7 @@ def block_means(
         rows[2, e] = diagonal / words
 
 
-@compiled_quick
+@compiled
 def adam(
     weights: Float[np.ndarray, "E n"],
     gradients: Float[np.ndarray, "E n"],
@@ -103,7 +103,7 @@ def adam(
             weight[i] -= rate * first[i] / (np.sqrt(second[i]) / root + least)
 
 
-@compiled_quick
+@compiled
 def sgd(weights: Float[np.ndarray, "E n"], gradients: Float[np.ndarray, "E n"], lr: float) -> None:
     rate = weights.dtype.type(lr)
     for e in range(len(weights)):
@@ -112,7 +112,7 @@ def sgd(weights: Float[np.ndarray, "E n"], gradients: Float[np.ndarray, "E n"], 
             weight[i] -= rate * gradient[i]
 
 
-@compiled_quick
+@compiled
 def sgd_with_momentum(
     weights: Float[np.ndarray, "E n"],
     gradients: Float[np.ndarray, "E n"],
