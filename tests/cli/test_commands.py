@@ -356,14 +356,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def worker(name: str) -> Callable[..., Any]:
         def work(settings: Any, out: Any, **_: Any) -> Any:
             given.append((name, settings, out))
-            return SimpleNamespace(rows=["rows"], heads=["head"] * 9, cooccurrence=["pairs"])
+            return SimpleNamespace(
+                rows=["rows"], heads=["head"] * 9, cooccurrence=["pairs"], verdicts=["verdict"], states=[], compared=[]
+            )
 
         return work
 
     for name in ("fit_corpus", "probe", "timeline", "map_words"):
         monkeypatch.setattr(language, name, worker(name))
     monkeypatch.setattr(language, "check_inputs", lambda _: None)
-    for name in ("ratio_table", "cooccurrence_table", "topic_model_table", "moment_table", "word_table"):
+    tables = ("verdict_table", "ratio_table", "cooccurrence_table", "topic_model_table", "moment_table", "word_table")
+    for name in tables:
         monkeypatch.setattr(figures, name, lambda _, name=name: name)
     monkeypatch.setattr(figures, "head_table", lambda heads, most: f"{len(heads)} heads, {most}")
 
@@ -382,7 +385,7 @@ def test_options_of_probe_are_settings(call: Call, asked: list[Any]) -> None:
     assert (name, tuple(settings.models), tuple(settings.corpus), out) == ("probe", ("a", "b"), ("c.txt",), Path("x"))
     assert (list(settings.thresholds), list(settings.topics_per_word)) == ([0.1, 0.2], ["one", "many"])
     assert (settings.random, settings.matched, settings.seed) == (False, True, 4)
-    assert finished == (["ratio_table", "9 heads, 5", "cooccurrence_table"], Path("x"), True)
+    assert finished == (["verdict_table", "ratio_table", "9 heads, 5", "cooccurrence_table"], Path("x"), True)
     asked.clear()
     call("probe", "a", "--corpus", "c.txt", "--topics-per-word", "many")
     settings = asked[0][1]
@@ -403,7 +406,7 @@ def test_options_of_topics_timeline_and_words_are_settings(
     call("timeline", "run", "--corpus", "c.txt", "--threshold", "0.3")
     call("words", "m", "frog", "toad", "/", "/", "mozart", "haydn", "--embedding", "layer", "--json")
     (_, topics, _), topic_tables, (_, timeline, _), moments, (_, words, _), word_tables = asked
-    assert (tuple(topics.corpus), topics.tokenizer, topics.topics) == (("c.txt",), "t", 7)
+    assert (tuple(topics.corpus), topics.tokenizer, topics.topics) == (("c.txt",), "t", (7,))
     assert (tuple(timeline.snapshots), timeline.threshold) == (("run",), 0.3)
     assert (words.model, words.groups, words.embedding) == ("m", (("frog", "toad"), ("mozart", "haydn")), "layer")
     assert [tables[0] for tables in (topic_tables, moments, word_tables)] == [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from topicscope.ground import can_compile, compiled, compiling_announced
+from topicscope.ground import can_compile, compiled, compiling_announced, interruptible
 
 
 def test_a_kernel_is_compiled_once_and_announced() -> None:
@@ -33,6 +33,17 @@ def test_a_kernel_that_cannot_be_kept_is_compiled_all_the_same(monkeypatch: pyte
     function = names["halved"]
     assert callable(function)
     assert compiled(function)(3.0) == 1.5
+
+
+def test_an_interrupt_in_a_kernel_is_an_interrupt() -> None:
+    """As numba raises it: 'returned a result with an exception set'."""
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        try:
+            raise SystemError("unpickling returned a result with an exception set") from KeyboardInterrupt()
+        except SystemError as error:
+            raise SystemError("a kernel returned a result with an exception set") from error
+    with pytest.raises(SystemError, match="another"), interruptible():
+        raise SystemError("another")
 
 
 READ_ONLY = """

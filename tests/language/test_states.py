@@ -114,8 +114,7 @@ def test_means_are_those_of_the_double_loop(kind: str, several: bool) -> None:
         row = rows[part, layer]
         even, odd = ({token for d, token, _ in listed if d % 2 == half and token in topics} for half in (0, 1))
         assert row.words == len(even & odd) > 10
-        bins = frequency_bins(a.frequency[[i for i, token in enumerate(a.token) if int(token) in even & odd]])
-        bin_of = dict(zip([int(t) for t in a.token if int(t) in even & odd], bins, strict=True))
+        bin_of = dict(zip(map(int, a.token), frequency_bins(a.frequency), strict=True))  # of all words of the topics
         for treatment in TREATMENTS:
             mean, directions = tally.plan.means[part][layer], tally.plan.directions[part][layer]
             pairs = word_pairs(listed, lambda s: treated(s, treatment, mean, directions))  # noqa: B023

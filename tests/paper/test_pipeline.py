@@ -116,7 +116,7 @@ def test_what_is_trained_fitted_and_probed(monkeypatch: pytest.MonkeyPatch, scal
     assert (found.probe, found.accuracy, found.losses, found.topics) == ("probe", 1.0, [3.0, 2.0], len(lists))
     size = len(SPECIAL) + 1 + sum(map(len, lists.values()))
     assert asked["train"] == (size, 3000, steps, 2)
-    assert asked["fit"] == (3000, len(lists), {"iterations": 50, "restarts": 12, "seed": 2})
+    assert asked["fit"] == (3000, len(lists), {"iterations": 50, "restarts": 12, "stability": False, "seed": 2})
     (_, threshold, _), named = asked["assign"]
     assert int(threshold * size) == len(topics[0])  # as many words for a topic as it has
     assert (threshold * size) % 1 == pytest.approx(0.5)  # however the product is rounded

@@ -27,7 +27,7 @@ from topicscope.ground.checked import (
     read_text,
     shown,
 )
-from topicscope.ground.compiling import can_compile, compiled, compiling_announced
+from topicscope.ground.compiling import can_compile, compiled, compiling_announced, interruptible
 from topicscope.ground.config import (
     Config,
     assign,
@@ -170,6 +170,7 @@ __all__ = [
     "gather",
     "generator",
     "in_order",
+    "interruptible",
     "load_settings",
     "log_steps",
     "machine_memory",

@@ -32,6 +32,18 @@ def compiling_announced(progress: Progress) -> Iterator[None]:
         _progress.pop()
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Around calls of kernels: what a signal raises there numba wraps into a SystemError; here it is itself again."""
+    try:
+        yield
+    except SystemError as error:
+        raised: BaseException = error
+        while isinstance(raised, SystemError) and raised.__cause__ is not None:
+            raised = raised.__cause__
+        raise raised from None
+
+
 def compiled(function: F) -> F:
     """The function as machine code, made or loaded at its first call.
 

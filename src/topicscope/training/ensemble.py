@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.ground import InputError, can_compile, usable_device
+from topicscope.ground import InputError, can_compile, interruptible, usable_device
 from topicscope.model import Weights, collapsed_loss, initial
 from topicscope.training.config import BLOCK, RunConfig
 from topicscope.training.cost import quicker_on_gpu
@@ -136,13 +136,14 @@ class Ensemble:
         """The next `count` steps; `self.step` is a multiple of BLOCK."""
         every, start = self.config.evaluate_every, self.step
         before, earlier = self.state(), self.last
-        for place in self.feed.steps(start, count):
-            if self.step == start + count - 1:
-                self.last = [block.clone() for block in self.weights.blocks]
-            if every is not None and self.step % every == 0:
-                self.evaluate()
-            self._keep()
-            self.one_step(place)
+        with interruptible():
+            for place in self.feed.steps(start, count):
+                if self.step == start + count - 1:
+                    self.last = [block.clone() for block in self.weights.blocks]
+                if every is not None and self.step % every == 0:
+                    self.evaluate()
+                self._keep()
+                self.one_step(place)
         table = self.tracker.rows()
         self.retire_diverged(start, table, before, earlier)
         if report is not None:
