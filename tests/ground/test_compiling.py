@@ -37,11 +37,10 @@ def test_a_kernel_that_cannot_be_kept_is_compiled_all_the_same(monkeypatch: pyte
 
 def test_an_interrupt_in_a_kernel_is_an_interrupt() -> None:
     """As numba raises it: 'returned a result with an exception set'."""
+    inner = SystemError("unpickling returned a result with an exception set")
+    inner.__cause__ = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt), interruptible():
-        try:
-            raise SystemError("unpickling returned a result with an exception set") from KeyboardInterrupt()
-        except SystemError as error:
-            raise SystemError("a kernel returned a result with an exception set") from error
+        raise SystemError("a kernel returned a result with an exception set") from inner
     with pytest.raises(SystemError, match="another"), interruptible():
         raise SystemError("another")
 
