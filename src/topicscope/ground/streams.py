@@ -34,6 +34,7 @@ class Stream(IntEnum):
     BOOTSTRAP_MIXTURES = 0xB05E
     SHUFFLED_MIXTURES = 0x5A1E  # index: which of the shuffles
     DEALT_GROUPS = 0xDEA1
+    SHOWN_DOCUMENTS = 0x5D0C
     # text
     SAMPLED_DOCUMENTS = 0x70C5
     MADE_UP_TEXTS = 0x3ADE

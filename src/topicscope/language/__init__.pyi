@@ -27,6 +27,14 @@ from .controls import CONTROLS as CONTROLS, Check as Check, Measured as Measured
 from .corpora import Corpus as Corpus, unread as unread
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .counting import top_pairs as top_pairs
+from .document_rows import (
+    DocumentRow as DocumentRow,
+    Piece as Piece,
+    ShownDocument as ShownDocument,
+    ShownHead as ShownHead,
+    ShownTopic as ShownTopic,
+    TopicShare as TopicShare,
+)
 from .inputs import check_inputs as check_inputs, check_model as check_model, find_snapshots as find_snapshots
 from .model_files import SEAL as SEAL
 from .models import (

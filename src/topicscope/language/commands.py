@@ -160,6 +160,7 @@ def probe(
                     known[vocabulary.fingerprint],
                     config,
                     vocabulary=vocabulary,
+                    places=source.places,
                     engine=engine,
                     progress=shown,
                 )
@@ -243,7 +244,8 @@ class TextSource:
         self.corpus = Corpus(config.corpus, config.text_field, config.split_text)
         progress("reading the corpus")
         # the documents of the attention pass: another sample than that of the topics, so another seed
-        self.texts = self.corpus.sample(config.documents, config.seed + 1)
+        drawn = self.corpus.numbered_sample(config.documents, config.seed + 1)
+        self.places, self.texts = [place for place, _ in drawn], [text for _, text in drawn]
 
     def topics(self, tokenizer: str, vocabulary: Vocabulary) -> Topics | Assignment:
         """Given topics where there are some, else fitted ones."""

@@ -77,15 +77,19 @@ class Corpus:
         self.whole = self._summary()
 
     def sample(self, count: int | None, seed: int = 0) -> list[str]:
-        """At most `count` documents, each with the same chance, in their order; None: all of them.
+        """At most `count` documents, each with the same chance, in their order; None: all of them."""
+        return [text for _, text in self.numbered_sample(count, seed)]
+
+    def numbered_sample(self, count: int | None, seed: int = 0) -> list[tuple[int, str]]:
+        """The same with their numbers among all documents, from 1.
 
         Reads the whole corpus once and holds `count` texts in memory.
         """
-        texts = enumerate(self)
+        texts = enumerate(self, start=1)
         drawn = list(texts) if count is None else reservoir(texts, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
         if not drawn:
             raise self._without_text()
-        return [text for _, text in sorted(drawn)]
+        return sorted(drawn)
 
     def check(self) -> None:
         """Raise InputError unless the files have a text: reads up to the first one. The hub is not asked."""

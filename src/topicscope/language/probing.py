@@ -22,11 +22,13 @@ from topicscope.language.attention import (
 )
 from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
+from topicscope.language.documents import DocumentSums, DocumentTopics, document_rows, most_words
 from topicscope.language.heads import head_rows
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
 from topicscope.language.relations import PairRelation, TopicRelation
+from topicscope.language.shown import chosen_documents, shown_documents
 from topicscope.language.state_probing import StateProbe
 from topicscope.language.topics import Topics
 from topicscope.language.verdicts import verdict_of
@@ -72,13 +74,14 @@ def probe_model(
     measurement: Measurement | None = None,
     *,
     vocabulary: Vocabulary | None = None,
+    places: Sequence[int] | None = None,
     engine: Engine = serial,
     progress: Progress | None = None,
 ) -> Probe:
     """Probe a model that the caller has, on texts and topics that the caller has.
 
     Without a vocabulary the whole words of the tokenizer are taken, less the English stop words. An engine's workers
-    load the model again from where it came from.
+    load the model again from where it came from. `places`: the numbers of the texts in their corpus.
     """
     measurement = measurement or Measurement()
     vocabulary = vocabulary or whole_words(loaded.tokenizer)
@@ -94,7 +97,9 @@ def probe_model(
             topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
         )
         states = StateProbe(assignments, pairs, topics, measurement) if measurement.states else None
-        probe = Variant(loaded, assignments, pairs, measurement, states=states).probed(cut, len(texts), engine, shown)
+        sums = DocumentSums(most_words(assignments))
+        trained = Variant(loaded, assignments, pairs, measurement, states=states, documents=sums)
+        probe = trained.probed(cut, len(texts), engine, shown)
         if measurement.random:
             # of fresh weights the same heads are looked at
             topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
@@ -102,6 +107,12 @@ def probe_model(
             untrained = fresh.probed(cut, len(texts), engine, shown)
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
+        words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None)
+        probe.documents.extend(
+            document_rows(loaded, cut(), texts, words, sums, places=places, losses={}, progress=shown)
+        )
+        chosen = chosen_documents(probe.documents, measurement.show_documents, measurement.seed)
+        probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, words.assignment, probe.heads, shown))
         probe.verdicts.append(verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states))
     notes = dict.fromkeys(
         [*loaded.notes, *(a.remark for a in assignments if a.remark), *(states.notes if states else ())]
@@ -119,6 +130,7 @@ class Variant:
     measurement: Measurement
     topical: Sequence[tuple[str, int, int]] = ()  # of fresh weights: the heads that carry topics in the trained ones
     states: StateProbe | None = None
+    documents: DocumentSums | None = None
 
     def probed(self, cut: Callable[[], Iterable[Window]], documents: int, engine: Engine, progress: Progress) -> Probe:
         loaded, seed, shuffles = self.loaded, self.measurement.seed, self.measurement.attention_shuffles
@@ -135,6 +147,7 @@ class Variant:
             phase=f"probing {loaded.name} ({loaded.variant})",
             documents=documents,
             states=states,
+            by_document=self.documents,
         )
         probe, main = Probe(), next(iter(parts))  # the encoder, or the only one
         if self.states and states:
