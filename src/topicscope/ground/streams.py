@@ -34,6 +34,9 @@ class Stream(IntEnum):
     BOOTSTRAP_MIXTURES = 0xB05E
     SHUFFLED_MIXTURES = 0x5A1E  # index: which of the shuffles
     DEALT_GROUPS = 0xDEA1
+    MASKED_POSITIONS = 0x3A5D  # index: document, window
+    ABLATED_HEADS = 0xAB1A
+    BOOTSTRAP_ABLATION = 0xB0AB
     # text
     SAMPLED_DOCUMENTS = 0x70C5
     MADE_UP_TEXTS = 0x3ADE

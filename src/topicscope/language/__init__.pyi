@@ -28,6 +28,13 @@ from .corpora import Corpus as Corpus, unread as unread
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .counting import top_pairs as top_pairs
 from .inputs import check_inputs as check_inputs, check_model as check_model, find_snapshots as find_snapshots
+from .losses import (
+    NoOutputHead as NoOutputHead,
+    Predictor as Predictor,
+    WindowLosses as WindowLosses,
+    position_losses as position_losses,
+    with_output_head as with_output_head,
+)
 from .model_files import SEAL as SEAL
 from .models import (
     LoadedModel as LoadedModel,
