@@ -36,6 +36,13 @@ from .document_rows import (
     TopicShare as TopicShare,
 )
 from .inputs import check_inputs as check_inputs, check_model as check_model, find_snapshots as find_snapshots
+from .losses import (
+    NoOutputHead as NoOutputHead,
+    Predictor as Predictor,
+    WindowLosses as WindowLosses,
+    position_losses as position_losses,
+    with_output_head as with_output_head,
+)
 from .model_files import SEAL as SEAL
 from .models import (
     LoadedModel as LoadedModel,

@@ -12,12 +12,14 @@ from jaxtyping import Float
 from topicscope.ground import Progress
 from topicscope.language.assignment import Assignment
 from topicscope.language.document_rows import MAIN_TOPICS, DocumentRow, TopicShare
+from topicscope.language.losses import NoOutputHead, position_losses, with_output_head
 from topicscope.language.mixtures import Mixture, Targets, Tokens, mixture_of
 from topicscope.language.models import LoadedModel
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC
 from topicscope.language.topics import Topics
-from topicscope.language.vocabulary import Window, special_tokens
+from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, windows
 
+LOSS_TOKENS, MOST_LOSSES = 256, 1000  # of a document, and documents
 NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
 
 
@@ -76,6 +78,26 @@ def most_words(assignments: Sequence[Assignment]) -> int:
     return max(range(len(assignments)), key=lambda number: len(assignments[number].words))
 
 
+def document_losses(
+    loaded: LoadedModel, vocabulary: Vocabulary, texts: Sequence[str], seed: int, progress: Progress
+) -> tuple[dict[int, float], str]:
+    """By document the mean loss at its predicted tokens, among the first LOSS_TOKENS; and why there is none, or not of
+    all: a forward pass each, in this process, is for so many documents.
+    """
+    try:
+        predictor = with_output_head(loaded)
+    except NoOutputHead as error:
+        return {}, f"loss of documents: {error}"
+    phase, found = f"loss of documents ({loaded.name})", {}
+    few = texts[:MOST_LOSSES]
+    progress(phase, 0, len(few))
+    for window, _, losses in position_losses(predictor, windows(loaded, vocabulary, few, 1, LOSS_TOKENS), seed):
+        if len(losses):
+            found[window.document] = float(losses.mean())
+        progress(phase, window.document + 1, len(few))
+    return found, f"loss of documents: of the first {MOST_LOSSES:,}" if len(texts) > MOST_LOSSES else ""
+
+
 def document_rows(
     loaded: LoadedModel,
     pieces: Iterable[Window],
@@ -93,9 +115,9 @@ def document_rows(
     wanted[topics.assignment.token] = True
     mixture, rows = topics.mixtures(), []
     for number, group in groupby(pieces, key=lambda window: window.document):
-        windows = list(group)
+        read = list(group)
         progress(f"documents of {loaded.name}", number, len(texts))
-        words = np.concatenate([window.tokens[window.places] for window in windows])
+        words = np.concatenate([window.tokens[window.places] for window in read])
         same, different, same_pairs, different_pairs = sums.means(number)
         rows.append(
             DocumentRow(
@@ -103,7 +125,7 @@ def document_rows(
                 document=number,
                 place=None if places is None else places[number],
                 words=len(texts[number].split()),
-                tokens=sum(len(window.tokens) - special for window in windows),
+                tokens=sum(len(window.tokens) - special for window in read),
                 topic_words=int(wanted[words].sum()),
                 topics=topics.main(mixture(number, words)),
                 threshold=topics.assignment.threshold,

@@ -22,7 +22,7 @@ from topicscope.language.attention import (
 )
 from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
-from topicscope.language.documents import DocumentSums, DocumentTopics, document_rows, most_words
+from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
 from topicscope.language.heads import head_rows
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
@@ -108,14 +108,20 @@ def probe_model(
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
         words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None)
+        losses, unknown = document_losses(loaded, vocabulary, texts, measurement.seed, shown)
         probe.documents.extend(
-            document_rows(loaded, cut(), texts, words, sums, places=places, losses={}, progress=shown)
+            document_rows(loaded, cut(), texts, words, sums, places=places, losses=losses, progress=shown)
         )
         chosen = chosen_documents(probe.documents, measurement.show_documents, measurement.seed)
         probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, words.assignment, probe.heads, shown))
         probe.verdicts.append(verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states))
     notes = dict.fromkeys(
-        [*loaded.notes, *(a.remark for a in assignments if a.remark), *(states.notes if states else ())]
+        [
+            *loaded.notes,
+            *(a.remark for a in assignments if a.remark),
+            *(states.notes if states else ()),
+            *filter(None, [unknown]),
+        ]
     )
     return Probe.joined([probe], list(notes), measurement)
 

@@ -91,7 +91,7 @@ class Pieces:
                 gap = written[: len(written.rstrip()) - len(piece)] if piece else written
             else:
                 gap, piece = " ", tokenizer.decode(tokens[start:stop]).strip()
-            texts.append((gap[:LONGEST_GAP], piece or "·"))
+            texts.append((gap[:LONGEST_GAP] or (" " if before and not texts else ""), piece or "·"))
         names = tokenizer.convert_ids_to_tokens([*before, *after])
         lead, trail = names[: len(before)], names[len(before) :]
         inside = np.cumsum(starts) - 1 + len(before)
