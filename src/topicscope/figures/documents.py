@@ -9,7 +9,8 @@ from topicscope.language import DocumentRow, Probe, ShownDocument, short
 def document_sections(probe: Probe) -> list[Section]:
     if not probe.documents:
         return []
-    first = probe.documents[0]
+    first, rows = probe.documents[0], rows_by_name(probe)
+    heads = [(head.model, head.layer, head.head) for head in probe.heads]  # the largest difference first
     at = "given topics" if first.threshold is None else f"threshold {first.threshold:g}, the one with most words"
     note = (
         "Contrast of a document: attention to words of the same topic less attention to words of other topics, inside "
@@ -29,7 +30,7 @@ def document_sections(probe: Probe) -> list[Section]:
             note,
             figures=contrast_figures(probe.documents),
             tables=[document_table(probe)] if probe.shown else [],
-            texts=[marked_text(document) for document in probe.shown],
+            texts=[marked_text(document, rows[document.model, document.document], heads) for document in probe.shown],
         )
     ]
 
@@ -48,8 +49,7 @@ def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
 
 def document_table(probe: Probe) -> TableData:
     """The documents that are shown."""
-    rows = {(row.model, row.document): row for row in probe.documents}
-    cells = []
+    rows, cells = rows_by_name(probe), []
     for one in probe.shown:
         row = rows[one.model, one.document]
         cells.append(
@@ -70,12 +70,21 @@ def document_table(probe: Probe) -> TableData:
     return TableData("The documents below", [*columns, "pairs (same + different)", "loss"], cells)
 
 
+def rows_by_name(probe: Probe) -> dict[tuple[str, int], DocumentRow]:
+    return {(row.model, row.document): row for row in probe.documents}
+
+
 def name_of(row: DocumentRow) -> str:
     """By its number in the corpus where it has one, else in the sample."""
     return str(row.document) if row.place is None else f"{row.place} of the corpus"
 
 
-def marked_text(document: ShownDocument) -> MarkedText:
+def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[tuple[str, int, int]]) -> MarkedText:
+    """`ranked`: heads of all models, the largest difference first; the first of them is shown first."""
+    places = {
+        (document.model, one.layer, one.head): at for at, one in enumerate(document.heads) if one.head is not None
+    }
+    contrast = "" if row.contrast is None else f", contrast {row.contrast:.3g}"
     words = sum(piece.topic is not None for piece in document.pieces)
     heads = [one for one in document.heads if one.head is not None]
     left_out = document.all_heads - len(heads)
@@ -87,7 +96,7 @@ def marked_text(document: ShownDocument) -> MarkedText:
         + ("all heads." if not left_out else f"{len(heads)} of {document.all_heads} heads, those with topics first.")
     )
     return MarkedText(
-        f"{short(document.model)}, document {document.document}: {document.why}",
+        f"{short(document.model)}, document {name_of(row)}: {document.why}{contrast}",
         note,
         [TextPiece(piece.before, piece.text, piece.topic) for piece in document.pieces],
         [(topic.name, f"{topic.name} ({', '.join(topic.words)})") for topic in document.topics],
@@ -101,4 +110,5 @@ def marked_text(document: ShownDocument) -> MarkedText:
         ],
         document.keys,
         ("layer", "head"),
+        next((places[head] for head in ranked if head in places), 0),
     )

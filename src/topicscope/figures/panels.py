@@ -213,6 +213,7 @@ class MarkedText:
     links: list[TextLinks] = field(default_factory=list)
     keys: int = 0
     link_names: tuple[str, str] = ("", "")  # what the names of links are names of
+    first: int = 0  # the links that are shown first
 
 
 @dataclass(frozen=True)

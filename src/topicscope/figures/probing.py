@@ -7,7 +7,7 @@ import numpy as np
 
 from topicscope.figures.documents import document_sections
 from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded
-from topicscope.figures.states import state_sections
+from topicscope.figures.states import setting_name, state_sections
 from topicscope.figures.verdicts import check_table, forest_figures, verdict_table
 from topicscope.language import (
     CooccurrenceRow,
@@ -50,7 +50,7 @@ def probe_sections(probe: Probe) -> list[Section]:
             "Does the model encode topics?",
             "Yes needs every control, at every threshold: more than topics shuffled among words (chance), than pairs "
             "of equal word frequencies, than the pairs of words that stand together most often, and than fresh "
-            "weights. Unsure says what to raise. " + " ".join(s for v in probe.verdicts for s in v.sentences),
+            "weights. Unsure says what to raise.",
             figures=forest_figures(probe.rows),
             tables=[verdict_table(probe.verdicts), check_table(probe.verdicts)],
         ),
@@ -138,7 +138,7 @@ def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
             panels.append(Heat(f"{part} attention", z.tolist(), "head", "layer"))
         name, title = (
             f"probe-heads-{len(figures) + 1}",
-            f"{short(model)}: more attention to the same topic, head by head",
+            f"{short(model)}: more attention to the same topic, head by head, {setting_name(mine)}",
         )
         alt = "Difference of attention inside and between topics (.01 is even attention), layers by heads."
         figures.append(Figure(name, title, alt, panels))
@@ -228,7 +228,7 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
     models = dict.fromkeys(head.model for head in heads)
     shown = [head for model in models for head in at_first([one for one in heads if one.model == model])[:count]]
     return TableData(
-        "Heads that attend to their topic most",
+        f"Heads that attend to their topic most, {setting_name(shown)}",
         ["model", "part", "layer", "head", "difference (95%)", "same", "different", "pairs", "p, corrected", "remark"],
         [
             [
@@ -251,7 +251,7 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
 def topic_table(topics: Sequence[TopicRow]) -> TableData:
     """All topics at the first threshold."""
     return TableData(
-        "Topics: inside, nearest, farthest (mean cosine)",
+        f"Topics: inside, nearest, farthest (mean cosine), {setting_name(topics)}",
         ["model", "topic", "words", "inside", "nearest", "farthest"],
         [
             [
