@@ -60,13 +60,12 @@ def document_table(probe: Probe) -> TableData:
                 f"{row.words:,}",
                 f"{row.tokens:,}",
                 f"{row.topic_words:,}",
-                "; ".join(f"{topic.name} {topic.share:.0%}" for topic in row.topics) or "-",
                 "-" if row.contrast is None else f"{row.contrast:.3g}",
                 f"{row.same_pairs:,} + {row.different_pairs:,}",
                 "-" if row.loss is None else f"{row.loss:.3g}",
             ]
         )
-    columns = ["model", "document", "chosen for", "words", "tokens read", "of topics", "main topics", "contrast"]
+    columns = ["model", "document", "chosen for", "words", "tokens read", "of topics", "contrast"]
     return TableData("The documents below", [*columns, "pairs (same + different)", "loss"], cells)
 
 
@@ -80,17 +79,17 @@ def name_of(row: DocumentRow) -> str:
 
 
 def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[tuple[str, int, int]]) -> MarkedText:
-    """`ranked`: heads of all models, the largest difference first; the first of them is shown first."""
-    places = {
-        (document.model, one.layer, one.head): at for at, one in enumerate(document.heads) if one.head is not None
-    }
+    """`ranked`: heads of all models, the largest difference first; the first that carries topics is shown first."""
+    order = [(layer, head) for model, layer, head in ranked if model == document.model]
+    places = {(one.layer, one.head): at for at, one in enumerate(document.heads) if one.topical}
     contrast = "" if row.contrast is None else f", contrast {row.contrast:.3g}"
+    topics = ", ".join(f"{topic.name} {topic.share:.0%}" for topic in row.topics)
     words = sum(piece.topic is not None for piece in document.pieces)
     heads = [one for one in document.heads if one.head is not None]
     left_out = document.all_heads - len(heads)
     note = (
-        f"{len(document.pieces)} words and marks{', the first of a longer text' if document.cut else ''}; {words} of "
-        f"topics. Attention of the {document.part}, by word: summed over the tokens of the word that is attended, the "
+        f"Main topics (shares of its mixture): {topics or 'none'}. {len(document.pieces)} words and marks"
+        f"{', the first of a longer text' if document.cut else ''}; {words} of topics. Attention of the {document.part}, by word: summed over the tokens of the word that is attended, the "
         f"mean over those of the word that attends. Kept: the {document.keys} largest weights of each word, rounded; "
         f"the mean over the heads of each layer, and "
         + ("all heads." if not left_out else f"{len(heads)} of {document.all_heads} heads, those with topics first.")
@@ -110,5 +109,5 @@ def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[tupl
         ],
         document.keys,
         ("layer", "head"),
-        next((places[head] for head in ranked if head in places), 0),
+        next((places[head] for head in order if head in places), 0),
     )
