@@ -12,6 +12,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, needs_browser, opened, script
 from topicscope.figures import MarkedText, Section, TextLinks, TextPiece
@@ -125,8 +126,10 @@ def test_a_folded_text_is_made_ready_when_it_opens(browser: webdriver.Chrome) ->
     place = "#section-Documents-text-3"
     assert not browser.find_element("css selector", f"{place} .pieces").is_displayed()
     browser.find_element("css selector", f"{place} summary").click()
+    said = browser.find_element("css selector", f"{place} output")
+    WebDriverWait(browser, 10).until(lambda _: said.is_displayed())  # the browser says a moment later that it opened
     browser.find_element("css selector", f"{place} .pieces").send_keys(Keys.ARROW_DOWN)
-    assert browser.find_element("css selector", f"{place} output").text.startswith("word0 → ")
+    assert said.text.startswith("word0 → ")
     ready = "return [...document.querySelectorAll('.chooser')].map(one => one.hidden)"
     assert script(browser, ready) == [False, True, False, True, True, True]
 

@@ -89,7 +89,8 @@ def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[tupl
     left_out = document.all_heads - len(heads)
     note = (
         f"Main topics (shares of its mixture): {topics or 'none'}. {len(document.pieces)} words and marks"
-        f"{', the first of a longer text' if document.cut else ''}; {words} of topics. Attention of the {document.part}, by word: summed over the tokens of the word that is attended, the "
+        f"{', the first of a longer text' if document.cut else ''}; {words} of topics. "
+        f"Attention of the {document.part}, by word: summed over the tokens of the word that is attended, the "
         f"mean over those of the word that attends. Kept: the {document.keys} largest weights of each word, rounded; "
         f"the mean over the heads of each layer, and "
         + ("all heads." if not left_out else f"{len(heads)} of {document.all_heads} heads, those with topics first.")
