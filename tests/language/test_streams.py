@@ -35,6 +35,7 @@ def test_every_draw_names_its_stream_and_no_two_purposes_share_one() -> None:
         "BOOTSTRAP_STATE_PAIRS": 0xC05E,
         "BOOTSTRAP_MIXTURES": 0xB05E,
         "SHUFFLED_MIXTURES": 0x5A1E,
+        "SHOWN_DOCUMENTS": 0x5D0C,
         "DEALT_GROUPS": 0xDEA1,
         "MASKED_POSITIONS": 0x3A5D,
         "SAMPLED_DOCUMENTS": 0x70C5,

@@ -201,6 +201,19 @@ def topics(**values: Any) -> int:
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
+def refuse_unused(values: dict[str, Any]) -> None:
+    """Options of a fit do nothing with given topics, nor does a threshold where they are lists of words."""
+    given = values["topics_from"]
+    if given is None:
+        return
+    fit = {"topics": "--topics", "iterations": "--iterations", "max_documents": "--max-documents"}
+    unused = [flag for name, flag in fit.items() if values[name] is not None]
+    if values["thresholds"] and Path(given).is_file():
+        unused.append("--threshold")
+    if unused:
+        raise InputError(f"{', '.join(unused)}: no effect with topics that are given (--topics-from); leave one out")
+
+
 @with_options(
     options_of(
         *("tokenizer", "backend", "min_documents", "threshold", "stability"),
@@ -215,6 +228,7 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
     """
     if checkpoints:
         raise InputError("probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
+    refuse_unused(values)
     if values["topics_per_word"] == "both":
         values["topics_per_word"] = ["one", "many"]
     result = run_on_engine(language.probe, settings_of(language.ProbeConfig, values), values)

@@ -12,6 +12,7 @@ from topicscope.figures.verdicts import check_table, forest_figures, verdict_tab
 from topicscope.language import (
     CooccurrenceRow,
     HeadRow,
+    Measurement,
     Probe,
     ProbeRow,
     TopicRow,
@@ -65,7 +66,9 @@ def probe_sections(probe: Probe) -> list[Section]:
             "Is it more than chance, or word frequency?",
             "Difference: same-topic mean less different-topic mean. 95%: bootstrap over topics (embeddings) or "
             "documents (attention). Shuffled topics: the middle 95% of the difference when topics are given to words "
-            "at random; p: the share of shuffles with as large a difference. Matched frequencies: the difference when "
+            "at random; p: the share of shuffles with as large a difference."
+            + smallest_p(probe.config)
+            + " Matched frequencies: the difference when "
             "the different-topic pairs have the word frequencies of the same-topic pairs. Random weights: the mean of "
             "five models for embeddings, one model for attention.",
             tables=[difference_table(probe.rows)],
@@ -94,6 +97,17 @@ def probe_sections(probe: Probe) -> list[Section]:
     measured = (probe.verdicts, True, True, probe.heads, probe.topics, probe.cooccurrence)
     shown = [section for section, there in zip(sections, measured, strict=True) if there]
     return [*shown, *state_sections(probe), *document_sections(probe)]
+
+
+def smallest_p(settings: Measurement) -> str:
+    """What the numbers of shuffles allow."""
+    if not settings.shuffles:
+        return ""
+    smallest = [f"{1 / (1 + number):.2g}" for number in (settings.shuffles, settings.attention_shuffles)]
+    return (
+        f" With {settings.shuffles} shuffles p cannot be below {smallest[0]}; of attention and hidden states, with "
+        f"{settings.attention_shuffles}, not below {smallest[1]} (more shuffles: --shuffles)."
+    )
 
 
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:

@@ -30,7 +30,7 @@ class DocumentRow:
     `same` and `different` are debiased attention to words of the same topic and of other topics (without preference
     .01), the mean over all heads of `part`, at `threshold`; `contrast` is their difference, None where the document
     has no such pairs. `loss`: the mean over tokens that are predicted (masked ones, or the next), in nats, in
-    its first 256 tokens; None where the model has no output head.
+    its first 128 tokens; None where the model has no output head.
     """
 
     model: str

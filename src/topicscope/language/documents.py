@@ -19,7 +19,7 @@ from topicscope.language.relations import DIFFERENT, SAME_TOPIC
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, windows
 
-LOSS_TOKENS, MOST_LOSSES = 256, 1000  # of a document, and documents
+LOSS_TOKENS, MOST_LOSSES = 128, 1000  # of a document, and documents
 NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
 
 
