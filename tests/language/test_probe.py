@@ -280,7 +280,8 @@ def test_bad_input_is_one_line_and_exit_code_2(prepared: dict[str, str], argumen
             pytest.skip("there is a GPU here")
     loaded = complaint in ("no usable GPU", "another tokenizer", "keeps no word", "keeps all", FEW, "one of at least")
     filled = [argument.format(**prepared) for argument in arguments]
-    result = topicscope("probe", *filled, "--topics", "200", code=2)
+    fitted = [] if "--topics-from" in arguments else ["--topics", "200"]
+    result = topicscope("probe", *filled, *fitted, code=2)
     *progress, last = result.stderr.strip().splitlines()
     assert complaint in last
     assert "Traceback" not in result.stderr

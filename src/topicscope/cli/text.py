@@ -202,14 +202,12 @@ def topics(**values: Any) -> int:
 
 
 def refuse_unused(values: dict[str, Any]) -> None:
-    """Options of a fit do nothing with given topics, nor does a threshold where they are lists of words."""
+    """A number of topics does nothing with given topics, nor does a threshold where they are lists of words."""
     given = values["topics_from"]
     if given is None:
         return
-    fit = {"topics": "--topics", "iterations": "--iterations", "max_documents": "--max-documents"}
-    unused = [flag for name, flag in fit.items() if values[name] is not None]
-    if values["thresholds"] and Path(given).is_file():
-        unused.append("--threshold")
+    unused = ["--topics"] if values["topics"] is not None else []
+    unused += ["--threshold"] if values["thresholds"] and Path(given).is_file() else []
     if unused:
         raise InputError(f"{', '.join(unused)}: no effect with topics that are given (--topics-from); leave one out")
 
