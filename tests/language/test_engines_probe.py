@@ -120,7 +120,7 @@ def test_a_probe_in_shards_is_the_plain_one(tmp_path: Path, kind: str) -> None:
     found = probe_model(loaded, texts(150, 1), topics, MEASUREMENT, engine=backwards, progress=watch)
     assert_equal(found.as_dict(), plain)
     # whole chunks, as the plain pass has them, then the two assignments; of trained and of random weights
-    others = [one for one in seen if one[0] != "hidden"]
+    others = [one for one in seen if one[0] not in ("hidden", "documents")]
     assert others == [("probing", 0), ("probing", 128), ("probing", 150), ("statistics", 0), ("statistics", 1)] * 2
     layers = len({(row["part"], row["layer"]) for row in plain["states"]})
     assert [done for phase, done in seen if phase == "hidden"] == [*range(layers + 1), *range(layers, 2 * layers)] * 2
@@ -250,7 +250,7 @@ def test_attention_and_topics_have_samples_of_their_own(tmp_path: Path) -> None:
     """Documents of the attention pass are drawn with the next seed: numbers of earlier versions depend on it."""
     sizes: dict[str, Any] = {"topics": 4, "iterations": 5, "documents": 20, "max_documents": 90, "seed": 7}
     config = ProbeConfig(str(model_folder(tmp_path)), str(corpus_file(tmp_path)), thresholds=[THETA], **sizes)
-    with mock.patch.object(Corpus, "sample", autospec=True, side_effect=Corpus.sample) as sample:
+    with mock.patch.object(Corpus, "numbered_sample", autospec=True, side_effect=Corpus.numbered_sample) as sample:
         probe(config.changed({"bootstrap": 2, "shuffles": 0, "random": False}))
     assert [call.args[1:] for call in sample.call_args_list] == [(20, 8), (90, 7)]
 
