@@ -283,12 +283,12 @@ def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.Monk
     assert found("--workers", "7")["side_by_side"] == 3  # no more than there are packs
     said = " ".join(call("sweep", grid, "--dry-run").out.split())
     assert said == (
-        "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do, in 3 packs about 5 min on 2 processes of the "
+        "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do; packs: 3 about 5 min on 2 processes of the "
         "engine local (10 min of one core), not counting the start; 6.02 MB in runs/sweep-small"
     )
     assert "about 10 min in this process (10 min" in call("sweep", grid, "--dry-run", "--engine", "serial").out
     (Path(grid).parent / "alone.yaml").write_text(yaml.safe_dump({"base": GRID["base"]}))
-    assert "1 points of 'train' (no axes); 1 still" in call("sweep", "alone.yaml", "--dry-run").out
+    assert "alone.yaml: it has no axes, so it is a single run" in call("sweep", "alone.yaml", "--dry-run", code=2).err
     assert asked == [6] * 6 + [1]
 
     def refused(*_: Any) -> None:
@@ -316,7 +316,7 @@ def test_the_device_of_a_sweep(call: Call, grid: str, monkeypatch: pytest.Monkey
 def test_a_sweep_goes_on_unless_it_is_told_not_to(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     serial, out = ["sweep", grid, "--engine", "serial"], Path("runs/sweep-small")
     shown = call(*serial).out
-    assert "6 points done, 0 failed" in shown
+    assert "Points: 6 done, 0 failed" in shown
     assert f"table: {out / 'points.csv'}; page: {out / 'report.html'}" in shown
     assert "topicscope sweep" in (out / "report.html").read_text()
     left = json.loads(call(*serial, "--dry-run", "--json").out)

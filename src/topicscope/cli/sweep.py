@@ -113,7 +113,7 @@ def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None,
     rows = sweeps.Sweep.of(grid, folder, fresh=True).rows
     missing = {row["point"] for row in rows if row["state"] == "missing"}
     axes = {name: len(values) for name, values in grid.axes.items()}
-    shape = ", ".join(f"{name}: {count}" for name, count in axes.items()) or "no axes"
+    shape = ", ".join(f"{name}: {count}" for name, count in axes.items())
     points = f"{len(rows):,} points of '{grid.kind}' ({shape}); {len(missing):,} still to do"
     try:
         with progress_shown() as progress:
@@ -130,7 +130,7 @@ def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None,
     else:
         where = "in this process" if engine == "serial" else f"on {side_by_side} processes of the engine {engine}"
         about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting the start"
-        consoles.print_lines([f"{points}, in {cost.packs:,} packs", f"{about}; {size(disk)} in {folder}"])
+        consoles.print_lines([f"{points}; packs: {cost.packs:,}", f"{about}; {size(disk)} in {folder}"])
     return 0
 
 
