@@ -18,17 +18,13 @@ def log_odds_z(counts: Float[np.ndarray, "K W"], prior: float = PRIOR) -> Float[
         / sqrt(1 / (y + a_w) + 1 / (y' + a_w)).
     A word that no group has, or that is all there is, tells nothing: 0.
     """
-    here = np.asarray(counts, dtype=np.float64)
-    whole = here.sum(0)
+    whole = counts.sum(0, dtype=np.float64)
     total = whole.sum()
-    beforehand = prior * whole / total if total else whole
-    there = whole - here
-    mine, others = here + beforehand, there + beforehand
-    rest, rest_of_others = here.sum(1)[:, None] + prior - mine, there.sum(1)[:, None] + prior - others
-    told = np.broadcast_to((whole > 0) & (whole < total), here.shape)
-    difference = np.zeros(here.shape)
-    for sign, (part, other) in ((1, (mine, rest)), (-1, (others, rest_of_others))):
-        difference[told] += sign * (np.log(part[told]) - np.log(other[told]))
-    z = np.zeros(here.shape)
-    z[told] = difference[told] / np.sqrt(1 / mine[told] + 1 / others[told])
+    told = np.flatnonzero((whole > 0) & (whole < total))
+    z = np.zeros(counts.shape)
+    for k, row in enumerate(counts):  # one at a time: there may be many groups of many words
+        size, beforehand = row.sum(), prior * whole[told] / total
+        here, there = row[told] + beforehand, whole[told] - row[told] + beforehand
+        odds, other_odds = here / (size + prior - here), there / (total - size + prior - there)
+        z[k, told] = np.log(odds / other_odds) / np.sqrt(1 / here + 1 / there)
     return z
