@@ -16,7 +16,7 @@ from tests.command import topicscope
 from tests.language import tiny
 from tests.language.samples import THETA, model_folder
 from tests.language.test_labels import NAMES, labelled, lines
-from topicscope.figures import sections
+from topicscope.figures import Lines, sections
 from topicscope.language import (
     LabelRow,
     LoadedModel,
@@ -151,7 +151,10 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
         assert [float(row["accuracy"]) for row in csv.DictReader(stream)] == [row.accuracy for row in result.labels]
     assert any("labels from hidden states: accuracy" in sentence for sentence in result.summary())
     (section,) = [one for one in sections(result) if one.title.startswith("Do hidden states tell the label")]
-    assert [series.name for series in section.figures[0].panels[0].series] == ["trained", "random weights"]
+    panel = section.figures[0].panels[0]
+    assert isinstance(panel, Lines)
+    assert [series.name for series in panel.series] == ["trained", "random weights"]
+    assert [label for _, label in panel.levels] == ["bag of words", "most common label"]
     again = topicscope(*command, *few, "--json")
     assert json.loads(again.stdout)["labels"] == found["labels"]
     for more, said in (

@@ -170,17 +170,8 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
 
 @with_options(
     options_of(
-        *(
-            "documents",
-            "topics_from",
-            "label_field",
-            "thresholds",
-            "threshold",
-            "topics_per_word",
-            "windows",
-            "embedding",
-        ),
-        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "device"),
+        *("documents", "topics_from", "label_field", "thresholds", "threshold", "topics_per_word", "windows"),
+        *("embedding", "bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "device"),
         corpus=Annotated[
             list[str] | None,
             typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from topicscope.figures.panels import Figure, Lines, Section, TableData, banded
 from topicscope.language import LabelRow, Probe, accuracy_text, short
+from topicscope.measure import FOLDS
 
 WEIGHTS = (("trained", "trained"), ("random", "random weights"))
 
@@ -72,7 +73,7 @@ def label_table(rows: Sequence[LabelRow]) -> TableData:
                 accuracy_text(other.accuracy, other.interval) if other else "-",
                 accuracy_text(row.bag_of_words, row.bag_of_words_interval),
                 f"{row.majority:.2f}",
-                f"{row.chosen_folds} of 5",
+                f"{row.chosen_folds} of {FOLDS}",
             ]
         )
     title = "Labels from hidden states by layer"
