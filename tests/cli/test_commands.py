@@ -357,7 +357,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         def work(settings: Any, out: Any, **_: Any) -> Any:
             given.append((name, settings, out))
             return SimpleNamespace(
-                rows=["rows"], heads=["head"] * 9, cooccurrence=["pairs"], verdicts=["verdict"], states=[], compared=[]
+                rows=["rows"],
+                heads=["head"] * 9,
+                cooccurrence=["pairs"],
+                verdicts=["verdict"],
+                states=[],
+                labels=[],
+                compared=[],
             )
 
         return work
