@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,9 +23,11 @@ from topicscope.language import (
     LoadedModel,
     Measurement,
     Probe,
+    TimelineConfig,
     label_words,
     probe_model,
     read_probe,
+    timeline,
     whole_words,
 )
 from topicscope.language.label_rows import label_sentences
@@ -165,3 +168,15 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
         refused = topicscope(*command, *more, "--out", str(tmp_path / "refused"), code=2)
         assert said in refused.stderr.replace("\n", " ")
         assert not (tmp_path / "refused").exists()
+
+
+def test_a_timeline_takes_labels_as_topics(corpus: Path, tmp_path: Path) -> None:
+    model = model_folder(tmp_path)
+    for step in (1, 2):
+        shutil.copytree(model, tmp_path / "run" / f"step-{step}")
+    config = TimelineConfig(
+        str(tmp_path / "run"), str(corpus), label_field="subject", threshold=THETA, documents=30, bootstrap=20
+    )
+    result = timeline(config)
+    assert any("24 words of 4 topics, 30 documents" in note for note in result.notes)
+    assert any(note.startswith("labels of 'subject': 4 (") for note in result.notes)

@@ -71,6 +71,13 @@ def test_labels_come_with_their_texts(tmp_path: Path) -> None:
     parquet.write_table(table, tmp_path / "a.parquet")
     found = list(Corpus([tmp_path / "a.parquet"], label_field="subject").documents())
     assert [tuple(document) for document in found] == [("one", "1"), ("two", None), ("three", "2")]
+    kinds = pyarrow.array(["x", None, "y"]).dictionary_encode()
+    broken = pyarrow.array([b"x", b"\xff", b"y"]).view(pyarrow.string())
+    for values, labels in ((kinds, ["x", None, "y"]), (broken, ["x", "\ufffd", "y"]), (["one"] * 3, ["one"] * 3)):
+        name = "text" if labels == ["one"] * 3 else "subject"
+        parquet.write_table(pyarrow.table({"text": ["one"] * 3, name: values}), tmp_path / "b.parquet")
+        corpus = Corpus([tmp_path / "b.parquet"], label_field=name)
+        assert [document.label for document in corpus.documents()] == labels
 
 
 def test_a_sample_is_the_same_with_and_without_labels(tmp_path: Path) -> None:

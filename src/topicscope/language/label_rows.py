@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from topicscope.language.probe_rows import interval_text, short
+from topicscope.language.probe_rows import short
 from topicscope.measure import FOLDS, Interval, with_intervals
 
 
@@ -74,4 +74,4 @@ def label_sentences(rows: Sequence[LabelRow]) -> list[str]:
 
 
 def accuracy_text(accuracy: float, interval: Interval | None) -> str:
-    return f"{accuracy:.2f} {interval_text(interval)}"
+    return f"{accuracy:.2f} " + ("-" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]")

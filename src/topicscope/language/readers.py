@@ -262,16 +262,16 @@ class Reader:
             seen += len(batch)
             labels = batch.column(self.label_field) if labelled else None
             for row, scalar in enumerate(batch.column(self.text_field)):
-                label = None if labels is None else self._label(labels[row].as_py(), place)
-                yield Document(self._value(scalar, place), label)
+                label = None if labels is None else self._label(self._value(labels[row], place), place)
+                text = self._value(scalar, place)
+                yield Document(text if isinstance(text, str) else "", label)
 
-    def _value(self, scalar: Any, place: str) -> str:
+    def _value(self, scalar: Any, place: str) -> Any:
         try:
-            value = scalar.as_py()
+            return scalar.as_py()
         except UnicodeDecodeError:
             self.fault(ENCODING, place)
             return str(scalar.as_buffer().to_pybytes().decode("utf-8", errors="replace"))
-        return value if isinstance(value, str) else ""
 
     def _hub(self, name: str) -> Iterator[Document]:
         datasets = needed("datasets", "datasets", "to read a corpus of the hub")
