@@ -34,12 +34,14 @@ class Targets:
     orders: list[Int[np.ndarray, " D"]]  # of the shuffles
 
 
-def mixture_of(topics: Topics | Assignment) -> Callable[[Tokens], Mixture | None]:
+def mixture_of(topics: Topics | LabelWords | Assignment) -> Callable[[Tokens], Mixture | None]:
     """From the tokens of a document's words to its topics; None where no topic has any of the words.
 
     Fitted topics: the likeliest mixture (`folded_in`). Given lists of words: the shares of the topics among the words
-    that are listed; a word of several topics is shared out equally.
+    that are listed; a word of several topics is shared out equally. Labels are known or not: words say nothing of them.
     """
+    if isinstance(topics, LabelWords):
+        return lambda _: None
     size = int(topics.token.max()) + 1
     index = np.full(size, -1)
     index[topics.token] = np.arange(len(topics.token))
