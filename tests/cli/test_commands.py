@@ -357,7 +357,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         def work(settings: Any, out: Any, **_: Any) -> Any:
             given.append((name, settings, out))
             return SimpleNamespace(
-                rows=["rows"], heads=["head"] * 9, cooccurrence=["pairs"], verdicts=["verdict"], states=[], compared=[]
+                rows=["rows"],
+                heads=["head"] * 9,
+                cooccurrence=["pairs"],
+                verdicts=["verdict"],
+                states=[],
+                labels=[],
+                compared=[],
             )
 
         return work
@@ -421,7 +427,7 @@ def test_options_of_topics_timeline_and_words_are_settings(
     assert sandbox == [(("sand", Path("x")), {"bootstrap": 20, "seed": 5})]
     assert "give it alone" in call("timeline", "run", "sand", "--corpus", "c.txt", code=2).err
     for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"]):
-        assert "leave corpus, topics_from and engine out" in call("timeline", "sand", *more, code=2).err
+        assert "leave corpus, topics_from, label_field and engine out" in call("timeline", "sand", *more, code=2).err
 
 
 class Results(list[Any]):

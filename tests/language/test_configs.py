@@ -41,7 +41,7 @@ MEASURED = PASS | {
     "cooccurrence": True,
     "states": True,
 }
-COMMON: dict[str, Any] = {"topics_from": None, "documents": 250, "device": "auto"}
+COMMON: dict[str, Any] = {"topics_from": None, "label_field": None, "documents": 250, "device": "auto"}
 
 
 @pytest.mark.parametrize(

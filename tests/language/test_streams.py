@@ -35,6 +35,7 @@ def test_every_draw_names_its_stream_and_no_two_purposes_share_one() -> None:
         "BOOTSTRAP_STATE_PAIRS": 0xC05E,
         "BOOTSTRAP_MIXTURES": 0xB05E,
         "SHUFFLED_MIXTURES": 0x5A1E,
+        "LABEL_FOLDS": 0x1ABE,
         "DEALT_GROUPS": 0xDEA1,
         "SAMPLED_DOCUMENTS": 0x70C5,
         "HELD_OUT_DOCUMENTS": 0x70C6,

@@ -77,6 +77,10 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
         str | None,
         option("Given topics: a folder of 'topicscope topics', or a CSV or JSON file of words and topics.", TOPICS),
     ],
+    "label_field": Annotated[
+        str | None,
+        option("Field of the corpus with one label per document: labels are the topics, none are fitted.", TOPICS),
+    ],
     "backend": Annotated[str | None, option("tomotopy, sklearn or gensim.", TOPICS, show_default="tomotopy")],
     "iterations": Annotated[
         int | None, option("Gibbs sweeps of the fit (other backends: ten per pass).", TOPICS, show_default="120")
@@ -148,6 +152,8 @@ def settings_of(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
     """The configuration that the options, `--set` and a file make."""
     check_engine(values["engine"], workers=values["workers"], address=values["address"])
     flags = {name: value for name, value in values.items() if name not in (*NO_SETTINGS, "quick") and value != []}
+    if flags.get("label_field") is not None and flags.get("topics") is not None:
+        raise InputError("--label-field takes the labels of the corpus as topics; leave --topics out")
     usual = getattr(kind, "QUICK", {}) if values.get("quick") else {}  # --quick: whatever is given wins over it
     return kind.of({**usual, **gather(values["config"], flags, values["set_"] or ())})
 
@@ -164,8 +170,8 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
 
 @with_options(
     options_of(
-        *("documents", "topics_from", "thresholds", "threshold", "topics_per_word", "windows", "embedding"),
-        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "device"),
+        *("documents", "topics_from", "label_field", "thresholds", "threshold", "topics_per_word", "windows"),
+        *("embedding", "bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "device"),
         corpus=Annotated[
             list[str] | None,
             typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
@@ -217,6 +223,8 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
         tables.append(figures.cooccurrence_table(result.cooccurrence))
     if result.states:
         tables.append(figures.state_table(result.states))
+    if result.labels:
+        tables.append(figures.label_table(result.labels))
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
@@ -246,10 +254,10 @@ def timeline(**values: Any) -> int:
         result = run_on_engine(language.timeline, settings, values)
     elif len(settings.snapshots) > 1:
         raise InputError(f"{sandbox} is a run of 'topicscope train'; give it alone")
-    elif settings.corpus or settings.topics_from or values["engine"] != "serial":
+    elif settings.corpus or settings.topics_from or settings.label_field or values["engine"] != "serial":
         raise InputError(
             f"{sandbox} is a run of 'topicscope train', which has topics and texts of its own and is measured in "
-            "a moment; leave corpus, topics_from and engine out"
+            "a moment; leave corpus, topics_from, label_field and engine out"
         )
     else:
         result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)

@@ -6,6 +6,7 @@ from .dynamics import (
     stage_table as stage_table,
     starts as starts,
 )
+from .labels import label_figures as label_figures, label_table as label_table
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
     Axes as Axes,

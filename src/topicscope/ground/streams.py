@@ -33,6 +33,7 @@ class Stream(IntEnum):
     BOOTSTRAP_STATE_PAIRS = 0xC05E
     BOOTSTRAP_MIXTURES = 0xB05E
     SHUFFLED_MIXTURES = 0x5A1E  # index: which of the shuffles
+    LABEL_FOLDS = 0x1ABE
     DEALT_GROUPS = 0xDEA1
     # text
     SAMPLED_DOCUMENTS = 0x70C5

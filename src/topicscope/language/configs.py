@@ -137,8 +137,12 @@ class ProbeConfig(TextConfig, Measurement):
     _: KW_ONLY
     topics: TopicCount = 100
     topics_from: Name | None = None  # a folder of `topicscope topics`, or a CSV or JSON file of words and topics
+    label_field: Text | None = None  # of the corpus: its labels are the topics, and nothing is fitted
     documents: Count = 250  # of the attention pass, sampled
     device: Device = "auto"
+
+    def __post_init__(self) -> None:
+        one_source(self)
 
     @classmethod
     def require(cls, settings: Mapping[str, Any]) -> None:
@@ -161,10 +165,14 @@ class TimelineConfig(TextConfig, ModelPass):
     _: KW_ONLY
     topics: TopicCount = 100
     topics_from: Name | None = None
+    label_field: Text | None = None
     documents: Count = 250
     threshold: Threshold = THRESHOLDS[-1]
     topics_per_word: TopicsPerWord = "one"
     device: Device = "auto"
+
+    def __post_init__(self) -> None:
+        one_source(self)
 
 
 @section
@@ -181,6 +189,11 @@ class WordsConfig(Config):
     def __post_init__(self) -> None:
         if sum(map(len, self.groups)) < 2:
             raise InputError("give at least two words, in groups parted by /, for example: frog toad / mozart schubert")
+
+
+def one_source(config: ProbeConfig | TimelineConfig) -> None:
+    if config.label_field is not None and config.topics_from is not None:
+        raise InputError("label_field and topics_from both say what the topics are; give one of them")
 
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:

@@ -165,6 +165,9 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
     if isinstance(config, TopicsConfig):
         return fit_cost(config)
     fit = Cost() if config.topics_from is not None else fit_cost(config)
+    if config.label_field is not None:  # words are counted, and nothing is fitted
+        text = text_bytes(config, config.max_documents)
+        fit = Cost(TEXT * text, 0.0, READ * text)
     if isinstance(config, TimelineConfig):
         models = [size_of(name) for _, name in find_snapshots(config.snapshots)]
         passes = [pass_cost(config, m, assignments=1, shuffles=0, share=config.threshold) for m in models]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import Engine, InputError, Progress, repeatable, serial, watched
+from topicscope.ground import Engine, InputError, Progress, refuse, repeatable, serial, watched
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.attention import (
     Parts,
@@ -23,6 +23,7 @@ from topicscope.language.attention import (
 from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
 from topicscope.language.heads import head_rows
+from topicscope.language.labels import LabelWords
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
@@ -68,9 +69,10 @@ MEASURES: dict[str, Callable[[Vectors], Vectors]] = {
 def probe_model(
     loaded: LoadedModel,
     texts: Sequence[str],
-    topics: Topics | Assignment | str | Path,
+    topics: Topics | LabelWords | Assignment | str | Path,
     measurement: Measurement | None = None,
     *,
+    labels: Sequence[str | None] = (),
     vocabulary: Vocabulary | None = None,
     engine: Engine = serial,
     progress: Progress | None = None,
@@ -78,8 +80,10 @@ def probe_model(
     """Probe a model that the caller has, on texts and topics that the caller has.
 
     Without a vocabulary the whole words of the tokenizer are taken, less the English stop words. An engine's workers
-    load the model again from where it came from.
+    load the model again from where it came from. `labels`: of the texts, one each; states are asked for them.
     """
+    if isinstance(topics, LabelWords) or labels:
+        refuse((len(labels) != len(texts), f"{len(labels)} labels of {len(texts)} texts; give one for each, or None"))
     measurement = measurement or Measurement()
     vocabulary = vocabulary or whole_words(loaded.tokenizer)
     topics = load_topics(topics, vocabulary, texts, engine) if isinstance(topics, str | Path) else topics
@@ -93,7 +97,7 @@ def probe_model(
         pairs = pair_relations(
             topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
         )
-        states = StateProbe(assignments, pairs, topics, measurement) if measurement.states else None
+        states = StateProbe(assignments, pairs, topics, measurement, labels=labels) if measurement.states else None
         probe = Variant(loaded, assignments, pairs, measurement, states=states).probed(cut, len(texts), engine, shown)
         if measurement.random:
             # of fresh weights the same heads are looked at
@@ -102,6 +106,7 @@ def probe_model(
             untrained = fresh.probed(cut, len(texts), engine, shown)
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
+            probe.labels.extend(untrained.labels)
         probe.verdicts.append(verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states))
     notes = dict.fromkeys(
         [*loaded.notes, *(a.remark for a in assignments if a.remark), *(states.notes if states else ())]
@@ -139,6 +144,7 @@ class Variant:
         probe, main = Probe(), next(iter(parts))  # the encoder, or the only one
         if self.states and states:
             probe.states.extend(self.states.rows(loaded, states, progress))
+            probe.labels.extend(self.states.label_rows(loaded, states, progress))
         topical = self.topical
         if loaded.variant == "trained":
             for number, a in enumerate(self.assignments):
