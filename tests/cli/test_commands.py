@@ -283,7 +283,7 @@ def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.Monk
     assert found("--workers", "7")["side_by_side"] == 3  # no more than there are packs
     said = " ".join(call("sweep", grid, "--dry-run").out.split())
     assert said == (
-        "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do; packs: 3 about 5 min on 2 processes of the "
+        "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do, in 3 packs about 5 min on 2 processes of the "
         "engine local (10 min of one core), not counting the start; 6.02 MB in runs/sweep-small"
     )
     assert "about 10 min in this process (10 min" in call("sweep", grid, "--dry-run", "--engine", "serial").out

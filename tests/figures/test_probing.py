@@ -117,7 +117,7 @@ def test_heads_are_a_map_of_layers_by_heads_for_each_part() -> None:
     first, second = head_figures(rows)
     assert [first.name, second.name] == ["probe-heads-1", "probe-heads-2"]
     assert [first.title, second.title] == [
-        f"{name}: more attention to the same topic, head by head" for name in ("bert", "roberta")
+        f"{name}: more attention to the same topic, head by head, threshold 0.001" for name in ("bert", "roberta")
     ]
     encoder, decoder = (panel for panel in first.panels if isinstance(panel, Heat))
     assert [encoder.title, decoder.title] == ["encoder attention", "decoder attention"]

@@ -41,6 +41,7 @@ PROBE = (
     *("--corpus", "corpus.txt", "--documents", "5", "--windows", "1", "--bootstrap", "5", "--stop-words", "none"),
     *("--threshold", "0.05", "--device", "cpu"),
 )
+GIVEN = tuple(one for one in PROBE if one not in ("--threshold", "0.05"))  # lists of words take no threshold
 FAST = ("--shuffles", "5", "--no-random", "--no-cooccurrence")  # of probe
 GRID: dict[str, Any] = {
     "kind": "train",

@@ -71,7 +71,7 @@ INPUTS: dict[str, tuple[Base, str]] = {
     "topics: stop words path": (Base((*BASES["topics"].argv, "--stop-words", "PATH"), TEXT), ".txt"),
     "probe: model path": (Base(("probe", "PATH", *fixtures.PROBE, "--topics-from", "topics"), TEXT), ""),
     "probe: corpus path": (Base(("probe", "model", "--corpus", "PATH", "--topics-from", "topics"), TEXT), ".parquet"),
-    "probe: topics path": (Base(("probe", "model", *fixtures.PROBE, "--topics-from", "PATH"), TEXT), ".csv"),
+    "probe: topics path": (Base(("probe", "model", *fixtures.GIVEN, "--topics-from", "PATH"), TEXT), ".csv"),
     "timeline: snapshots path": (Base(("timeline", "PATH", *fixtures.PROBE), ("corpus.txt",)), ""),
     "timeline: topics path": (
         Base(("timeline", "pre", *fixtures.PROBE, "--topics-from", "PATH"), (*TEXT, "pre")),

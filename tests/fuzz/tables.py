@@ -79,7 +79,7 @@ def by_topics(rng: Random, id_: str) -> Case:
     name, pool = rng.choice((("odd.json", GIVEN_JSON), ("odd.csv", GIVEN_CSV), ("odd", GIVEN_CSV)))
     content = rng.choice((*(text.encode() for text in pool), *RAW))
     argv, uses = rng.choice((
-        (("probe", "model", *fixtures.PROBE, *fixtures.FAST), ("corpus.txt", "model")),
+        (("probe", "model", *fixtures.GIVEN, *fixtures.FAST), ("corpus.txt", "model")),
         (("timeline", "pre", *fixtures.PROBE), ("corpus.txt", "pre")),
     ))  # fmt: skip
     return Base(argv, uses).case(id_, ("--topics-from", name), Expect.EITHER, File(name, content))

@@ -137,7 +137,8 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
         assert verdict[place]["sentence"].endswith(".")
     assert found == json.loads((out / "results.json").read_text())
     names = {"report.html", "about.json", "config.yaml", "environment.json", "results.json", "figures", "topics-1"}
-    tables = {"effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "states.csv", "checks.csv"}
+    tables = {"effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "states.csv", "checks.csv", "documents.csv"}
+    tables |= {"documents.parquet", "shown.json"}
     contract = {"model", "variant", "layer", "same", "different", "difference", "interval", "mixture_r2"}
     assert contract | {"mixture_interval", "bag_of_words_r2"} <= set(found["states"][0])
     assert {path.name for path in out.iterdir()} == names | tables | {".lock"}
@@ -197,7 +198,7 @@ def test_a_probe_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert min(len(made.rows), len(made.heads), len(made.cooccurrence), len(made.topics), len(made.notes)) > 0
     assert set(made.rows[0].parts) == {"encoder", "decoder", "cross"}
     assert isinstance(there(read.rows[0].cosine).interval, tuple)
-    assert Probe.from_dict(json.loads(json.dumps(made.as_dict())), config) == made
+    assert Probe.from_dict(json.loads(json.dumps(made.as_dict())), config, made.shown) == made
     assert repr(read) == "Probe(model, 4 rows)"
     table = made.table()
     assert table.num_rows == 4 * 5  # measures
@@ -233,8 +234,8 @@ def test_the_page(tmp_path: Path) -> None:
     )
     page = out / "report.html"
     assert "<b>food" not in page.read_text().split("<body", 1)[1].replace("\\u003cb", "")
-    # differences; heads by part; topics; five panels of states for encoder and for decoder
-    with opened(page, tmp_path / "browser", 2 + 3 + 1 + 10) as browser:
+    # differences; heads by part; topics; five panels of states for encoder and for decoder; contrasts of documents
+    with opened(page, tmp_path / "browser", 2 + 3 + 1 + 10 + 1) as browser:
         assert script(browser, "return document.querySelectorAll('h2').length") >= 4
         assert complaints(browser) == []
 
@@ -256,6 +257,9 @@ FEW = "120 documents with words that 5 documents share are fewer than 200 topics
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "0.000001"], "keeps no word"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "0.9"], "keeps all"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "nan"], "thresholds.0 = nan"),
+        (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--topics", "9"], "--topics: no effect with"),
+        (["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}", "--threshold", "0.1"], "--threshold: no eff"),
+        (["{model}", "--corpus", "{corpus}", "--show-documents", "51"], "show_documents = 51"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{single}"], "one of at least"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}"], "throughout"),
         (["{other}", "--corpus", "{corpus}", "--topics-from", "{topics}"], "another tokenizer"),
@@ -276,7 +280,8 @@ def test_bad_input_is_one_line_and_exit_code_2(prepared: dict[str, str], argumen
             pytest.skip("there is a GPU here")
     loaded = complaint in ("no usable GPU", "another tokenizer", "keeps no word", "keeps all", FEW, "one of at least")
     filled = [argument.format(**prepared) for argument in arguments]
-    result = topicscope("probe", *filled, "--topics", "200", code=2)
+    fitted = [] if "--topics-from" in arguments else ["--topics", "200"]
+    result = topicscope("probe", *filled, *fitted, code=2)
     *progress, last = result.stderr.strip().splitlines()
     assert complaint in last
     assert "Traceback" not in result.stderr

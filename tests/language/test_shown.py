@@ -33,7 +33,7 @@ def results() -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("kind", "sections", "figures", "rows"),
-    [("topics", 2, 2, 4), ("probe", 7, 5, 20), ("timeline", 1, 1, 4), ("words", 1, 1, 4)],
+    [("topics", 2, 2, 4), ("probe", 8, 6, 20), ("timeline", 1, 1, 4), ("words", 1, 1, 4)],
 )
 def test_results_show_themselves(results: dict[str, Any], kind: str, sections: int, figures: int, rows: int) -> None:
     result: Result = results[kind]
@@ -52,7 +52,7 @@ def test_results_show_themselves(results: dict[str, Any], kind: str, sections: i
 
 def test_the_figures_have_the_numbers_of_the_results(results: dict[str, Any]) -> None:
     probe = results["probe"]
-    _, ratios, _, heads, topics, cooccurrence, states = probe.sections()
+    _, ratios, chance, heads, topics, cooccurrence, states, documents = probe.sections()
     panel = ratios.figures[0].panels[0]
     assert panel.title == "cosine"
     expected = [row.cosine.ratio for row in probe.rows if row.variant == "trained" and row.cosine.ratio is not None]
@@ -67,6 +67,10 @@ def test_the_figures_have_the_numbers_of_the_results(results: dict[str, Any]) ->
     curves = states.figures[0].panels[0].series
     assert curves[0].y == [row.raw.difference for row in layers]
     assert len(states.tables[0].rows) == len(layers) == 3
+    assert "With 20 shuffles p cannot be below 0.048; of attention and hidden states, with 19, not" in chance.note
+    contrasts = [row.contrast for row in probe.documents if row.contrast is not None]
+    assert documents.figures[0].panels[0].series[0].y == sorted(contrasts)
+    assert [len(text.pieces) for text in documents.texts] == [len(one.pieces) for one in probe.shown]
     assert results["timeline"].sections()[0].figures[0].panels[0].series[0].y == [1.0, 1.0]
     assert results["words"].sections()[0].tables[0].rows[0][1] == "1.00"
 

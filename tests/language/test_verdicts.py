@@ -174,8 +174,8 @@ def test_yes_needs_every_control_at_every_threshold() -> None:
     assert verdict.embeddings.answer == verdict.attention.answer == "yes"
     assert set(verdict.embeddings.controls.values()) == {"yes"}
     assert verdict.embeddings.sentence == (
-        "embeddings: yes. Of a pair, the cosine of words is 0.3 inside topics, 0.2 between, 300 pairs of 40 words; "
-        "chance, word frequency, co-occurrence, the architecture do not explain it."
+        "embeddings: yes. The cosine of words: 0.3 for two words of one topic, 0.2 for words of different topics, 300 "
+        "pairs of 40 words. Explained by none of: chance, word frequency, co-occurrence, the architecture."
     )
     assert verdict.sentences[0] == f"b: {verdict.embeddings.sentence}"
     # co-occurring pairs beat those of a topic at one of two thresholds, then at both

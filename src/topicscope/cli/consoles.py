@@ -64,11 +64,14 @@ def title_of(result: Result, folder: Path) -> str:
 def draw_result(result: Result, folder: Path, drawn: Collection[str] = frozenset()) -> list[Path]:
     """The page of a result in its folder, with the command that made it; and its figures. Returns the main ones.
 
-    `drawn` names sections whose figures are there already.
+    `drawn` names sections whose figures are there already. The last section without a command of its own has that of
+    the folder.
     """
     about = read_about(folder)
-    command = "" if about is None else about.command
-    sections = [replace(section, command=section.command or command) for section in result.sections()]
+    sections = result.sections()
+    last = max((number for number, section in enumerate(sections) if not section.command), default=None)
+    if about is not None and last is not None:
+        sections[last] = replace(sections[last], command=about.command)
     with folders.lock(folder):  # no other process may replace the folder meanwhile
         report.write_report(folder, title_of(result, folder), "\n\n".join(result.intro()), sections, drawn)
     main = [folder / "figures" / f"figure.{kind}" for kind in ("png", "svg")]

@@ -128,10 +128,15 @@ def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None,
         times = {"core_seconds": round(cost.core_seconds, 1), "seconds": round(seconds, 1)}
         print(json.dumps({**counts, **times, "side_by_side": side_by_side, "bytes": disk}))
     else:
-        where = "in this process" if engine == "serial" else f"on {side_by_side} processes of the engine {engine}"
+        processes, packs = plural(side_by_side, "process", "processes"), plural(cost.packs, "pack", "packs")
+        where = "in this process" if engine == "serial" else f"on {processes} of the engine {engine}"
         about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting the start"
-        consoles.print_lines([f"{points}; packs: {cost.packs:,}", f"{about}; {size(disk)} in {folder}"])
+        consoles.print_lines([f"{points}, in {packs}", f"{about}; {size(disk)} in {folder}"])
     return 0
+
+
+def plural(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def write(result: sweeps.Sweep) -> None:

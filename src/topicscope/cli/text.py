@@ -137,6 +137,14 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
     "states": Annotated[
         bool | None, option("Measure hidden states too, layer by layer.", MEASURES, show_default="states")
     ],
+    "show_documents": Annotated[
+        int | None,
+        option(
+            "Documents to look at in the page: highest and lowest contrast, and random ones; 0: none.",
+            MEASURES,
+            show_default="5",
+        ),
+    ],
     "seed": Annotated[int | None, option("Seed of every random draw.", SETTINGS, show_default="0")],
     "device": Device,
 }
@@ -171,7 +179,8 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
 @with_options(
     options_of(
         *("documents", "topics_from", "label_field", "thresholds", "threshold", "topics_per_word", "windows"),
-        *("embedding", "bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "device"),
+        *("embedding", "bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "show_documents"),
+        "device",
         corpus=Annotated[
             list[str] | None,
             typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
@@ -199,6 +208,17 @@ def topics(**values: Any) -> int:
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
+def refuse_unused(values: dict[str, Any]) -> None:
+    """A number of topics does nothing with given topics, nor does a threshold where they are lists of words."""
+    given = values["topics_from"]
+    if given is None:
+        return
+    unused = ["--topics"] if values["topics"] is not None else []
+    unused += ["--threshold"] if values["thresholds"] and Path(given).is_file() else []
+    if unused:
+        raise InputError(f"{', '.join(unused)}: no effect with topics that are given (--topics-from); leave one out")
+
+
 @with_options(
     options_of(
         *("tokenizer", "backend", "min_documents", "threshold", "stability"),
@@ -213,6 +233,7 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
     """
     if checkpoints:
         raise InputError("probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
+    refuse_unused(values)
     if values["topics_per_word"] == "both":
         values["topics_per_word"] = ["one", "many"]
     result = run_on_engine(language.probe, settings_of(language.ProbeConfig, values), values)
@@ -231,7 +252,7 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
 @with_options(
     options_of(
         *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence", "states"),
-        *("stability", "quick"),
+        *("stability", "quick", "show_documents"),
         topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
         snapshots=Annotated[
             list[str] | None,

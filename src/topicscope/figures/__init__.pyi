@@ -1,4 +1,5 @@
 from .builders import sections as sections
+from .documents import document_table as document_table
 from .dynamics import (
     dynamics_figure as dynamics_figure,
     layer_title as layer_title,
@@ -23,11 +24,14 @@ from .panels import (
     Judgement as Judgement,
     Lines as Lines,
     Map as Map,
+    MarkedText as MarkedText,
     Panel as Panel,
     Points as Points,
     Section as Section,
     Series as Series,
     TableData as TableData,
+    TextLinks as TextLinks,
+    TextPiece as TextPiece,
     Verdict as Verdict,
 )
 from .probing import (

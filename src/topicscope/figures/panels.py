@@ -178,6 +178,45 @@ class Judgement:
 
 
 @dataclass(frozen=True)
+class TextPiece:
+    """A word or mark of a text, with what stands before it. `group`: a place among the groups of the text."""
+
+    before: str
+    text: str
+    group: int | None = None
+
+
+@dataclass(frozen=True)
+class TextLinks:
+    """Where each piece of a text leads to, and how much, in one of several tables; `outer` and `inner` name it.
+
+    `data`: base64 of the numbers of pieces (two bytes each, the low one first), `keys` of them for each piece, then of
+    their weights w (one byte each, 255 times the square root of w).
+    """
+
+    outer: str
+    inner: str
+    data: str
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A text whose pieces are coloured by group, with links from piece to piece that the reader looks at.
+
+    Of each group a name, and what is shown where the reader points at one of its pieces.
+    """
+
+    title: str
+    note: str
+    pieces: list[TextPiece]
+    groups: list[tuple[str, str]]
+    links: list[TextLinks] = field(default_factory=list)
+    keys: int = 0
+    link_names: tuple[str, str] = ("", "")  # what the names of links are names of
+    first: int = 0  # the links that are shown first
+
+
+@dataclass(frozen=True)
 class Section:
     """One part of a report. All text is plain text. `command` makes it again, with the settings in `config`."""
 
@@ -188,3 +227,4 @@ class Section:
     tables: list[TableData] = field(default_factory=list)
     verdict: Judgement | None = None
     config: dict[str, Any] = field(default_factory=dict)
+    texts: list[MarkedText] = field(default_factory=list)

@@ -5,13 +5,15 @@ from typing import TypeVar
 
 import numpy as np
 
+from topicscope.figures.documents import document_sections
 from topicscope.figures.labels import label_sections
 from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded
-from topicscope.figures.states import state_sections
+from topicscope.figures.states import setting_name, state_sections
 from topicscope.figures.verdicts import check_table, forest_figures, verdict_table
 from topicscope.language import (
     CooccurrenceRow,
     HeadRow,
+    Measurement,
     Probe,
     ProbeRow,
     TopicRow,
@@ -50,7 +52,7 @@ def probe_sections(probe: Probe) -> list[Section]:
             "Does the model encode topics?",
             "Yes needs every control, at every threshold: more than topics shuffled among words (chance), than pairs "
             "of equal word frequencies, than the pairs of words that stand together most often, and than fresh "
-            "weights. Unsure says what to raise. " + " ".join(s for v in probe.verdicts for s in v.sentences),
+            "weights. Unsure says what to raise.",
             figures=forest_figures(probe.rows),
             tables=[verdict_table(probe.verdicts), check_table(probe.verdicts)],
         ),
@@ -65,7 +67,9 @@ def probe_sections(probe: Probe) -> list[Section]:
             "Is it more than chance, or word frequency?",
             "Difference: same-topic mean less different-topic mean. 95%: bootstrap over topics (embeddings) or "
             "documents (attention). Shuffled topics: the middle 95% of the difference when topics are given to words "
-            "at random; p: the share of shuffles with as large a difference. Matched frequencies: the difference when "
+            "at random; p: the share of shuffles with as large a difference."
+            + smallest_p(probe.config)
+            + " Matched frequencies: the difference when "
             "the different-topic pairs have the word frequencies of the same-topic pairs. Random weights: the mean of "
             "five models for embeddings, one model for attention.",
             tables=[difference_table(probe.rows)],
@@ -93,7 +97,18 @@ def probe_sections(probe: Probe) -> list[Section]:
     ]
     measured = (probe.verdicts, True, True, probe.heads, probe.topics, probe.cooccurrence)
     shown = [section for section, there in zip(sections, measured, strict=True) if there]
-    return shown + state_sections(probe) + label_sections(probe)
+    return [*shown, *state_sections(probe), *label_sections(probe), *document_sections(probe)]
+
+
+def smallest_p(settings: Measurement) -> str:
+    """What the numbers of shuffles allow."""
+    if not settings.shuffles:
+        return ""
+    smallest = [f"{1 / (1 + number):.2g}" for number in (settings.shuffles, settings.attention_shuffles)]
+    return (
+        f" With {settings.shuffles} shuffles p cannot be below {smallest[0]}; of attention and hidden states, with "
+        f"{settings.attention_shuffles}, not below {smallest[1]} (more shuffles: --shuffles)."
+    )
 
 
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
@@ -138,7 +153,7 @@ def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
             panels.append(Heat(f"{part} attention", z.tolist(), "head", "layer"))
         name, title = (
             f"probe-heads-{len(figures) + 1}",
-            f"{short(model)}: more attention to the same topic, head by head",
+            f"{short(model)}: more attention to the same topic, head by head, {setting_name(mine)}",
         )
         alt = "Difference of attention inside and between topics (.01 is even attention), layers by heads."
         figures.append(Figure(name, title, alt, panels))
@@ -228,7 +243,7 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
     models = dict.fromkeys(head.model for head in heads)
     shown = [head for model in models for head in at_first([one for one in heads if one.model == model])[:count]]
     return TableData(
-        "Heads that attend to their topic most",
+        f"Heads that attend to their topic most, {setting_name(shown)}",
         ["model", "part", "layer", "head", "difference (95%)", "same", "different", "pairs", "p, corrected", "remark"],
         [
             [
@@ -251,7 +266,7 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
 def topic_table(topics: Sequence[TopicRow]) -> TableData:
     """All topics at the first threshold."""
     return TableData(
-        "Topics: inside, nearest, farthest (mean cosine)",
+        f"Topics: inside, nearest, farthest (mean cosine), {setting_name(topics)}",
         ["model", "topic", "words", "inside", "nearest", "farthest"],
         [
             [

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from topicscope.figures.panels import Figure, Lines, Section, Series, TableData, banded
-from topicscope.language import TREATMENTS, Probe, StateRow, interval_text, short
+from topicscope.language import TREATMENTS, HeadRow, Probe, StateRow, TopicRow, interval_text, short
 from topicscope.measure import Effect
 
 TITLES = {
@@ -34,6 +34,14 @@ def state_sections(probe: Probe) -> list[Section]:
     ]
 
 
+def setting_name(rows: Sequence[StateRow | HeadRow | TopicRow]) -> str:
+    """Of which words the rows are, by the first of them."""
+    if not rows or rows[0].threshold is None:
+        return "given topics"
+    many = ", many topics per word" if rows[0].topics_per_word == "many" else ""
+    return f"threshold {rows[0].threshold:g}{many}"
+
+
 def shown_states(rows: Sequence[StateRow]) -> list[StateRow]:
     """Of each model the rows at the threshold with most words."""
     chosen = []
@@ -56,7 +64,8 @@ def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
         panels = [panel for panel in drawn if panel.series]
         if not panels:
             continue
-        title, name = f"{short(model)}, {part}: hidden states by layer", f"probe-states-{len(figures) + 1}"
+        title = f"{short(model)}, {part}: hidden states by layer, {setting_name(mine)}"
+        name = f"probe-states-{len(figures) + 1}"
         alt = "Curves over layers: same-topic less different-topic cosine, and R2 of the topic mixture."
         figures.append(Figure(name, title, alt, panels, columns=3))
     return figures
@@ -131,9 +140,9 @@ def state_table(rows: Sequence[StateRow]) -> TableData:
                 _number(score.bag_of_words_r2 if score else None),
             ]
         )
-    title = "Hidden states by layer: same less different topic (cosine), and R2 of the topic mixture"
+    title = "Hidden states by layer: same less different topic (cosine), and R2 of the topic mixture, "
     columns = ["model", "layer", "words", "difference (95%)", "without main directions (95%)", "p"]
-    return TableData(title, [*columns, "R2 (95%)", f"R2, {FRESH}", "R2, bag of words"], cells)
+    return TableData(title + setting_name(shown), [*columns, "R2 (95%)", f"R2, {FRESH}", "R2, bag of words"], cells)
 
 
 def difference_text(effect: Effect | None) -> str:

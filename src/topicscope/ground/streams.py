@@ -35,6 +35,10 @@ class Stream(IntEnum):
     SHUFFLED_MIXTURES = 0x5A1E  # index: which of the shuffles
     LABEL_FOLDS = 0x1ABE
     DEALT_GROUPS = 0xDEA1
+    SHOWN_DOCUMENTS = 0x5D0C
+    MASKED_POSITIONS = 0x3A5D  # index: document, window
+    ABLATED_HEADS = 0xAB1A
+    BOOTSTRAP_ABLATION = 0xB0AB
     # text
     SAMPLED_DOCUMENTS = 0x70C5
     MADE_UP_TEXTS = 0x3ADE

@@ -27,9 +27,24 @@ from .controls import CONTROLS as CONTROLS, Check as Check, Measured as Measured
 from .corpora import Corpus as Corpus, unread as unread
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .counting import top_pairs as top_pairs
+from .document_rows import (
+    DocumentRow as DocumentRow,
+    Piece as Piece,
+    ShownDocument as ShownDocument,
+    ShownHead as ShownHead,
+    ShownTopic as ShownTopic,
+    TopicShare as TopicShare,
+)
 from .inputs import check_inputs as check_inputs, check_model as check_model, find_snapshots as find_snapshots
 from .label_rows import LabelRow as LabelRow, accuracy_text as accuracy_text
 from .labels import LabelWords as LabelWords, label_words as label_words
+from .losses import (
+    NoOutputHead as NoOutputHead,
+    Predictor as Predictor,
+    WindowLosses as WindowLosses,
+    position_losses as position_losses,
+    with_output_head as with_output_head,
+)
 from .model_files import SEAL as SEAL
 from .models import (
     LoadedModel as LoadedModel,

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
 from topicscope.language.counting import in_shards
+from topicscope.language.documents import DocumentSums
 from topicscope.language.models import LoadedModel, outputs_of, padded
 from topicscope.language.position_pairs import padded_places, pairs_of, slabs, sums_by_relation
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC, SAME_WORD, Relation
@@ -108,6 +109,15 @@ class ChunkTally:
             for (name, table), array in zip(tables.items(), np.split(flat, borders[:-1]), strict=True)
         }
 
+    def by_document(self, owners: Sequence[int]) -> dict[int, Float[np.ndarray, "2 R"]]:
+        """Sums of the mean over heads, and numbers of pairs, by relation. `owners`: the document of each window."""
+        means, shape = self.rows["sums"].mean(2), (len(owners), self.relation.relations, -1)
+        tables = torch.stack([rows.view(shape).sum(2) for rows in (means, self.rows["pairs"])], 1).cpu().numpy()
+        found: dict[int, np.ndarray] = {}
+        for owner, table in zip(owners, tables, strict=True):
+            found[owner] = found.get(owner, 0) + table
+        return found
+
 
 Parts = dict[str, list[PartTally]]  # by part of the model ('encoder', 'decoder', 'cross'): a tally for every relation
 
@@ -122,6 +132,7 @@ class Pass:
     seed: int
     advance: Callable[[float], None] | None  # called with the documents done after every batch, in this process only
     states: StatePlan | None = None  # what is summed of the hidden states
+    by_document: int | None = None  # the number of the relation whose sums are kept for every document
 
 
 def tally_attention(
@@ -136,11 +147,13 @@ def tally_attention(
     phase: str = "attention",
     documents: int | None = None,
     states: StateTally | None = None,
+    by_document: DocumentSums | None = None,
 ) -> Parts:
     """The sums of each part of the model. Every engine of the same machine gives the same bytes.
 
     Windows are taken as they are needed: a stream of them is never in memory as a whole. `documents`: how many they
-    are cut from, for the progress. `states`: filled with the hidden states of the same pass.
+    are cut from, for the progress. `states`: filled with the hidden states of the same pass. `by_document`: filled with
+    the sums of each document, of the first part of the model.
     """
 
     def advance(done: float) -> None:
@@ -149,8 +162,11 @@ def tally_attention(
     advance(0)
     parts: Parts = {}
     here = engine is serial
-    common = Pass(loaded, relations, bootstrap, seed, advance if here else None, states.plan if states else None)
-    for done, sums, hidden in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
+    plan, relation = states.plan if states else None, by_document.relation if by_document else None
+    common = Pass(loaded, relations, bootstrap, seed, advance if here else None, plan, relation)
+    for done, sums, hidden, of_documents in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
+        if by_document is not None:
+            by_document.add(next(iter(sums)), of_documents)
         if states is not None and hidden is not None:
             states.add(hidden)
         for name, (heads, tables) in sums.items():
@@ -166,8 +182,10 @@ def tally_attention(
 @torch.inference_mode()
 def tally_chunk(
     common: Pass, chunk: Sequence[Window]
-) -> tuple[float, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]], Arrays | None]:
-    """How many documents are done; by part the heads of its layers, and the arrays of every tally; those of states."""
+) -> tuple[float, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]], Arrays | None, dict[int, np.ndarray]]:
+    """How many documents are done; by part the heads of its layers, and the arrays of every tally; those of states; and
+    sums by document.
+    """
     loaded, device = common.loaded, common.loaded.device
     shift = int(loaded.model.config.is_encoder_decoder)
     parts: dict[str, list[ChunkTally]] = {}
@@ -197,7 +215,10 @@ def tally_chunk(
             common.advance(first + (last - first) * len(owners) / len(chunk))
     times = document_resamples(owners, common.bootstrap, common.seed).to(device)
     tables = {name: (tallies[0].heads, [tally.arrays(times) for tally in tallies]) for name, tallies in parts.items()}
-    return chunk[-1].reached, tables, None if states is None else states.arrays()
+    of_documents = {}
+    if common.by_document is not None:
+        of_documents = next(iter(parts.values()))[common.by_document].by_document(owners)
+    return chunk[-1].reached, tables, None if states is None else states.arrays(), of_documents
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:

@@ -162,6 +162,7 @@ def probe(
                     config,
                     labels=source.labels,
                     vocabulary=vocabulary,
+                    places=source.places,
                     engine=engine,
                     progress=shown,
                 )
@@ -245,7 +246,8 @@ class TextSource:
         self.corpus = Corpus(config.corpus, config.text_field, config.split_text, label_field=config.label_field)
         progress("reading the corpus")
         # the documents of the attention pass: another sample than that of the topics, so another seed
-        documents = self.corpus.sample_documents(config.documents, config.seed + 1)
+        drawn = self.corpus.numbered_sample(config.documents, config.seed + 1)
+        self.places, documents = [place for place, _ in drawn], [document for _, document in drawn]
         self.texts = [document.text for document in documents]
         self.labels = [document.label for document in documents] if config.label_field is not None else []
 

@@ -118,6 +118,7 @@ class Measurement(ModelPass):
     random: bool = True  # the same architecture with random weights
     cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
     states: bool = True  # hidden states, layer by layer
+    show_documents: Annotated[int, Field(ge=0, le=50), number_only] = 5  # to look at: extremes, and random ones
 
     @property
     def attention_shuffles(self) -> int:
@@ -204,7 +205,7 @@ def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> Topic
 
 def probe_point(settings: Mapping[str, Any]) -> ProbeConfig:
     """A probe of one model at one threshold: what a sweep runs as one point."""
-    config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], **settings})
+    config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], "show_documents": 0, **settings})
     for name in ("models", "thresholds", "topics_per_word"):
         if len(getattr(config, name)) > 1:
             raise InputError(f"{name} has several values, and a point of a sweep has one; make {name} an axis")

@@ -103,19 +103,23 @@ class Corpus:
         self.whole = self._summary()
 
     def sample(self, count: int | None, seed: int = 0) -> list[str]:
-        """At most `count` texts, each with the same chance, in their order; None: all of them.
-
-        Reads the whole corpus once and holds `count` texts in memory.
-        """
+        """At most `count` texts, each with the same chance, in their order; None: all of them."""
         return [document.text for document in self.sample_documents(count, seed)]
 
     def sample_documents(self, count: int | None, seed: int = 0) -> list[Document]:
         """The same sample, with labels."""
-        every = enumerate(self.documents())
+        return [document for _, document in self.numbered_sample(count, seed)]
+
+    def numbered_sample(self, count: int | None, seed: int = 0) -> list[tuple[int, Document]]:
+        """The same with their numbers among all documents, from 1.
+
+        Reads the whole corpus once and holds `count` texts in memory.
+        """
+        every = enumerate(self.documents(), start=1)
         drawn = list(every) if count is None else reservoir(every, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
         if not drawn:
             raise self._without_text()
-        return [document for _, document in sorted(drawn)]
+        return sorted(drawn)
 
     def check(self) -> None:
         """Raise InputError unless the files have a text: reads up to the first one. The hub is not asked.

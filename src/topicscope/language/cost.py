@@ -40,6 +40,7 @@ SLAB = 2**14  # pairs of positions whose weights are summed together
 FEW = 200  # resamples of single heads by pairs of word frequencies
 RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word frequencies
 RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
+SHOWN = 8e6  # bytes on the disk of the documents that are shown: a file of their own, and the page
 RIDGES = 25  # regressions of a layer: five folds, from the mean state and from four single ones
 TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
 
@@ -182,6 +183,7 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
         passes = one * (2 if config.random else 1)
         # all are loaded before the first is probed; the random ones of a model come beside it
         held = sum(model.bytes for model in models) + (6 if config.random else 0) * max(m.bytes for m in models)
+        passes.append(Cost(disk=SHOWN * len(models) if config.show_documents else 0.0))
     return added(fit, passes, held)
 
 

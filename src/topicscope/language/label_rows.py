@@ -50,6 +50,25 @@ class LabelRow:
         return cls(**with_intervals(data))
 
 
+def label_answer(rows: Sequence[LabelRow]) -> dict[str, Any]:
+    """The answer for the first model, with the layer that most folds choose; and `rows`, of all models and layers."""
+    mine = [row for row in rows if (row.model, row.variant) == (rows[0].model, "trained")]
+    if not mine:
+        return {}
+    first, most = mine[0], max(mine, key=lambda row: row.chosen_folds)
+    return {
+        "model": first.model,
+        "part": most.part,
+        "layer": most.layer,
+        "accuracy": first.chosen_accuracy,
+        "interval": first.chosen_interval,
+        "macro_f1": first.chosen_macro_f1,
+        "majority": first.majority,
+        "bag_of_words": first.bag_of_words,
+        "rows": [row.as_dict() for row in rows],
+    }
+
+
 def label_sentences(rows: Sequence[LabelRow]) -> list[str]:
     """One for each model: the accuracy with the layer chosen inside the folds, beside what it is compared with."""
     sentences = []

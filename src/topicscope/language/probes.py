@@ -7,6 +7,7 @@ result.verdicts[0].attention.answer, result.rows[0].attention.ratio, result.head
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,11 +22,14 @@ from topicscope.ground import (
     folders,
     load_settings,
     read_finished,
+    write,
     write_csv,
+    write_json,
 )
 from topicscope.language.answers import ModelVerdict
 from topicscope.language.configs import Measurement, ProbeConfig
-from topicscope.language.label_rows import LabelRow, label_sentences
+from topicscope.language.document_rows import DocumentRow, ShownDocument
+from topicscope.language.label_rows import LabelRow, label_answer, label_sentences
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, short
 from topicscope.language.state_rows import StateRow
 from topicscope.measure import columns
@@ -33,7 +37,8 @@ from topicscope.measure import columns
 if TYPE_CHECKING:
     import pyarrow
 
-PROBE = Kind("probe", 4, ("*.csv", "topics-*"), ("*.csv",))
+SHOWN, PARQUET = "shown.json", "documents.parquet"
+PROBE = Kind("probe", 4, ("*.csv", "topics-*", SHOWN, PARQUET), ("*.csv", SHOWN, PARQUET))
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,10 +55,12 @@ class Probe(Result):
     verdicts: list[ModelVerdict] = field(default_factory=list)
     states: list[StateRow] = field(default_factory=list)
     labels: list[LabelRow] = field(default_factory=list)  # where the corpus has labels
+    documents: list[DocumentRow] = field(default_factory=list)
+    shown: list[ShownDocument] = field(default_factory=list)  # in a file of its own: it is large
 
     @classmethod
     def joined(cls, probes: Sequence[Probe], notes: list[str], config: Measurement) -> Self:
-        lists = {name: [row for one in probes for row in getattr(one, name)] for name in LISTS}
+        lists = {name: [row for one in probes for row in getattr(one, name)] for name in (*LISTS, "shown")}
         return cls(**lists, notes=notes, config=config)
 
     def summary(self) -> list[str]:
@@ -62,18 +69,19 @@ class Probe(Result):
         return answers + label_sentences(self.labels) + self.notes
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
-        """The numbers as flat tables: effects (one row per measure), heads, topics, co-occurrence, states, labels and
-        checks.
-        """
+        """The numbers as flat tables: effects (one row per measure), heads, topics, ..., checks, documents."""
         effects = [
             row.about() | {"measure": measure} | effect.columns()
             for row in self.rows
             for measure, effect in row.effects.items()
             if effect is not None
         ]
-        others = {name: [columns(record) for record in self.as_dict()[name]] for name in LISTS[1:-1]}
+        others = {name: [columns(record) for record in self.as_dict()[name]] for name in FLAT}
         checks = [columns(record) for verdict in self.verdicts for record in verdict.records()]
-        return {name: table for name, table in ({"effects": effects} | others | {"checks": checks}).items() if table}
+        documents = [row.columns() for row in self.documents]
+        labels = [columns(row.as_dict()) for row in self.labels]
+        tables = {"effects": effects} | others | {"labels": labels, "checks": checks, "documents": documents}
+        return {name: table for name, table in tables.items() if table}
 
     def table(self) -> pyarrow.Table:
         """One row per model, threshold and measure; `records` has the other tables."""
@@ -86,13 +94,14 @@ class Probe(Result):
             "cooccurrence": [asdict(row) for row in self.cooccurrence],
             "topics": [asdict(row) for row in self.topics],
             "states": [row.as_dict() for row in self.states],
-            "labels": [row.as_dict() for row in self.labels],
+            "labels": label_answer(self.labels),
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
+            "documents": [asdict(row) for row in self.documents],
             "notes": self.notes,
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], config: Measurement) -> Self:
+    def from_dict(cls, data: Mapping[str, Any], config: Measurement, shown: Sequence[ShownDocument] = ()) -> Self:
         return cls(
             [ProbeRow.from_dict(row) for row in data["rows"]],
             [HeadRow.from_dict(row) for row in data["heads"]],
@@ -102,22 +111,48 @@ class Probe(Result):
             config,
             [ModelVerdict.from_dict(verdict) for verdict in data["verdicts"]],
             [StateRow.from_dict(row) for row in data["states"]],
-            [LabelRow.from_dict(row) for row in data["labels"]],
+            [LabelRow.from_dict(row) for row in data["labels"].get("rows", ())],
+            [DocumentRow.from_dict(row) for row in data["documents"]],
+            list(shown),
         )
 
     def write(self, folder: Folder) -> None:
         for name, records in self.records().items():
             write_csv(folder.file(f"{name}.csv"), records)
+        if self.documents:
+            write_parquet(folder.file(PARQUET), arrow_table([row.columns() for row in self.documents]))
+        write_json(folder.file(SHOWN), [document.as_dict() for document in self.shown])
         folder.finish(self.as_dict())
 
     def _about(self) -> str:
         return f"{', '.join(dict.fromkeys(short(row.model) for row in self.rows))}, {len(self.rows)} rows"
 
 
-LISTS = ("rows", "heads", "cooccurrence", "topics", "states", "labels", "verdicts")
+FLAT = ("heads", "cooccurrence", "topics", "states")
+LISTS = ("rows", "heads", "cooccurrence", "topics", "states", "labels", "verdicts", "documents")
 
 
 def read_probe(path: str | os.PathLike[str]) -> Probe:
     """The probe of a finished folder."""
     settings = Path(path) / folders.CONFIG
-    return read_finished(path, PROBE, lambda data: Probe.from_dict(data, ProbeConfig.of(load_settings(settings))))
+    return read_finished(
+        path,
+        PROBE,
+        lambda data: Probe.from_dict(
+            data, ProbeConfig.of(load_settings(settings)), read_shown(folders.read_json(Path(path) / SHOWN))
+        ),
+    )
+
+
+def read_shown(stored: Any) -> list[ShownDocument]:
+    if not isinstance(stored, list):
+        raise ValueError(f"{SHOWN}: expected a list of documents")
+    return [ShownDocument.from_dict(document) for document in stored]
+
+
+def write_parquet(path: Path, table: pyarrow.Table) -> None:
+    import pyarrow.parquet
+
+    stream = io.BytesIO()
+    pyarrow.parquet.write_table(table, stream)
+    write(path, stream.getvalue())

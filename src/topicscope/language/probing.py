@@ -22,12 +22,14 @@ from topicscope.language.attention import (
 )
 from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
+from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
 from topicscope.language.heads import head_rows
 from topicscope.language.labels import LabelWords
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
 from topicscope.language.relations import PairRelation, TopicRelation
+from topicscope.language.shown import chosen_documents, shown_documents
 from topicscope.language.state_probing import StateProbe
 from topicscope.language.topics import Topics
 from topicscope.language.verdicts import verdict_of
@@ -74,6 +76,7 @@ def probe_model(
     *,
     labels: Sequence[str | None] = (),
     vocabulary: Vocabulary | None = None,
+    places: Sequence[int] | None = None,
     engine: Engine = serial,
     progress: Progress | None = None,
 ) -> Probe:
@@ -81,6 +84,7 @@ def probe_model(
 
     Without a vocabulary the whole words of the tokenizer are taken, less the English stop words. An engine's workers
     load the model again from where it came from. `labels`: of the texts, one each; states are asked for them.
+    `places`: the numbers of the texts in their corpus.
     """
     if isinstance(topics, LabelWords) or labels:
         refuse((len(labels) != len(texts), f"{len(labels)} labels of {len(texts)} texts; give one for each, or None"))
@@ -98,7 +102,9 @@ def probe_model(
             topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
         )
         states = StateProbe(assignments, pairs, topics, measurement, labels=labels) if measurement.states else None
-        probe = Variant(loaded, assignments, pairs, measurement, states=states).probed(cut, len(texts), engine, shown)
+        sums = DocumentSums(most_words(assignments))
+        trained = Variant(loaded, assignments, pairs, measurement, states=states, documents=sums)
+        probe = trained.probed(cut, len(texts), engine, shown)
         if measurement.random:
             # of fresh weights the same heads are looked at
             topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
@@ -107,9 +113,21 @@ def probe_model(
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
             probe.labels.extend(untrained.labels)
+        words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None, labels)
+        losses, unknown = document_losses(loaded, vocabulary, texts, measurement.seed, shown)
+        probe.documents.extend(
+            document_rows(loaded, cut(), texts, words, sums, places=places, losses=losses, progress=shown)
+        )
+        chosen = chosen_documents(probe.documents, measurement.show_documents, measurement.seed)
+        probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, words.assignment, probe.heads, shown))
         probe.verdicts.append(verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states))
     notes = dict.fromkeys(
-        [*loaded.notes, *(a.remark for a in assignments if a.remark), *(states.notes if states else ())]
+        [
+            *loaded.notes,
+            *(a.remark for a in assignments if a.remark),
+            *(states.notes if states else ()),
+            *filter(None, [unknown]),
+        ]
     )
     return Probe.joined([probe], list(notes), measurement)
 
@@ -124,6 +142,7 @@ class Variant:
     measurement: Measurement
     topical: Sequence[tuple[str, int, int]] = ()  # of fresh weights: the heads that carry topics in the trained ones
     states: StateProbe | None = None
+    documents: DocumentSums | None = None
 
     def probed(self, cut: Callable[[], Iterable[Window]], documents: int, engine: Engine, progress: Progress) -> Probe:
         loaded, seed, shuffles = self.loaded, self.measurement.seed, self.measurement.attention_shuffles
@@ -140,6 +159,7 @@ class Variant:
             phase=f"probing {loaded.name} ({loaded.variant})",
             documents=documents,
             states=states,
+            by_document=self.documents,
         )
         probe, main = Probe(), next(iter(parts))  # the encoder, or the only one
         if self.states and states:

@@ -92,8 +92,8 @@ def sentence(name: str, what: str, found: Grade, rows: Sequence[CheckRow], looke
         assert effect is not None
         pairs = "" if effect.pairs is None else f", {effect.pairs:,.0f} pairs of {looked[0].row.words} words"
         beyond = ", ".join(EXPLAINED.values())
-        means = f"{what} is {effect.same:.3g} inside topics, {effect.different:.3g} between{pairs}"
-        return f"{name}: yes. Of a pair, {means}; {beyond} do not explain it."
+        means = f"{effect.same:.3g} for two words of one topic, {effect.different:.3g} for words of different topics"
+        return f"{name}: yes. {what[0].upper()}{what[1:]}: {means}{pairs}. Explained by none of: {beyond}."
     reasons = []
     for control in CONTROLS:
         mine = [row for row in rows if row.control == control]

@@ -164,11 +164,12 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield chunk
 
 
-def batches(chunk: list[Window]) -> Iterator[list[Window]]:
-    """Windows of about the same length, at most TOKENS positions with padding."""
+def batches(chunk: list[Window], most: int | None = None) -> Iterator[list[Window]]:
+    """Windows of about the same length, at most TOKENS positions with padding, or fewer (`most`)."""
     batch: list[Window] = []
+    room = TOKENS if most is None else min(TOKENS, most)
     for window in sorted(chunk, key=lambda window: len(window.tokens), reverse=True):
-        if batch and (len(batch) + 1) * len(batch[0].tokens) > TOKENS:
+        if batch and (len(batch) + 1) * len(batch[0].tokens) > room:
             yield batch
             batch = []
         batch.append(window)

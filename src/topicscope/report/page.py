@@ -122,6 +122,7 @@ def environment() -> Environment:
         "spec": panel_spec,
         "pens": pens,
         "keys": shared_keys,
+        "link_lists": lambda links: [(one.outer, one.inner, one.data) for one in links],
     }
     return templates
 

@@ -9,6 +9,7 @@ from topicscope.report.layout import BAND_ALPHAS, GREY, Pen, dodge, groups, pen_
 DASHES = ("solid", "dash", "dot", "dashdot")
 LEVEL_DASHES = ("dash", "dot", "dashdot", "longdash")
 PLOT_HEIGHT, LEGEND_ROW, NAME_LETTERS = 300, 20, 44
+CROWDED = 8  # categories with so many letters, from which on their names stand aslant
 
 
 def lines_spec(lines: Lines, pens_of: dict[str, Pen], *, legend: bool) -> plotly.Spec:
@@ -55,15 +56,18 @@ def points_spec(points: Points, pens_of: dict[str, Pen], *, legend: bool) -> plo
                 "width": 4,
             }
         data.append(trace)
-    count = len(points.categories)
+    count, longest = len(points.categories), max(map(len, points.categories), default=0)
+    crowded = count > CROWDED and longest > CROWDED  # level names would run into each other
     x_axis = plotly.axis("") | {
         "tickmode": "array",
         "tickvals": list(range(count)),
-        "ticktext": [plotly.broken(category, 16) for category in points.categories],
+        "ticktext": [
+            plotly.text(category) if crowded else plotly.broken(category, 16) for category in points.categories
+        ],
         "range": [-0.5, count - 0.5],
         "showgrid": False,
         "zeroline": False,
-        "tickangle": 0,
+        "tickangle": -40 if crowded else 0,
     }
     return finished_spec(points, data, plotly.layout(x_axis, plotly.axis(points.y_label)), legend=legend)
 

@@ -1,0 +1,114 @@
+"""The documents of a probe: how their attention differs, and some of them with topics and attention word by word."""
+
+from collections.abc import Sequence
+
+from topicscope.figures.panels import Figure, Lines, MarkedText, Section, Series, TableData, TextLinks, TextPiece
+from topicscope.language import DocumentRow, Probe, ShownDocument, short
+
+
+def document_sections(probe: Probe) -> list[Section]:
+    if not probe.documents:
+        return []
+    first, rows = probe.documents[0], rows_by_name(probe)
+    heads = [(head.model, head.layer, head.head) for head in probe.heads]  # the largest difference first
+    at = "given topics" if first.threshold is None else f"threshold {first.threshold:g}, the one with most words"
+    note = (
+        "Contrast of a document: attention to words of the same topic less attention to words of other topics, inside "
+        f"the document; the mean over all heads of the {first.part}, trained weights, {at}. Attention is debiased: "
+        "without preference it is .01. All documents are in documents.csv and documents.parquet."
+    )
+    if probe.shown:
+        note += (
+            " Below are documents to look at: those with the highest and the lowest contrast, among documents with "
+            "enough pairs of words, and some at random. Words of topics are coloured, with the number of their topic. "
+            "Point at a word, click it, or move with the arrow keys: the words that it attends to are filled, the more "
+            "the larger the weight."
+        )
+    return [
+        Section(
+            "What does it look like in documents?",
+            note,
+            figures=contrast_figures(probe.documents),
+            tables=[document_table(probe)] if probe.shown else [],
+            texts=[marked_text(document, rows[document.model, document.document], heads) for document in probe.shown],
+        )
+    ]
+
+
+def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
+    """The contrasts of all documents, in order of size, one curve per model."""
+    series = []
+    for model in dict.fromkeys(row.model for row in rows):
+        found = sorted(row.contrast for row in rows if row.model == model and row.contrast is not None)
+        if found:
+            series.append(Series(short(model), [float(rank) for rank in range(1, len(found) + 1)], found))
+    panel = Lines("", series, "documents, lowest contrast first", "contrast", levels=[(0.0, "no difference")])
+    alt = "Same-topic less different-topic attention of each document, in order of size."
+    return [Figure("probe-documents", "Contrast of each document", alt, [panel], columns=1)] if series else []
+
+
+def document_table(probe: Probe) -> TableData:
+    """The documents that are shown."""
+    rows, cells = rows_by_name(probe), []
+    for one in probe.shown:
+        row = rows[one.model, one.document]
+        cells.append(
+            [
+                short(row.model),
+                name_of(row),
+                one.why,
+                f"{row.words:,}",
+                f"{row.tokens:,}",
+                f"{row.topic_words:,}",
+                "-" if row.contrast is None else f"{row.contrast:.3g}",
+                f"{row.same_pairs:,} + {row.different_pairs:,}",
+                "-" if row.loss is None else f"{row.loss:.3g}",
+            ]
+        )
+    columns = ["model", "document", "chosen for", "words", "tokens read", "of topics", "contrast"]
+    return TableData("The documents below", [*columns, "pairs (same + different)", "loss"], cells)
+
+
+def rows_by_name(probe: Probe) -> dict[tuple[str, int], DocumentRow]:
+    return {(row.model, row.document): row for row in probe.documents}
+
+
+def name_of(row: DocumentRow) -> str:
+    """By its number in the corpus where it has one, else in the sample."""
+    return str(row.document) if row.place is None else f"{row.place} of the corpus"
+
+
+def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[tuple[str, int, int]]) -> MarkedText:
+    """`ranked`: heads of all models, the largest difference first; the first that carries topics is shown first."""
+    order = [(layer, head) for model, layer, head in ranked if model == document.model]
+    places = {(one.layer, one.head): at for at, one in enumerate(document.heads) if one.topical}
+    contrast = "" if row.contrast is None else f", contrast {row.contrast:.3g}"
+    topics = ", ".join(f"{topic.name} {topic.share:.0%}" for topic in row.topics)
+    words = sum(piece.topic is not None for piece in document.pieces)
+    heads = [one for one in document.heads if one.head is not None]
+    left_out = document.all_heads - len(heads)
+    note = (
+        f"Main topics (shares of its mixture): {topics or 'none'}. {len(document.pieces)} words and marks"
+        f"{', the first of a longer text' if document.cut else ''}; {words} of topics. "
+        f"Attention of the {document.part}, by word: summed over the tokens of the word that is attended, the "
+        f"mean over those of the word that attends. Kept: the {document.keys} largest weights of each word, rounded; "
+        f"the mean over the heads of each layer, and "
+        + ("all heads." if not left_out else f"{len(heads)} of {document.all_heads} heads, those with topics first.")
+    )
+    return MarkedText(
+        f"{short(document.model)}, document {name_of(row)}: {document.why}{contrast}",
+        note,
+        [TextPiece(piece.before, piece.text, piece.topic) for piece in document.pieces],
+        [(topic.name, f"{topic.name} ({', '.join(topic.words)})") for topic in document.topics],
+        [
+            TextLinks(
+                f"{one.layer}",
+                "mean over heads" if one.head is None else f"{one.head}{' (carries topics)' if one.topical else ''}",
+                one.links,
+            )
+            for one in document.heads
+        ],
+        document.keys,
+        ("layer", "head"),
+        next((places[head] for head in order if head in places), 0),
+    )

@@ -1,0 +1,156 @@
+"""The documents of a probe: one row for each, and some of them to look at, with their words, topics and attention."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float, Int
+
+MAIN_TOPICS = 3  # of a document that its row names
+LEVELS = 255  # of a stored weight
+
+
+@dataclass(frozen=True)
+class TopicShare:
+    """A topic of a document, by its number and name, and its share of the document's topic mixture."""
+
+    topic: int
+    name: str
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentRow:
+    """One document as the trained model reads it.
+
+    `same` and `different` are debiased attention to words of the same topic and of other topics (without preference
+    .01), the mean over all heads of `part`, at `threshold`; `contrast` is their difference, None where the document
+    has no such pairs. `loss`: the mean over tokens that are predicted (masked ones, or the next), in nats, in
+    its first 128 tokens; None where the model has no output head.
+    """
+
+    model: str
+    document: int  # its number in the sample, from 0
+    place: int | None  # its number in the corpus, from 1; None where the caller gave the texts
+    words: int  # of the whole text, between spaces
+    tokens: int  # that the model read, special tokens left out
+    topic_words: int  # places of words of topics among them
+    topics: list[TopicShare]  # the largest of its mixture; none where it has no word of a topic
+    threshold: float | None
+    part: str
+    same: float | None
+    different: float | None
+    contrast: float | None
+    same_pairs: int
+    different_pairs: int
+    loss: float | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """For a table: each of the main topics has columns of its own."""
+        row = {name: value for name, value in vars(self).items() if name != "topics"}
+        for number in range(MAIN_TOPICS):
+            one = self.topics[number] if number < len(self.topics) else None
+            row |= {f"topic_{number + 1}": one and one.name, f"share_{number + 1}": one and one.share}
+        return row
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**{**data, "topics": [TopicShare(**topic) for topic in data["topics"]]})
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A word, a mark or a special token of a text. `before`: what stands between it and the piece before."""
+
+    before: str
+    text: str
+    topic: int | None = None  # a place in the document's list of topics
+
+
+@dataclass(frozen=True)
+class ShownTopic:
+    """A topic in a legend."""
+
+    name: str
+    words: list[str]  # the first few of it
+
+
+@dataclass(frozen=True)
+class ShownHead:
+    """Attention of one head, or the mean over a layer (`head` None): from each piece to those it attends most.
+
+    `links`: base64 of two tables with a row for each piece: the numbers of pieces (two bytes each, the low one first),
+    then weights w as bytes, 255 times the square root of w.
+    """
+
+    layer: int
+    head: int | None
+    topical: bool
+    links: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownDocument:
+    """A document to look at: as much of it as the model reads at once."""
+
+    model: str
+    document: int
+    why: str  # it was chosen
+    pieces: list[Piece]
+    topics: list[ShownTopic]
+    part: str
+    keys: int  # pieces that are kept for each piece, those with the largest weights
+    heads: list[ShownHead]
+    all_heads: int  # of the part
+    cut: bool  # whether the text goes on
+
+    def as_dict(self) -> dict[str, Any]:
+        """Pieces as short lists: there are hundreds."""
+        pieces = [[piece.before, piece.text, piece.topic] for piece in self.pieces]
+        return {
+            **vars(self),
+            "pieces": pieces,
+            "topics": [asdict(one) for one in self.topics],
+            "heads": [asdict(one) for one in self.heads],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """ValueError where parts do not fit together."""
+        shown = cls(
+            **{
+                **data,
+                "pieces": [Piece(*piece) for piece in data["pieces"]],
+                "topics": [ShownTopic(**topic) for topic in data["topics"]],
+                "heads": [ShownHead(**head) for head in data["heads"]],
+            }
+        )
+        if any(piece.topic is not None and not 0 <= piece.topic < len(shown.topics) for piece in shown.pieces):
+            raise ValueError("a piece has a topic that the document has not")
+        for head in shown.heads:
+            decoded_links(head.links, len(shown.pieces), shown.keys)
+        return shown
+
+
+def encoded_links(weights: Float[np.ndarray, "U U"], keys: int) -> str:
+    """See `ShownHead`. Of equal weights the first come first."""
+    order = np.argsort(-weights, 1, kind="stable")[:, :keys]
+    largest = np.take_along_axis(weights, order, 1)
+    levels = np.rint(LEVELS * np.sqrt(np.clip(largest, 0, 1)))
+    return base64.b64encode(order.astype("<u2").tobytes() + levels.astype(np.uint8).tobytes()).decode()
+
+
+def decoded_links(links: str, pieces: int, keys: int) -> tuple[Int[np.ndarray, "U k"], Float[np.ndarray, "U k"]]:
+    """Numbers of pieces and weights; ValueError where they are not those of so many pieces."""
+    data = base64.b64decode(links, validate=True)
+    if not 0 < keys <= pieces or len(data) != 3 * pieces * keys:
+        raise ValueError(f"links of {len(data)} bytes do not fit {pieces} pieces")
+    order = np.frombuffer(data[: 2 * pieces * keys], "<u2").reshape(pieces, keys).astype(np.int64)
+    if order.max() >= pieces:
+        raise ValueError("a link leads to a piece that is not there")
+    levels = np.frombuffer(data[2 * pieces * keys :], np.uint8).reshape(pieces, keys)
+    return order, (levels / LEVELS) ** 2

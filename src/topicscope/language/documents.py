@@ -1,0 +1,146 @@
+"""A row for every document of a probe: its length, its topics, its attention inside and between topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.ground import Progress
+from topicscope.language.assignment import Assignment
+from topicscope.language.document_rows import MAIN_TOPICS, DocumentRow, TopicShare
+from topicscope.language.labels import LabelWords
+from topicscope.language.losses import NoOutputHead, position_losses, with_output_head
+from topicscope.language.mixtures import Mixture, Targets, Tokens, mixture_of
+from topicscope.language.models import LoadedModel
+from topicscope.language.relations import DIFFERENT, SAME_TOPIC
+from topicscope.language.topics import Topics
+from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, windows
+
+LOSS_TOKENS, MOST_LOSSES = 128, 1000  # of a document, and documents
+NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
+
+
+@dataclass
+class DocumentSums:
+    """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is.
+
+    `relation`: the number of the topics' relation among those of the pass. `part`: whose attention it is.
+    """
+
+    relation: int
+    part: str = ""
+    sums: dict[int, Float[np.ndarray, "2 R"]] = field(default_factory=dict)  # weights and pairs, by relation
+
+    def add(self, part: str, sums: Mapping[int, Float[np.ndarray, "2 R"]]) -> None:
+        self.part = part
+        for document, table in sums.items():
+            self.sums[document] = self.sums.get(document, 0) + table
+
+    def means(self, document: int) -> tuple[float | None, float | None, int, int]:
+        """Same-topic and different-topic mean, and the numbers of pairs; None where there are no pairs."""
+        weights, pairs = self.sums.get(document, NO_PAIRS)
+        same, different = (
+            float(weights[which] / pairs[which]) if pairs[which] else None for which in (SAME_TOPIC, DIFFERENT)
+        )
+        return same, different, int(pairs[SAME_TOPIC]), int(pairs[DIFFERENT])
+
+
+@dataclass(frozen=True)
+class DocumentTopics:
+    """What rows and shown documents take from the topics: mixtures, and the words of one assignment.
+
+    `targets` has mixtures that the probe of hidden states made; it need not be there.
+    """
+
+    topics: Topics | LabelWords | Assignment
+    assignment: Assignment
+    targets: Targets | None = None
+    labels: Sequence[str | None] = ()  # of the documents, where they are the topics
+
+    def mixtures(self) -> Callable[[int, Tokens], Mixture | None]:
+        """From a document's number and the tokens of its words to its mixture. All of a document is its label."""
+        if isinstance(self.topics, LabelWords):
+            of_label: dict[str | None, Mixture] = dict(zip(self.topics.names, np.eye(len(self.topics)), strict=True))
+            return lambda number, _: of_label.get(self.labels[number])
+        infer = mixture_of(self.topics)
+        known = {} if self.targets is None else dict(zip(self.targets.documents, self.targets.shares, strict=True))
+        return lambda number, words: known[number] if number in known else infer(words)
+
+    def main(self, shares: Mixture | None) -> list[TopicShare]:
+        """The largest shares, those of no weight left out."""
+        if shares is None:
+            return []
+        order = np.argsort(-shares, kind="stable")[:MAIN_TOPICS]
+        return [TopicShare(int(k), self.assignment.names[k], float(shares[k])) for k in order if shares[k] > 0]
+
+
+def most_words(assignments: Sequence[Assignment]) -> int:
+    """The number of the assignment with most words: of single documents the others show few pairs."""
+    return max(range(len(assignments)), key=lambda number: len(assignments[number].words))
+
+
+def document_losses(
+    loaded: LoadedModel, vocabulary: Vocabulary, texts: Sequence[str], seed: int, progress: Progress
+) -> tuple[dict[int, float], str]:
+    """By document the mean loss at its predicted tokens, among the first LOSS_TOKENS; and why there is none, or not of
+    all: a forward pass each, in this process, is for so many documents.
+    """
+    try:
+        predictor = with_output_head(loaded)
+    except NoOutputHead as error:
+        return {}, f"loss of documents: {error}"
+    phase, found = f"loss of documents ({loaded.name})", {}
+    few = texts[:MOST_LOSSES]
+    progress(phase, 0, len(few))
+    for window, _, losses in position_losses(predictor, windows(loaded, vocabulary, few, 1, LOSS_TOKENS), seed):
+        if len(losses):
+            found[window.document] = float(losses.mean())
+        progress(phase, window.document + 1, len(few))
+    return found, f"loss of documents: of the first {MOST_LOSSES:,}" if len(texts) > MOST_LOSSES else ""
+
+
+def document_rows(
+    loaded: LoadedModel,
+    pieces: Iterable[Window],
+    texts: Sequence[str],
+    topics: DocumentTopics,
+    sums: DocumentSums,
+    *,
+    places: Sequence[int] | None,
+    losses: Mapping[int, float],
+    progress: Progress,
+) -> list[DocumentRow]:
+    """In order; a text without tokens has none. `places`: the numbers of the texts in the corpus."""
+    special = sum(map(len, special_tokens(loaded.tokenizer)))
+    wanted = np.zeros(len(loaded.tokenizer), dtype=bool)
+    wanted[topics.assignment.token] = True
+    mixture, rows = topics.mixtures(), []
+    for number, group in groupby(pieces, key=lambda window: window.document):
+        read = list(group)
+        progress(f"documents of {loaded.name}", number, len(texts))
+        words = np.concatenate([window.tokens[window.places] for window in read])
+        same, different, same_pairs, different_pairs = sums.means(number)
+        rows.append(
+            DocumentRow(
+                model=loaded.name,
+                document=number,
+                place=None if places is None else places[number],
+                words=len(texts[number].split()),
+                tokens=sum(len(window.tokens) - special for window in read),
+                topic_words=int(wanted[words].sum()),
+                topics=topics.main(mixture(number, words)),
+                threshold=topics.assignment.threshold,
+                part=sums.part,
+                same=same,
+                different=different,
+                contrast=None if same is None or different is None else same - different,
+                same_pairs=same_pairs,
+                different_pairs=different_pairs,
+                loss=losses.get(number),
+            )
+        )
+    return rows

@@ -1,0 +1,205 @@
+"""How well a model predicts each word of a text: its loss by position, with the output head that it was trained with.
+
+predictor = with_output_head(loaded)        # NoOutputHead where the checkpoint has none
+for window, positions, losses in position_losses(predictor, windows(...), seed=0): ...
+
+Encoders predict masked tokens; decoders the next one; encoder-decoders restore masked tokens, of which their decoder
+reads only those before. Masks are named by seed, document and window: they are the same for all models of a tokenizer,
+and for a model whose heads are ablated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from topicscope.ground import InputError, Stream, generator
+from topicscope.language.inputs import check_model
+from topicscope.language.models import TRIED, LoadedModel, is_causal, padded, shifted_right
+from topicscope.language.vocabulary import Window, batches, chunks
+from topicscope.language.weights import load_weights, refusing
+
+MASKED = 7  # one in so many tokens is masked at a time: 14%, near the 15% of training
+CHUNK = 128  # windows that are sorted by length together
+LOGITS = 2**26  # numbers that predictions of one batch may take, unless a single window takes more
+
+Objective = Literal["masked", "next", "restored"]
+CLASSES: dict[Objective, str] = {
+    "masked": "AutoModelForMaskedLM",
+    "next": "AutoModelForCausalLM",
+    "restored": "AutoModelForSeq2SeqLM",
+}
+
+
+class NoOutputHead(InputError):  # noqa: N818  (a model may well have none)
+    """Why a model cannot predict words."""
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A loaded model once more, with its output head. Another process loads it again."""
+
+    loaded: LoadedModel
+    model: Any
+    objective: Objective
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return with_output_head, (self.loaded,)
+
+
+class WindowLosses(NamedTuple):
+    """Of a window the positions whose tokens were predicted, in order, and the loss at each, in nats."""
+
+    window: Window
+    positions: Int[np.ndarray, " M"]
+    losses: Float[np.ndarray, " M"]
+
+
+def objective_of(model: Any) -> Objective:
+    if model.config.is_encoder_decoder:
+        return "restored"
+    return "next" if is_causal(model.config) else "masked"
+
+
+def with_output_head(loaded: LoadedModel) -> Predictor:
+    """The model with the output head of its checkpoint; NoOutputHead where that has none: nothing is made up."""
+    objective = objective_of(loaded.model)
+    if loaded.variant != "trained":
+        raise NoOutputHead("random weights have no output head")
+    if objective != "next" and loaded.tokenizer.mask_token_id is None:
+        raise NoOutputHead("its tokenizer has no mask token, so no word can be hidden from it")
+    model = loaded.model
+    if model.get_output_embeddings() is None:
+        if loaded.place is None:
+            raise NoOutputHead("this model was given without an output head that predicts words")
+        try:
+            model = load_weights(check_model(loaded.place), loaded.name, CLASSES[objective])[0]
+        except InputError as error:
+            said = str(error).removeprefix(f"{loaded.name}: ")
+            raise NoOutputHead(f"this checkpoint has no output head that predicts words ({said})") from None
+    predictor = Predictor(loaded, model.to(loaded.device).eval(), objective)
+    try_out(predictor)
+    return predictor
+
+
+def try_out(predictor: Predictor) -> None:
+    """Raise NoOutputHead where predictions are of an unknown shape, or see the word that they predict."""
+    tokens = np.asarray(predictor.loaded.tokenizer(TRIED)["input_ids"], dtype=np.int64)
+    if len(tokens) < 2:
+        raise NoOutputHead("its tokenizer turns two words into one token")
+    other = tokens.copy()
+    other[-1] = tokens[0] if tokens[0] != tokens[-1] else (tokens[-1] + 1) % len(predictor.loaded.tokenizer)
+    last = [np.array([len(tokens) - 1])]
+    try:
+        with refusing("it cannot predict"):
+            one, two = (predictions(predictor, [Window(0, of, last[0])], last) for of in (tokens, other))
+    except InputError as error:
+        raise NoOutputHead(f"its output head cannot be used ({error})") from None
+    if not torch.allclose(one, two, rtol=1e-4, atol=1e-4):
+        raise NoOutputHead("its predictions of a word depend on that word, so they have no meaningful loss")
+
+
+def position_losses(
+    predictor: Predictor, pieces: Iterable[Window], seed: int, *, rounds: int = 1
+) -> Iterator[WindowLosses]:
+    """The losses of each window, in order; special tokens are not predicted.
+
+    Of decoders all tokens but the first are predicted at once. Of others each round masks one in MASKED tokens, other
+    ones than the rounds before: MASKED rounds predict every token once. Windows are taken as they are needed.
+    """
+    special = np.array(sorted(predictor.loaded.tokenizer.all_special_ids), dtype=np.int64)
+    masked = predictor.objective != "next"
+    size = int(predictor.model.get_output_embeddings().weight.shape[0])
+    document, number = -1, 0
+    for chunk in chunks(pieces, CHUNK):
+        positions: list[list[Int[np.ndarray, " M"]]] = []
+        for window in chunk:
+            document, number = window.document, number + 1 if window.document == document else 0
+            positions.append(
+                predicted(window, number, special, seed, min(rounds, MASKED))
+                if masked
+                else [np.flatnonzero(~np.isin(window.tokens, special) & (np.arange(len(window.tokens)) > 0))]
+            )
+        place = {id(window): i for i, window in enumerate(chunk)}
+        losses: list[list[Float[np.ndarray, " M"]]] = [[] for _ in chunk]
+        for batch in batches(chunk, (MASKED if masked else 1) * LOGITS // size):
+            places = [place[id(window)] for window in batch]
+            for turn in range(len(positions[0])):
+                found = batch_losses(predictor, batch, [positions[i][turn] for i in places])
+                for i, some in zip(places, found, strict=True):
+                    losses[i].append(some)
+        for window, where, loss in zip(chunk, positions, losses, strict=True):
+            every = np.concatenate(where)
+            order = np.argsort(every)
+            yield WindowLosses(window, every[order], np.concatenate(loss)[order])
+
+
+def predicted(
+    window: Window, number: int, special: Int[np.ndarray, " S"], seed: int, rounds: int
+) -> list[Int[np.ndarray, " M"]]:
+    """The positions that each round masks. `number`: which window of its document it is."""
+    candidates = np.flatnonzero(~np.isin(window.tokens, special))
+    order = generator(seed, Stream.MASKED_POSITIONS, window.document, number).permutation(candidates)
+    return [np.sort(order[turn::MASKED]) for turn in range(rounds)]
+
+
+def batch_losses(
+    predictor: Predictor, batch: list[Window], positions: Sequence[Int[np.ndarray, " M"]]
+) -> list[Float[np.ndarray, " M"]]:
+    """Minus the log of the probability of each token at the positions of each window."""
+    if not sum(map(len, positions)):
+        return [np.zeros(0) for _ in batch]
+    targets = np.concatenate([window.tokens[where] for window, where in zip(batch, positions, strict=True)])
+    logits = predictions(predictor, batch, positions)
+    losses = torch.nn.functional.cross_entropy(logits, torch.as_tensor(targets, device=logits.device), reduction="none")
+    return np.split(losses.double().cpu().numpy(), np.cumsum([len(where) for where in positions])[:-1])
+
+
+@torch.inference_mode()
+def predictions(
+    predictor: Predictor, batch: list[Window], positions: Sequence[Int[np.ndarray, " M"]]
+) -> Float[Tensor, "M V"]:
+    """What the model says of the tokens at all positions, from what it may see of the text."""
+    model, loaded = predictor.model, predictor.loaded
+    tokens, mask = padded(batch, loaded)
+    rows = torch.as_tensor(np.repeat(np.arange(len(batch)), [len(where) for where in positions]), device=tokens.device)
+    columns = torch.as_tensor(np.concatenate(positions), device=tokens.device)
+    inputs = {"input_ids": tokens, "attention_mask": mask, "return_dict": True}
+    if predictor.objective == "next":
+        read = columns - 1  # the state before a token predicts it
+        inputs["use_cache"] = False
+    else:
+        read = columns
+        inputs["input_ids"] = tokens.index_put((rows, columns), tokens.new_tensor(loaded.tokenizer.mask_token_id))
+    if predictor.objective == "restored":
+        inputs["decoder_input_ids"], inputs["decoder_attention_mask"] = shifted_right(tokens, mask, model.config)
+        inputs["use_cache"] = False
+    with only_at(model, rows, read, tokens.shape):
+        logits = model(**inputs).logits
+    if logits.shape[:2] == tokens.shape:  # a head of its own way, which the hook did not reach
+        return logits[rows, read]
+    if logits.ndim != 3 or logits.shape[:2] != (1, len(rows)):
+        raise InputError(f"its predictions have the shape {tuple(logits.shape)}")
+    return logits[0]
+
+
+@contextmanager
+def only_at(model: Any, rows: Tensor, columns: Tensor, shape: torch.Size) -> Iterator[None]:
+    """The output matrix is applied to the states at these positions alone: of all, predictions take gigabytes."""
+
+    def chosen(_module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        states = args[0]
+        return (states[rows, columns][None], *args[1:]) if states.shape[:2] == shape else args
+
+    handle = model.get_output_embeddings().register_forward_pre_hook(chosen)
+    try:
+        yield
+    finally:
+        handle.remove()

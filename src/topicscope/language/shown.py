@@ -1,0 +1,194 @@
+"""Documents to look at: their words with topics, and what each word attends to in some layers and heads.
+
+Attention is kept by piece of text (a word, a mark, a special token): the mean over the tokens of the piece that
+attends, the sum over those of the piece that is attended. Of each piece the KEYS largest weights are kept, and of the
+heads as many as fit into MOST_BYTES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from topicscope.ground import Progress, Stream, generator
+from topicscope.language.assignment import Assignment
+from topicscope.language.document_rows import (
+    DocumentRow,
+    Piece,
+    ShownDocument,
+    ShownHead,
+    ShownTopic,
+    encoded_links,
+)
+from topicscope.language.models import LoadedModel, attention_of
+from topicscope.language.probe_rows import HeadRow, topical_heads
+from topicscope.language.vocabulary import Vocabulary, special_tokens
+
+KEYS = 10  # pieces that are kept for each piece
+MOST_TOKENS = 512  # of a document that is shown
+MOST_BYTES = 3_000_000  # of the attention of all documents of a model, as text
+FEWEST_PAIRS = 20  # of each kind that a document needs to be an extreme
+TOP_WORDS = 8  # of a topic that are named
+LONGEST_GAP = 40  # characters between two pieces: a tokenizer may drop any
+HIGHEST, LOWEST, RANDOM = "highest contrast", "lowest contrast", "random"
+
+Head = tuple[int, int | None]  # layer, head; None: the mean over the layer
+
+
+def chosen_documents(rows: Sequence[DocumentRow], count: int, seed: int) -> list[tuple[DocumentRow, str]]:
+    """With why: a third with the highest contrast, a third with the lowest, the rest at random."""
+    ranked = sorted(
+        (row for row in rows if row.contrast is not None and min(row.same_pairs, row.different_pairs) >= FEWEST_PAIRS),
+        key=lambda row: -(row.contrast or 0.0),
+    )
+    high, low = (count + 2) // 3, (count + 1) // 3
+    highest = ranked[:high]
+    lowest = ranked[len(highest) :][::-1][:low]
+    taken = {row.document for row in (*highest, *lowest)}
+    others = [row for row in rows if row.document not in taken]
+    order = generator(seed, Stream.SHOWN_DOCUMENTS).permutation(len(others))[: count - len(taken)]
+    drawn = [others[number] for number in sorted(order)]
+    return [(row, why) for why, some in ((HIGHEST, highest), (LOWEST, lowest), (RANDOM, drawn)) for row in some]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A text as one input of the model, special tokens included. `owner[i]` is the piece that token i belongs to."""
+
+    tokens: Int[np.ndarray, " N"]
+    owner: Int[np.ndarray, " N"]
+    texts: list[tuple[str, str]]  # of each piece what stands before it, and itself
+    word: Int[np.ndarray, " U"]  # its token, where the piece is a whole word; else -1
+    cut: bool
+
+    @classmethod
+    def of(cls, loaded: LoadedModel, vocabulary: Vocabulary, text: str) -> Pieces:
+        tokenizer, (before, after) = loaded.tokenizer, special_tokens(loaded.tokenizer)
+        room = min(MOST_TOKENS, loaded.window) - len(before) - len(after)
+        text = text[: room * 40]  # as windows are cut
+        fast = bool(getattr(tokenizer, "is_fast", False))
+        encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=fast, verbose=False)
+        every = np.asarray(encoded["input_ids"], dtype=np.int64)
+        tokens, words = every[:room], vocabulary.words_at(every)[:room]
+        starts = ~vocabulary.continues[tokens]
+        if fast:  # the bytes of a character may be tokens that all stand at the same place
+            offsets = encoded["offset_mapping"][:room]
+            ends = [0, *np.maximum.accumulate([end for _, end in offsets]).tolist()]
+            starts &= np.array([start >= end for (start, _), end in zip(offsets, ends, strict=False)], dtype=bool)
+        starts[:1] = True
+        first = np.flatnonzero(starts)
+        borders = [*first.tolist(), len(tokens)]
+        texts: list[tuple[str, str]] = []
+        for start, stop in pairwise(borders):
+            if fast:
+                written = text[ends[start] : ends[stop]]
+                piece = text[offsets[start][0] : ends[stop]].strip()
+                gap = written[: len(written.rstrip()) - len(piece)] if piece else written
+            else:
+                gap, piece = " ", tokenizer.decode(tokens[start:stop]).strip()
+            texts.append((gap[:LONGEST_GAP] or (" " if before and not texts else ""), piece or "·"))
+        names = tokenizer.convert_ids_to_tokens([*before, *after])
+        lead, trail = names[: len(before)], names[len(before) :]
+        inside = np.cumsum(starts) - 1 + len(before)
+        return cls(
+            np.concatenate([before, tokens, after]).astype(np.int64),
+            np.concatenate([np.arange(len(before)), inside, len(before) + len(first) + np.arange(len(after))]),
+            [*((" ", name) for name in lead), *texts, *((" ", name) for name in trail)],
+            np.concatenate(
+                [np.full(len(before), -1), np.where(words[first] >= 0, tokens[first], -1), np.full(len(after), -1)]
+            ),
+            len(every) > room,
+        )
+
+
+def pooled(weights: Float[torch.Tensor, "H N N"], owner: Int[np.ndarray, " N"]) -> Float[np.ndarray, "H U U"]:
+    """From tokens to pieces: the mean over the attending tokens of a piece, the sum over the attended ones."""
+    table = weights.double().cpu().numpy()
+    member = np.zeros((len(owner), int(owner.max()) + 1))
+    member[np.arange(len(owner)), owner] = 1
+    return np.asarray((member / member.sum(0)).T @ (table @ member))
+
+
+def ranked_heads(heads: Sequence[HeadRow], part: str, layers: Sequence[int]) -> tuple[list[Head], set[Head]]:
+    """Every mean of a layer, then every head: those that carry topics first. And which these are."""
+    topical = [(head.layer, head.head) for head in topical_heads(heads, part)] if heads else []
+    known = [(head.layer, head.head) for head in heads if head.part == part]
+    every = [(layer, head) for layer, count in enumerate(layers) for head in range(count)]
+    means: list[Head] = [(layer, None) for layer in range(len(layers))]
+    return [*means, *dict.fromkeys([*topical, *known, *every])], set(topical)
+
+
+def shown_documents(
+    loaded: LoadedModel,
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    chosen: Sequence[tuple[DocumentRow, str]],
+    assignment: Assignment,
+    heads: Sequence[HeadRow],
+    progress: Progress,
+) -> list[ShownDocument]:
+    """Each is read again by the model, alone. `heads`: of the model, the largest difference first."""
+    read = [Pieces.of(loaded, vocabulary, texts[row.document]) for row, _ in chosen]
+    sizes = [len(pieces.texts) * min(KEYS, len(pieces.texts)) * 4 for pieces in read]  # three bytes are four letters
+    shown = []
+    for number, ((row, why), pieces) in enumerate(zip(chosen, read, strict=True)):
+        progress(f"documents to look at ({loaded.name})", number, len(chosen))
+        tokens = torch.as_tensor(pieces.tokens, device=loaded.device)[None]
+        layers = attention_of(loaded.model, tokens, torch.ones_like(tokens))[row.part]
+        ranked, topical = ranked_heads(heads, row.part, [layer.shape[1] for layer in layers])
+        kept = sorted(
+            ranked[: max(1, MOST_BYTES // sum(sizes))], key=lambda one: (one[0], -1 if one[1] is None else one[1])
+        )
+        keys = min(KEYS, len(pieces.texts))
+        tables: dict[Head, np.ndarray] = {}
+        for layer, weights in enumerate(layers):
+            by_head = pooled(weights[0], pieces.owner)
+            tables |= {(layer, None): by_head.mean(0)} | {(layer, head): one for head, one in enumerate(by_head)}
+        topics, of_piece = topics_of(pieces.word, assignment)
+        shown.append(
+            ShownDocument(
+                model=loaded.name,
+                document=row.document,
+                why=why,
+                pieces=[Piece(*text, topic) for text, topic in zip(pieces.texts, of_piece, strict=True)],
+                topics=topics,
+                part=row.part,
+                keys=keys,
+                heads=[ShownHead(*one, one in topical, encoded_links(tables[one], keys)) for one in kept],
+                all_heads=sum(layer.shape[1] for layer in layers),
+                cut=pieces.cut,
+            )
+        )
+    return shown
+
+
+def topics_of(word: Int[np.ndarray, " U"], assignment: Assignment) -> tuple[list[ShownTopic], list[int | None]]:
+    """The topics of a document, that of most places first, and the place of each piece's topic among them.
+
+    A word of several topics counts for the first of them.
+    """
+    members, size = assignment.membership, int(assignment.token.max()) + 1
+    topic = np.full(size, -1)
+    topic[assignment.token[members.word[::-1]]] = members.topic[::-1]  # the first one is written last
+    of_piece = np.where((word >= 0) & (word < size), topic[np.clip(word, 0, size - 1)], -1)
+    found, counts = np.unique(of_piece[of_piece >= 0], return_counts=True)
+    order = found[np.argsort(-counts, kind="stable")].tolist()
+    place: dict[int, int] = {number: at for at, number in enumerate(order)}
+    topics = [
+        ShownTopic(
+            assignment.names[k],
+            [assignment.words[w] for w in by_frequency(assignment, members.word[members.topic == k])],
+        )
+        for k in order
+    ]
+    return topics, [place.get(int(one)) for one in of_piece]
+
+
+def by_frequency(assignment: Assignment, words: Int[np.ndarray, " n"]) -> list[int]:
+    """The most frequent of some words of an assignment."""
+    return [int(word) for word in words[np.argsort(-assignment.frequency[words], kind="stable")][:TOP_WORDS]]

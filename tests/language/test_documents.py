@@ -1,0 +1,266 @@
+"""The documents of a probe: rows against a double loop, which are shown, their pieces and attention, and the folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+import torch
+
+from tests.language import tiny
+from tests.language.samples import SHARED, assignment, corpus_file, model_folder, needs_shared, texts
+from tests.language.test_attention import by_loop, loaded_model
+from topicscope import InputError
+from topicscope.ground import Stream, generator
+from topicscope.language import (
+    Measurement,
+    ProbeConfig,
+    attention,
+    checked,
+    load_model,
+    probe,
+    probe_model,
+    read_probe,
+    whole_words,
+)
+from topicscope.language.document_rows import DocumentRow, ShownDocument, decoded_links, encoded_links
+from topicscope.language.documents import LOSS_TOKENS, DocumentSums, document_losses
+from topicscope.language.losses import position_losses, with_output_head
+from topicscope.language.relations import TopicRelation
+from topicscope.language.shown import Pieces, chosen_documents, pooled, ranked_heads
+from topicscope.language.vocabulary import windows
+
+QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("tokens", tiny.KINDS)
+@pytest.mark.parametrize("kind", tiny.MODELS)
+def test_the_contrast_of_each_document_is_that_of_the_double_loop(kind: str, tokens: str, several: bool) -> None:
+    """Windows of a document are in several chunks, and the second of two relations is kept."""
+    tokenizer = tiny.tokenizer(tokens)
+    loaded, vocabulary = loaded_model(kind, tokenizer), whole_words(tokenizer, ["the"])
+    a = assignment(vocabulary, several=several)
+    relations = [
+        TopicRelation(assignment(vocabulary, several=not several), len(tokenizer)),
+        TopicRelation(a, len(tokenizer)),
+    ]
+    sums, length = DocumentSums(1), 20
+    with mock.patch.object(attention, "CHUNK", 2):
+        pieces = windows(loaded, vocabulary, tiny.TEXTS, None, length)
+        attention.tally_attention(loaded, pieces, relations, bootstrap=3, by_document=sums)
+    compared = 0
+    for number, text in enumerate(tiny.TEXTS):
+        with mock.patch.object(tiny, "TEXTS", [text]):
+            groups = by_loop(loaded, vocabulary, a, length)
+        main = "decoder" if kind == "decoder" else "encoder"
+        means: list[float | None] = []
+        pairs: list[int] = []
+        for relation in (1, 2):
+            found = [value for (part, code, _), value in groups.items() if (part, code) == (main, relation)]
+            total = np.sum(found, 0) if found else np.zeros(2)
+            means.append(float(total[:-1].mean() / total[-1]) if found else None)
+            pairs.append(int(total[-1]))
+        same, different, *numbers = sums.means(number)
+        assert numbers == pairs
+        for measured, expected in zip((same, different), means, strict=True):
+            assert (measured is None) == (expected is None)
+            if expected is not None:
+                assert measured == pytest.approx(expected, rel=1e-10)
+                compared += 1
+    assert sums.part == ("decoder" if kind == "decoder" else "encoder")
+    assert compared >= 6
+
+
+def test_a_row_says_length_topics_and_contrast() -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    a = assignment(vocabulary, several=False)
+    found = probe_model(loaded, tiny.TEXTS, a, QUICK, vocabulary=vocabulary, places=range(10, 17))
+    assert [row.document for row in found.documents] == [0, 1, 3, 4, 5, 6]  # one text is empty
+    row = found.documents[4]  # judge judge judge court honey garlic
+    assert (row.place, row.words, row.tokens, row.topic_words) == (15, 6, 6, 2)
+    assert [(topic.name, topic.share) for topic in row.topics] == [("kitchen", 1.0)]
+    assert (row.same_pairs, row.different_pairs, row.different, row.contrast) == (2, 0, None, None)
+    long = found.documents[5]
+    assert [topic.name for topic in long.topics] == ["kitchen", "sea", "music"]
+    assert long.topics[0].share == pytest.approx(6 / 19)
+    assert long.contrast == pytest.approx((long.same or 0) - (long.different or 0), rel=1e-12)
+    assert (long.threshold, long.part, long.loss) == (None, "encoder", None)
+    assert "loss of documents: this model was given without an output head that predicts words" in found.notes
+
+
+def rows(contrasts: list[float | None], pairs: int = 100) -> list[DocumentRow]:
+    common: dict[str, Any] = {"place": None, "words": 9, "tokens": 9, "topic_words": 9, "topics": [], "threshold": None}
+    numbers: dict[str, Any] = {
+        "part": "encoder",
+        "same": 0.0,
+        "different": 0.0,
+        "same_pairs": pairs,
+        "different_pairs": pairs,
+    }
+    return [
+        DocumentRow(model="m", document=number, contrast=contrast, **common, **numbers)
+        for number, contrast in enumerate(contrasts)
+    ]
+
+
+@pytest.mark.parametrize(("count", "high", "low", "drawn"), [(0, 0, 0, 0), (1, 1, 0, 0), (2, 1, 1, 0), (5, 2, 2, 1)])
+def test_extremes_and_random_documents_are_chosen(count: int, high: int, low: int, drawn: int) -> None:
+    every = rows([0.1, 0.5, None, -0.2, 0.4, 0.0, 0.3, 0.2])
+    chosen = chosen_documents(every, count, seed=4)
+    by_reason = {why: [row.document for row, reason in chosen if reason == why] for _, why in chosen}
+    assert by_reason.get("highest contrast", []) == [1, 4][:high]
+    assert by_reason.get("lowest contrast", []) == [3, 5][:low]
+    assert len(by_reason.get("random", [])) == drawn
+    if drawn:
+        others = [0, 2, 6, 7]
+        assert by_reason["random"] == [others[generator(4, Stream.SHOWN_DOCUMENTS).permutation(4)[0]]]
+    assert chosen == chosen_documents(every, count, seed=4)
+
+
+def test_no_document_is_chosen_twice_and_few_pairs_are_no_extreme() -> None:
+    assert [row.document for row, _ in chosen_documents(rows([0.2, 0.1]), 5, 0)] == [0, 1]
+    assert {why for _, why in chosen_documents(rows([0.2, 0.1], pairs=19), 5, 0)} == {"random"}
+    assert len(chosen_documents(rows([None] * 8), 5, 0)) == 5
+
+
+@pytest.mark.parametrize("tokens", tiny.KINDS)
+def test_pieces_are_the_text_and_their_tokens_those_of_the_pass(tokens: str) -> None:
+    tokenizer = tiny.tokenizer(tokens)
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    for text in ("boat anchor, beach!\nunboatly bread", "judge  court crime\n\n appeal", "bread " * 60):
+        read = Pieces.of(loaded, vocabulary, text)
+        (window,) = islice(windows(loaded, vocabulary, [text], 1), 1)
+        np.testing.assert_array_equal(read.tokens, window.tokens)
+        assert len(read.owner) == len(read.tokens)
+        assert sorted(set(read.owner.tolist())) == list(range(len(read.texts)))
+        # spaces that are a token of their own are shown as a dot
+        joined = "".join("".join(before + piece for before, piece in read.texts[1:-1]).replace("·", "").split())
+        assert "".join(text.split()).startswith(joined)
+        assert read.cut == (joined != "".join(text.split()))
+        assert [piece for _, piece in read.texts[:1] + read.texts[-1:]] == ["<s>", "</s>"]
+        whole = {int(read.owner[place]): int(window.tokens[place]) for place in window.places}
+        assert {number: token for number, token in enumerate(read.word.tolist()) if token >= 0} == whole
+
+
+def test_attention_by_piece_is_that_of_the_double_loop() -> None:
+    tokens = torch.softmax(torch.randn(3, 7, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(1)), -1)
+    owner = np.array([0, 1, 1, 2, 3, 3, 3])
+    found = pooled(tokens, owner)
+    for head in range(3):
+        for u in range(4):
+            for v in range(4):
+                rows_of, columns = np.flatnonzero(owner == u), np.flatnonzero(owner == v)
+                total = sum(float(tokens[head, q, k]) for q in rows_of for k in columns)
+                assert found[head, u, v] == pytest.approx(total / len(rows_of), rel=1e-10)
+    np.testing.assert_allclose(found.sum(2), 1, rtol=1e-12)
+
+
+def test_stored_links_lead_to_the_largest_weights() -> None:
+    weights = np.random.default_rng(0).dirichlet(np.full(300, 0.05), 300)
+    order, levels = decoded_links(encoded_links(weights, 6), 300, 6)
+    for row in range(300):
+        largest = np.sort(weights[row])[::-1][:6]
+        np.testing.assert_array_equal(weights[row][order[row]], largest)
+        assert (np.abs(levels[row] - largest) <= np.sqrt(largest) / 255 + 1 / 255**2).all()
+    with pytest.raises(ValueError, match="do not fit"):
+        decoded_links(encoded_links(weights, 6), 299, 6)
+    with pytest.raises(ValueError, match="not there"):
+        decoded_links(encoded_links(np.eye(4)[:3], 1).replace("A", "/", 1), 3, 1)
+
+
+def test_heads_come_layer_means_first_then_topical_ones() -> None:
+    ranked, topical = ranked_heads([], "encoder", [2, 1])
+    assert ranked == [(0, None), (1, None), (0, 0), (0, 1), (1, 0)]
+    assert topical == set()
+
+
+def test_what_is_shown_is_the_attention_of_the_model() -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    a = assignment(vocabulary, several=False)
+    found = probe_model(loaded, tiny.TEXTS, a, replace(QUICK, show_documents=6), vocabulary=vocabulary)
+    shown = next(document for document in found.shown if document.document == 1)
+    assert [(head.layer, head.head) for head in shown.heads] == [(l, h) for l in (0, 1) for h in (None, 0, 1, 2, 3)]  # noqa: E741
+    read = Pieces.of(loaded, vocabulary, tiny.TEXTS[1])
+    with torch.no_grad():
+        output = loaded.model(torch.as_tensor(read.tokens)[None], output_attentions=True)
+    by_head = pooled(output.attentions[1][0], read.owner)
+    assert shown.heads[7].links == encoded_links(by_head[1], shown.keys)
+    assert shown.heads[5].links == encoded_links(by_head.mean(0), shown.keys)
+    words = ("boat", "anchor", "beach", "captain", "coral", "harbour")
+    named = {piece.text: shown.topics[piece.topic].name for piece in shown.pieces if piece.topic is not None}
+    assert named == dict.fromkeys(words, "sea") | {"bread": "kitchen"}
+    assert shown.topics[0].name == "sea"  # of most places
+    assert probe_model(loaded, tiny.TEXTS, a, replace(QUICK, show_documents=0)).shown == []
+
+
+def test_the_budget_bounds_the_heads_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    a, measurement = assignment(vocabulary, several=False), replace(QUICK, show_documents=2)
+    monkeypatch.setattr("topicscope.language.shown.MOST_BYTES", 6000)
+    shown = probe_model(loaded, tiny.TEXTS, a, measurement, vocabulary=vocabulary).shown
+    assert 0 < sum(len(head.links) for document in shown for head in document.heads) <= 6000
+    kept = [(head.layer, head.head) for head in shown[0].heads]
+    assert (0, None) in kept
+    assert (1, None) in kept
+    assert len(kept) < shown[0].all_heads + 2
+
+
+def test_a_folder_keeps_documents_and_refuses_damaged_ones(tmp_path: Path) -> None:
+    model, corpus, lists = model_folder(tmp_path), corpus_file(tmp_path), tmp_path / "topics.json"
+    lists.write_text(json.dumps(tiny.TOPICS))
+    config = ProbeConfig(
+        str(model), str(corpus), topics_from=str(lists), documents=40, bootstrap=9, shuffles=20, show_documents=4
+    )
+    found = probe(config, tmp_path / "out")
+    again = read_probe(tmp_path / "out")
+    assert again.documents == found.documents
+    assert again.shown == found.shown
+    assert len(found.documents) == 40
+    assert len(found.shown) == 4
+    all_texts = texts(120)
+    assert [len(all_texts[(row.place or 0) - 1].split()) for row in found.documents] == [30] * 40
+    places = [row.place or 0 for row in found.documents]
+    assert sorted(set(places)) == places
+    table = pyarrow.parquet.read_table(tmp_path / "out" / "documents.parquet").to_pylist()
+    with (tmp_path / "out" / "documents.csv").open() as stream:
+        lines = list(csv.DictReader(stream))
+    assert [row["contrast"] for row in table] == [row.contrast for row in found.documents]
+    assert [float(line["share_1"]) for line in lines] == [row.topics[0].share for row in found.documents]
+    stored = (tmp_path / "out" / "shown.json").read_text()
+    (tmp_path / "out" / "shown.json").write_text(stored.replace("bread", "broad", 1))
+    with pytest.raises(InputError, match=r"shown\.json is damaged"):
+        read_probe(tmp_path / "out")
+    document = json.loads(stored)[0]
+    for name, value in (("pieces", document["pieces"][1:]), ("topics", []), ("keys", 0)):
+        with pytest.raises(ValueError, match=r"fit|topic"):
+            ShownDocument.from_dict(document | {name: value})
+
+
+@needs_shared
+def test_the_loss_of_a_document_is_the_mean_over_its_predicted_tokens() -> None:
+    loaded = load_model(str(SHARED / "models" / "bert-mini-wiki"))
+    vocabulary = whole_words(loaded.tokenizer)
+    some = ["The river flows through the old city to the sea. " * 30, "", "Music of the nineteenth century."]
+    found, why = document_losses(loaded, vocabulary, some, 3, lambda *_: None)
+    predictor, expected = with_output_head(loaded), {}
+    for number in (0, 2):
+        (piece,) = (w for w in windows(loaded, vocabulary, some, 1, LOSS_TOKENS) if w.document == number)
+        ((_, _, losses),) = position_losses(predictor, [piece], 3)
+        expected[number] = float(losses.mean())
+    assert why == ""
+    assert found == pytest.approx(expected, rel=1e-4)
+    model = tiny.model("encoder", len(tiny.tokenizer("wordpiece")))
+    headless = checked("headless", model, tiny.tokenizer("wordpiece"))
+    assert document_losses(headless, vocabulary, some, 0, lambda *_: None)[0] == {}
