@@ -40,6 +40,7 @@ MEASURED = PASS | {
     "random": True,
     "cooccurrence": True,
     "states": True,
+    "ablation": True,
 }
 COMMON: dict[str, Any] = {"topics_from": None, "documents": 250, "device": "auto"}
 

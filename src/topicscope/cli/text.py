@@ -133,6 +133,9 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
     "states": Annotated[
         bool | None, option("Measure hidden states too, layer by layer.", MEASURES, show_default="states")
     ],
+    "ablation": Annotated[
+        bool | None, option("Measure the loss without topical heads too.", MEASURES, show_default="ablation")
+    ],
     "seed": Annotated[int | None, option("Seed of every random draw.", SETTINGS, show_default="0")],
     "device": Device,
 }
@@ -165,7 +168,7 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
 @with_options(
     options_of(
         *("documents", "topics_from", "thresholds", "threshold", "topics_per_word", "windows", "embedding"),
-        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "device"),
+        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "ablation", "device"),
         corpus=Annotated[
             list[str] | None,
             typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
@@ -223,7 +226,7 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
 @with_options(
     options_of(
         *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence", "states"),
-        *("stability", "quick"),
+        *("ablation", "stability", "quick"),
         topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
         snapshots=Annotated[
             list[str] | None,

@@ -1,3 +1,4 @@
+from .ablation import ablation_figures as ablation_figures, ablation_table as ablation_table
 from .builders import sections as sections
 from .dynamics import (
     dynamics_figure as dynamics_figure,

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from topicscope.figures.ablation import ablation_sections
 from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded
 from topicscope.figures.states import state_sections
 from topicscope.figures.verdicts import check_table, forest_figures, verdict_table
@@ -91,7 +92,8 @@ def probe_sections(probe: Probe) -> list[Section]:
         ),
     ]
     measured = (probe.verdicts, True, True, probe.heads, probe.topics, probe.cooccurrence)
-    return [section for section, there in zip(sections, measured, strict=True) if there] + state_sections(probe)
+    shown = [section for section, there in zip(sections, measured, strict=True) if there]
+    return [*shown, *state_sections(probe), *ablation_sections(probe)]
 
 
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:

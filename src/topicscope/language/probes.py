@@ -23,6 +23,7 @@ from topicscope.ground import (
     read_finished,
     write_csv,
 )
+from topicscope.language.ablation_rows import AblationRow, ablation_sentences
 from topicscope.language.answers import ModelVerdict
 from topicscope.language.configs import Measurement, ProbeConfig
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, short
@@ -32,7 +33,7 @@ from topicscope.measure import columns
 if TYPE_CHECKING:
     import pyarrow
 
-PROBE = Kind("probe", 3, ("*.csv", "topics-*"), ("*.csv",))
+PROBE = Kind("probe", 4, ("*.csv", "topics-*"), ("*.csv",))
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,6 +49,7 @@ class Probe(Result):
     config: Measurement = field(default_factory=Measurement)  # of a whole probe a ProbeConfig
     verdicts: list[ModelVerdict] = field(default_factory=list)
     states: list[StateRow] = field(default_factory=list)
+    ablation: list[AblationRow] = field(default_factory=list)
 
     @classmethod
     def joined(cls, probes: Sequence[Probe], notes: list[str], config: Measurement) -> Self:
@@ -55,11 +57,12 @@ class Probe(Result):
         return cls(**lists, notes=notes, config=config)
 
     def summary(self) -> list[str]:
-        """Of each model three answers, and the notes."""
-        return [sentence for verdict in self.verdicts for sentence in verdict.sentences] + self.notes
+        """Of each model three answers, whether it uses its topical heads, and the notes."""
+        answers = [sentence for verdict in self.verdicts for sentence in verdict.sentences]
+        return [*answers, *ablation_sentences(self.ablation), *self.notes]
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
-        """The numbers as flat tables: effects (one row per measure), heads, topics, co-occurrence, states, checks."""
+        """The numbers as flat tables: effects (one row per measure), then one for each of the lists, and checks."""
         effects = [
             row.about() | {"measure": measure} | effect.columns()
             for row in self.rows
@@ -81,6 +84,7 @@ class Probe(Result):
             "cooccurrence": [asdict(row) for row in self.cooccurrence],
             "topics": [asdict(row) for row in self.topics],
             "states": [row.as_dict() for row in self.states],
+            "ablation": [row.as_dict() for row in self.ablation],
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "notes": self.notes,
         }
@@ -96,6 +100,7 @@ class Probe(Result):
             config,
             [ModelVerdict.from_dict(verdict) for verdict in data["verdicts"]],
             [StateRow.from_dict(row) for row in data["states"]],
+            [AblationRow.from_dict(row) for row in data["ablation"]],
         )
 
     def write(self, folder: Folder) -> None:
@@ -107,7 +112,7 @@ class Probe(Result):
         return f"{', '.join(dict.fromkeys(short(row.model) for row in self.rows))}, {len(self.rows)} rows"
 
 
-LISTS = ("rows", "heads", "cooccurrence", "topics", "states", "verdicts")
+LISTS = ("rows", "heads", "cooccurrence", "topics", "states", "ablation", "verdicts")
 
 
 def read_probe(path: str | os.PathLike[str]) -> Probe:

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import Engine, InputError, Progress, repeatable, serial, watched
+from topicscope.language.ablation import ablate
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.attention import (
     Parts,
@@ -95,13 +96,15 @@ def probe_model(
         )
         states = StateProbe(assignments, pairs, topics, measurement) if measurement.states else None
         probe = Variant(loaded, assignments, pairs, measurement, states=states).probed(cut, len(texts), engine, shown)
+        topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
         if measurement.random:
             # of fresh weights the same heads are looked at
-            topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
             fresh = Variant(loaded.random(measurement.seed), assignments, {}, measurement, topical, states)
             untrained = fresh.probed(cut, len(texts), engine, shown)
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
+        if measurement.ablation:
+            probe.ablation.extend(ablate(loaded, texts, vocabulary, topical, assignments, measurement, shown))
         probe.verdicts.append(verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states))
     notes = dict.fromkeys(
         [*loaded.notes, *(a.remark for a in assignments if a.remark), *(states.notes if states else ())]
