@@ -79,7 +79,7 @@ def test_numbers_are_those_of_double_loops() -> None:
         (0.0, 0.0, 0.0, "no", "hardly rises"),
         (-0.2, 0.0, 0.0, "no", "hardly rises"),
         (0.3, 0.3, 0.0, "no", "rises about as much"),
-        (0.1, 0.5, 0.1, "no", "rises about as much"),
+        (0.1, 0.5, 0.1, "no", "rises more"),
         (0.3, 0.1, 0.3, "unsure", "sets of random heads it rises as much"),
         (0.055, 0.03, 0.0, "no", "would be worth naming"),
     ],
@@ -145,6 +145,13 @@ def test_sentences() -> None:
         "bert: use of topical heads: yes. Rise of the loss at topic words (4 nats, 300 words in 50 documents) without "
         "2 topical heads, and without as many random ones of the same layers (19 sets): 0.5 [0.4, 0.6] and 0.1 "
         "[0, 0.2]. At other words: 0.01 [0.4, 0.6] and 0.02 [0, 0.2]. They matter more than random heads."
+    )
+    few = replace(ROW, draws=1, answer="unsure", remark="layer 0 has few heads")
+    few = replace(few, why=judged(few, 0)[1])
+    (said,) = ablation_sentences([few, other])
+    assert said.endswith(
+        "Reason: it rises more than without other heads, but these layers have only 1 set of them, and chance alone "
+        "makes one of 2 sets the largest. Note: layer 0 has few heads."
     )
     off = [AblationRow(model="bert", heads=0, draws=0, at=at, why="no head") for at in ("topic words", "other words")]
     assert list(ablation_sentences(off)) == ["bert: use of topical heads: off. No head."]

@@ -137,17 +137,18 @@ def judged(row: AblationRow, as_much: int) -> tuple[Grade, str]:
     if row.topical_interval[1] < worth:
         return "no", f"without them the loss hardly rises (a rise of {worth:.2g} would be worth naming)"
     if row.mean_interval[1] < worth:
-        said = "without random heads of the same layers it rises about as much"
+        as_much_or_more = "more" if row.mean_interval[1] < 0 else "about as much"
+        said = f"without random heads of the same layers it rises {as_much_or_more}"
         return "no", f"{said} (a difference of {worth:.2g} would be worth naming)"
     if row.interval[0] > 0 and row.topical_interval[0] > 0:
         if row.difference >= worth and row.draws >= DRAWS:
             return "yes", ""
         if row.difference >= worth:
-            said = f"it rises more than without any of the {row.draws} other sets of heads, which are all there are"
-            return "unsure", f"{said}; of so few, one stands out by chance in 1 of {row.draws + 1} models"
+            said = f"it rises more than without other heads, but these layers have only {sets_text(row.draws)} of them"
+            return "unsure", f"{said}, and chance alone makes one of {row.draws + 1} sets the largest"
         return "unsure", f"the difference is below {worth:.2g}, the smallest worth naming: raise --documents"
     if row.mean_interval[0] > 0 and row.topical_interval[0] > 0 and as_much:
-        sets = f"{as_much} of {row.draws} sets of random heads"
+        sets = f"{as_much} of {sets_text(row.draws)} of random heads"
         return "unsure", f"more than without random heads on average, but without {sets} it rises as much"
     return "unsure", f"the difference {row.difference:.2g} {interval_text(row.interval)} may be zero: raise --documents"
 
@@ -166,9 +167,13 @@ def ablation_sentences(rows: Sequence[AblationRow]) -> Iterator[str]:
         why = f" Reason: {row.why}." if row.why else " They matter more than random heads."
         yield (
             f"{name} Rise of the loss at topic words ({row.loss:.3g} nats, {row.positions} words in {row.documents} "
-            f"documents) without {heads}, and without as many random ones of the same layers ({row.draws} sets): "
-            f"{rises_text(row)}.{beside}{why}"
+            f"documents) without {heads}, and without as many random ones of the same layers ({sets_text(row.draws)}): "
+            f"{rises_text(row)}.{beside}{why}{f' Note: {row.remark}.' if row.remark else ''}"
         )
+
+
+def sets_text(count: int) -> str:
+    return "1 set" if count == 1 else f"{count} sets"
 
 
 def rises_text(row: AblationRow) -> str:
