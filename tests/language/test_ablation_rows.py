@@ -138,6 +138,13 @@ def test_each_condition_can_fail(changes: dict[str, Any], answer: str) -> None:
     assert (found, bool(why)) == (answer, answer != "yes")
 
 
+def test_few_sets_are_said_before_more_documents_are_asked_for() -> None:
+    _, why = judged(replace(ROW, interval=(-0.1, 0.6)), 0)
+    assert why == "the difference 0.4 [-0.1, 0.6] may be zero: raise --documents"
+    _, few = judged(replace(ROW, interval=(-0.1, 0.6), draws=3), 0)
+    assert few == f"{why} (with 3 sets of other heads in these layers, a yes is out of reach)"
+
+
 def test_sentences() -> None:
     other = replace(ROW, at="other words", topical_rise=0.01, random_rise=0.02)
     (said,) = ablation_sentences([ROW, other])

@@ -38,7 +38,7 @@ def ablation_figures(rows: Sequence[AblationRow]) -> list[Figure]:
             rises(TOPICAL, [(row.topical_rise, row.topical_interval) for row in mine]),
             rises(RANDOM, [(row.random_rise, row.random_interval) for row in mine]),
         ]
-        panel = Points("without heads", names, series, "rise of the loss (nats)", [(0.0, "no rise")])
+        panel = Points("heads put out their mean", names, series, "rise of the loss (nats)", [(0.0, "no rise")])
         title = f"{short(model)}: the loss without topical heads"
         alt = "Rise of the loss without topical heads and without random heads, with 95% intervals."
         figures.append(Figure(f"probe-ablation-{len(figures) + 1}", title, alt, [panel], 1))

@@ -150,7 +150,9 @@ def judged(row: AblationRow, as_much: int) -> tuple[Grade, str]:
     if row.mean_interval[0] > 0 and row.topical_interval[0] > 0 and as_much:
         sets = f"{as_much} of {sets_text(row.draws)} of random heads"
         return "unsure", f"more than without random heads on average, but without {sets} it rises as much"
-    return "unsure", f"the difference {row.difference:.2g} {interval_text(row.interval)} may be zero: raise --documents"
+    few = f" (with {sets_text(row.draws)} of other heads in these layers, a yes is out of reach)"
+    said = f"the difference {row.difference:.2g} {interval_text(row.interval)} may be zero: raise --documents"
+    return "unsure", said + (few if row.draws < DRAWS else "")
 
 
 def ablation_sentences(rows: Sequence[AblationRow]) -> Iterator[str]:
