@@ -14,6 +14,8 @@ from transformers import BertConfig, BertForMaskedLM
 
 from tests.language import planted, tiny
 from tests.language.planted import HEAD, NAMES, SPECIAL, TOPIC, TOPICS, WORDS, unit
+from tests.language.samples import assignment
+from tests.language.test_losses import headed
 from topicscope.language import (
     Assignment,
     LoadedModel,
@@ -26,6 +28,7 @@ from topicscope.language import (
     with_output_head,
 )
 from topicscope.language.ablation import drawn_from, losses_by_document, random_sets, spread
+from topicscope.language.head_outputs import HeadMeans, changed_heads, replacing
 from topicscope.language.vocabulary import windows
 
 HEADS, EACH = 32, TOPICS  # a head has a dimension for each topic
@@ -181,3 +184,29 @@ def test_positions_are_parted_into_topic_words_and_others() -> None:
     every, _ = losses_by_document(predictor, pieces, topics.token, 0, 7, lambda: None)
     np.testing.assert_allclose(every[0], sums.sum(0), rtol=1e-10)
     assert not every[1].any()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("kind", tiny.MODELS)
+def test_all_kinds_of_models_have_losses_without_heads(kind: str) -> None:
+    """The rows are those of two passes over the texts: as it is, and with head 1 of the first layer at its mean."""
+    loaded = headed(kind)
+    vocabulary = whole_words(loaded.tokenizer)
+    part = "decoder" if kind == "decoder" else "encoder"
+    topics = assignment(vocabulary, several=False)
+    rows, again = (ablate(loaded, tiny.TEXTS, vocabulary, [(part, 0, 1)], [topics], BARE) for _ in range(2))
+    assert rows == again
+    predictor, means = with_output_head(loaded), HeadMeans([4 if kind == "encoder" else 2] * 2)
+    pieces = list(windows(loaded, vocabulary, tiny.TEXTS, 1, 128))
+    draws = 3 if kind == "encoder" else 1
+    rounds = 21 // (2 + draws)
+    with changed_heads(predictor.model, means.add):
+        plain, positions = losses_by_document(predictor, pieces, topics.token, 0, rounds, lambda: None)
+    with changed_heads(predictor.model, replacing(means, {0: [1]})):
+        without, _ = losses_by_document(predictor, pieces, topics.token, 0, rounds, lambda: None)
+    for kind_of, row in enumerate(rows):
+        assert (row.draws, row.positions, row.answer) == (draws, positions[kind_of].sum(), "unsure")
+        assert row.positions > 5
+        rise = (without[kind_of].sum() - plain[kind_of].sum()) / positions[kind_of].sum()
+        assert row.topical_rise == pytest.approx(rise, rel=1e-10)
+        assert abs(rise) > 1e-4
