@@ -138,12 +138,12 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
     done = topicscope(*command, *few, "--json", "--out", str(tmp_path / "out"))
     found = json.loads(done.stdout)
     assert {"model", "variant", "layer", "accuracy", "interval", "macro_f1", "majority", "bag_of_words"} <= set(
-        found["labels"][0]
+        found["labels"]["rows"][0]
     )
-    assert [(row["variant"], row["layer"]) for row in found["labels"]] == [
+    assert [(row["variant"], row["layer"]) for row in found["labels"]["rows"]] == [
         (variant, layer) for variant in ("trained", "random") for layer in range(3)
     ]
-    assert all(0 <= row["majority"] < 0.5 < row["bag_of_words"] <= 1 for row in found["labels"])
+    assert all(0 <= row["majority"] < 0.5 < row["bag_of_words"] <= 1 for row in found["labels"]["rows"])
     assert any("labels of 'subject': 4 (" in note for note in found["notes"])
     assert any("1 without a label" in note for note in found["notes"])
     assert {row["name"].split(":")[0] for row in found["topics"]} == set(NAMES)

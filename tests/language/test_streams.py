@@ -39,6 +39,8 @@ def test_every_draw_names_its_stream_and_no_two_purposes_share_one() -> None:
         "SHOWN_DOCUMENTS": 0x5D0C,
         "DEALT_GROUPS": 0xDEA1,
         "MASKED_POSITIONS": 0x3A5D,
+        "ABLATED_HEADS": 0xAB1A,
+        "BOOTSTRAP_ABLATION": 0xB0AB,
         "SAMPLED_DOCUMENTS": 0x70C5,
         "HELD_OUT_DOCUMENTS": 0x70C6,
     }

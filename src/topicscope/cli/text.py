@@ -137,6 +137,9 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
     "states": Annotated[
         bool | None, option("Measure hidden states too, layer by layer.", MEASURES, show_default="states")
     ],
+    "ablation": Annotated[
+        bool | None, option("Measure the loss without topical heads too.", MEASURES, show_default="ablation")
+    ],
     "show_documents": Annotated[
         int | None,
         option(
@@ -179,8 +182,8 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
 @with_options(
     options_of(
         *("documents", "topics_from", "label_field", "thresholds", "threshold", "topics_per_word", "windows"),
-        *("embedding", "bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "show_documents"),
-        "device",
+        *("embedding", "bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "ablation"),
+        *("show_documents", "device"),
         corpus=Annotated[
             list[str] | None,
             typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
@@ -252,7 +255,7 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
 @with_options(
     options_of(
         *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence", "states"),
-        *("stability", "quick", "show_documents"),
+        *("ablation", "stability", "quick", "show_documents"),
         topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
         snapshots=Annotated[
             list[str] | None,

@@ -1,3 +1,4 @@
+from .ablation import ablation_figures as ablation_figures, ablation_table as ablation_table
 from .builders import sections as sections
 from .documents import document_table as document_table
 from .dynamics import (

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from topicscope.figures.ablation import ablation_sections
 from topicscope.figures.documents import document_sections
 from topicscope.figures.labels import label_sections
 from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded
@@ -97,7 +98,13 @@ def probe_sections(probe: Probe) -> list[Section]:
     ]
     measured = (probe.verdicts, True, True, probe.heads, probe.topics, probe.cooccurrence)
     shown = [section for section, there in zip(sections, measured, strict=True) if there]
-    return [*shown, *state_sections(probe), *label_sections(probe), *document_sections(probe)]
+    return [
+        *shown,
+        *state_sections(probe),
+        *ablation_sections(probe),
+        *label_sections(probe),
+        *document_sections(probe),
+    ]
 
 
 def smallest_p(settings: Measurement) -> str:

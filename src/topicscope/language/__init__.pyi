@@ -1,3 +1,5 @@
+from .ablation import ablate as ablate
+from .ablation_rows import AblationRow as AblationRow
 from .answers import Answer as Answer, CheckRow as CheckRow, ModelVerdict as ModelVerdict
 from .assignment import (
     Assignment as Assignment,

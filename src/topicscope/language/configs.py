@@ -118,6 +118,7 @@ class Measurement(ModelPass):
     random: bool = True  # the same architecture with random weights
     cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
     states: bool = True  # hidden states, layer by layer
+    ablation: bool = True  # the loss without topical heads, on some of the documents
     show_documents: Annotated[int, Field(ge=0, le=50), number_only] = 5  # to look at: extremes, and random ones
 
     @property

@@ -26,6 +26,7 @@ from topicscope.ground import (
     write_csv,
     write_json,
 )
+from topicscope.language.ablation_rows import AblationRow, ablation_sentences
 from topicscope.language.answers import ModelVerdict
 from topicscope.language.configs import Measurement, ProbeConfig
 from topicscope.language.document_rows import DocumentRow, ShownDocument
@@ -54,6 +55,7 @@ class Probe(Result):
     config: Measurement = field(default_factory=Measurement)  # of a whole probe a ProbeConfig
     verdicts: list[ModelVerdict] = field(default_factory=list)
     states: list[StateRow] = field(default_factory=list)
+    ablation: list[AblationRow] = field(default_factory=list)
     labels: list[LabelRow] = field(default_factory=list)  # where the corpus has labels
     documents: list[DocumentRow] = field(default_factory=list)
     shown: list[ShownDocument] = field(default_factory=list)  # in a file of its own: it is large
@@ -64,12 +66,12 @@ class Probe(Result):
         return cls(**lists, notes=notes, config=config)
 
     def summary(self) -> list[str]:
-        """Of each model three answers, how well states tell labels, and the notes."""
+        """Of each model three answers, whether it uses its topical heads, how well states tell labels; the notes."""
         answers = [sentence for verdict in self.verdicts for sentence in verdict.sentences]
-        return answers + label_sentences(self.labels) + self.notes
+        return [*answers, *ablation_sentences(self.ablation), *label_sentences(self.labels), *self.notes]
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
-        """The numbers as flat tables: effects (one row per measure), heads, topics, ..., checks, documents."""
+        """The numbers as flat tables: effects (one row per measure), then one for each of the lists, and checks."""
         effects = [
             row.about() | {"measure": measure} | effect.columns()
             for row in self.rows
@@ -94,6 +96,7 @@ class Probe(Result):
             "cooccurrence": [asdict(row) for row in self.cooccurrence],
             "topics": [asdict(row) for row in self.topics],
             "states": [row.as_dict() for row in self.states],
+            "ablation": [row.as_dict() for row in self.ablation],
             "labels": label_answer(self.labels),
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "documents": [asdict(row) for row in self.documents],
@@ -111,6 +114,7 @@ class Probe(Result):
             config,
             [ModelVerdict.from_dict(verdict) for verdict in data["verdicts"]],
             [StateRow.from_dict(row) for row in data["states"]],
+            [AblationRow.from_dict(row) for row in data["ablation"]],
             [LabelRow.from_dict(row) for row in data["labels"].get("rows", ())],
             [DocumentRow.from_dict(row) for row in data["documents"]],
             list(shown),
@@ -128,8 +132,8 @@ class Probe(Result):
         return f"{', '.join(dict.fromkeys(short(row.model) for row in self.rows))}, {len(self.rows)} rows"
 
 
-FLAT = ("heads", "cooccurrence", "topics", "states")
-LISTS = ("rows", "heads", "cooccurrence", "topics", "states", "labels", "verdicts", "documents")
+FLAT = ("heads", "cooccurrence", "topics", "states", "ablation")
+LISTS = ("rows", *FLAT, "labels", "verdicts", "documents")
 
 
 def read_probe(path: str | os.PathLike[str]) -> Probe:

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import Engine, InputError, Progress, refuse, repeatable, serial, watched
+from topicscope.language.ablation import ablate
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.attention import (
     Parts,
@@ -105,14 +106,16 @@ def probe_model(
         sums = DocumentSums(most_words(assignments))
         trained = Variant(loaded, assignments, pairs, measurement, states=states, documents=sums)
         probe = trained.probed(cut, len(texts), engine, shown)
+        topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
         if measurement.random:
             # of fresh weights the same heads are looked at
-            topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
             fresh = Variant(loaded.random(measurement.seed), assignments, {}, measurement, topical, states)
             untrained = fresh.probed(cut, len(texts), engine, shown)
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
             probe.labels.extend(untrained.labels)
+        if measurement.ablation:
+            probe.ablation.extend(ablate(loaded, texts, vocabulary, topical, assignments, measurement, shown))
         words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None, labels)
         losses, unknown = document_losses(loaded, vocabulary, texts, measurement.seed, shown)
         probe.documents.extend(
