@@ -288,8 +288,8 @@ def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.Monk
     )
     assert "about 10 min in this process (10 min" in call("sweep", grid, "--dry-run", "--engine", "serial").out
     (Path(grid).parent / "alone.yaml").write_text(yaml.safe_dump({"base": GRID["base"]}))
-    assert "1 points of 'train' (no axes); 1 still" in call("sweep", "alone.yaml", "--dry-run").out
-    assert asked == [6] * 6 + [1]
+    assert "alone.yaml: it has no axes, so it is a single run" in call("sweep", "alone.yaml", "--dry-run", code=2).err
+    assert asked == [6] * 6
 
     def refused(*_: Any) -> None:
         raise InputError("a point is bad")
@@ -316,7 +316,7 @@ def test_the_device_of_a_sweep(call: Call, grid: str, monkeypatch: pytest.Monkey
 def test_a_sweep_goes_on_unless_it_is_told_not_to(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     serial, out = ["sweep", grid, "--engine", "serial"], Path("runs/sweep-small")
     shown = call(*serial).out
-    assert "6 points done, 0 failed" in shown
+    assert "Points: 6 done, 0 failed" in shown
     assert f"table: {out / 'points.csv'}; page: {out / 'report.html'}" in shown
     assert "topicscope sweep" in (out / "report.html").read_text()
     left = json.loads(call(*serial, "--dry-run", "--json").out)
@@ -357,7 +357,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         def work(settings: Any, out: Any, **_: Any) -> Any:
             given.append((name, settings, out))
             return SimpleNamespace(
-                rows=["rows"], heads=["head"] * 9, cooccurrence=["pairs"], verdicts=["verdict"], states=[], compared=[]
+                rows=["rows"],
+                heads=["head"] * 9,
+                cooccurrence=["pairs"],
+                verdicts=["verdict"],
+                states=[],
+                labels=[],
+                compared=[],
             )
 
         return work
@@ -421,7 +427,7 @@ def test_options_of_topics_timeline_and_words_are_settings(
     assert sandbox == [(("sand", Path("x")), {"bootstrap": 20, "seed": 5})]
     assert "give it alone" in call("timeline", "run", "sand", "--corpus", "c.txt", code=2).err
     for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"]):
-        assert "leave corpus, topics_from and engine out" in call("timeline", "sand", *more, code=2).err
+        assert "leave corpus, topics_from, label_field and engine out" in call("timeline", "sand", *more, code=2).err
 
 
 class Results(list[Any]):

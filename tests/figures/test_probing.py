@@ -9,19 +9,15 @@ from typing import Any
 import pytest
 
 from topicscope.figures import Heat, Lines, Points
-from topicscope.figures.probing import (
-    SHOWN,
+from topicscope.figures.probe_tables import (
     cooccurrence_table,
     difference_table,
     family,
-    head_figures,
     head_table,
-    probe_sections,
-    ratio_figure,
     ratio_table,
-    topic_figures,
     topic_table,
 )
+from topicscope.figures.probing import SHOWN, head_figures, probe_sections, ratio_figure, topic_figures
 from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow
 from topicscope.measure import Effect, Matched
 

@@ -40,9 +40,10 @@ MEASURED = PASS | {
     "random": True,
     "cooccurrence": True,
     "states": True,
+    "ablation": True,
     "show_documents": 5,
 }
-COMMON: dict[str, Any] = {"topics_from": None, "documents": 250, "device": "auto"}
+COMMON: dict[str, Any] = {"topics_from": None, "label_field": None, "documents": 250, "device": "auto"}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from topicscope import InputError
+from topicscope.ground import FLOPS
 from topicscope.language import (
     ProbeConfig,
     TopicsConfig,
@@ -16,6 +17,7 @@ from topicscope.language import (
     cost,
     cost_of,
     fit_corpus,
+    losses,
     position_pairs,
     probe,
     vocabulary,
@@ -104,6 +106,19 @@ def test_probed_text_is_held_without_its_windows(model: Path, tmp_path: Path) ->
 
 def test_the_sizes_of_an_estimate_are_those_of_the_work() -> None:
     assert (attention.CHUNK, position_pairs.TOGETHER["cpu"], vocabulary.TOKENS) == (cost.CHUNK, cost.SLAB, cost.TOKENS)
+
+
+def test_ablation_costs_passes_over_a_bounded_number_of_documents(model: Path, text: Path) -> None:
+    assert cost.LOGITS == losses.LOGITS
+    config = ProbeConfig.of(models=[str(model)], corpus=[str(text)], topics_from="topics.csv")
+    bare, none = (config.changed({"ablation": False, "shuffles": n}) for n in (1000, 0))
+    assert cost_of(bare).seconds < cost_of(config).seconds
+    assert cost_of(none) == cost_of(none.changed({"ablation": True}))
+    size = ModelSize()
+    few, many, most = (cost.ablation_cost(config.changed({"documents": n}), size) for n in (250, 5000, 10**6))
+    assert few.seconds == pytest.approx(21 * 50 * 128 * 2.2e8 / FLOPS)
+    assert many.seconds == most.seconds == pytest.approx(20 * few.seconds)
+    assert 4.4e8 < few.memory < most.memory < 4.4e8 + 12 * 2**26 + 3e7
 
 
 def test_hidden_states_cost_memory_and_time_that_do_not_grow_without_bound(model: Path, text: Path) -> None:

@@ -49,6 +49,7 @@ def test_targets_have_halves_bags_and_shuffles(topics: Topics) -> None:
     listed[4] = np.empty(0, dtype=int)  # a document without words has no mixture
     targets = targets_of(topics, dict(enumerate(listed)), 7)
     assert targets is not None
+    assert targets.half_document is not None
     assert targets.documents == [n for n in range(25) if n != 4]
     mixture, used = mixture_of(topics), [listed[n] for n in targets.documents]
     halves = np.stack([cast("Any", mixture(tokens[::2])) for tokens in used])  # all words of these texts have topics

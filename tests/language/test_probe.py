@@ -138,7 +138,10 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     assert found == json.loads((out / "results.json").read_text())
     names = {"report.html", "about.json", "config.yaml", "environment.json", "results.json", "figures", "topics-1"}
     tables = {"effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "states.csv", "checks.csv", "documents.csv"}
-    tables |= {"documents.parquet", "shown.json"}
+    tables |= {"documents.parquet", "shown.json", "ablation.csv"}
+    at = {"model", "heads", "draws", "at", "positions", "documents", "loss", "topical_rise", "topical_interval"}
+    assert at | {"random_rise", "random_interval", "difference", "interval", "answer"} <= set(found["ablation"][0])
+    assert [one["answer"] for one in found["ablation"]] == ["off", "off"]  # the model has no output head
     contract = {"model", "variant", "layer", "same", "different", "difference", "interval", "mixture_r2"}
     assert contract | {"mixture_interval", "bag_of_words_r2"} <= set(found["states"][0])
     assert {path.name for path in out.iterdir()} == names | tables | {".lock"}

@@ -33,7 +33,7 @@ def results() -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("kind", "sections", "figures", "rows"),
-    [("topics", 2, 2, 4), ("probe", 8, 6, 20), ("timeline", 1, 1, 4), ("words", 1, 1, 4)],
+    [("topics", 2, 2, 4), ("probe", 9, 6, 20), ("timeline", 1, 1, 4), ("words", 1, 1, 4)],
 )
 def test_results_show_themselves(results: dict[str, Any], kind: str, sections: int, figures: int, rows: int) -> None:
     result: Result = results[kind]
@@ -52,7 +52,8 @@ def test_results_show_themselves(results: dict[str, Any], kind: str, sections: i
 
 def test_the_figures_have_the_numbers_of_the_results(results: dict[str, Any]) -> None:
     probe = results["probe"]
-    _, ratios, chance, heads, topics, cooccurrence, states, documents = probe.sections()
+    _, ratios, chance, heads, topics, cooccurrence, states, ablation, documents = probe.sections()
+    assert [row[2] for row in ablation.tables[0].rows] == ["off", "off"]  # the model has no output head
     panel = ratios.figures[0].panels[0]
     assert panel.title == "cosine"
     expected = [row.cosine.ratio for row in probe.rows if row.variant == "trained" and row.cosine.ratio is not None]

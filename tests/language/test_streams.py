@@ -35,9 +35,12 @@ def test_every_draw_names_its_stream_and_no_two_purposes_share_one() -> None:
         "BOOTSTRAP_STATE_PAIRS": 0xC05E,
         "BOOTSTRAP_MIXTURES": 0xB05E,
         "SHUFFLED_MIXTURES": 0x5A1E,
+        "LABEL_FOLDS": 0x1ABE,
         "SHOWN_DOCUMENTS": 0x5D0C,
         "DEALT_GROUPS": 0xDEA1,
         "MASKED_POSITIONS": 0x3A5D,
+        "ABLATED_HEADS": 0xAB1A,
+        "BOOTSTRAP_ABLATION": 0xB0AB,
         "SAMPLED_DOCUMENTS": 0x70C5,
         "HELD_OUT_DOCUMENTS": 0x70C6,
     }

@@ -145,3 +145,16 @@ def test_a_course_tells_its_phase_and_steps() -> None:
 
 def test_the_rotation_is_that_of_figure_5() -> None:
     assert ROTATION_SPAN == 10
+
+
+def test_a_norm_without_a_plateau_is_still_rising() -> None:
+    steps = np.arange(100.0)
+    line, levelled, flat = 1 + steps, 1 + np.minimum(steps, 60), np.ones(100)
+    metrics = {"norm_value": levelled, "norm_key": line, "norm_query": flat}
+    found = course("done", np.array([2.0, 1.0]), 1.0, [metrics])
+    assert found.rising == ("key",)
+    assert found.sentence.endswith("Not final: key still rising at the end; more steps may change the phase.")
+    slow = 1 + np.where(steps < 80, steps, 80 + (steps - 80) / 3)  # the last tenth adds 3.33 of 84.83
+    assert course("done", np.array([2.0, 1.0]), 1.0, [metrics | {"norm_key": slow}]).rising == ()
+    faster = 1 + np.where(steps < 80, steps, 80 + (steps - 80) / 2)  # 5 of 87.25: more than a twentieth
+    assert course("done", np.array([2.0, 1.0]), 1.0, [metrics | {"norm_key": faster}]).rising == ("key",)

@@ -113,13 +113,26 @@ def test_the_exponential_of_float32() -> None:
 
     numbers = np.concatenate([np.linspace(-87.2, 0, 100_001), -np.logspace(-9, 1, 1000)]).astype(np.float32)
     found, exact = numbers.copy(), np.exp(numbers.astype(np.float64))
-    total = kernels.exponentials(found)
+    total = kernels.exponentials(found, np.float32(0), np.ones_like(found))
     assert np.abs(found / exact - 1).max() < 2.5e-7
     assert total == pytest.approx(exact.sum(), rel=1e-5)
     odd = np.array([-np.inf, -1000, -87.4, 0, np.nan], dtype=np.float32)
-    assert np.isnan(kernels.exponentials(odd))
+    assert np.isnan(kernels.exponentials(odd, np.float32(0), np.ones_like(odd)))
     assert odd[:4].tolist() == [0, 0, 0, 1]
     assert np.isnan(odd[4])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_largest_of_a_row_of_any_length(dtype: Any) -> None:
+    from topicscope.model import kernels
+
+    rng, lanes = np.random.default_rng(0), np.empty(kernels.LANES, dtype)
+    for length in range(1, 40):
+        row = rng.standard_normal(length).astype(dtype) - 5
+        for place in range(length):
+            row[place] += 100
+            assert kernels.largest(row, lanes) == row.max() == row[place]
+            row[place] = -np.inf
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

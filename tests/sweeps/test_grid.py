@@ -247,7 +247,8 @@ def test_grids_are_read_from_yaml(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds a list; expected keys and values"):
         read_grid(path)
     path.write_text("base: {steps: 20}\naxes:\n")  # a section that is left empty
-    assert len(read_grid(path).points) == 1
+    with pytest.raises(InputError, match="it has no axes, so it is a single run"):
+        read_grid(path)
     path.write_text("axes: [")
     with pytest.raises(InputError, match="is not YAML"):
         read_grid(path)

@@ -54,11 +54,11 @@ def test_the_main_measures_are_the_ones_that_the_sweep_has(tmp_path: Path) -> No
 
 
 def test_the_summary_names_five_failures_and_counts_points_of_other_grids(tmp_path: Path) -> None:
-    assert Sweep.of(baking(sugar=[1, 2]), tmp_path).summary() == ["0 points done, 0 failed, 2 missing."]
+    assert Sweep.of(baking(sugar=[1, 2]), tmp_path).summary() == ["Points: 0 done, 0 failed, 2 missing."]
     grid = baking(sugar=[1, 2, 3, 4], seed={"seeds": 2})
     whole = half_done(tmp_path, grid, 6)
     first, *others = whole.summary()
-    assert first == "1 points done, 6 failed, 1 missing; --retry-failed tries them again."
+    assert first == "Points: 1 done, 6 failed, 1 missing; --retry-failed tries them again."
     assert others == [
         f"failed: {point.name} (sugar={point.axes['sugar']}, seed={point.axes['seed']}): the oven is cold"
         for point in grid.points[:5]
@@ -66,7 +66,7 @@ def test_the_summary_names_five_failures_and_counts_points_of_other_grids(tmp_pa
     (tmp_path / "points" / ".half-written.tmp").mkdir()
     part = Sweep.of(Grid("bake", grid.axes, grid.points[6:]), tmp_path)
     assert part.summary() == [
-        "1 points done, 0 failed, 1 missing.",
+        "Points: 1 done, 0 failed, 1 missing.",
         f"6 points of other grids are in {tmp_path} too, and stay there; table, picture and page are of this grid.",
     ]
 

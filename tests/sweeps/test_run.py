@@ -103,7 +103,7 @@ def test_a_grid_may_be_settings_or_configs_and_an_engine_an_open_one(tmp_path: P
         sweep(found.grid, tmp_path / "one", resume=False)
     assert sweep(found.grid, tmp_path / "new", resume=False).counts["done"] == 4
     other = baking(seed=[9])
-    assert sweep(other, tmp_path / "one", force=True).summary() == ["1 points done, 0 failed."]
+    assert sweep(other, tmp_path / "one", force=True).summary() == ["Points: 1 done, 0 failed."]
     assert read_sweep(tmp_path / "one").rows == Sweep.of(other, tmp_path / "one").rows
 
 

@@ -145,7 +145,7 @@ def test_a_sweep_reads_back_as_what_it_returned(tmp_path: Path) -> None:
     stored = read(tmp_path / "sweep")
     assert type(stored) is type(made)
     assert (stored.grid, stored.rows, stored.folder) == (made.grid, made.rows, made.folder)
-    assert stored.summary() == made.summary() == ["2 points done, 0 failed."]
+    assert stored.summary() == made.summary() == ["Points: 2 done, 0 failed."]
     assert stored.table().column("optimizer.lr").to_pylist() == [0.001, 0.1]
     assert [list(curves["step"]) for curves in stored.curves()] == [list(range(61))] * 2
     assert repr(stored) == "Sweep(2 points of train: 2 done)"
@@ -170,7 +170,7 @@ def test_another_grid_shares_the_folder_and_force_replaces_it(tmp_path: Path) ->
     with pytest.raises(InputError, match="holds a sweep folder; resume it"):
         sweep(other, tmp_path / "sweep", resume=False)
     (tmp_path / "sweep" / "notes.txt").write_text("mine")
-    assert sweep(other, tmp_path / "sweep", force=True).summary() == ["2 points done, 0 failed."]
+    assert sweep(other, tmp_path / "sweep", force=True).summary() == ["Points: 2 done, 0 failed."]
     assert (tmp_path / "sweep" / "notes.txt").read_text() == "mine"
 
 

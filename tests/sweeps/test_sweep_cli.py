@@ -88,7 +88,7 @@ def test_terminal_shows_points_and_where_they_are(tmp_path: Path) -> None:
     said = topicscope(
         "sweep", str(grid_file(tmp_path, grid)), "--engine", "serial", "--out", str(tmp_path / "out")
     ).stdout
-    assert "2 points done, 0 failed" in said
+    assert "Points: 2 done, 0 failed" in said
     assert "other grids" not in said
     other = {"base": BASE, "axes": {"optimizer.lr": [0.1, 0.2]}}
     assert (

@@ -16,8 +16,8 @@ from topicscope.ground.errors import InputError
 from topicscope.measure import read_timeline
 from topicscope.model import ModelConfig
 from topicscope.model.dense import attention
-from topicscope.training import timeline
-from topicscope.training.timeline import is_sandbox, read_snapshots, sandbox_effects, sandbox_timeline, word_scores
+from topicscope.training import timeline, word_scores
+from topicscope.training.timeline import is_sandbox, read_snapshots, sandbox_effects, sandbox_timeline
 
 SETTINGS = {
     "steps": 120,
@@ -154,6 +154,8 @@ def test_resamples_and_seed_reach_the_bootstrap(tmp_path: Path) -> None:
     assert plain != sandbox_effects(run.config, run.snapshots, 1000, 1)
     whole = sandbox_timeline(tmp_path / "run")
     assert whole == sandbox_timeline(tmp_path / "run", bootstrap=1000, seed=0)
+    assert [note.split(":")[0] for note in whole.notes[1:3]] == ["step 0", f"step {max(run.snapshots)}"]
+    assert all("at best" in note for note in whole.notes[1:3])
     assert whole != sandbox_timeline(tmp_path / "run", bootstrap=3)
     assert whole != sandbox_timeline(tmp_path / "run", seed=1)
     for _ in range(2):  # a timeline that is there is replaced

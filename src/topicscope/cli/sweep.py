@@ -113,7 +113,7 @@ def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None,
     rows = sweeps.Sweep.of(grid, folder, fresh=True).rows
     missing = {row["point"] for row in rows if row["state"] == "missing"}
     axes = {name: len(values) for name, values in grid.axes.items()}
-    shape = ", ".join(f"{name}: {count}" for name, count in axes.items()) or "no axes"
+    shape = ", ".join(f"{name}: {count}" for name, count in axes.items())
     points = f"{len(rows):,} points of '{grid.kind}' ({shape}); {len(missing):,} still to do"
     try:
         with progress_shown() as progress:

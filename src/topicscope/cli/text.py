@@ -1,7 +1,4 @@
-"""`topicscope topics`, `probe`, `timeline` and `words`: topics of text, and how models hold them.
-
-Options are settings of the same names; each is declared once, in the order of the help.
-"""
+"""`topicscope topics`, `probe`, `timeline` and `words`: topics of text, and how models hold them."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,151 +8,29 @@ import typer
 from topicscope import figures, language, training
 from topicscope.cli import consoles
 from topicscope.cli.options import (
-    SETTINGS,
-    AddressOption,
     AnyConfig,
     AsJson,
-    Assignments,
-    ConfigFile,
-    Device,
-    EngineOption,
-    Option,
-    WorkersOption,
-    Yes,
     chosen_engine,
     option,
-    out_option,
     with_options,
 )
+from topicscope.cli.text_options import (
+    MEASURES,
+    NO_SETTINGS,
+    TOPICS,
+    Embedding,
+    OutReplaced,
+    options_of,
+)
 from topicscope.ground import InputError, check_engine, gather, progress_shown
-
-TEXT, TOPICS, MEASURES, CONTROLS = "Text", "Topics", "Measures", "Controls"
-
-Embedding = Annotated[
-    str | None,
-    option("matrix (word embeddings) or layer (with position, type and norm).", MEASURES, show_default="matrix"),
-]
-OutReplaced = Annotated[
-    Path | None,
-    out_option("Folder to write: new, empty, or one of this command, which is replaced."),
-]
-NO_SETTINGS: dict[str, Option] = {
-    "config": (ConfigFile, None),
-    "set_": (Assignments, None),
-    "engine": (EngineOption, "serial"),
-    "address": (AddressOption, None),
-    "workers": (WorkersOption, None),
-    "out": (OutReplaced, None),
-    "yes": (Yes, False),
-    "as_json": (AsJson, False),
-}
-SETTINGS_OF_TEXT: dict[str, Any] = {
-    "corpus": Annotated[
-        list[str] | None,
-        option("Files, patterns, folders or hf:NAME/CONFIG:SPLIT; may be repeated.", TEXT, "--corpus"),
-    ],
-    "tokenizer": Annotated[str | None, option("Model whose tokenizer is used: folder or hub id.", TEXT, "--tokenizer")],
-    "text_field": Annotated[
-        str | None, option("Field of JSON lines, CSV and Parquet that holds the text.", TEXT, show_default="text")
-    ],
-    "split_text": Annotated[
-        str | None,
-        option("What a document of a plain text file is: line, paragraph, file, or auto.", TEXT, show_default="auto"),
-    ],
-    "stop_words": Annotated[
-        str | None, option("english, none, or a file with one word per line.", TEXT, show_default="english")
-    ],
-    "documents": Annotated[int | None, option("Documents of the attention pass, sampled.", TEXT, show_default="250")],
-    "quick": Annotated[
-        bool,
-        option(
-            "Fewer topics, documents, sweeps and resamples, where you give none: a first look.", SETTINGS, "--quick"
-        ),
-    ],
-    "topics": Annotated[int | None, option("Number of topics to fit.", TOPICS, show_default="100")],
-    "topics_from": Annotated[
-        str | None,
-        option("Given topics: a folder of 'topicscope topics', or a CSV or JSON file of words and topics.", TOPICS),
-    ],
-    "backend": Annotated[str | None, option("tomotopy, sklearn or gensim.", TOPICS, show_default="tomotopy")],
-    "iterations": Annotated[
-        int | None, option("Gibbs sweeps of the fit (other backends: ten per pass).", TOPICS, show_default="120")
-    ],
-    "stability": Annotated[
-        bool | None,
-        option(
-            "Fit a second time, with another seed: for stability and held-out perplexity.",
-            TOPICS,
-            show_default="stability",
-        ),
-    ],
-    "max_documents": Annotated[
-        int | None, option("Documents that topics are fitted to, sampled.", TOPICS, show_default="2500")
-    ],
-    "min_documents": Annotated[int | None, option("Words of fewer documents are left out.", TOPICS, show_default="5")],
-    "thresholds": Annotated[
-        list[float] | None,
-        option(
-            "theta: words of a topic as a share of the vocabulary; may be repeated.",
-            MEASURES,
-            "--threshold",
-            show_default="0.0005, 0.001, 0.002",
-        ),
-    ],
-    "threshold": Annotated[
-        float | None, option("theta: words of a topic as a share of the vocabulary.", MEASURES, show_default="0.002")
-    ],
-    "topics_per_word": Annotated[
-        str | None, option("one (Table 1), many (Table 5) or both.", MEASURES, show_default="one")
-    ],
-    "windows": Annotated[
-        int | None, option("Pieces of the model's length taken of each document.", MEASURES, show_default="2")
-    ],
-    "embedding": Embedding,
-    "bootstrap": Annotated[int | None, option("Resamples of the intervals.", MEASURES, show_default="1000")],
-    "shuffles": Annotated[
-        int | None,
-        option(
-            "Shuffles of topics among words (of attention a tenth of them); 0: none.", CONTROLS, show_default="1000"
-        ),
-    ],
-    "matched": Annotated[
-        bool | None, option("Compare pairs of equal word frequencies too.", CONTROLS, show_default="matched")
-    ],
-    "random": Annotated[
-        bool | None,
-        option("Probe the same architecture with random weights too.", CONTROLS, show_default="random"),
-    ],
-    "cooccurrence": Annotated[
-        bool | None,
-        option("Compare with the top co-occurring pairs (Table 2).", CONTROLS, show_default="cooccurrence"),
-    ],
-    "states": Annotated[
-        bool | None, option("Measure hidden states too, layer by layer.", MEASURES, show_default="states")
-    ],
-    "show_documents": Annotated[
-        int | None,
-        option(
-            "Documents to look at in the page: highest and lowest contrast, and random ones; 0: none.",
-            MEASURES,
-            show_default="5",
-        ),
-    ],
-    "seed": Annotated[int | None, option("Seed of every random draw.", SETTINGS, show_default="0")],
-    "device": Device,
-}
-
-
-def options_of(*without: str, **own: Any) -> dict[str, Option]:
-    """All options but some, those of a command's `own` in their place or after them."""
-    hints = {name: hint for name, hint in (SETTINGS_OF_TEXT | own).items() if name not in without}
-    return {name: (hint, False if name == "quick" else None) for name, hint in hints.items()} | NO_SETTINGS
 
 
 def settings_of(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
     """The configuration that the options, `--set` and a file make."""
     check_engine(values["engine"], workers=values["workers"], address=values["address"])
     flags = {name: value for name, value in values.items() if name not in (*NO_SETTINGS, "quick") and value != []}
+    if flags.get("label_field") is not None and flags.get("topics") is not None:
+        raise InputError("--label-field takes the labels of the corpus as topics; leave --topics out")
     usual = getattr(kind, "QUICK", {}) if values.get("quick") else {}  # --quick: whatever is given wins over it
     return kind.of({**usual, **gather(values["config"], flags, values["set_"] or ())})
 
@@ -172,8 +47,9 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
 
 @with_options(
     options_of(
-        *("documents", "topics_from", "thresholds", "threshold", "topics_per_word", "windows", "embedding"),
-        *("bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "show_documents", "device"),
+        *("documents", "topics_from", "label_field", "thresholds", "threshold", "topics_per_word", "windows"),
+        *("embedding", "bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "ablation"),
+        *("show_documents", "device"),
         corpus=Annotated[
             list[str] | None,
             typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
@@ -237,13 +113,15 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
         tables.append(figures.cooccurrence_table(result.cooccurrence))
     if result.states:
         tables.append(figures.state_table(result.states))
+    if result.labels:
+        tables.append(figures.label_table(result.labels))
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
 @with_options(
     options_of(
         *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence", "states"),
-        *("stability", "quick", "show_documents"),
+        *("ablation", "stability", "quick", "show_documents"),
         topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
         snapshots=Annotated[
             list[str] | None,
@@ -266,10 +144,10 @@ def timeline(**values: Any) -> int:
         result = run_on_engine(language.timeline, settings, values)
     elif len(settings.snapshots) > 1:
         raise InputError(f"{sandbox} is a run of 'topicscope train'; give it alone")
-    elif settings.corpus or settings.topics_from or values["engine"] != "serial":
+    elif settings.corpus or settings.topics_from or settings.label_field or values["engine"] != "serial":
         raise InputError(
             f"{sandbox} is a run of 'topicscope train', which has topics and texts of its own and is measured in "
-            "a moment; leave corpus, topics_from and engine out"
+            "a moment; leave corpus, topics_from, label_field and engine out"
         )
     else:
         result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)

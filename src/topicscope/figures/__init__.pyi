@@ -1,3 +1,4 @@
+from .ablation import ablation_figures as ablation_figures, ablation_table as ablation_table
 from .builders import sections as sections
 from .documents import document_table as document_table
 from .dynamics import (
@@ -7,6 +8,7 @@ from .dynamics import (
     stage_table as stage_table,
     starts as starts,
 )
+from .labels import label_figures as label_figures, label_table as label_table
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
     Axes as Axes,
@@ -33,15 +35,17 @@ from .panels import (
     TextPiece as TextPiece,
     Verdict as Verdict,
 )
-from .probing import (
+from .probe_tables import (
     MAIN_MEASURES as MAIN_MEASURES,
     cooccurrence_table as cooccurrence_table,
     difference_table as difference_table,
     family as family,
-    head_figures as head_figures,
     head_table as head_table,
-    ratio_figure as ratio_figure,
     ratio_table as ratio_table,
+)
+from .probing import (
+    head_figures as head_figures,
+    ratio_figure as ratio_figure,
     topic_figures as topic_figures,
 )
 from .states import state_figures as state_figures, state_table as state_table

@@ -1,46 +1,33 @@
 """What a probe found: ratios, controls, layer x head maps, topics, co-occurrence; the paper's Tables 1, 2 and 5."""
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
 
+from topicscope.figures.ablation import ablation_sections
 from topicscope.figures.documents import document_sections
-from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded
+from topicscope.figures.labels import label_sections
+from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, banded
+from topicscope.figures.probe_tables import (
+    MAIN_MEASURES,
+    at_first,
+    cooccurrence_table,
+    difference_table,
+    head_table,
+    ratio_table,
+    topic_table,
+)
 from topicscope.figures.states import setting_name, state_sections
 from topicscope.figures.verdicts import check_table, forest_figures, verdict_table
 from topicscope.language import (
-    CooccurrenceRow,
     HeadRow,
     Measurement,
     Probe,
     ProbeRow,
     TopicRow,
-    interval_text,
-    ratio_text,
     short,
 )
 
-MAIN_MEASURES = ("cosine", "dot", "attention")
-
-PAPER = {
-    "one": {
-        "bert": ((1.21, 1.19, 1.32), (1.13, 1.15, 1.28), (1.11, 1.13, 1.22)),
-        "albert": ((5.64, 6.29, 1.33), (4.18, 3.74, 1.28), (3.24, 2.93, 1.22)),
-        "bart": ((2.80, 2.67, 1.35), (1.95, 1.92, 1.31), (1.63, 1.62, 1.23)),
-        "electra": ((5.98, 5.37, 2.14), (7.70, 7.35, 2.09), (7.46, 8.08, 1.95)),
-        "roberta": ((6.44, 6.81, 1.40), (5.73, 6.31, 1.31), (5.24, 5.30, 1.22)),
-    },
-    "many": {
-        "bert": ((1.14, 1.04, 1.23), (0.97, 1.05, 1.17), (0.99, 0.93, 1.13)),
-        "albert": ((4.15, 3.06, 1.23), (3.09, 3.04, 1.17), (1.54, 1.44, 1.11)),
-        "bart": ((2.51, 1.76, 1.27), (1.63, 1.12, 1.20), (1.06, 0.85, 1.11)),
-        "electra": ((5.28, 3.99, 1.70), (5.56, 5.57, 1.58), (6.39, 5.61, 1.48)),
-        "roberta": ((4.39, 5.01, 1.19), (5.20, 4.25, 1.15), (4.71, 4.15, 1.12)),
-    },
-}  # ratios same / different of cosine, dot and attention at thresholds .0005, .001, .002: Tables 1 and 5
-
-Row = TypeVar("Row", HeadRow, TopicRow, ProbeRow)
 SHOWN = 8  # topics at each end that a figure shows: the tightest and the loosest
 
 
@@ -96,7 +83,13 @@ def probe_sections(probe: Probe) -> list[Section]:
     ]
     measured = (probe.verdicts, True, True, probe.heads, probe.topics, probe.cooccurrence)
     shown = [section for section, there in zip(sections, measured, strict=True) if there]
-    return [*shown, *state_sections(probe), *document_sections(probe)]
+    return [
+        *shown,
+        *state_sections(probe),
+        *ablation_sections(probe),
+        *label_sections(probe),
+        *document_sections(probe),
+    ]
 
 
 def smallest_p(settings: Measurement) -> str:
@@ -178,124 +171,3 @@ def topic_figures(topics: Sequence[TopicRow]) -> list[Figure]:
         alt = "Mean cosine inside topics and to other topics."
         figures.append(Figure(f"probe-topics-{len(figures) + 1}", f"{short(model)}: topics", alt, [panel], columns=1))
     return figures
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    return "-" if value is None else f"{value:.{digits}g}"
-
-
-def at_first(rows: Sequence[Row]) -> list[Row]:
-    """The rows at the first threshold and kind of topics."""
-    return [row for row in rows if (row.threshold, row.topics_per_word) == (rows[0].threshold, rows[0].topics_per_word)]
-
-
-def family(model: str, kind: str) -> str:
-    """The paper's row of this kind of model, if it has one."""
-    known = [name for name in ("roberta", "albert", "electra", "bart", "bert") if name in short(model.lower())]
-    return " / ".join(" ".join(f"{x:g}" for x in row) for row in PAPER[kind][known[0]]) if known else "-"
-
-
-def ratio_table(rows: Sequence[ProbeRow]) -> TableData:
-    """Table 1: ratios with intervals."""
-    ratios = [f"{measure} ratio" for measure in MAIN_MEASURES]
-    return TableData(
-        "Same topic over different topic, with 95% intervals",
-        ["model", "weights", "threshold", "topics per word", "words", *ratios],
-        [
-            [*setting(row), str(row.words), *(ratio_text(row.effects[measure]) for measure in MAIN_MEASURES)]
-            for row in rows
-        ],
-    )
-
-
-def setting(row: ProbeRow) -> list[str]:
-    return [short(row.model), row.variant, number(row.threshold), row.topics_per_word]
-
-
-def difference_table(rows: Sequence[ProbeRow]) -> TableData:
-    """Every effect with its interval and its controls."""
-    cells = [
-        [
-            *setting(row),
-            measure.replace("_", " "),
-            number(effect.same, 4),
-            number(effect.different, 4),
-            number(effect.difference),
-            interval_text(effect.interval),
-            interval_text(effect.null_interval),
-            number(effect.p_value),
-            "-"
-            if effect.matched is None
-            else f"{number(effect.matched.difference)} {interval_text(effect.matched.interval)}",
-        ]
-        for row in rows
-        for measure, effect in row.effects.items()
-        if effect is not None
-    ]
-    columns = ["model", "weights", "threshold", "topics per word", "measure", "same", "different", "difference", "95%"]
-    controls = ["shuffled topics", "p", "matched frequencies"]
-    return TableData("Every effect, and the same by chance", columns + controls, cells, folded=True)
-
-
-def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
-    """Heads of each model by their difference, at the first threshold; those without judgement come last."""
-    models = dict.fromkeys(head.model for head in heads)
-    shown = [head for model in models for head in at_first([one for one in heads if one.model == model])[:count]]
-    return TableData(
-        f"Heads that attend to their topic most, {setting_name(shown)}",
-        ["model", "part", "layer", "head", "difference (95%)", "same", "different", "pairs", "p, corrected", "remark"],
-        [
-            [
-                short(head.model),
-                head.part,
-                str(head.layer),
-                str(head.head),
-                f"{number(head.effect.difference)} {interval_text(head.effect.interval)}",
-                number(head.effect.same, 4),
-                number(head.effect.different, 4),
-                "-" if head.effect.pairs is None else f"{head.effect.pairs:,.0f}",
-                number(head.corrected_p),
-                head.remark or "-",
-            ]
-            for head in shown
-        ],
-    )
-
-
-def topic_table(topics: Sequence[TopicRow]) -> TableData:
-    """All topics at the first threshold."""
-    return TableData(
-        f"Topics: inside, nearest, farthest (mean cosine), {setting_name(topics)}",
-        ["model", "topic", "words", "inside", "nearest", "farthest"],
-        [
-            [
-                short(topic.model),
-                topic.name,
-                str(topic.words),
-                number(topic.cosine),
-                f"{topic.nearest} ({number(topic.nearest_cosine)})",
-                f"{topic.farthest} ({number(topic.farthest_cosine)})",
-            ]
-            for topic in at_first(topics)
-        ],
-    )
-
-
-def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
-    """Table 2."""
-    pairs = [f"{m}: {which}" for m in ("cosine", "attention") for which in ("same topic", "co-occurring (95%)")]
-    cells = [
-        [
-            short(row.model),
-            number(row.threshold),
-            str(row.pairs),
-            *(
-                cell
-                for pair in (row.cosine, row.attention)
-                for cell in (number(pair.same_topic), f"{number(pair.cooccurring)} {interval_text(pair.interval)}")
-            ),
-        ]
-        for row in rows
-    ]
-    title = "Pairs of one topic against the pairs that stand together most often"
-    return TableData(title, ["model", "threshold", "pairs", *pairs], cells)

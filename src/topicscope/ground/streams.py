@@ -33,6 +33,7 @@ class Stream(IntEnum):
     BOOTSTRAP_STATE_PAIRS = 0xC05E
     BOOTSTRAP_MIXTURES = 0xB05E
     SHUFFLED_MIXTURES = 0x5A1E  # index: which of the shuffles
+    LABEL_FOLDS = 0x1ABE
     DEALT_GROUPS = 0xDEA1
     SHOWN_DOCUMENTS = 0x5D0C
     MASKED_POSITIONS = 0x3A5D  # index: document, window

@@ -1,3 +1,5 @@
+from .ablation import ablate as ablate
+from .ablation_rows import AblationRow as AblationRow
 from .answers import Answer as Answer, CheckRow as CheckRow, ModelVerdict as ModelVerdict
 from .assignment import (
     Assignment as Assignment,
@@ -36,6 +38,8 @@ from .document_rows import (
     TopicShare as TopicShare,
 )
 from .inputs import check_inputs as check_inputs, check_model as check_model, find_snapshots as find_snapshots
+from .label_rows import LabelRow as LabelRow, accuracy_text as accuracy_text
+from .labels import LabelWords as LabelWords, label_words as label_words
 from .losses import (
     NoOutputHead as NoOutputHead,
     Predictor as Predictor,

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from topicscope.ground import Engine, InputError, one_line, parse_json, plain, read_text, serial, shown
 from topicscope.language.configs import TopicsPerWord
 from topicscope.language.counting import word_documents
+from topicscope.language.labels import LabelWords
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import Membership
@@ -34,13 +35,19 @@ class Assignment:
     threshold: float | None
     topics_per_word: TopicsPerWord
     names: tuple[str, ...]  # of the topics
-    remark: str = ""  # which given words could not be used
+    remark: str = ""  # which given words could not be used; which labels there are
 
 
 def assign(
-    topics: Topics, threshold: float, topics_per_word: TopicsPerWord = "one", names: tuple[str, ...] | None = None
+    topics: Topics | LabelWords,
+    threshold: float,
+    topics_per_word: TopicsPerWord = "one",
+    names: tuple[str, ...] | None = None,
 ) -> Assignment:
-    """The `threshold * V` most likely words of each topic. With 'one', a word stays only where it is likeliest."""
+    """The `threshold * V` most likely words of each topic. With 'one', a word stays only where it is likeliest.
+
+    Of labels those of the highest z, as far as they are likelier there than in other labels.
+    """
     if not 0 < threshold < 1:
         raise InputError(
             f"threshold {threshold} is not between 0 and 1; "
@@ -54,10 +61,13 @@ def assign(
         raise InputError(
             f"threshold {threshold:g} keeps all {len(topics.words)} words in every topic; choose a smaller one"
         )
-    chosen = np.zeros(topics.probability.shape, dtype=bool)
-    np.put_along_axis(chosen, np.argsort(-topics.probability, 1, kind="stable")[:, :count], True, 1)
+    scores = topics.scores if isinstance(topics, LabelWords) else topics.probability
+    chosen = np.zeros(scores.shape, dtype=bool)
+    np.put_along_axis(chosen, np.argsort(-scores, 1, kind="stable")[:, :count], True, 1)
+    if isinstance(topics, LabelWords):
+        chosen &= scores > 0
     if topics_per_word == "one":
-        chosen &= np.where(chosen, topics.probability, -1).argmax(0) == np.arange(len(topics))[:, None]
+        chosen &= np.where(chosen, scores, -1).argmax(0) == np.arange(len(topics))[:, None]
     used = np.flatnonzero(chosen.any(0))
     topic, word = np.nonzero(chosen[:, used])
     return Assignment(
@@ -67,17 +77,24 @@ def assign(
         membership=Membership(word, topic, len(used), len(topics)),
         threshold=threshold,
         topics_per_word=topics_per_word,
-        names=names or tuple(" ".join(topics.top_words(k, 3)) for k in range(len(topics))),
+        names=names or titles_of(topics),
+        remark=topics.remark if isinstance(topics, LabelWords) else "",
     )
 
 
+def titles_of(topics: Topics | LabelWords) -> tuple[str, ...]:
+    if isinstance(topics, LabelWords):
+        return topics.titles
+    return tuple(" ".join(topics.top_words(k, 3)) for k in range(len(topics)))
+
+
 def assignments_of(
-    topics: Topics | Assignment,
+    topics: Topics | LabelWords | Assignment,
     vocabulary: Vocabulary,
     thresholds: Sequence[float],
     topics_per_word: Sequence[TopicsPerWord],
 ) -> list[Assignment]:
-    """Fitted topics at every threshold; given ones as they are."""
+    """Fitted topics and labels at every threshold; given topics as they are."""
     if isinstance(topics, Assignment):
         return [with_pairs(topics)]
     topics.check(vocabulary)

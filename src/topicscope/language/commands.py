@@ -34,6 +34,7 @@ from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfi
 from topicscope.language.corpora import Corpus
 from topicscope.language.cost import cost_of, settings_that_cost
 from topicscope.language.inputs import check_inputs, find_snapshots
+from topicscope.language.labels import LabelWords, label_words
 from topicscope.language.probe_rows import short
 from topicscope.language.probes import PROBE, Probe
 from topicscope.language.topic_fits import Sampler, fit_each
@@ -148,7 +149,7 @@ def probe(
             shown(f"loading {name}")
             models.append(language.load_model(name, device))
         source = TextSource(config, engine, shown)
-        known: dict[str, Topics | Assignment] = {}
+        known: dict[str, Topics | LabelWords | Assignment] = {}
         for model in models:
             vocabulary = whole_words(model.tokenizer, source.stop_words)
             if vocabulary.fingerprint not in known:
@@ -159,6 +160,7 @@ def probe(
                     source.texts,
                     known[vocabulary.fingerprint],
                     config,
+                    labels=source.labels,
                     vocabulary=vocabulary,
                     places=source.places,
                     engine=engine,
@@ -241,14 +243,22 @@ class TextSource:
         self.config, self.engine, self.progress = config, engine, progress
         self.fitted: list[tuple[TopicsConfig, Topics]] = []
         self.stop_words = read_stop_words(config.stop_words)
-        self.corpus = Corpus(config.corpus, config.text_field, config.split_text)
+        self.corpus = Corpus(config.corpus, config.text_field, config.split_text, label_field=config.label_field)
         progress("reading the corpus")
         # the documents of the attention pass: another sample than that of the topics, so another seed
         drawn = self.corpus.numbered_sample(config.documents, config.seed + 1)
-        self.places, self.texts = [place for place, _ in drawn], [text for _, text in drawn]
+        self.places, documents = [place for place, _ in drawn], [document for _, document in drawn]
+        self.texts = [document.text for document in documents]
+        self.labels = [document.label for document in documents] if config.label_field is not None else []
 
-    def topics(self, tokenizer: str, vocabulary: Vocabulary) -> Topics | Assignment:
-        """Given topics where there are some, else fitted ones."""
+    def topics(self, tokenizer: str, vocabulary: Vocabulary) -> Topics | LabelWords | Assignment:
+        """The labels of the corpus or given topics where there are some, else fitted ones."""
+        if self.config.label_field is not None:
+            self.progress("reading the corpus")
+            documents = self.corpus.sample_documents(self.config.max_documents, self.config.seed)
+            texts, labels = zip(*documents, strict=True)
+            name, engine = self.config.label_field, self.engine
+            return label_words(texts, labels, vocabulary, name=name, engine=engine, progress=self.progress)
         if self.config.topics_from is not None:
             self.progress("reading the topics")
             return load_topics(self.config.topics_from, vocabulary, self.texts, self.engine)

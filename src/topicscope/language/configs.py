@@ -118,6 +118,7 @@ class Measurement(ModelPass):
     random: bool = True  # the same architecture with random weights
     cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
     states: bool = True  # hidden states, layer by layer
+    ablation: bool = True  # the loss without topical heads, on some of the documents
     show_documents: Annotated[int, Field(ge=0, le=50), number_only] = 5  # to look at: extremes, and random ones
 
     @property
@@ -138,8 +139,12 @@ class ProbeConfig(TextConfig, Measurement):
     _: KW_ONLY
     topics: TopicCount = 100
     topics_from: Name | None = None  # a folder of `topicscope topics`, or a CSV or JSON file of words and topics
+    label_field: Text | None = None  # of the corpus: its labels are the topics, and nothing is fitted
     documents: Count = 250  # of the attention pass, sampled
     device: Device = "auto"
+
+    def __post_init__(self) -> None:
+        one_source(self)
 
     @classmethod
     def require(cls, settings: Mapping[str, Any]) -> None:
@@ -162,10 +167,14 @@ class TimelineConfig(TextConfig, ModelPass):
     _: KW_ONLY
     topics: TopicCount = 100
     topics_from: Name | None = None
+    label_field: Text | None = None
     documents: Count = 250
     threshold: Threshold = THRESHOLDS[-1]
     topics_per_word: TopicsPerWord = "one"
     device: Device = "auto"
+
+    def __post_init__(self) -> None:
+        one_source(self)
 
 
 @section
@@ -182,6 +191,11 @@ class WordsConfig(Config):
     def __post_init__(self) -> None:
         if sum(map(len, self.groups)) < 2:
             raise InputError("give at least two words, in groups parted by /, for example: frog toad / mozart schubert")
+
+
+def one_source(config: ProbeConfig | TimelineConfig) -> None:
+    if config.label_field is not None and config.topics_from is not None:
+        raise InputError("label_field and topics_from both say what the topics are; give one of them")
 
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:

@@ -11,6 +11,7 @@ from topicscope.language.attention import PartTally
 from topicscope.language.configs import Measurement
 from topicscope.language.controls import PairContrast
 from topicscope.language.counting import top_pairs, word_documents
+from topicscope.language.labels import LabelWords
 from topicscope.language.models import LoadedModel
 from topicscope.language.probe_rows import CooccurrenceRow, ProbeRow
 from topicscope.language.relations import PairRelation
@@ -23,7 +24,7 @@ Pairs = Int[np.ndarray, "P 2"]
 
 
 def pair_relations(
-    topics: Topics | Assignment,
+    topics: Topics | LabelWords | Assignment,
     assignments: Sequence[Assignment],
     loaded: LoadedModel,
     measurement: Measurement,
@@ -31,12 +32,13 @@ def pair_relations(
 ) -> dict[int, PairRelation]:
     """By the number of an assignment: the top co-occurring pairs, as many as one of its topics has pairs of words.
 
-    Fitted topics know them. For given ones `counted` counts them in the texts: pairs, and the tokens of their words.
+    Fitted topics and labels know them. For given topics `counted` counts them in the texts: pairs, and the tokens of
+    their words.
     """
     relations: dict[int, PairRelation] = {}
     if not measurement.cooccurrence:
         return relations
-    known = (topics.cooccurring, topics.token) if isinstance(topics, Topics) else None
+    known = None if isinstance(topics, Assignment) else (topics.cooccurring, topics.token)
     for number, assignment in enumerate(assignments):
         if assignment.topics_per_word != "one":
             continue

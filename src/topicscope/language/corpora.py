@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +27,8 @@ from topicscope.language.readers import (
     KNOWN,
     MOST_FILE,
     NAMED,
+    TEXT,
+    Document,
     Reader,
     Split,
     UnreadableFileError,
@@ -33,7 +37,13 @@ from topicscope.language.readers import (
 )
 
 OTHER_PACKINGS = {".lz4", ".zip", ".7z", ".rar", ".z", ".br", ".lzma"}  # that are not read
+UNLABELLED = "without a label"
+CHECKED = 2500  # documents whose labels are looked at before any work
+MOST_LABELS = 1000
+DOCUMENTS_PER_LABEL = 2  # at least, on average: of more labels hardly any comes twice, as of titles
 HASHED = 2**30  # bytes up to which a corpus is read to see whether it has changed; of a larger one the sizes count
+
+Text = TypeVar("Text", str, Document)
 
 
 @dataclass
@@ -42,7 +52,7 @@ class Corpus:
 
     `split` says what a document of a plain text file is: a line, a paragraph (blank lines between them), or the file.
     'auto' finds WikiText's articles by their headings, else takes paragraphs where there are blank lines and lines
-    where there are none.
+    where there are none. `label_field`: a field of JSON lines, CSV and Parquet with one label per document.
     """
 
     sources: Sequence[str | Path]
@@ -51,52 +61,81 @@ class Corpus:
     counts: Counter[str] = field(default_factory=Counter)
     places: dict[str, list[str]] = field(default_factory=dict, repr=False)  # of what is broken, the first few
     whole: str | None = field(default=None, repr=False)  # what the last pass that came to the end has read
+    label_field: str | None = None
 
     def __post_init__(self) -> None:
         if not self.sources:
             raise InputError("no corpus is given; name files, a folder, or hf:NAME for one on the hub")
         self.files = [file for source in self.sources for file in files_of(str(source))]
         for file in self.files:
-            kind_of(file)
+            if kind_of(file)[0] in TEXT and self.label_field is not None:
+                raise InputError(
+                    f"{shown(file)} is plain text, which has no field {self.label_field!r}; labels are read from JSON "
+                    "lines, CSV and Parquet"
+                )
 
     def __iter__(self) -> Generator[str]:
+        return (document.text for document in self.documents())
+
+    def documents(self) -> Generator[Document]:
+        """The texts with their labels."""
         self.counts.clear()
         self.places.clear()
         reader, unreadable = Reader(self.text_field, self.split, self.counts, self.places), None
+        reader.label_field = self.label_field
         for file in self.files:
             try:
-                for text in reader.texts(file):
-                    self.counts["documents" if text.strip() else "empty"] += 1
-                    if text.strip():
-                        yield text
+                for document in reader.documents(file):
+                    there = bool(document.text.strip())
+                    self.counts["documents" if there else "empty"] += 1
+                    if there:
+                        if self.label_field is not None and document.label is None:
+                            self.counts[UNLABELLED] += 1
+                        yield document
             except UnreadableFileError as error:
                 reader.fault(BROKEN, f"{error}")
                 unreadable = error
         if unreadable is not None and not self.counts["documents"]:
             raise unreadable  # refused only where no other file has a text
+        if self.label_field is not None and 0 < self.counts["documents"] == self.counts[UNLABELLED]:
+            names = ", ".join(f"{name!r:.60}" for name in reader.fields)
+            raise InputError(f"no document has a label in the field {self.label_field!r}; the corpus has {names}")
         self.whole = self._summary()
 
     def sample(self, count: int | None, seed: int = 0) -> list[str]:
-        """At most `count` documents, each with the same chance, in their order; None: all of them."""
-        return [text for _, text in self.numbered_sample(count, seed)]
+        """At most `count` texts, each with the same chance, in their order; None: all of them."""
+        return [document.text for document in self.sample_documents(count, seed)]
 
-    def numbered_sample(self, count: int | None, seed: int = 0) -> list[tuple[int, str]]:
+    def sample_documents(self, count: int | None, seed: int = 0) -> list[Document]:
+        """The same sample, with labels."""
+        return [document for _, document in self.numbered_sample(count, seed)]
+
+    def numbered_sample(self, count: int | None, seed: int = 0) -> list[tuple[int, Document]]:
         """The same with their numbers among all documents, from 1.
 
         Reads the whole corpus once and holds `count` texts in memory.
         """
-        texts = enumerate(self, start=1)
-        drawn = list(texts) if count is None else reservoir(texts, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
+        every = enumerate(self.documents(), start=1)
+        drawn = list(every) if count is None else reservoir(every, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
         if not drawn:
             raise self._without_text()
         return sorted(drawn)
 
     def check(self) -> None:
-        """Raise InputError unless the files have a text: reads up to the first one. The hub is not asked."""
+        """Raise InputError unless the files have a text: reads up to the first one. The hub is not asked.
+
+        With a field of labels, those of the first CHECKED documents have to be usable, and some two have to differ.
+        """
         if not any(file.startswith(HUB) for file in self.files):
-            with closing(iter(self)) as texts:
-                if next(texts, None) is None:
+            with closing(self.documents()) as documents:
+                first = list(islice(documents, 1 if self.label_field is None else CHECKED))
+                if not first:
                     raise self._without_text()
+                if self.label_field is not None:
+                    labels = [document.label for document in first]
+                    more = (d.label for d in documents if d.label is not None and d.label not in labels)
+                    few = len({*labels} - {None}) < 2  # of texts in order of their labels: read on
+                    usable_labels([*labels, next(more, None)] if few else labels, self.label_field)
 
     def _without_text(self) -> InputError:
         return InputError(f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()})")
@@ -126,7 +165,7 @@ class Corpus:
         return self._summary() if self.whole is None else self.whole
 
     def _summary(self) -> str:
-        names = ("documents", "empty", BROKEN, ENCODING)
+        names = ("documents", UNLABELLED, "empty", BROKEN, ENCODING)
         return (
             ", ".join(f"{self.counts[name]} {name}{self._where(name)}" for name in names if self.counts[name])
             or "empty"
@@ -142,6 +181,20 @@ def unread(summary: str) -> list[str]:
     """A sentence on text that could not be read, from what `Corpus.summary` said; none where all could be."""
     broken = BROKEN in summary or ENCODING in summary
     return [f"Not all of the text could be read: {summary}"] if broken else []
+
+
+def usable_labels(labels: Iterable[str | None], name: str) -> Counter[str]:
+    """How many documents have each label, the most common first. Raise InputError where labels cannot be topics."""
+    counts = Counter(sorted(label for label in labels if label is not None))
+    if len(counts) < 2:
+        (only,) = counts or ("none",)
+        raise InputError(f"the field {name!r} has fewer than two different labels ({only!r:.60}); two are compared")
+    if len(counts) > MOST_LABELS or counts.total() < DOCUMENTS_PER_LABEL * len(counts):
+        raise InputError(
+            f"the field {name!r} has {len(counts):,} different labels in {counts.total():,} documents; expected at "
+            f"most {MOST_LABELS:,}, and at least {DOCUMENTS_PER_LABEL} documents per label on average"
+        )
+    return Counter(dict(counts.most_common()))
 
 
 def files_of(source: str) -> list[str]:
@@ -176,9 +229,9 @@ def _text(path: Path) -> bool:
     return kind in KNOWN or (packing is None and other)
 
 
-def reservoir(items: Iterable[tuple[int, str]], count: int, rng: np.random.Generator) -> list[tuple[int, str]]:
+def reservoir(items: Iterable[tuple[int, Text]], count: int, rng: np.random.Generator) -> list[tuple[int, Text]]:
     """A uniform sample of a stream of unknown length: the n-th item replaces a drawn one with probability count / n."""
-    drawn: list[tuple[int, str]] = []
+    drawn: list[tuple[int, Text]] = []
     for seen, item in enumerate(items, start=1):
         if len(drawn) < count:
             drawn.append(item)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read_text
+from topicscope.language.ablation_rows import DRAWS, LENGTH, PASSES, ablated_documents
 from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
 from topicscope.language.corpora import Corpus
 from topicscope.language.inputs import find_snapshots, model_place
@@ -40,6 +41,7 @@ SLAB = 2**14  # pairs of positions whose weights are summed together
 FEW = 200  # resamples of single heads by pairs of word frequencies
 RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word frequencies
 RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
+LOGITS = 2**26  # predictions of a batch
 SHOWN = 8e6  # bytes on the disk of the documents that are shown: a file of their own, and the page
 RIDGES = 25  # regressions of a layer: five folds, from the mean state and from four single ones
 TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
@@ -161,11 +163,22 @@ def state_cost(config: ProbeConfig, model: ModelSize, *, assignments: int, share
     return Cost(memory, 0.0, (4 * products + regressions) / FLOPS + resampled)
 
 
+def ablation_cost(config: ProbeConfig, model: ModelSize) -> Cost:
+    """Passes over the start of some documents, by the model once more, with its output head."""
+    tokens = float(PASSES * ablated_documents(config.documents) * min(LENGTH, model.window))
+    together = min(float(LOGITS), tokens / PASSES * model.vocabulary)
+    resampled = 3 * 8 * config.bootstrap * (ablated_documents(config.documents) + DRAWS)
+    return Cost(model.bytes + 3 * 4 * together + resampled, 0.0, tokens * model.bytes / 2 / FLOPS)
+
+
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
     """Fit, models and passes, one after another."""
     if isinstance(config, TopicsConfig):
         return fit_cost(config)
     fit = Cost() if config.topics_from is not None else fit_cost(config)
+    if config.label_field is not None:  # words are counted, and nothing is fitted
+        text = text_bytes(config, config.max_documents)
+        fit = Cost(TEXT * text, 0.0, READ * text)
     if isinstance(config, TimelineConfig):
         models = [size_of(name) for _, name in find_snapshots(config.snapshots)]
         passes = [pass_cost(config, m, assignments=1, shuffles=0, share=config.threshold) for m in models]
@@ -178,6 +191,8 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
             more = [state_cost(config, m, assignments=count, share=share) for m in models]
             one = [Cost(a.memory + b.memory, a.disk, a.seconds + b.seconds) for a, b in zip(one, more, strict=True)]
         passes = one * (2 if config.random else 1)
+        if config.ablation and config.shuffles:  # without shuffles no head is topical
+            passes += [ablation_cost(config, model) for model in models]
         # all are loaded before the first is probed; the random ones of a model come beside it
         held = sum(model.bytes for model in models) + (6 if config.random else 0) * max(m.bytes for m in models)
         passes.append(Cost(disk=SHOWN * len(models) if config.show_documents else 0.0))

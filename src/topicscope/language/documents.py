@@ -12,6 +12,7 @@ from jaxtyping import Float
 from topicscope.ground import Progress
 from topicscope.language.assignment import Assignment
 from topicscope.language.document_rows import MAIN_TOPICS, DocumentRow, TopicShare
+from topicscope.language.labels import LabelWords
 from topicscope.language.losses import NoOutputHead, position_losses, with_output_head
 from topicscope.language.mixtures import Mixture, Targets, Tokens, mixture_of
 from topicscope.language.models import LoadedModel
@@ -55,12 +56,16 @@ class DocumentTopics:
     `targets` has mixtures that the probe of hidden states made; it need not be there.
     """
 
-    topics: Topics | Assignment
+    topics: Topics | LabelWords | Assignment
     assignment: Assignment
     targets: Targets | None = None
+    labels: Sequence[str | None] = ()  # of the documents, where they are the topics
 
     def mixtures(self) -> Callable[[int, Tokens], Mixture | None]:
-        """From a document's number and the tokens of its words to its mixture."""
+        """From a document's number and the tokens of its words to its mixture. All of a document is its label."""
+        if isinstance(self.topics, LabelWords):
+            of_label: dict[str | None, Mixture] = dict(zip(self.topics.names, np.eye(len(self.topics)), strict=True))
+            return lambda number, _: of_label.get(self.labels[number])
         infer = mixture_of(self.topics)
         known = {} if self.targets is None else dict(zip(self.targets.documents, self.targets.shares, strict=True))
         return lambda number, words: known[number] if number in known else infer(words)

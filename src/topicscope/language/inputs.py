@@ -42,7 +42,8 @@ def _check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsCon
     if isinstance(config, TextConfig):
         if not config.corpus:
             raise InputError("no text is given; name files, folders or hf:NAME (corpus)")
-        Corpus(config.corpus, config.text_field, config.split_text).check()
+        label_field = getattr(config, "label_field", None)
+        Corpus(config.corpus, config.text_field, config.split_text, label_field=label_field).check()
         read_stop_words(config.stop_words)
     if isinstance(config, ProbeConfig | TimelineConfig) and config.topics_from is not None:
         read_topics(config.topics_from)

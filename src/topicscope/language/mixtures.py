@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
 from topicscope.language.assignment import Assignment
+from topicscope.language.labels import LabelWords
 from topicscope.language.state_rows import SPOTS, MixtureScore
 from topicscope.language.states import DocumentStates
 from topicscope.language.topics import Topics
@@ -29,16 +30,18 @@ class Targets:
     documents: list[int]
     shares: Float[np.ndarray, "D K"]
     bag_of_words: Scores
-    half_document: Scores
+    half_document: Scores | None  # of labels None: no topic model infers them
     orders: list[Int[np.ndarray, " D"]]  # of the shuffles
 
 
-def mixture_of(topics: Topics | Assignment) -> Callable[[Tokens], Mixture | None]:
+def mixture_of(topics: Topics | LabelWords | Assignment) -> Callable[[Tokens], Mixture | None]:
     """From the tokens of a document's words to its topics; None where no topic has any of the words.
 
     Fitted topics: the likeliest mixture (`folded_in`). Given lists of words: the shares of the topics among the words
-    that are listed; a word of several topics is shared out equally.
+    that are listed; a word of several topics is shared out equally. Labels are known or not: words say nothing of them.
     """
+    if isinstance(topics, LabelWords):
+        return lambda _: None
     size = int(topics.token.max()) + 1
     index = np.full(size, -1)
     index[topics.token] = np.arange(len(topics.token))
@@ -59,17 +62,28 @@ def mixture_of(topics: Topics | Assignment) -> Callable[[Tokens], Mixture | None
     return mixture
 
 
-def targets_of(topics: Topics | Assignment, documents: Mapping[int, Tokens], seed: int) -> Targets | None:
-    """Of documents by number; None where too few of them have a mixture."""
-    mixture = mixture_of(topics)
-    found = {number: shares for number in sorted(documents) if (shares := mixture(documents[number])) is not None}
+def targets_of(
+    topics: Topics | LabelWords | Assignment,
+    documents: Mapping[int, Tokens],
+    seed: int,
+    labels: Sequence[str | None] = (),
+) -> Targets | None:
+    """Of documents by number; None where too few of them have a mixture. Labels: all of the document is its label."""
+    half = None
+    if isinstance(topics, LabelWords):
+        of_label: dict[str | None, Mixture] = dict(zip(topics.names, np.eye(len(topics)), strict=True))
+        found = {number: of_label[labels[number]] for number in sorted(documents) if labels[number] in of_label}
+    else:
+        mixture = mixture_of(topics)
+        found = {number: shares for number in sorted(documents) if (shares := mixture(documents[number])) is not None}
     if len(found) < FEWEST:
         return None
     shares, tokens = np.stack(list(found.values())), [documents[number] for number in found]
-    # every second of the words that have topics, the first among them, so that no half is empty
-    halves = [mixture(words[np.isin(words, topics.token)][::2]) for words in tokens]
-    even = np.full(shares.shape[1], 1 / shares.shape[1])
-    half = direct_scores(np.stack([even if one is None else one for one in halves]), shares)
+    if not isinstance(topics, LabelWords):
+        # every second of the words that have topics, the first among them, so that no half is empty
+        halves = [mixture(words[np.isin(words, topics.token)][::2]) for words in tokens]
+        even = np.full(shares.shape[1], 1 / shares.shape[1])
+        half = direct_scores(np.stack([even if one is None else one for one in halves]), shares)
     (bag,) = ridge_scores(bags_of_words(tokens), shares)
     orders = [generator(seed, Stream.SHUFFLED_MIXTURES, i).permutation(len(found)) for i in range(SHUFFLES)]
     return Targets(list(found), shares, bag, half, orders)
@@ -106,8 +120,8 @@ def mixture_scores(
         }
     chance = [one.r2 for one in shuffled if one.r2 is not None]
 
-    def with_interval(scores: Scores) -> tuple[float | None, Interval | None]:
-        return scores.r2, scores.interval(resamples, seed)
+    def with_interval(scores: Scores | None) -> tuple[float | None, Interval | None]:
+        return (None, None) if scores is None else (scores.r2, scores.interval(resamples, seed))
 
     (r2, interval), (bag, bag_interval), (half, half_interval) = map(
         with_interval, (score, targets.bag_of_words, targets.half_document)

@@ -26,9 +26,11 @@ from topicscope.ground import (
     write_csv,
     write_json,
 )
+from topicscope.language.ablation_rows import AblationRow, ablation_sentences
 from topicscope.language.answers import ModelVerdict
 from topicscope.language.configs import Measurement, ProbeConfig
 from topicscope.language.document_rows import DocumentRow, ShownDocument
+from topicscope.language.label_rows import LabelRow, label_answer, label_sentences
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, short
 from topicscope.language.state_rows import StateRow
 from topicscope.measure import columns
@@ -53,6 +55,8 @@ class Probe(Result):
     config: Measurement = field(default_factory=Measurement)  # of a whole probe a ProbeConfig
     verdicts: list[ModelVerdict] = field(default_factory=list)
     states: list[StateRow] = field(default_factory=list)
+    ablation: list[AblationRow] = field(default_factory=list)
+    labels: list[LabelRow] = field(default_factory=list)  # where the corpus has labels
     documents: list[DocumentRow] = field(default_factory=list)
     shown: list[ShownDocument] = field(default_factory=list)  # in a file of its own: it is large
 
@@ -62,21 +66,23 @@ class Probe(Result):
         return cls(**lists, notes=notes, config=config)
 
     def summary(self) -> list[str]:
-        """Of each model three answers, and the notes."""
-        return [sentence for verdict in self.verdicts for sentence in verdict.sentences] + self.notes
+        """Of each model three answers, whether it uses its topical heads, how well states tell labels; the notes."""
+        answers = [sentence for verdict in self.verdicts for sentence in verdict.sentences]
+        return [*answers, *ablation_sentences(self.ablation), *label_sentences(self.labels), *self.notes]
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
-        """The numbers as flat tables: effects (one row per measure), heads, topics, ..., checks, documents."""
+        """The numbers as flat tables: effects (one row per measure), then one for each of the lists, and checks."""
         effects = [
             row.about() | {"measure": measure} | effect.columns()
             for row in self.rows
             for measure, effect in row.effects.items()
             if effect is not None
         ]
-        others = {name: [columns(record) for record in self.as_dict()[name]] for name in LISTS[1:5]}
+        others = {name: [columns(record) for record in self.as_dict()[name]] for name in FLAT}
         checks = [columns(record) for verdict in self.verdicts for record in verdict.records()]
         documents = [row.columns() for row in self.documents]
-        tables = {"effects": effects} | others | {"checks": checks, "documents": documents}
+        labels = [columns(row.as_dict()) for row in self.labels]
+        tables = {"effects": effects} | others | {"labels": labels, "checks": checks, "documents": documents}
         return {name: table for name, table in tables.items() if table}
 
     def table(self) -> pyarrow.Table:
@@ -90,6 +96,8 @@ class Probe(Result):
             "cooccurrence": [asdict(row) for row in self.cooccurrence],
             "topics": [asdict(row) for row in self.topics],
             "states": [row.as_dict() for row in self.states],
+            "ablation": [row.as_dict() for row in self.ablation],
+            "labels": label_answer(self.labels),
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
             "documents": [asdict(row) for row in self.documents],
             "notes": self.notes,
@@ -106,6 +114,8 @@ class Probe(Result):
             config,
             [ModelVerdict.from_dict(verdict) for verdict in data["verdicts"]],
             [StateRow.from_dict(row) for row in data["states"]],
+            [AblationRow.from_dict(row) for row in data["ablation"]],
+            [LabelRow.from_dict(row) for row in data["labels"].get("rows", ())],
             [DocumentRow.from_dict(row) for row in data["documents"]],
             list(shown),
         )
@@ -122,7 +132,8 @@ class Probe(Result):
         return f"{', '.join(dict.fromkeys(short(row.model) for row in self.rows))}, {len(self.rows)} rows"
 
 
-LISTS = ("rows", "heads", "cooccurrence", "topics", "states", "verdicts", "documents")
+FLAT = ("heads", "cooccurrence", "topics", "states", "ablation")
+LISTS = ("rows", *FLAT, "labels", "verdicts", "documents")
 
 
 def read_probe(path: str | os.PathLike[str]) -> Probe:

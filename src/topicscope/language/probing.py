@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import Engine, InputError, Progress, repeatable, serial, watched
+from topicscope.ground import Engine, InputError, Progress, refuse, repeatable, serial, watched
+from topicscope.language.ablation import ablate
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.attention import (
     Parts,
@@ -24,6 +25,7 @@ from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
 from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
 from topicscope.language.heads import head_rows
+from topicscope.language.labels import LabelWords
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
@@ -70,9 +72,10 @@ MEASURES: dict[str, Callable[[Vectors], Vectors]] = {
 def probe_model(
     loaded: LoadedModel,
     texts: Sequence[str],
-    topics: Topics | Assignment | str | Path,
+    topics: Topics | LabelWords | Assignment | str | Path,
     measurement: Measurement | None = None,
     *,
+    labels: Sequence[str | None] = (),
     vocabulary: Vocabulary | None = None,
     places: Sequence[int] | None = None,
     engine: Engine = serial,
@@ -81,8 +84,11 @@ def probe_model(
     """Probe a model that the caller has, on texts and topics that the caller has.
 
     Without a vocabulary the whole words of the tokenizer are taken, less the English stop words. An engine's workers
-    load the model again from where it came from. `places`: the numbers of the texts in their corpus.
+    load the model again from where it came from. `labels`: of the texts, one each; states are asked for them.
+    `places`: the numbers of the texts in their corpus.
     """
+    if isinstance(topics, LabelWords) or labels:
+        refuse((len(labels) != len(texts), f"{len(labels)} labels of {len(texts)} texts; give one for each, or None"))
     measurement = measurement or Measurement()
     vocabulary = vocabulary or whole_words(loaded.tokenizer)
     topics = load_topics(topics, vocabulary, texts, engine) if isinstance(topics, str | Path) else topics
@@ -96,18 +102,21 @@ def probe_model(
         pairs = pair_relations(
             topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
         )
-        states = StateProbe(assignments, pairs, topics, measurement) if measurement.states else None
+        states = StateProbe(assignments, pairs, topics, measurement, labels=labels) if measurement.states else None
         sums = DocumentSums(most_words(assignments))
         trained = Variant(loaded, assignments, pairs, measurement, states=states, documents=sums)
         probe = trained.probed(cut, len(texts), engine, shown)
+        topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
         if measurement.random:
             # of fresh weights the same heads are looked at
-            topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
             fresh = Variant(loaded.random(measurement.seed), assignments, {}, measurement, topical, states)
             untrained = fresh.probed(cut, len(texts), engine, shown)
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
-        words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None)
+            probe.labels.extend(untrained.labels)
+        if measurement.ablation:
+            probe.ablation.extend(ablate(loaded, texts, vocabulary, topical, assignments, measurement, shown))
+        words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None, labels)
         losses, unknown = document_losses(loaded, vocabulary, texts, measurement.seed, shown)
         probe.documents.extend(
             document_rows(loaded, cut(), texts, words, sums, places=places, losses=losses, progress=shown)
@@ -158,6 +167,7 @@ class Variant:
         probe, main = Probe(), next(iter(parts))  # the encoder, or the only one
         if self.states and states:
             probe.states.extend(self.states.rows(loaded, states, progress))
+            probe.labels.extend(self.states.label_rows(loaded, states, progress))
         topical = self.topical
         if loaded.variant == "trained":
             for number, a in enumerate(self.assignments):

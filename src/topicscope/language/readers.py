@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 from topicscope.ground import InputError, checked_file, one_line, shown
 from topicscope.language.lines import (
@@ -51,6 +51,13 @@ def kind_of(file: str) -> tuple[str, str | None]:
     return kind, packing
 
 
+class Document(NamedTuple):
+    """A text, and its label where the corpus has a field of labels and the document a value in it."""
+
+    text: str
+    label: str | None = None
+
+
 class UnreadableFileError(InputError):
     """A file of which nothing can be read; others of the corpus may do."""
 
@@ -67,8 +74,10 @@ class Reader:
     counts: Counter[str]
     places: dict[str, list[str]] = field(default_factory=dict)
     has_field: bool = False  # whether a record had the field: where the first one has not, a wrong one was chosen
+    label_field: str | None = None
+    fields: dict[str, None] = field(default_factory=dict)  # the names of fields of the first record of every file
 
-    def texts(self, file: str) -> Iterator[str]:
+    def documents(self, file: str) -> Iterator[Document]:
         kind, packing = kind_of(file)
         if kind == HUB:
             return self._hub(file)
@@ -88,8 +97,8 @@ class Reader:
             places.append(where)
 
     def _unpacked(
-        self, file: str, packing: str | None, read: Callable[[Iterator[Line], str], Iterator[str]]
-    ) -> Iterator[str]:
+        self, file: str, packing: str | None, read: Callable[[Iterator[Line], str], Iterator[Document]]
+    ) -> Iterator[Document]:
         name = shown(Path(file).name)
         try:
             with Path(file).open("rb") as raw, UNPACK[packing](raw) as stream:
@@ -119,7 +128,7 @@ class Reader:
                     self.fault(ENCODING, place)
                     yield place, line.decode("utf-8", errors="replace")
 
-    def _plain(self, lines: Iterator[Line], _file: str) -> Iterator[str]:
+    def _plain(self, lines: Iterator[Line], _file: str) -> Iterator[Document]:
         first = peeked(lines)
         split = str(self.split)
         if split == "auto":
@@ -128,20 +137,20 @@ class Reader:
             split = "article" if HEADING.match(start) else "paragraph" if blank else "line"
         together = chain(first, lines)
         if split == "line":
-            yield from (line for _, line in together)
+            yield from (Document(line) for _, line in together)
             return
         document = Gathered()
         for place, line in together:
             border = HEADING.match(line) is not None if split == "article" else not line.strip()
             if border and split != "file" and document.parts:
-                yield document.text
+                yield Document(document.text)
                 document = Gathered()
             if (line.strip() or split == "file") and not document.add(line):
                 self.fault(BROKEN, f"{place}: the document is cut at {MOST_LINE // 2**20} MB")
         if document.parts:
-            yield document.text
+            yield Document(document.text)
 
-    def _json_lines(self, lines: Iterator[Line], _file: str) -> Iterator[str]:
+    def _json_lines(self, lines: Iterator[Line], _file: str) -> Iterator[Document]:
         for place, line in lines:
             if not line.strip():
                 continue
@@ -150,13 +159,13 @@ class Reader:
             except (ValueError, RecursionError):  # no JSON, a number of 5,000 digits; a thousand brackets
                 record = None
             if isinstance(record, str):
-                yield self._sound(record, place)
+                yield Document(self._sound(record, place))
             elif isinstance(record, dict):
                 yield self._field(record, place)
             else:
                 self.fault(BROKEN, place)
 
-    def _table(self, lines: Iterator[Line], file: str) -> Iterator[str]:
+    def _table(self, lines: Iterator[Line], file: str) -> Iterator[Document]:
         csv.field_size_limit(MOST_LINE)
         place, at_end = file, False
 
@@ -181,13 +190,26 @@ class Reader:
             record.pop(None, None)  # what stands beyond the columns
             yield self._field(record, place)
 
-    def _field(self, record: dict[str, Any], place: str) -> str:
+    def _field(self, record: dict[str, Any], place: str) -> Document:
         if not self._has_field(place, list(record)):
-            return ""
+            return Document("")
         value = record[self.text_field]
         if not isinstance(value, str | None):
             self.fault(BROKEN, place)
-        return self._sound(value, place) if isinstance(value, str) else ""
+        text = self._sound(value, place) if isinstance(value, str) else ""
+        return Document(text, self._label(record.get(self.label_field), place) if self.label_field else None)
+
+    def _label(self, value: Any, place: str) -> str | None:
+        """Numbers and truth values as JSON writes them. A document has one label: lists and records are refused."""
+        if isinstance(value, list | dict | tuple | bytes):
+            raise InputError(
+                f"{place}: the field {self.label_field!r} holds a {type(value).__name__}; expected one label per "
+                "document, a text or a number"
+            )
+        if value is None or value != value:  # not a number: how tables write that nothing is there
+            return None
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return " ".join(self._sound(text, place).split()) or None
 
     def _sound(self, text: str, place: str) -> str:
         """Text without halves of characters, as JSON can hold them ('\\ud800'): no file and no tokenizer takes them."""
@@ -200,6 +222,7 @@ class Reader:
 
     def _has_field(self, place: str, names: list[str]) -> bool:
         """Whether a record has the field. If the first has not, the user chose a wrong one; a later one is broken."""
+        self.fields |= dict.fromkeys(names[: 20 - len(self.fields)])
         if self.text_field in names:
             self.has_field = True
         elif self.has_field:
@@ -211,7 +234,7 @@ class Reader:
             )
         return self.text_field in names
 
-    def _parquet(self, file: str) -> Iterator[str]:
+    def _parquet(self, file: str) -> Iterator[Document]:
         parquet, name = needed("pyarrow.parquet", "pyarrow", "to read Parquet files"), shown(Path(file).name)
         try:
             opened = parquet.ParquetFile(file, page_checksum_verification=True)
@@ -222,31 +245,35 @@ class Reader:
             for group in range(groups if self._has_field(name, fields) else 0):
                 yield from self._row_group(opened, group, f"{name}, row group {group + 1}")
 
-    def _row_group(self, opened: Any, group: int, place: str) -> Iterator[str]:
+    def _row_group(self, opened: Any, group: int, place: str) -> Iterator[Document]:
         """The texts of a row group, as far as it can be decoded; the rest of its documents are broken."""
         rows, seen = max(1, opened.metadata.row_group(group).num_rows), 0
-        batches = opened.iter_batches(batch_size=256, row_groups=[group], columns=[self.text_field])
+        labelled = self.label_field is not None and self.label_field in opened.schema_arrow.names
+        columns = [self.text_field, *([self.label_field] if labelled else [])]
+        batches = opened.iter_batches(batch_size=256, row_groups=[group], columns=columns)
         while True:
             try:
-                values = next(batches).column(0)
+                batch = next(batches)
             except StopIteration:
                 return
             except Exception as error:  # the library raises what it likes
                 self.fault(BROKEN, f"{place}: {one_line(error)}", max(1, rows - seen))
                 return
-            seen += len(values)
-            for scalar in values:
-                yield self._value(scalar, place)
+            seen += len(batch)
+            labels = batch.column(self.label_field) if labelled else None
+            for row, scalar in enumerate(batch.column(self.text_field)):
+                label = None if labels is None else self._label(self._value(labels[row], place), place)
+                text = self._value(scalar, place)
+                yield Document(text if isinstance(text, str) else "", label)
 
-    def _value(self, scalar: Any, place: str) -> str:
+    def _value(self, scalar: Any, place: str) -> Any:
         try:
-            value = scalar.as_py()
+            return scalar.as_py()
         except UnicodeDecodeError:
             self.fault(ENCODING, place)
             return str(scalar.as_buffer().to_pybytes().decode("utf-8", errors="replace"))
-        return value if isinstance(value, str) else ""
 
-    def _hub(self, name: str) -> Iterator[str]:
+    def _hub(self, name: str) -> Iterator[Document]:
         datasets = needed("datasets", "datasets", "to read a corpus of the hub")
         path, _, part = name.removeprefix(HUB).partition(":")
         # NAME is 'name' or 'owner/name'; what comes after is the configuration

@@ -15,6 +15,9 @@ from jaxtyping import Float, Int
 from topicscope.ground import Progress, Stream, generator
 from topicscope.language.assignment import Assignment
 from topicscope.language.configs import Measurement
+from topicscope.language.label_probing import LabelTargets, label_rows, label_targets
+from topicscope.language.label_rows import LabelRow
+from topicscope.language.labels import LabelWords
 from topicscope.language.mixtures import Targets, mixture_scores, targets_of
 from topicscope.language.models import LoadedModel
 from topicscope.language.relations import PairRelation
@@ -53,10 +56,12 @@ class StateProbe:
 
     assignments: Sequence[Assignment]
     pairs: Mapping[int, PairRelation]  # by number of an assignment
-    topics: Topics | Assignment
+    topics: Topics | LabelWords | Assignment
     measurement: Measurement
     notes: list[str] = field(default_factory=list)
     targets: Targets | None = None  # made with the first variant of the model
+    labels: Sequence[str | None] = ()  # of the documents, where they have some
+    classes: LabelTargets | None = None  # as the targets
 
     def started(self, loaded: LoadedModel, pieces: Iterable[Window], documents: int) -> StateTally:
         """An empty tally: which words and how many documents fit into memory, and the mean state of every layer."""
@@ -163,8 +168,7 @@ class StateProbe:
         """By part and layer. Targets are the same for trained and random weights, which read the same words."""
         progress(phase, 0, 2 * len(layers))
         if self.targets is None and layers:
-            tokens = {number: np.concatenate(one.tokens) for number, one in tally.documents.items()}
-            self.targets = targets_of(self.topics, tokens, self.measurement.seed)
+            self.targets = targets_of(self.topics, tokens_of(tally), self.measurement.seed, self.labels)
             if self.targets is None:
                 self.notes.append(
                     f"hidden states: fewer than {FEWEST} documents have words of topics, too few to predict mixtures; "
@@ -184,6 +188,18 @@ class StateProbe:
                 )
                 progress(phase, done + 1, 2 * len(layers))
         return scores
+
+    def label_rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[LabelRow]:
+        """The label of a document from its states, every layer; nothing where documents have no labels."""
+        if self.classes is None and self.labels and tally.documents:
+            self.classes, note = label_targets(self.labels, tokens_of(tally), self.measurement.seed)
+            self.notes += [note] if note else []
+        return label_rows(self.classes, loaded, tally, self.measurement, progress) if self.classes else []
+
+
+def tokens_of(tally: StateTally) -> dict[int, Int[np.ndarray, " n"]]:
+    """The words of every document whose states are kept."""
+    return {number: np.concatenate(one.tokens) for number, one in tally.documents.items()}
 
 
 def mean_states(tally: StateTally, part: str, layer: int, treatment: str, row: Int[np.ndarray, " W"]) -> States:

@@ -167,7 +167,7 @@ def unused(keys: Sequence[str]) -> list[str]:
         return []
     strange = [name for name in names if name.split(".")[0] not in HEADS]
     if not strange:
-        return [f"{counted(len(names))} of the output head not used"]
+        return [f"{counted(len(names))} of the output head not used, except for losses"]
     return [f"{counted(len(names))} of the file not part of the encoder, and not used, e.g. {strange[0]}"]
 
 

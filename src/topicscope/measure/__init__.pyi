@@ -1,3 +1,10 @@
+from .classification import (
+    ClassScores as ClassScores,
+    Guess as Guess,
+    chosen_inside as chosen_inside,
+    classified as classified,
+    stratified_folds as stratified_folds,
+)
 from .effects import (
     Effect as Effect,
     Estimate as Estimate,
@@ -13,6 +20,7 @@ from .effects import (
     with_intervals as with_intervals,
 )
 from .groups import Answer as Answer, Separation as Separation, separation as separation
+from .log_odds import log_odds_z as log_odds_z
 from .mixtures import folded_in as folded_in
 from .pairs import (
     AttentionMeans as AttentionMeans,

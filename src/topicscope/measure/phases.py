@@ -10,6 +10,8 @@ from jaxtyping import Float
 ROTATION_SPAN = 10
 """Steps between the two value matrices whose rotation is measured (Figure 5)."""
 
+RISEN = 1.05  # times its start that a norm must reach
+
 
 def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
     """The first step at which the norm has made a share of its rise from start to plateau (the mean of its last tenth).
@@ -17,9 +19,16 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
     With half of the rise this step is called t50.
     """
     start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
-    if not plateau > start * 1.05:  # it has not risen
+    if not plateau > start * RISEN:
         return float("nan")
     return float(np.argmax(norm >= start + share * (plateau - start)))
+
+
+def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
+    """Whether the last tenth of the steps adds more than a twentieth of the rise: then there is no plateau yet."""
+    tenth = max(1, len(norm) // 10)
+    plateau, before = float(norm[-tenth:].mean()), float(norm[-2 * tenth : -tenth].mean())
+    return plateau > norm[0] * RISEN and plateau - before > (plateau - norm[0]) / 20
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -
 READINGS: dict[Phase, str] = {
     "two-stage": "The value matrix has learnt topics before attention forms, as the paper's two stages say.",
     "staggered": "Key and query start later than value, but value goes on rising once attention has formed.",
-    "at once": "Value, key and query rise together: this run does not show two stages.",
+    "at once": "Key and query are not later than value by a factor of two: this run does not show two stages.",
     "first stage only": "The value matrix rises; key and query have not, within these steps.",
     "never": "No norm has risen: the run is too short, or it starts at a scale from which norms do not grow.",
     "diverged": "The loss ends above its start, or nowhere; try a smaller learning rate.",
@@ -103,6 +112,7 @@ class Course:
     phase: Phase
     halves: Stages | None = None
     starts: Stages | None = None
+    rising: tuple[str, ...] = ()  # norms without a plateau
 
     @property
     def sentence(self) -> str:
@@ -113,7 +123,10 @@ class Course:
             f"{name} {f'{step:,.0f}' if np.isfinite(step) else 'not yet'}" for name, step in asdict(self.halves).items()
         )
         ratio = "" if not np.isfinite(self.halves.separation) else f", separation {self.halves.separation:.3g}"
-        return f"Phase: {self.phase} (half of the rise at step: {steps}{ratio}). {READINGS[self.phase]}"
+        said = f"Phase: {self.phase} (half of the rise at step: {steps}{ratio}). {READINGS[self.phase]}"
+        if not self.rising:
+            return said
+        return f"{said} Not final: {', '.join(self.rising)} still rising at the end; more steps may change the phase."
 
     def as_dict(self) -> dict[str, float | str | None]:
         """Phase, half-way steps, separation; `start_separation` is that of the starts."""
@@ -137,4 +150,5 @@ def course(
     halves = [stages(metrics) for metrics in layers]
     least = min(range(len(halves)), key=lambda i: np.nan_to_num(halves[i].separation, nan=np.inf))
     starts = stages(layers[least], START)
-    return Course(phase(halves[least], starts, float(losses[0]), last_loss), halves[least], starts)
+    rising = tuple(part for part in ("value", "key", "query") if still_rising(layers[least][f"norm_{part}"]))
+    return Course(phase(halves[least], starts, float(losses[0]), last_loss), halves[least], starts, rising)

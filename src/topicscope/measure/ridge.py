@@ -42,12 +42,12 @@ class Scores:
         """Of R2, 95%: bootstrap over documents."""
         if self.r2 is None:
             return None
-        times = _drawn(len(self.errors), resamples, seed)
+        times = drawn_documents(len(self.errors), resamples, seed)
         return interval(1 - (times @ self.errors) / (times @ self.totals))
 
 
 @functools.lru_cache(maxsize=1)  # every layer is resampled alike
-def _drawn(documents: int, resamples: int, seed: int) -> Float[np.ndarray, "R D"]:
+def drawn_documents(documents: int, resamples: int, seed: int) -> Float[np.ndarray, "R D"]:
     """How often each resample draws each document."""
     drawn = generator(seed, Stream.BOOTSTRAP_MIXTURES).multinomial(
         documents, np.full(documents, 1 / documents), resamples
@@ -83,7 +83,7 @@ def ridge_scores(
             train, test = fold != f, fold == f
             left, right, squares = components(x[train], x[test])
             for number, order in enumerate(every):
-                predicted = _predicted(left, right, squares, y[order[train]])
+                predicted, _ = predictions(left, right, squares, y[order[train]])
                 errors[number, test] = ((predicted - y[order[test]]) ** 2).sum(1)
     return [Scores(mine, about_training_mean(y[order])) for mine, order in zip(errors, every, strict=True)]
 
@@ -107,23 +107,27 @@ def components(
     return x @ axes[:, kept], z @ axes[:, kept], squares[kept]
 
 
-def _predicted(
+def predictions(
     left: Float[np.ndarray, "n r"],
     right: Float[np.ndarray, "m r"],
     squares: Float[np.ndarray, " r"],
     shares: Float[np.ndarray, "n K"],
-) -> Float[np.ndarray, "m K"]:
-    """Shares of the test rows, at the strength with the least leave-one-out error of the training rows."""
+) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "n K"]]:
+    """Shares of the test rows, at the strength with the least leave-one-out error of the training rows.
+
+    And those of the training rows at this strength, each from a fit without the row.
+    """
     mean = shares.mean(0)
-    if not len(squares):  # features that do not vary predict the mean
-        return np.broadcast_to(mean, (len(right), len(mean)))
     y = shares - mean
-    inner, least, weights = left.T @ y, np.inf, np.zeros((len(squares), y.shape[1]))
+    if not len(squares):  # features that do not vary predict the mean
+        return np.broadcast_to(mean, (len(right), len(mean))), shares - y / (1 - 1 / len(y))
+    inner, least, weights, left_out = left.T @ y, np.inf, np.zeros((len(squares), y.shape[1])), y
     for strength in GRID * squares.sum() / len(squares):
         slopes = inner / (squares + strength)[:, None]
         leverage = (left**2 / (squares + strength)).sum(1) + 1 / len(y)
         # the residual of a row when it is left out: an identity of ridge regression with a free intercept
-        error = float((((y - left @ slopes) / (1 - leverage)[:, None]) ** 2).sum())
+        residual = (y - left @ slopes) / (1 - leverage)[:, None]
+        error = float((residual**2).sum())
         if error < least:
-            least, weights = error, slopes
-    return right @ weights + mean
+            least, weights, left_out = error, slopes, residual
+    return right @ weights + mean, shares - left_out

@@ -86,6 +86,6 @@ class CompiledPass:
         if self._space is None or len(self._space.attention) < rows:
             row, table = (rows, vocabulary), (vocabulary, vocabulary)
             projected = (len(self.parts[0].key), vocabulary)
-            shapes = (row, row, row, table, projected, projected)
-            self._space = self.kernels.Space(*(np.empty(shape, self.real) for shape in shapes))
+            shapes = (row, row, row, table, projected, projected, vocabulary, self.kernels.LANES)
+            self._space = self.kernels.Space(*(np.ones(shape, self.real) for shape in shapes))
         return self._space

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from topicscope.ground import compiled
 
 CROSS_ENTROPY, SQUARED, SQUARED_MEAN = range(3)
+LANES = 8  # numbers that a CPU handles at once
 
 
 class Arrays(NamedTuple):
@@ -48,6 +49,8 @@ class Space(NamedTuple):
     scores: Float[np.ndarray, "V V"]
     key: Float[np.ndarray, "d_a V"]
     query: Float[np.ndarray, "d_a V"]
+    ones: Float[np.ndarray, " V"]
+    lanes: Float[np.ndarray, " 8"]
 
 
 @compiled
@@ -71,18 +74,30 @@ def exp32(x: np.float32) -> np.float32:
 
 
 @compiled
-def exponentials(row: Float[np.ndarray, " V"]) -> float:
-    """Put exp(x) in place of every x <= 0, and return their sum."""
-    total = row.dtype.type(0)
+def largest(row: Float[np.ndarray, " V"], lanes: Float[np.ndarray, " 8"]) -> float:
+    """Eight maxima side by side, then the largest of them: a single one would wait for itself at every word."""
+    top, whole = row.dtype.type(-np.inf), len(row) // LANES * LANES
+    lanes.fill(top)
+    for start in range(0, whole, LANES):
+        for i in range(LANES):
+            lanes[i] = max(lanes[i], row[start + i])
+    for i in range(whole, len(row)):
+        top = max(top, row[i])
+    for i in range(LANES):
+        top = max(top, lanes[i])
+    return top
+
+
+@compiled
+def exponentials(row: Float[np.ndarray, " V"], top: float, ones: Float[np.ndarray, " V"]) -> float:
+    """Put exp(x - top) in place of every x, none of which is above the top, and return their sum."""
     if row.itemsize == 4:
         for i in range(len(row)):
-            row[i] = exp32(np.float32(row[i]))
-            total += row[i]
+            row[i] = exp32(np.float32(row[i] - top))
     else:
         for i in range(len(row)):
-            row[i] = math.exp(row[i])
-            total += row[i]
-    return total
+            row[i] = math.exp(row[i] - top)
+    return np.dot(row, ones)
 
 
 @compiled
@@ -142,41 +157,32 @@ def attend(
     first: int,
     scale: float,
     attention: np.ndarray,
+    space: Space,
 ) -> None:
     """Attention of each row over the words of its document: a softmax of score + log count."""
     factor = attention.dtype.type(scale)
     for r in range(len(attention)):
         row, score, count = attention[r], scores[query[r] - first], context[document[r]]
-        top = row.dtype.type(-np.inf)
         for i in range(len(row)):
             row[i] = score[i] * factor + count[i]
-            top = max(top, row[i])
-        for i in range(len(row)):
-            row[i] -= top
-        share = row.dtype.type(1) / exponentials(row)
+        share = row.dtype.type(1) / exponentials(row, largest(row, space.lanes), space.ones)
         for i in range(len(row)):
             row[i] *= share
 
 
 @compiled
 def cross_entropy(
-    output: np.ndarray, weight: np.ndarray, target: np.ndarray, target_weight: np.ndarray, start: int
+    output: np.ndarray, weight: np.ndarray, target: np.ndarray, target_weight: np.ndarray, start: int, space: Space
 ) -> float:
     """The loss; its derivative by the outputs takes their place."""
     total, flat = 0.0, output.reshape(-1)
-    for r in range(len(output)):
-        row = output[r]
-        top = row.dtype.type(-np.inf)
-        for i in range(len(row)):
-            top = max(top, row[i])
-        for i in range(len(row)):
-            row[i] -= top
     for p in range(len(target)):
         total -= target_weight[p] * flat[target[p] - start]
     for r in range(len(output)):
         row = output[r]
-        norm = exponentials(row)
-        total += weight[r] * math.log(norm)
+        top = largest(row, space.lanes)
+        norm = exponentials(row, top, space.ones)
+        total += weight[r] * (top + math.log(norm))
         share = weight[r] / norm
         for i in range(len(row)):
             row[i] *= share
@@ -195,11 +201,10 @@ def squared(
         total += target_weight[p] * (1 - 2 * flat[target[p] - start])
     factor = output.dtype.type(2 * share)
     for r in range(len(output)):
-        row, length = output[r], output.dtype.type(0)
+        row = output[r]
+        total += weight[r] * np.dot(row, row)
         for i in range(len(row)):
-            length += row[i] * row[i]
             row[i] *= factor * weight[r]
-        total += weight[r] * length
     for p in range(len(target)):
         flat[target[p] - start] -= factor * target_weight[p]
     return total * share
@@ -213,26 +218,21 @@ def scores_slope(
     factor = attention.dtype.type(scale)
     scores.fill(0)
     for r in range(len(attention)):
-        row, slope, score, mean = attention[r], back[r], scores[query[r] - first], attention.dtype.type(0)
-        for i in range(len(row)):
-            mean += row[i] * slope[i]
+        row, slope, score = attention[r], back[r], scores[query[r] - first]
+        mean = np.dot(row, slope)
         for i in range(len(row)):
             score[i] += factor * row[i] * (slope[i] - mean)
 
 
 @compiled
-def through_product(other: np.ndarray, slope: np.ndarray, gradient: np.ndarray, bias: np.ndarray) -> None:
+def through_product(
+    other: np.ndarray, slope: np.ndarray, gradient: np.ndarray, bias: np.ndarray, ones: np.ndarray
+) -> None:
     """Back through L = (W_Q Z + b_Q)'(W_K Z + b_K) / sqrt(d_a), to one of the two sides."""
     if gradient.size:
         np.dot(other, slope, gradient)
     if bias.size:
-        bias.fill(0)
-        for j in range(slope.shape[0]):
-            total = slope.dtype.type(0)
-            for i in range(slope.shape[1]):
-                total += slope[j, i]
-            for a in range(len(bias)):
-                bias[a] += other[a, j] * total
+        np.dot(other, np.dot(slope, ones), bias)
 
 
 @compiled
@@ -255,7 +255,7 @@ def loss_and_gradient(
         queries = plus_column(parts.query, parts.query_bias, space.query)
         scale = 1 / math.sqrt(key.shape[0])
         np.dot(queries.T, key, space.scores)
-        attend(space.scores, context, document, query, model * vocabulary, scale, attention)
+        attend(space.scores, context, document, query, model * vocabulary, scale, attention, space)
     else:
         for r in range(rows):
             for i in range(vocabulary):
@@ -269,7 +269,7 @@ def loss_and_gradient(
     add_to_rows(parts.prediction_bias, output)
     start = first * vocabulary  # of the model's rows, from which targets count
     if loss == CROSS_ENTROPY:
-        total = cross_entropy(output, weight, target, target_weight, start)
+        total = cross_entropy(output, weight, target, target_weight, start, space)
     else:
         share = 1 / vocabulary if loss == SQUARED_MEAN else 1.0
         total = squared(output, weight, target, target_weight, start, share)
@@ -287,8 +287,8 @@ def loss_and_gradient(
             else:
                 copy(slope, back)
             scores_slope(attention, back, query, model * vocabulary, scale, space.scores)
-            through_product(queries, space.scores, gradients.key, gradients.key_bias)
-            through_product(key, space.scores.T, gradients.query, gradients.query_bias)
+            through_product(queries, space.scores, gradients.key, gradients.key_bias, space.ones)
+            through_product(key, space.scores.T, gradients.query, gradients.query_bias, space.ones)
         else:  # a query without a key has no influence
             gradients.query.fill(0)
             gradients.key_bias.fill(0)

@@ -52,6 +52,7 @@ def measure_models(context: Context, words: int | None = None, **settings: Any) 
         documents=context.pick(250, 1000),
         seed=context.seed,
         device="cpu",
+        ablation=False,
         **settings,
     )
     return Found(language.probe(wanted), {"models": list(context.models), "corpus": list(context.corpus)})

@@ -110,7 +110,7 @@ def measure(context: Context) -> Found:
             language.checked("small BERT", model, tokenizer),
             texts[:150],
             language.assign(topics, threshold, names=tuple(names)),
-            language.Measurement(seed=context.seed),
+            language.Measurement(seed=context.seed, ablation=False),
         )
     return Found(probe, accuracy, losses, len(lists))
 

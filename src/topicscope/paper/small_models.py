@@ -87,7 +87,7 @@ def probe_small(context: Context, words: int | None = None, **settings: Any) -> 
     """The probes of all five at their known topics: of each topic all words, or so many of the likeliest."""
     small = small_models(context)
     measurement = language.Measurement(
-        thresholds=(small.threshold(words or small.all_words),), seed=context.seed, **settings
+        thresholds=(small.threshold(words or small.all_words),), seed=context.seed, ablation=False, **settings
     )
     texts = small.made_up.texts[: context.pick(150, 1000)]
     probes = [language.probe_model(model, texts, small.topics, measurement) for model in small.models]

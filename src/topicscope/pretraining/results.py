@@ -167,7 +167,7 @@ class PretrainRun(Result):
         if self.status != "done" or not self.config.held_out.share or self.results.held_out_loss is not None:
             return []
         return [
-            f"There is no held-out loss: {self.config.held_out.share:.0%} of the documents do not fill a row of "
+            f"There is no held-out loss: {100 * self.config.held_out.share:.3g}% of the documents do not fill a row of "
             f"{self.config.length} tokens. Give more text, or hold out more of it (--held-out)."
         ]
 

@@ -79,7 +79,10 @@ def read_grid(path: str | Path, progress: Progress = silent, device: str | None 
         raise InputError(f"{path}: device is one of the axes; leave the option out, or the axis")
     if device is not None and isinstance(base, dict):
         settings = {**settings, "base": {**base, "device": device}}
-    return build_grid(settings, str(path), progress)
+    grid = build_grid(settings, str(path), progress)
+    if not grid.axes:
+        raise InputError(f"{path}: it has no axes, so it is a single run; name settings and their values under axes")
+    return grid
 
 
 def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progress = silent) -> Grid:

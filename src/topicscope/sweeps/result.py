@@ -71,7 +71,7 @@ class Sweep(Result):
         missing = f", {self.counts['missing']} missing" if self.counts["missing"] else ""
         again = "; --retry-failed tries them again" if failed else ""
         sentences = [
-            f"{self.counts['done']} points done, {len(failed)} failed{missing}{again}.",
+            f"Points: {self.counts['done']} done, {len(failed)} failed{missing}{again}.",
             *(
                 f"failed: {row['point']} ({place_text({name: row[name] for name in self.grid.axes})}): {row['error']}"
                 for row in failed[:MOST_FAILURES]

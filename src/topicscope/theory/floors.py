@@ -49,11 +49,8 @@ def bayes_loss(
     """
     if isinstance(documents, InfiniteDocuments):
         return _infinite_loss(loss, topic_model, masking, documents, own_word)
-    masks, count, counts = documents.masks, len(documents), documents.shown_counts(topic_model.vocabulary)
-    a, e = masking.k, masking.p_mask * masking.p_random / topic_model.words
-    if hide_masked:
-        np.subtract.at(counts, (masks.document, masks.shown), 1)
-        a, e = 1.0, 0.0
+    masks, count = documents.masks, len(documents)
+    counts, a, e = shown_evidence(topic_model, masking, documents, hide_masked=hide_masked)
     looked_at = masks.shown if own_word else np.full_like(masks.shown, MASK)
     pair, row = np.unique(masks.document * topic_model.vocabulary + looked_at, return_inverse=True)
     document, shown = np.divmod(pair, topic_model.vocabulary)
@@ -65,6 +62,20 @@ def bayes_loss(
     cost = _position_costs(loss, topic_model, masking, mean, shown, row, masks.true)
     per_document = np.bincount(masks.document, cost, count) / np.bincount(masks.document, minlength=count)
     return BayesLoss(float(per_document.mean()), float(per_document.std() / math.sqrt(count)), count)
+
+
+def shown_evidence(
+    topic_model: TopicModel, masking: Masking, documents: MaskedDocuments, *, hide_masked: bool
+) -> tuple[Float[np.ndarray, "D V"], float, float]:
+    """How often each document shows each word; and a, e: word w of topic t is shown with probability a theta_t q_w + e.
+
+    With `hide_masked` the words at unmasked positions alone.
+    """
+    counts = documents.shown_counts(topic_model.vocabulary)
+    if not hide_masked:
+        return counts, masking.k, masking.p_mask * masking.p_random / topic_model.words
+    np.subtract.at(counts, (documents.masks.document, documents.masks.shown), 1)
+    return counts, 1.0, 0.0
 
 
 def _position_costs(

@@ -1,3 +1,4 @@
+from .ceilings import TopicCeiling as TopicCeiling, topic_ceiling as topic_ceiling, word_scores as word_scores
 from .config import (
     BLOCK as BLOCK,
     TOGETHER as TOGETHER,
@@ -18,5 +19,4 @@ from .timeline import (
     read_snapshots as read_snapshots,
     sandbox_effects as sandbox_effects,
     sandbox_timeline as sandbox_timeline,
-    word_scores as word_scores,
 )

@@ -12,14 +12,6 @@ from topicscope.ground import compiled
 
 
 @compiled
-def length(numbers: Float[np.ndarray, " n"]) -> float:
-    total = numbers.dtype.type(0)
-    for i in range(len(numbers)):
-        total += numbers[i] * numbers[i]
-    return math.sqrt(total)
-
-
-@compiled
 def norms(
     block: Float[np.ndarray, "E n"],
     gradients: Float[np.ndarray, "E n"],
@@ -29,8 +21,9 @@ def norms(
     """Norms of the parts of a block and of their gradients; `places`: start and end of each, and its line in `row`."""
     for start, end, line in places:
         for e in range(len(block)):
-            row[line, e] = length(block[e, start:end])
-            row[line + 1, e] = length(gradients[e, start:end])
+            part, slope = block[e, start:end], gradients[e, start:end]
+            row[line, e] = math.sqrt(np.dot(part, part))
+            row[line + 1, e] = math.sqrt(np.dot(slope, slope))
 
 
 @compiled
@@ -39,20 +32,11 @@ def rotations(
 ) -> None:
     """Products of W_V with that of ten steps before, whose place it then takes."""
     for e in range(len(block)):
-        past, total = before[e], before.dtype.type(0)
+        past = before[e]
         now = block[e, start : start + len(past)]
+        row[e] = np.dot(past, now)
         for i in range(len(past)):
-            total += past[i] * now[i]
             past[i] = now[i]
-        row[e] = total
-
-
-@compiled
-def total(numbers: Float[np.ndarray, " n"]) -> float:
-    found = numbers.dtype.type(0)
-    for i in range(len(numbers)):
-        found += numbers[i]
-    return found
 
 
 @compiled
@@ -63,16 +47,22 @@ def block_means(
 
     The words 1..Tv lie topic by topic; [MASK] is in no relation.
     """
-    words = vocabulary - 1
+    words, column = vocabulary - 1, np.empty(vocabulary)
     size = words // topics
     for e in range(len(block)):
         matrix = block[e, start : start + vocabulary * vocabulary].reshape(vocabulary, vocabulary)
         same, different, diagonal = 0.0, 0.0, 0.0
-        for word in range(1, vocabulary):
-            line, first = matrix[word], 1 + (word - 1) // size * size
-            same += total(line[first:word]) + total(line[word + 1 : first + size])
-            different += total(line[1:first]) + total(line[first + size :])
-            diagonal += line[word]
+        for topic in range(topics):
+            first = 1 + topic * size
+            column.fill(0)
+            for word in range(first, first + size):
+                line = matrix[word]
+                diagonal += line[word]
+                for i in range(vocabulary):
+                    column[i] += line[i]
+            same += column[first : first + size].sum()
+            different += column[1:first].sum() + column[first + size :].sum()
+        same -= diagonal
         rows[0, e] = same / (words * (size - 1))
         rows[1, e] = different / (words * (words - size))
         rows[2, e] = diagonal / words

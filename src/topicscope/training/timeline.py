@@ -21,6 +21,7 @@ from topicscope.measure import (
     embedding_effect,
     matrix_pair_sums,
 )
+from topicscope.training.ceilings import topic_ceiling, word_scores
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
 from topicscope.training.result import TRAIN, Weights, stored_snapshots
@@ -47,11 +48,21 @@ def sandbox_timeline(
     settings = {"snapshots": [str(folder)], "bootstrap": bootstrap, "seed": seed}
     with open_folder(out, TIMELINE, settings, force=True) if out is not None else nullcontext() as opened:
         effects = sandbox_effects(config, snapshots, bootstrap, seed)
-        timeline = Timeline.of(effects, [f"{folder}, against its true topics; 95%: bootstrap over topics"])
+        ceilings = ceiling_notes(config, snapshots, bootstrap, seed)
+        timeline = Timeline.of(effects, [f"{folder}, against its true topics; 95%: bootstrap over topics", *ceilings])
         if opened is not None:
             opened.begin()  # an older timeline stays whole until here
             timeline.write(opened)
     return timeline
+
+
+def ceiling_notes(
+    config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]], resamples: int, seed: int
+) -> list[str]:
+    """How much of the topic mixtures the first and the last snapshot hold, of what they could hold."""
+    steps = dict.fromkeys((min(snapshots), max(snapshots)))
+    found = {step: topic_ceiling(config, snapshots[step], resamples=resamples, seed=seed) for step in steps}
+    return [f"step {step:,}: {ceiling.sentence}" for step, ceiling in found.items() if ceiling is not None]
 
 
 def sandbox_effects(
@@ -90,16 +101,6 @@ def snapshot_sums(
     if counts is not None:
         sums["attention"] = attention_pair_sums(word_scores(weights), topic, counts)
     return sums
-
-
-def word_scores(weights: Mapping[str, np.ndarray]) -> Float[np.ndarray, "V V"]:
-    """Attention scores between words, query word in rows (eq 5)."""
-    key, query = weights["key"].astype(float), weights["query"].astype(float)
-    if "embedding" in weights:
-        key, query = key @ weights["embedding"], query @ weights["embedding"]
-    key = key + weights.get("key_bias", np.zeros(1))[:, None]
-    query = query + weights.get("query_bias", np.zeros(1))[:, None]
-    return query.T @ key / np.sqrt(len(key))
 
 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:

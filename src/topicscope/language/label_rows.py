@@ -1,0 +1,96 @@
+"""Labels from hidden states, layer by layer, as data; and the sentence that they make.
+
+row.accuracy, row.interval, row.bag_of_words; label_sentences(probe.labels)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from topicscope.language.probe_rows import short
+from topicscope.measure import FOLDS, Interval, with_intervals
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelRow:
+    """The label of a document from its mean state in one layer, in documents that the classifier was not fitted to.
+
+    Ridge regression to the labels, the largest counts; folds hold equal shares of every label. `majority`: the share
+    of the most common label. `bag_of_words`: the same classifier on log word counts. `chosen_*` are of the model as a
+    whole: every fold takes the layer that does best on the other folds, `chosen_folds` of them this one. So they are
+    fair where the largest accuracy of all layers is not.
+    """
+
+    model: str
+    variant: str  # trained, or random weights
+    part: str
+    layer: int
+    documents: int
+    classes: int  # labels
+    accuracy: float
+    interval: Interval | None
+    macro_f1: float
+    macro_f1_interval: Interval | None
+    majority: float
+    bag_of_words: float
+    bag_of_words_interval: Interval | None
+    bag_of_words_macro_f1: float
+    chosen_accuracy: float
+    chosen_interval: Interval | None
+    chosen_macro_f1: float
+    chosen_folds: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**with_intervals(data))
+
+
+def label_answer(rows: Sequence[LabelRow]) -> dict[str, Any]:
+    """The answer for the first model, with the layer that most folds choose; and `rows`, of all models and layers."""
+    mine = [row for row in rows if (row.model, row.variant) == (rows[0].model, "trained")]
+    if not mine:
+        return {}
+    first, most = mine[0], max(mine, key=lambda row: row.chosen_folds)
+    return {
+        "model": first.model,
+        "part": most.part,
+        "layer": most.layer,
+        "accuracy": first.chosen_accuracy,
+        "interval": first.chosen_interval,
+        "macro_f1": first.chosen_macro_f1,
+        "majority": first.majority,
+        "bag_of_words": first.bag_of_words,
+        "rows": [row.as_dict() for row in rows],
+    }
+
+
+def label_sentences(rows: Sequence[LabelRow]) -> list[str]:
+    """One for each model: the accuracy with the layer chosen inside the folds, beside what it is compared with."""
+    sentences = []
+    for model in dict.fromkeys(row.model for row in rows):
+        mine = [row for row in rows if (row.model, row.variant) == (model, "trained")]
+        fresh = [row for row in rows if (row.model, row.variant) == (model, "random")]
+        if not mine:
+            continue
+        first, most = mine[0], max(mine, key=lambda row: row.chosen_folds)
+        untrained = (
+            f"; fresh weights {accuracy_text(fresh[0].chosen_accuracy, fresh[0].chosen_interval)}" if fresh else ""
+        )
+        sentences.append(
+            f"{short(model)}, labels from hidden states: accuracy "
+            f"{accuracy_text(first.chosen_accuracy, first.chosen_interval)}, macro F1 {first.chosen_macro_f1:.2f}; "
+            f"bag of words {accuracy_text(first.bag_of_words, first.bag_of_words_interval)}; "
+            f"most common label {first.majority:.2f}{untrained} ({first.classes} labels, {first.documents} documents; "
+            f"the layer is chosen inside the training folds, {most.part} {most.layer} in {most.chosen_folds} of "
+            f"{FOLDS})"
+        )
+    return sentences
+
+
+def accuracy_text(accuracy: float, interval: Interval | None) -> str:
+    return f"{accuracy:.2f} " + ("-" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]")

@@ -1,0 +1,122 @@
+"""Topics that are the labels of a corpus: their words, and the label of every document. Nothing is fitted.
+
+words = label_words(texts, labels, whole_words(tokenizer)); words.top_words(0); assign(words, 0.001)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from topicscope.ground import Engine, InputError, Progress, serial, watched
+from topicscope.language.corpora import usable_labels
+from topicscope.language.counting import top_pairs, word_documents
+from topicscope.language.topic_fits import PAIRS, shared_words
+from topicscope.language.topics import best
+from topicscope.language.vocabulary import Vocabulary
+from topicscope.measure import log_odds_z
+
+FEWEST_DOCUMENTS = 5  # of a label, and of a word
+NAMED = 5  # labels that a remark names
+LONGEST = 40  # characters of a label in a title
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelWords:
+    """`scores[k, w]` is how much likelier word w is in documents of label k than in others, as z (`log_odds_z`)."""
+
+    names: tuple[str, ...]  # of the labels, the most common first
+    documents: tuple[int, ...]  # of each label
+    words: tuple[str, ...]
+    token: Int[np.ndarray, " W"]
+    scores: Float[np.ndarray, "K W"]
+    frequency: Float[np.ndarray, " W"]  # occurrences in the documents of these labels
+    cooccurring: Int[np.ndarray, "P 2"]  # pairs of words that stand together most often, the commonest first
+    vocabulary_size: int  # V, of the tokenizer
+    fingerprint: str
+    remark: str  # which labels there are, and which were left out
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def top_words(self, label: int, count: int = 3) -> list[str]:
+        """Those of highest z that are likelier in this label than in others."""
+        return [self.words[i] for i in best(self.scores[label], count) if self.scores[label, i] > 0]
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """'physics: quark boson field'."""
+        return tuple(f"{name:.{LONGEST}}: {' '.join(self.top_words(k))}" for k, name in enumerate(self.names))
+
+    def check(self, vocabulary: Vocabulary) -> None:
+        if self.fingerprint != vocabulary.fingerprint:
+            raise InputError("the words of these labels were counted with another tokenizer; count them with this one")
+
+
+def label_words(
+    texts: Sequence[str],
+    labels: Sequence[str | None],
+    vocabulary: Vocabulary,
+    *,
+    name: str = "label",
+    engine: Engine = serial,
+    progress: Progress | None = None,
+) -> LabelWords:
+    """Of labels with at least FEWEST_DOCUMENTS documents, and of words that as many of their documents have.
+
+    `labels`: of the texts; None where a text has none. `name`: of the field.
+    """
+    every = usable_labels(labels, name)
+    counts = {label: count for label, count in every.items() if count >= FEWEST_DOCUMENTS}
+    if len(counts) < 2:
+        raise InputError(
+            f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; "
+            "raise max_documents, or give more text"
+        )
+    names = tuple(counts)
+    with watched(progress) as shown:
+        shown("counting words")
+        mine = [i for i, label in enumerate(labels) if label in counts]
+        documents = word_documents([texts[i] for i in mine], vocabulary, engine)
+        shared, used = shared_words(documents, len(vocabulary.words), FEWEST_DOCUMENTS)
+        if len(used) < 2:
+            raise InputError(
+                f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text"
+            )
+        table = np.zeros((len(names), len(used)))
+        number = {label: k for k, label in enumerate(names)}
+        for i, document in zip(mine, documents, strict=True):
+            label = labels[i]
+            if label is not None:
+                table[number[label]] += np.bincount(document, minlength=len(vocabulary.words))[used]
+        shown("counting pairs of words")
+        pairs = top_pairs(shared, len(used), PAIRS, engine)[0]
+    return LabelWords(
+        names=names,
+        documents=tuple(counts.values()),
+        words=tuple(vocabulary.words[i] for i in used),
+        token=vocabulary.token[used],
+        scores=log_odds_z(table),
+        frequency=table.sum(0),
+        cooccurring=pairs,
+        vocabulary_size=vocabulary.size,
+        fingerprint=vocabulary.fingerprint,
+        remark=_remark(name, counts, [label for label in every if label not in counts], len(texts) - every.total()),
+    )
+
+
+def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int) -> str:
+    """labels of 'subject': 3 (law 40, art 30, music 20 documents); left out: 1 with fewer than 5 documents (chess)."""
+
+    def some(said: Sequence[str]) -> str:
+        return ", ".join(said[:NAMED]) + (", ..." if len(said) > NAMED else "")
+
+    largest = some([f"{label:.{LONGEST}} {count}" for label, count in counts.items()])
+    left_out = (
+        f"; left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({some(rare):.200})" if rare else ""
+    )
+    unlabelled = f"; {without} of the documents have no label" if without else ""
+    return f"labels of {name!r}: {len(counts)} ({largest} documents){left_out}{unlabelled}"
