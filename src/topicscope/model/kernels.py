@@ -89,7 +89,7 @@ def largest(row: Float[np.ndarray, " V"], lanes: Float[np.ndarray, " 8"]) -> flo
 
 
 @compiled
-def exponentials(row: Float[np.ndarray, " V"], top: float, ones: Float[np.ndarray, " V"]) -> float:
+def exponentials(row: Float[np.ndarray, " V"], top: np.floating | float, ones: Float[np.ndarray, " V"]) -> float:
     """Put exp(x - top) in place of every x, none of which is above the top, and return their sum."""
     if row.itemsize == 4:
         for i in range(len(row)):
