@@ -57,7 +57,10 @@ ROW = ProbeRow(
     parts={"encoder": an_effect(0.3), "decoder": None},
 )
 PAIRS = CooccurrenceRow(
-    **ABOUT, pairs=3, cosine=PairContrast(0.5, 0.25, (0.1, 0.3)), attention=PairContrast(None, None, None)
+    **ABOUT,
+    pairs=30,
+    cosine=PairContrast(0.5, 0.25, (0.1, 0.3), (0.2, 0.4), 30),
+    attention=PairContrast(None, None, None),
 )
 TOPIC = TopicRow(
     model="a/b",

@@ -52,9 +52,9 @@ def measured(of: Effect | None, **more: Any) -> Measured:
     [
         (measured(effect()), "yes", "p = 0.01"),
         (measured(effect(p=0.05)), "yes", "p = 0.05"),
-        (measured(effect(p=0.051)), "no", "shuffled topics give as much (p = 0.051)"),
-        (measured(effect(p=0.05), level=0.04), "no", "shuffled topics give as much (p = 0.05)"),
-        (measured(effect(p=0.01), p_value=0.06), "no", "shuffled topics give as much (p = 0.06)"),
+        (measured(effect(p=0.051)), "unsure", "p = 0.051, and shuffled topics alone"),
+        (measured(effect(p=0.05), level=0.04), "unsure", "p = 0.05, and shuffled topics alone"),
+        (measured(effect(p=0.01), p_value=0.06), "unsure", "p = 0.06, and shuffled topics alone"),
         (measured(effect((0.0, 0.2))), "unsure", "its interval reaches zero: raise --documents"),
         (measured(effect((0.001, 0.019), difference=0.01)), "no", "0.01 is more than chance, but too small to matter"),
         (
@@ -64,6 +64,11 @@ def measured(of: Effect | None, **more: Any) -> Measured:
         ),
         (measured(effect((-0.1, 0.2), more_p := 0.3, (-0.1, 0.1)), more="topics"), "unsure", "raise --topics"),
         (measured(effect((-0.1, 0.01), more_p, (-0.1, 0.1))), "no", "as much (p = 0.3)"),
+        (measured(effect((0.025, 0.035), 0.06, (-0.02, 0.0195), difference=0.03)), "unsure", "p = 0.06, and shuffled"),
+        (measured(effect((-0.01, 0.06), 0.3, (-0.02, 0.0195), difference=0.01)), "no", "as much (p = 0.3)"),
+        (measured(effect((-0.01, 0.06), 0.3, (-0.02, 0.03), difference=0.01)), "unsure", "p = 0.3, and shuffled"),
+        (measured(effect(), documents=9), "unsure", "9 documents have pairs of one topic (at least 10 are needed)"),
+        (measured(effect(), documents=10), "yes", "p = 0.01"),
         (measured(effect(p=0.09), shuffles=10), "unsure", "10 shuffles cannot give a p below 0.091: raise --shuffles"),
         (measured(effect(p=0.09), shuffles=10), "unsure", "at least 19 are needed here"),
         (measured(effect(p=None), shuffles=0), "off", ""),
@@ -86,7 +91,9 @@ def test_chance(of: Measured, answer: str, why: str) -> None:
     assert why in check.why
     if of.effect is not None and check.number is not None:
         assert (check.number, check.interval) == (of.effect.difference, of.effect.interval)
-    assert (check.number is None) == (answer == "off" or "too few" in why or "nothing" in why or "give more" in why)
+    assert (check.number is None) == (
+        answer == "off" or "too few" in why or "nothing" in why or "needed)" in why or "give more" in why
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,7 +101,15 @@ def test_chance(of: Measured, answer: str, why: str) -> None:
     [
         (measured(effect(matched=(0.001, 0.2))), "yes", "at equal word frequencies 0.1"),
         (measured(effect(matched=(0.0, 0.049))), "no", "at equal word frequencies 0.025 of 0.1 remains"),
-        (measured(effect(matched=(0.0, 0.052))), "unsure", "0.026 remains, and its interval reaches zero: raise --doc"),
+        (
+            measured(effect(matched=(0.0, 0.052))),
+            "unsure",
+            "0.026 of 0.1 remains, and its interval reaches zero: raise",
+        ),
+        (measured(effect(matched=(0.04, 0.058))), "unsure", "0.049 of 0.1 remains: most of it may be something else"),
+        (measured(effect(matched=(0.04, 0.062))), "yes", "at equal word frequencies 0.051"),
+        (measured(effect(matched=(0.001, 0.019))), "no", "at equal word frequencies 0.01 of 0.1 remains"),
+        (measured(effect(matched=(0.01, 0.026), difference=0.03)), "unsure", "0.018 of 0.03 remains: most of it may"),
         (measured(effect(matched=(-0.2, 0.018), difference=0.03)), "no", "-0.091 of 0.03 remains"),
         (measured(effect(matched=(-0.2, 0.021), difference=0.03)), "unsure", "reaches zero"),
         (measured(effect(matched=None)), "unsure", "too few pairs of equal word frequencies"),
@@ -110,9 +125,15 @@ def test_frequency(of: Measured, answer: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("contrast", "answer", "why"),
     [
-        (PairContrast(0.3, 0.2, (0.15, 0.29)), "yes", "0.3 against 0.2"),
-        (PairContrast(0.3, 0.28, (0.2, 0.3)), "unsure", "show about as much (0.3 against 0.28)"),
-        (PairContrast(0.3, 0.4, (0.31, 0.5)), "no", "show more (0.4) than pairs of one topic (0.3)"),
+        (PairContrast(0.3, 0.2, (0.19, 0.21), (0.001, 0.2), 20), "yes", "0.3 against 0.2"),
+        (PairContrast(0.3, 0.28, (0.27, 0.29), (-0.01, 0.1), 20), "unsure", "show about as much (0.3 against 0.28)"),
+        (
+            PairContrast(0.3, 0.4, (0.39, 0.41), (-0.2, -0.001), 20),
+            "no",
+            "show more (0.4) than pairs of one topic (0.3)",
+        ),
+        (PairContrast(0.3, 0.2, (0.19, 0.21), (0.001, 0.2), 19), "unsure", "too few pairs that stand together"),
+        (PairContrast(0.3, 0.2, (0.2, 0.2), (0.1, 0.1), 20), "unsure", "too few pairs that stand together"),
         (PairContrast(0.3, None, None), "unsure", "too few pairs that stand together"),
         (None, "unsure", "too few pairs that stand together"),
     ],
@@ -121,16 +142,17 @@ def test_cooccurrence(contrast: PairContrast | None, answer: str, why: str) -> N
     check = cooccurrence(measured(effect(), contrast=contrast))
     assert (check.answer, why in check.why) == (answer, True)
     assert cooccurrence(measured(effect(), contrast=contrast, with_contrast=False)).answer == "off"
-    if contrast is not None and contrast.interval is not None and contrast.cooccurring is not None:
+    if contrast is not None and check.number is not None and contrast.cooccurring is not None:
         assert check.number == pytest.approx(0.3 - contrast.cooccurring)
-        assert check.interval == pytest.approx((0.3 - contrast.interval[1], 0.3 - contrast.interval[0]))
+        assert check.interval == contrast.margin_interval
 
 
 @pytest.mark.parametrize(
     ("fresh", "answer"),
     [
         (effect((-0.001, 0.001), difference=0.0), "yes"),
-        (effect((0.04, 0.07), difference=0.055), "yes"),
+        (effect((0.03, 0.06), difference=0.045), "yes"),
+        (effect((0.04, 0.07), difference=0.055), "unsure"),  # less than half is left
         (effect(SURE), "no"),  # the same draws: nothing is left in any of them
         (effect((0.3, 0.0), difference=0.15), "unsure"),
         (None, "unsure"),
@@ -155,7 +177,9 @@ def fresh_row(threshold: float = 0.1) -> ProbeRow:
 
 
 def pairs(threshold: float = 0.1, cosine: float = 0.1) -> CooccurrenceRow:
-    contrast, less = (PairContrast(0.3, mean, (mean - 0.05, mean + 0.05)) for mean in (cosine, 0.1))
+    contrast, less = (
+        PairContrast(0.3, mean, (mean - 0.01, mean + 0.01), (0.25 - mean, 0.35 - mean), 100) for mean in (cosine, 0.1)
+    )
     about = {"model": "a/b", "threshold": threshold, **ABOUT, **MORE}
     return CooccurrenceRow(**about, pairs=9, cosine=contrast, attention=less, topical=less)
 
@@ -195,7 +219,7 @@ def test_a_control_that_is_off_leaves_it_open_unless_another_says_no() -> None:
     off = verdict_of([row(), fresh_row()], [], [], replace(SETTINGS, cooccurrence=False)).embeddings
     assert (off.answer, off.controls["cooccurrence"]) == ("unsure", "off")
     assert off.sentence == "embeddings: unsure. co-occurring pairs (--cooccurrence) were not compared."
-    by_chance = row(embeddings={"cosine": effect(p=0.4), "dot": None})
+    by_chance = row(embeddings={"cosine": effect((-0.01, 0.015), 0.4, difference=0.005), "dot": None})
     no = verdict_of([by_chance, fresh_row()], [], [], replace(SETTINGS, cooccurrence=False)).embeddings
     assert (no.answer, no.sentence) == ("no", "embeddings: no. chance: shuffled topics give as much (p = 0.4).")
     bare = replace(SETTINGS, shuffles=0, matched=False, random=False, cooccurrence=False)

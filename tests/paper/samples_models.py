@@ -141,14 +141,15 @@ def weak_small(judged: Sequence[str]) -> dict[str, language_tables.Found]:
 
 
 def cooccurrence(
-    same_topic: float | None = 0.45, interval: tuple[float, float] | None = (0.3, 0.44)
+    same_topic: float | None = 0.45, margin: tuple[float, float] | None = (0.01, 0.15)
 ) -> language_tables.Found:
-    """Table 2; the last row of the last model has this cosine and interval."""
+    """Table 2; the last row of the last model has this cosine and margin."""
     rows = []
     for model, threshold in itertools.product(MODELS, THRESHOLDS):
         last = (model, threshold) == (MODELS[-1], THRESHOLDS[-1])
-        cosine = PairContrast(same_topic, 0.4, interval) if last else PairContrast(0.5, 0.4, (0.3, 0.44))
-        attention = PairContrast(0.006, 0.007, (0.006, 0.008))
+        clear = PairContrast(0.5, 0.4, (0.3, 0.44), (0.06, 0.2), 30)
+        cosine = PairContrast(same_topic, 0.4, (0.3, 0.44), margin, 30) if last else clear
+        attention = PairContrast(0.006, 0.007, (0.006, 0.008), (-0.002, 0.0), 300)
         rows.append(CooccurrenceRow(**about(model, "trained", threshold), pairs=90, cosine=cosine, attention=attention))
     return language_tables.Found(Probe([], [], rows, []), {"models": MODELS, "corpus": ["text.txt"]})
 

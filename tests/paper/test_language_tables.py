@@ -84,8 +84,8 @@ def test_cooccurrence_in_words() -> None:
     assert outcome.measured.endswith("; roberta 0.002: cosine 0.45 against 0.4")
     assert outcome.reason.endswith("in 6 of 6 rows")
     assert outcome.numbers["rows"][5]["cosine"]["same_topic"] == 0.45
-    assert judged("table2", models.cooccurrence(0.4)).reason.endswith("in 5 of 6 rows")
-    assert judged("table2", models.cooccurrence(None)).measured.endswith("; roberta 0.002: cosine - against 0.4")
+    assert judged("table2", models.cooccurrence(0.4, (-0.05, 0.05))).reason.endswith("in 5 of 6 rows")
+    assert judged("table2", models.cooccurrence(None, None)).measured.endswith("; roberta 0.002: cosine - against 0.4")
     assert len(outcome.tables[0].rows) == 6
 
 

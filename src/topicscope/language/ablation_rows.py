@@ -137,6 +137,8 @@ def judged(row: AblationRow, as_much: int) -> tuple[Grade, str]:
     worth = LOSS_WORTH * row.loss
     if row.topical_interval[1] < worth:
         return "no", f"without them the loss hardly rises (a rise of {worth:.2g} would be worth naming)"
+    if row.mean_interval[1] < worth and row.remark:
+        return "unsure", "it rises about as much without random heads, but some of these are topical ones"
     if row.mean_interval[1] < worth:
         as_much_or_more = "more" if row.mean_interval[1] < 0 else "about as much"
         said = f"without random heads of the same layers it rises {as_much_or_more}"

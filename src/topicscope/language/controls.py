@@ -25,16 +25,23 @@ CONTROLS = ("chance", "frequency", "cooccurrence", "fresh_weights")
 COSINE_WORTH = 0.02  # a difference of cosines worth naming
 ATTENTION_WORTH = 0.05  # of attention, as a share of that to words of other topics
 WORD_PAIRS, POSITION_PAIRS = 20, 100  # of one topic, and of different ones: with fewer there is no answer
+FEWEST_DOCUMENTS = 10  # resamples of fewer do not show how much documents differ
 HALF = 0.5  # what a control leaves of a difference, below which it explains it
 
 
 @dataclass(frozen=True)
 class PairContrast:
-    """Mean over pairs of one topic, and over the pairs that stand together most often, with its 95% interval."""
+    """Mean over pairs of one topic, and over the pairs that stand together most often, with its 95% interval.
+
+    `margin_interval`: of how much more the pairs of one topic show; both means are resampled in it. `pairs`: how many
+    stand together.
+    """
 
     same_topic: float | None
     cooccurring: float | None
     interval: Interval | None
+    margin_interval: Interval | None = None
+    pairs: float = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +61,7 @@ class Measured:
     fresh: Effect | None = None
     with_fresh: bool = True  # whether fresh weights were measured
     more: str = "documents"  # what makes the interval narrower
+    documents: int | None = None  # with pairs of one topic, where documents are resampled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +93,9 @@ def too_few(of: Measured) -> Check | None:
     if counts and min(counts) < of.enough:
         why = f"too few pairs ({min(counts):,.0f}; at least {of.enough} are needed)"
         return Check(answer="unsure", why=f"{why}: {advice(of, 'threshold', 'documents')}")
+    if of.documents is not None and of.documents < FEWEST_DOCUMENTS:
+        why = f"{of.documents} documents have pairs of one topic (at least {FEWEST_DOCUMENTS} are needed)"
+        return Check(answer="unsure", why=f"{why}: raise --documents, or give more text")
     if effect.interval is None or effect.interval[0] == effect.interval[1]:
         return Check(answer="unsure", why=f"there is nothing to resample: {advice(of, 'topics', 'documents')}")
     return None
@@ -113,10 +124,11 @@ def chance(of: Measured) -> Check:
             return Check(answer="unsure", why=f"its interval {why}: {advice(of, of.more)}", **said)
         return Check(answer="yes", why=f"p = {p:.2g}", **said)
     reach = effect.null_interval[1] if effect.null_interval is not None else effect.interval[1]
-    if reach > of.worth and effect.interval[1] > of.worth:
-        why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: {advice(of, of.more)}"
-        return Check(answer="unsure", why=why, **said)
-    return Check(answer="no", why=f"shuffled topics give as much (p = {p:.2g})", **said)
+    small = effect.difference < of.worth and effect.difference <= reach <= of.worth
+    if effect.interval[1] <= of.worth or small:
+        return Check(answer="no", why=f"shuffled topics give as much (p = {p:.2g})", **said)
+    why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: {advice(of, of.more)}"
+    return Check(answer="unsure", why=why, **said)
 
 
 def frequency(of: Measured) -> Check:
@@ -149,15 +161,21 @@ def fresh_weights(of: Measured) -> Check:
 
 
 def remains(number: float, between: Interval, of: Measured, where: str) -> Check:
-    """Whether something remains of a difference."""
+    """Whether enough remains of a difference: half of it, and so much that it matters.
+
+    Word frequencies are compared in classes, so that a little of what they explain always remains.
+    """
     assert of.effect is not None
+    said: dict[str, Any] = {"number": number, "interval": between}
+    enough = max(of.worth, HALF * of.effect.difference)
+    left = f"{where} {number:.2g} of {of.effect.difference:.2g} remains"
+    if between[0] > 0 and number >= enough:
+        return Check(answer="yes", why=f"{where} {number:.2g}", **said)
+    if between[1] < (of.worth if between[0] > 0 else enough):
+        return Check(answer="no", why=left, **said)
     if between[0] > 0:
-        return Check(answer="yes", why=f"{where} {number:.2g}", number=number, interval=between)
-    if between[1] < max(of.worth, HALF * of.effect.difference):
-        why = f"{where} {number:.2g} of {of.effect.difference:.2g} remains"
-        return Check(answer="no", why=why, number=number, interval=between)
-    why = f"{where} {number:.2g} remains, and its interval reaches zero: {advice(of, of.more)}"
-    return Check(answer="unsure", why=why, number=number, interval=between)
+        return Check(answer="unsure", why=f"{left}: most of it may be something else than topics", **said)
+    return Check(answer="unsure", why=f"{left}, and its interval reaches zero: {advice(of, of.more)}", **said)
 
 
 def cooccurrence(of: Measured) -> Check:
@@ -166,10 +184,17 @@ def cooccurrence(of: Measured) -> Check:
     contrast, few = of.contrast, too_few(of)
     if few is not None:
         return few
-    if contrast is None or contrast.same_topic is None or contrast.cooccurring is None or contrast.interval is None:
-        return Check(answer="unsure", why="too few pairs that stand together in these texts: raise --documents")
+    between = None if contrast is None or contrast.pairs < of.enough else contrast.margin_interval
+    if (
+        contrast is None
+        or contrast.same_topic is None
+        or contrast.cooccurring is None
+        or between is None
+        or between[0] == between[1]
+    ):
+        why = "too few pairs that stand together in these texts"
+        return Check(answer="unsure", why=f"{why}: {advice(of, 'threshold', 'documents')}")
     margin = contrast.same_topic - contrast.cooccurring
-    between = contrast.same_topic - contrast.interval[1], contrast.same_topic - contrast.interval[0]
     both = f"{contrast.same_topic:.3g} against {contrast.cooccurring:.3g}"
     if between[0] > 0:
         return Check(answer="yes", why=both, number=margin, interval=between)

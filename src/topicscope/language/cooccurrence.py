@@ -60,7 +60,10 @@ def listed_attention(tally: PartTally, effect: Effect | None, heads: Sequence[in
     number = float(tally.pairs.sum())
     resampled = tally.boot_sums.numpy()[:, 0, chosen].mean(1) / tally.boot_pairs.numpy()[:, 0]
     mean = float(tally.sums.numpy()[:, chosen].mean(1).sum()) / number if number else None
-    return PairContrast(effect.same if effect else None, mean, interval(resampled))
+    if effect is None or effect.same_resamples is None:
+        return PairContrast(None, mean, interval(resampled), None, number)
+    # the same documents are drawn for both
+    return PairContrast(effect.same, mean, interval(resampled), interval(effect.same_resamples - resampled), number)
 
 
 def counted_pairs(vocabulary: Vocabulary, texts: Sequence[str], engine: Engine) -> tuple[Pairs, np.ndarray]:
@@ -86,11 +89,17 @@ def cooccurrence_row(
     times = generator(measurement.seed, Stream.BOOTSTRAP_PAIRS).multinomial(
         len(cosines), np.full(len(cosines), 1 / len(cosines)), measurement.bootstrap
     )
+    resampled, of_topics = times @ cosines / len(cosines), row.cosine
+    same = None if of_topics is None else of_topics.same_resamples
     return CooccurrenceRow(
         **row.about(),
         pairs=len(relation.pairs),
         cosine=PairContrast(
-            row.cosine.same if row.cosine else None, float(cosines.mean()), interval(times @ cosines / len(cosines))
+            of_topics.same if of_topics else None,
+            float(cosines.mean()),
+            interval(resampled),
+            None if same is None else interval(same - resampled),
+            len(cosines),
         ),
         attention=listed_attention(tally, row.attention),
         topical=listed_attention(tally, row.topical, topical) if topical else None,

@@ -123,7 +123,10 @@ def probe_model(
         )
         chosen = chosen_documents(probe.documents, measurement.show_documents, measurement.seed)
         probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, words.assignment, probe.heads, shown))
-        probe.verdicts.append(verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states))
+        paired = sum(row.same_pairs > 0 for row in probe.documents)
+        probe.verdicts.append(
+            verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states, paired)
+        )
     notes = dict.fromkeys(
         [
             *loaded.notes,

@@ -116,7 +116,7 @@ class StateProbe:
                         layer=layer,
                         words=len(kept),
                         effects=effects,
-                        cooccurring=self.cooccurring(tally, part, layer, number),
+                        cooccurring=self.cooccurring(tally, part, layer, number, effects),
                         mixture=scores.get((part, layer)),
                     )
                 )
@@ -135,8 +135,10 @@ class StateProbe:
             [sums], resamples=settings.bootstrap, seed=settings.seed, null=null, matched=bins is not None
         )
 
-    def cooccurring(self, tally: StateTally, part: str, layer: int, number: int) -> dict[str, CooccurringMean]:
-        """The pairs of words that stand together most often; bootstrap over pairs."""
+    def cooccurring(
+        self, tally: StateTally, part: str, layer: int, number: int, effects: Mapping[str, Effect | None]
+    ) -> dict[str, CooccurringMean]:
+        """The pairs of words that stand together most often; bootstrap over pairs, of the margin over topics too."""
         if number not in self.pairs:
             return {}
         relation = self.pairs[number]
@@ -154,7 +156,10 @@ class StateProbe:
             )
             cosines = ((first * second_there).sum(1) + (second * first_there).sum(1)) / 2
             if np.isfinite(cosines).all():
-                means[name] = CooccurringMean(float(cosines.mean()), interval(times @ cosines / len(rows)), len(rows))
+                resampled, effect = times @ cosines / len(rows), effects[name]
+                same = None if effect is None else effect.same_resamples
+                margin = None if same is None else interval(same - resampled)
+                means[name] = CooccurringMean(float(cosines.mean()), interval(resampled), len(rows), margin)
         return means
 
     def mixtures(

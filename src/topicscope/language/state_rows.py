@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-from topicscope.measure import Effect, Interval, with_intervals
+from topicscope.measure import UNSTORED, Effect, Interval, with_intervals
 
 TREATMENTS = ("raw", "centred", "all_but_top")  # as they are; less the mean state; less the main directions too
 HALVES = 2  # documents of even and of odd number
@@ -20,11 +20,15 @@ MOST_DOCUMENTS, DOCUMENT_BYTES = 1000, 2**28  # of the states by document
 
 @dataclass(frozen=True)
 class CooccurringMean:
-    """Mean cosine of the states of pairs of words that stand together most often, with its 95% interval."""
+    """Mean cosine of the states of pairs of words that stand together most often, with its 95% interval.
+
+    `margin_interval`: of how much more the pairs of one topic show.
+    """
 
     mean: float
     interval: Interval | None
     pairs: int
+    margin_interval: Interval | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +52,7 @@ class MixtureScore:
 
 
 MIXTURE = tuple(part.name for part in fields(MixtureScore))
-EFFECT = tuple(part.name for part in fields(Effect) if part.name not in ("resamples", "shuffled", "same_word"))
+EFFECT = tuple(part.name for part in fields(Effect) if part.name not in (*UNSTORED, "same_word"))
 
 
 @dataclass(frozen=True, kw_only=True)

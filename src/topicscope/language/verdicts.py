@@ -124,8 +124,9 @@ def verdict_of(
     pairs: Sequence[CooccurrenceRow],
     settings: Measurement,
     states: Sequence[StateRow] = (),
+    documents: int | None = None,
 ) -> ModelVerdict:
-    """The verdict on the model of these rows, trained and fresh."""
+    """The verdict on the model of these rows, trained and fresh. `documents`: with pairs of one topic."""
     trained = [row for row in rows if row.variant == "trained"]
     fresh = {setting(row): row for row in rows if row.variant != "trained"}
     contrasts = {setting(row): row for row in pairs}
@@ -153,7 +154,11 @@ def verdict_of(
             found.append(Looked(row, measured))
         return found
 
-    of_attention: dict[str, Any] = {"more": "documents", "shuffles": settings.attention_shuffles}
+    of_attention: dict[str, Any] = {
+        "more": "documents",
+        "shuffles": settings.attention_shuffles,
+        "documents": documents,
+    }
     ways = [answered("attention (mean over heads)", ATTENTION, looked("attention", "attention", **of_attention))]
     if topical:
         name = f"attention ({named(topical)})"
@@ -162,7 +167,7 @@ def verdict_of(
     return ModelVerdict(
         model=trained[0].model,
         embeddings=answered("embeddings", "the cosine of words", cosines),
-        states=answer_on_states(states, settings),
+        states=answer_on_states(states, settings, documents),
         attention=max(ways, key=lambda one: ORDER.index(one.answer)),
     )
 
@@ -171,7 +176,7 @@ ATTENTION = "attention between words (.01 without preference)"
 STATES = "the cosine of states in different documents"
 
 
-def answer_on_states(rows: Sequence[StateRow], settings: Measurement) -> Answer:
+def answer_on_states(rows: Sequence[StateRow], settings: Measurement, documents: int | None = None) -> Answer:
     """The answer on the layer that shows most, where p is corrected for the number of layers."""
     trained = [row for row in rows if row.variant == "trained"]
     fresh = {(setting(row), layer_of(row)): row for row in rows if row.variant != "trained"}
@@ -185,7 +190,10 @@ def answer_on_states(rows: Sequence[StateRow], settings: Measurement) -> Answer:
             shuffles=settings.attention_shuffles,
             p_value=corrected.get((setting(row), layer_of(row))),
             matched=settings.matched,
-            contrast=None if mean is None or row.raw is None else PairContrast(row.raw.same, mean.mean, mean.interval),
+            contrast=None
+            if mean is None or row.raw is None
+            else PairContrast(row.raw.same, mean.mean, mean.interval, mean.margin_interval, mean.pairs),
+            documents=documents,
             with_contrast=settings.cooccurrence and row.topics_per_word == "one",
             given=row.threshold is None,
             fresh=None if other is None else other.raw,

@@ -6,6 +6,7 @@ from .classification import (
     stratified_folds as stratified_folds,
 )
 from .effects import (
+    UNSTORED as UNSTORED,
     Effect as Effect,
     Estimate as Estimate,
     Interval as Interval,

@@ -17,7 +17,7 @@ from topicscope.ground import Stream, generator
 from topicscope.measure.pairs import PairSums
 
 Interval = tuple[float, float]
-UNSTORED = ("resamples", "shuffled")
+UNSTORED = ("resamples", "same_resamples", "shuffled")
 CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
 
 
@@ -51,6 +51,7 @@ class Effect:
     pairs: float | None = None  # of one topic
     other_pairs: float | None = None  # of different topics
     resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)  # of the difference
+    same_resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)  # of the mean
     shuffled: Float[np.ndarray, " S"] | None = field(
         default=None, repr=False, compare=False
     )  # the difference after each
@@ -142,6 +143,7 @@ def effect(
         pairs=None if pairs is None else float(pairs[0]),
         other_pairs=None if pairs is None else float(pairs[1]),
         resamples=boot[0] - boot[1],
+        same_resamples=boot[0],
         shuffled=shuffled if len(shuffled) else None,
     )
 

@@ -20,8 +20,8 @@ PAPER = (
 
 
 def beyond(pairs: language.PairContrast) -> bool:
-    """Whether the same-topic mean is above the interval of the co-occurring pairs."""
-    return pairs.same_topic is not None and pairs.interval is not None and pairs.same_topic > pairs.interval[1]
+    """Whether pairs of one topic show more, with an interval above zero."""
+    return pairs.margin_interval is not None and pairs.margin_interval[0] > 0
 
 
 def difference(pairs: language.PairContrast) -> float | None:
