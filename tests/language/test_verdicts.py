@@ -125,15 +125,15 @@ def test_frequency(of: Measured, answer: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("contrast", "answer", "why"),
     [
-        (PairContrast(0.3, 0.2, (0.19, 0.21), (0.001, 0.2), 20), "yes", "0.3 against 0.2"),
+        (PairContrast(0.3, 0.2, (0.19, 0.21), (0.001, 0.2), 10), "yes", "0.3 against 0.2"),
         (PairContrast(0.3, 0.28, (0.27, 0.29), (-0.01, 0.1), 20), "unsure", "show about as much (0.3 against 0.28)"),
         (
             PairContrast(0.3, 0.4, (0.39, 0.41), (-0.2, -0.001), 20),
             "no",
             "show more (0.4) than pairs of one topic (0.3)",
         ),
-        (PairContrast(0.3, 0.2, (0.19, 0.21), (0.001, 0.2), 19), "unsure", "too few pairs that stand together"),
-        (PairContrast(0.3, 0.2, (0.2, 0.2), (0.1, 0.1), 20), "unsure", "too few pairs that stand together"),
+        (PairContrast(0.3, 0.2, (0.19, 0.21), (0.001, 0.2), 9), "unsure", "too few pairs that stand together"),
+        (PairContrast(0.3, 0.2, (0.2, 0.2), (0.1, 0.1), 10), "unsure", "too few pairs that stand together"),
         (PairContrast(0.3, None, None), "unsure", "too few pairs that stand together"),
         (None, "unsure", "too few pairs that stand together"),
     ],

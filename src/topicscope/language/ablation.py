@@ -81,7 +81,9 @@ def ablate(
         with changed_heads(predictor.model, replacing(means, one)):
             every.append(losses_by_document(predictor, pieces, topics, seed, rounds, advance)[0])
     stacked = np.stack(every)  # sets x kinds x documents
-    common: dict[str, Any] = {"resamples": measurement.bootstrap, "seed": seed, "remark": drawn_from(chosen, heads)}
+    which = ", ".join(f"{layer}.{head}" for _, layer, head in topical)
+    common: dict[str, Any] = {"resamples": measurement.bootstrap, "seed": seed, "which": which}
+    common["remark"] = drawn_from(chosen, heads)
     return [
         ablation_row(loaded.name, len(topical), at, Rises(stacked[:, k], positions[k]), **common)
         for k, at in enumerate(PLACES)

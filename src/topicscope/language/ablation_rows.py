@@ -56,6 +56,7 @@ class AblationRow:
     answer: Grade = "off"
     why: str = ""
     remark: str = ""  # on how heads were drawn
+    which: str = ""  # the topical heads, as layer.head
 
     as_dict = asdict
 
@@ -98,13 +99,13 @@ class Rises:
 
 
 def ablation_row(
-    model: str, heads: int, at: str, rises: Rises, *, resamples: int, seed: int, remark: str = ""
+    model: str, heads: int, at: str, rises: Rises, *, resamples: int, seed: int, remark: str = "", which: str = ""
 ) -> AblationRow:
     """The numbers of one kind of position, and the answer."""
     there = rises.positions > 0
     rises = Rises(rises.sums[:, there], rises.positions[there])
     draws = len(rises.sums) - 2
-    about: dict[str, Any] = {"model": model, "heads": heads, "draws": draws, "at": at, "remark": remark}
+    about: dict[str, Any] = {"model": model, "heads": heads, "draws": draws, "at": at, "remark": remark, "which": which}
     about |= {"positions": int(rises.positions.sum()), "documents": len(rises.positions)}
     if not len(rises.positions):
         return AblationRow(**about, answer="unsure", why=f"no {at} were predicted: raise --documents")
@@ -154,8 +155,8 @@ def judged(row: AblationRow, as_much: int) -> tuple[Grade, str]:
         sets = f"{as_much} of {sets_text(row.draws)} of random heads"
         return "unsure", f"more than without random heads on average, but without {sets} it rises as much"
     few = f" (with {sets_text(row.draws)} of other heads in these layers, a yes is out of reach)"
-    said = f"the difference {row.difference:.2g} {interval_text(row.interval)} may be zero: raise --documents"
-    return "unsure", said + (few if row.draws < DRAWS else "")
+    said = f"the difference {row.difference:.2g} {interval_text(row.interval)} may be zero"
+    return "unsure", said + (few if row.draws < DRAWS else ": raise --documents")
 
 
 def ablation_sentences(rows: Sequence[AblationRow]) -> Iterator[str]:
@@ -167,7 +168,7 @@ def ablation_sentences(rows: Sequence[AblationRow]) -> Iterator[str]:
         if row.topical_rise is None:
             yield f"{name} {row.why[:1].upper()}{row.why[1:]}."
             continue
-        heads = "1 topical head" if row.heads == 1 else f"{row.heads} topical heads"
+        heads = f"{'the topical head' if row.heads == 1 else f'{row.heads} topical heads'} ({row.which} as layer.head)"
         beside = "" if other.topical_rise is None else f" At other words: {rises_text(other)}."
         why = f" Reason: {row.why}." if row.why else " They matter more than random heads."
         yield (

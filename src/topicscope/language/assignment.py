@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from topicscope.ground import Engine, InputError, one_line, parse_json, plain, read_text, serial, shown
 from topicscope.language.configs import TopicsPerWord
 from topicscope.language.counting import word_documents
-from topicscope.language.labels import LabelWords
+from topicscope.language.labels import LEAST_Z, LabelWords
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import Membership
@@ -46,7 +46,7 @@ def assign(
 ) -> Assignment:
     """The `threshold * V` most likely words of each topic. With 'one', a word stays only where it is likeliest.
 
-    Of labels those of the highest z, as far as they are likelier there than in other labels.
+    Of labels those of the highest z, as far as they are clearly likelier there than in other labels.
     """
     if not 0 < threshold < 1:
         raise InputError(
@@ -65,7 +65,7 @@ def assign(
     chosen = np.zeros(scores.shape, dtype=bool)
     np.put_along_axis(chosen, np.argsort(-scores, 1, kind="stable")[:, :count], True, 1)
     if isinstance(topics, LabelWords):
-        chosen &= scores > 0
+        chosen &= scores > LEAST_Z
     if topics_per_word == "one":
         chosen &= np.where(chosen, scores, -1).argmax(0) == np.arange(len(topics))[:, None]
     used = np.flatnonzero(chosen.any(0))

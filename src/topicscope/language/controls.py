@@ -25,6 +25,7 @@ CONTROLS = ("chance", "frequency", "cooccurrence", "fresh_weights")
 COSINE_WORTH = 0.02  # a difference of cosines worth naming
 ATTENTION_WORTH = 0.05  # of attention, as a share of that to words of other topics
 WORD_PAIRS, POSITION_PAIRS = 20, 100  # of one topic, and of different ones: with fewer there is no answer
+LISTED_PAIRS = 10  # of words that stand together most often: five words of a topic make as many
 FEWEST_DOCUMENTS = 10  # resamples of fewer do not show how much documents differ
 HALF = 0.5  # what a control leaves of a difference, below which it explains it
 
@@ -33,15 +34,15 @@ HALF = 0.5  # what a control leaves of a difference, below which it explains it
 class PairContrast:
     """Mean over pairs of one topic, and over the pairs that stand together most often, with its 95% interval.
 
-    `margin_interval`: of how much more the pairs of one topic show; both means are resampled in it. `pairs`: how many
-    stand together.
+    `margin_interval`: of how much more the pairs of one topic show; both means are resampled in it. `pairs`: of
+    words that stand together.
     """
 
     same_topic: float | None
     cooccurring: float | None
     interval: Interval | None
     margin_interval: Interval | None = None
-    pairs: float = 0
+    pairs: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +185,7 @@ def cooccurrence(of: Measured) -> Check:
     contrast, few = of.contrast, too_few(of)
     if few is not None:
         return few
-    between = None if contrast is None or contrast.pairs < of.enough else contrast.margin_interval
+    between = None if contrast is None or contrast.pairs < LISTED_PAIRS else contrast.margin_interval
     if (
         contrast is None
         or contrast.same_topic is None

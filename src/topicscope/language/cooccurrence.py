@@ -54,16 +54,18 @@ def pair_relations(
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def listed_attention(tally: PartTally, effect: Effect | None, heads: Sequence[int] | None = None) -> PairContrast:
+def listed_attention(
+    tally: PartTally, effect: Effect | None, listed: int, heads: Sequence[int] | None = None
+) -> PairContrast:
     """Attention between listed pairs beside that between pairs of a topic: the mean over all heads, or some of them."""
     chosen = slice(None) if heads is None else list(heads)
     number = float(tally.pairs.sum())
     resampled = tally.boot_sums.numpy()[:, 0, chosen].mean(1) / tally.boot_pairs.numpy()[:, 0]
     mean = float(tally.sums.numpy()[:, chosen].mean(1).sum()) / number if number else None
     if effect is None or effect.same_resamples is None:
-        return PairContrast(None, mean, interval(resampled), None, number)
+        return PairContrast(None, mean, interval(resampled), None, listed)
     # the same documents are drawn for both
-    return PairContrast(effect.same, mean, interval(resampled), interval(effect.same_resamples - resampled), number)
+    return PairContrast(effect.same, mean, interval(resampled), interval(effect.same_resamples - resampled), listed)
 
 
 def counted_pairs(vocabulary: Vocabulary, texts: Sequence[str], engine: Engine) -> tuple[Pairs, np.ndarray]:
@@ -101,6 +103,6 @@ def cooccurrence_row(
             None if same is None else interval(same - resampled),
             len(cosines),
         ),
-        attention=listed_attention(tally, row.attention),
-        topical=listed_attention(tally, row.topical, topical) if topical else None,
+        attention=listed_attention(tally, row.attention, len(cosines)),
+        topical=listed_attention(tally, row.topical, len(cosines), topical) if topical else None,
     )

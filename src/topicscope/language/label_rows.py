@@ -87,9 +87,19 @@ def label_sentences(rows: Sequence[LabelRow]) -> list[str]:
             f"bag of words {accuracy_text(first.bag_of_words, first.bag_of_words_interval)}; "
             f"most common label {first.majority:.2f}{untrained} ({first.classes} labels, {first.documents} documents; "
             f"the layer is chosen inside the training folds, {most.part} {most.layer} in {most.chosen_folds} of "
-            f"{FOLDS})"
+            f"{FOLDS}). {what_it_shows(first, fresh[0] if fresh else None)}"
         )
     return sentences
+
+
+def what_it_shows(ours: LabelRow, fresh: LabelRow | None) -> str:
+    """Whether states tell more than what they are compared with; an interval has to lie above it."""
+    compared = {"the most common label": ours.majority, "words alone": ours.bag_of_words}
+    if fresh is not None:
+        compared["fresh weights"] = fresh.chosen_accuracy
+    low = -1.0 if ours.chosen_interval is None else ours.chosen_interval[0]
+    below = [name for name, accuracy in compared.items() if low <= accuracy]
+    return f"Not clearly more than {' or '.join(below)}." if below else f"More than {' and '.join(compared)}."
 
 
 def accuracy_text(accuracy: float, interval: Interval | None) -> str:

@@ -20,6 +20,7 @@ from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import log_odds_z
 
 FEWEST_DOCUMENTS = 5  # of a label, and of a word
+LEAST_Z = 1.96  # of a label's words: those that all labels share stay below it but for one in forty
 NAMED = 5  # labels that a remark names
 LONGEST = 40  # characters of a label in a title
 
@@ -43,8 +44,8 @@ class LabelWords:
         return len(self.names)
 
     def top_words(self, label: int, count: int = 3) -> list[str]:
-        """Those of highest z that are likelier in this label than in others."""
-        return [self.words[i] for i in best(self.scores[label], count) if self.scores[label, i] > 0]
+        """Those of highest z that are clearly likelier in this label than in others."""
+        return [self.words[i] for i in best(self.scores[label], count) if self.scores[label, i] > LEAST_Z]
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -74,7 +75,7 @@ def label_words(
     if len(counts) < 2:
         raise InputError(
             f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; "
-            "raise max_documents, or give more text"
+            "give more text with these labels, or raise --max-documents"
         )
     names = tuple(counts)
     with watched(progress) as shown:

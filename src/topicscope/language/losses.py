@@ -76,7 +76,8 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
     if objective != "next" and loaded.tokenizer.mask_token_id is None:
         raise NoOutputHead("its tokenizer has no mask token, so no word can be hidden from it")
     model = loaded.model
-    if model.get_output_embeddings() is None:
+    output = getattr(model, "get_output_embeddings", None)  # what a caller made himself may have none
+    if output is None or output() is None:
         if loaded.place is None:
             raise NoOutputHead("this model was given without an output head that predicts words")
         try:

@@ -38,6 +38,7 @@ from topicscope.measure import columns
 if TYPE_CHECKING:
     import pyarrow
 
+MANY_SHUFFLES = 99  # with which p can be as small as .01
 SHOWN, PARQUET = "shown.json", "documents.parquet"
 PROBE = Kind("probe", 4, ("*.csv", "topics-*", SHOWN, PARQUET), ("*.csv", SHOWN, PARQUET))
 
@@ -68,7 +69,15 @@ class Probe(Result):
     def summary(self) -> list[str]:
         """Of each model three answers, whether it uses its topical heads, how well states tell labels; the notes."""
         answers = [sentence for verdict in self.verdicts for sentence in verdict.sentences]
-        return [*answers, *ablation_sentences(self.ablation), *label_sentences(self.labels), *self.notes]
+        further = [*ablation_sentences(self.ablation), *label_sentences(self.labels)]
+        return [*answers, *further, *self._smallest_p(), *self.notes]
+
+    def _smallest_p(self) -> list[str]:
+        """Said where shuffles are so few that p looks like a close call."""
+        shuffles = self.config.attention_shuffles
+        if not 0 < shuffles < MANY_SHUFFLES:
+            return []
+        return [f"With {shuffles} shuffles p of heads, layers and attention is at least {1 / (1 + shuffles):.2g}."]
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
         """The numbers as flat tables: effects (one row per measure), then one for each of the lists, and checks."""
