@@ -153,6 +153,10 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
     with (tmp_path / "out" / "labels.csv").open(newline="") as stream:
         assert [float(row["accuracy"]) for row in csv.DictReader(stream)] == [row.accuracy for row in result.labels]
     assert any("labels from hidden states: accuracy" in sentence for sentence in result.summary())
+    with (tmp_path / "out" / "label-words-1.csv").open(newline="") as stream:
+        listed = list(csv.DictReader(stream))
+    assert {row["topic"] for row in listed} == set(NAMES)
+    assert all(float(row["z"]) > 1.96 for row in listed)
     (section,) = [one for one in sections(result) if one.title.startswith("Do hidden states tell the label")]
     panel = section.figures[0].panels[0]
     assert isinstance(panel, Lines)
@@ -162,7 +166,7 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
     assert json.loads(again.stdout)["labels"] == found["labels"]
     for more, said in (
         (["--topics", "4"], "leave --topics out"),
-        (["--topics-from", str(corpus)], "label_field and topics_from both say"),
+        (["--topics-from", str(corpus)], "--topics-from"),
         (["--label-field", "genre"], "no document has a label in the field 'genre'; the corpus has 'text', 'subject'"),
     ):
         refused = topicscope(*command, *more, "--out", str(tmp_path / "refused"), code=2)

@@ -28,6 +28,7 @@ from topicscope.ground import (
     serial,
     usable_device,
     watched,
+    write_csv,
 )
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, topics_config
@@ -76,15 +77,18 @@ def stored(
     folder: Folder | None,
     fitted: Sequence[tuple[TopicsConfig, Topics]] = (),
     names: Sequence[str] = (),
+    labelled: Sequence[LabelWords] = (),
 ) -> AnyResult:
     """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes.
 
-    They are topics-NAME, or topics-1, topics-2, ... where they have no names.
+    They are topics-NAME, or topics-1, topics-2, ... where they have no names. Words of labels become tables.
     """
     if folder is not None:
         folder.begin()
         for number, (fit, topics) in enumerate(fitted, start=1):
             topics.save(folder.file(f"topics-{names[number - 1] if names else number}"), fit.as_dict())
+        for number, words in enumerate(labelled, start=1):
+            write_csv(folder.file(f"label-words-{number}.csv"), words.records())
         result.write(folder)
     return result
 
@@ -171,7 +175,8 @@ def probe(
         qualities = [topics.quality for topics in known.values() if isinstance(topics, Topics)]
         notes += [note for quality in qualities for note in (quality.brief(), *quality.warnings())]
         result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
-        return stored(result, folder, source.fitted)
+        labelled = [words for words in known.values() if isinstance(words, LabelWords)]
+        return stored(result, folder, source.fitted, labelled=labelled)
 
 
 def timeline(

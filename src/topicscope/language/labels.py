@@ -47,6 +47,15 @@ class LabelWords:
         """Those of highest z that are clearly likelier in this label than in others."""
         return [self.words[i] for i in best(self.scores[label], count) if self.scores[label, i] > LEAST_Z]
 
+    def records(self) -> list[dict[str, str | float]]:
+        """Every word that is clearly likelier in a label, the clearest first: columns topic, word and z."""
+        return [
+            {"topic": name, "word": self.words[i], "z": float(scores[i])}
+            for name, scores in zip(self.names, self.scores, strict=True)
+            for i in np.argsort(-scores, kind="stable")
+            if scores[i] > LEAST_Z
+        ]
+
     @property
     def titles(self) -> tuple[str, ...]:
         """'physics: quark boson field'."""
