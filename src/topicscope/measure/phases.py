@@ -26,6 +26,8 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
 
 def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
     """Whether the last tenth of the steps adds more than a twentieth of the rise: then there is no plateau yet."""
+    if len(norm) < 2:
+        return False
     tenth = max(1, len(norm) // 10)
     plateau, before = float(norm[-tenth:].mean()), float(norm[-2 * tenth : -tenth].mean())
     return plateau > norm[0] * RISEN and plateau - before > (plateau - norm[0]) / 20
