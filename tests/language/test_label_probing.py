@@ -49,6 +49,9 @@ class Planted(torch.nn.Module):
         self.word = torch.from_numpy(rng.normal(size=(len(TOKENIZER), size)))
         self.vector = strength * torch.from_numpy(rng.normal(size=(len(NAMES), size)))
 
+    def get_output_embeddings(self) -> None:
+        """It predicts no words."""
+
     def get_input_embeddings(self) -> Any:
         return SimpleNamespace(weight=self.word)
 

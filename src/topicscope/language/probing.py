@@ -23,6 +23,7 @@ from topicscope.language.attention import (
 )
 from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
+from topicscope.language.copies import originals
 from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
 from topicscope.language.heads import head_rows
 from topicscope.language.labels import LabelWords
@@ -102,7 +103,9 @@ def probe_model(
         pairs = pair_relations(
             topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
         )
-        states = StateProbe(assignments, pairs, topics, measurement, labels=labels) if measurement.states else None
+        states = None
+        if measurement.states:
+            states = StateProbe(assignments, pairs, topics, measurement, originals(texts), labels=labels)
         sums = DocumentSums(most_words(assignments))
         trained = Variant(loaded, assignments, pairs, measurement, states=states, documents=sums)
         probe = trained.probed(cut, len(texts), engine, shown)
@@ -153,7 +156,7 @@ class Variant:
     def probed(self, cut: Callable[[], Iterable[Window]], documents: int, engine: Engine, progress: Progress) -> Probe:
         loaded, seed, shuffles = self.loaded, self.measurement.seed, self.measurement.attention_shuffles
         size, device = len(loaded.tokenizer), loaded.device
-        states = self.states.started(loaded, cut(), documents) if self.states else None
+        states = self.states.started(loaded, cut()) if self.states else None
         parts = tally_attention(
             loaded,
             cut(),
