@@ -27,6 +27,7 @@ from topicscope.language.copies import originals
 from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
 from topicscope.language.heads import head_rows
 from topicscope.language.labels import LabelWords
+from topicscope.language.losses import predictor_of
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
@@ -117,10 +118,13 @@ def probe_model(
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
             probe.labels.extend(untrained.labels)
+        predictor = predictor_of(loaded)  # once: it may be the model loaded again
         if measurement.ablation:
-            probe.ablation.extend(ablate(loaded, texts, vocabulary, topical, assignments, measurement, shown))
+            probe.ablation.extend(
+                ablate(loaded, predictor, texts, vocabulary, topical, assignments, measurement, shown)
+            )
         words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None, labels)
-        losses, unknown = document_losses(loaded, vocabulary, texts, measurement.seed, shown)
+        losses, unknown = document_losses(predictor, vocabulary, texts, measurement.seed, shown)
         probe.documents.extend(
             document_rows(loaded, cut(), texts, words, sums, places=places, losses=losses, progress=shown)
         )
