@@ -132,7 +132,15 @@ def probe_model(
         probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, words.assignment, probe.heads, shown))
         paired = sum(row.same_pairs > 0 for row in probe.documents)
         probe.verdicts.append(
-            verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states, paired)
+            verdict_of(
+                probe.rows,
+                probe.heads,
+                probe.cooccurrence,
+                measurement,
+                probe.states,
+                paired,
+                labels=isinstance(topics, LabelWords),
+            )
         )
     notes = dict.fromkeys(
         [
