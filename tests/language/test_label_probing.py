@@ -168,8 +168,8 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
     again = topicscope(*command, *few, "--json")
     assert json.loads(again.stdout)["labels"] == found["labels"]
     for more, said in (
-        (["--topics", "4"], "leave --topics out"),
-        (["--topics-from", str(corpus)], "--topics-from"),
+        (["--topics", "4"], "topics = 4: no effect with the labels of a corpus (label_field)"),
+        (["--topics-from", str(corpus)], "label_field and topics_from both say"),
         (["--label-field", "genre"], "no document has a label in the field 'genre'; the corpus has 'text', 'subject'"),
     ):
         refused = topicscope(*command, *more, "--out", str(tmp_path / "refused"), code=2)
