@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -124,6 +125,17 @@ def test_labels_of_few_documents_are_left_out_and_said() -> None:
     none = probe_model(loaded, texts, words, BARE, labels=[*labels[:4], *[None] * 56], vocabulary=VOCABULARY)
     assert none.labels == []
     assert any("fewer than two labels have 5 of the 4 documents" in note for note in none.notes)
+
+
+def test_labels_without_states_are_said_to_be_left_out() -> None:
+    texts, labels = labelled(60)
+    loaded = LoadedModel("planted", Planted({}, 0.0), TOKENIZER, 60)
+    words, without = label_words(texts, labels, VOCABULARY), replace(BARE, states=False)
+    probe = probe_model(loaded, texts, words, without, labels=labels, vocabulary=VOCABULARY)
+    assert probe.labels == []
+    assert "labels are not guessed: that takes hidden states, which are off (--no-states)" in probe.notes
+    both = probe_model(loaded, texts, words, BARE, labels=labels, vocabulary=VOCABULARY)
+    assert not any("labels are not guessed" in note for note in both.notes)
 
 
 @pytest.fixture(scope="module")

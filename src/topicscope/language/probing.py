@@ -46,6 +46,7 @@ from topicscope.measure import (
     shuffled_means,
 )
 
+NO_LABELS = "labels are not guessed: that takes hidden states, which are off (--no-states)"
 RANDOM_MODELS = 5  # initialisations whose embeddings are averaged: the contrast of a single one is not quite zero
 
 Vectors = Float[np.ndarray, "W d"]
@@ -148,6 +149,7 @@ def probe_model(
             *(a.remark for a in assignments if a.remark),
             *(states.notes if states else ()),
             *filter(None, [unknown]),
+            *([NO_LABELS] if labels and states is None else ()),
         ]
     )
     return Probe.joined([probe], list(notes), measurement)
