@@ -272,3 +272,14 @@ def test_two_labels_are_said_to_be_too_few_and_no_option_is_blamed() -> None:
     sentence = verdict_of([row(**wide), fresh_row()], [], **of, labels=True).embeddings.sentence
     assert "its interval reaches zero: raise --threshold" in sentence
     assert verdict_of([row(), fresh_row()], [], **of, labels=True).embeddings.answer == "yes"
+
+
+def test_many_topics_per_word_are_named_where_cooccurrence_is_not_compared() -> None:
+    many: dict[str, Any] = {"topics_per_word": "many"}
+    rows = [replace(one, **many) for one in (row(), fresh_row())]
+    answer = verdict_of(rows, [], [], SETTINGS).embeddings
+    assert (answer.answer, answer.controls["cooccurrence"]) == ("unsure", "off")
+    assert answer.sentence == "embeddings: unsure. co-occurrence needs one topic per word (--topics-per-word one)."
+    chance = row(embeddings={"cosine": effect((-0.01, 0.015), 0.4, difference=0.005), "dot": None}, **many)
+    no = verdict_of([chance, rows[1]], [], [], SETTINGS).embeddings
+    assert no.sentence == "embeddings: no. chance: shuffled topics give as much (p = 0.4)."

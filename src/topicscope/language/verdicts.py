@@ -114,15 +114,19 @@ def sentence(name: str, what: str, found: Grade, rows: Sequence[CheckRow], looke
     for control in CONTROLS:
         mine = [row for row in rows if row.control == control]
         grade = over_thresholds(mine)
-        if grade == "off":
-            reasons.append(f"{SWITCHES[control]} were not compared")
+        if grade == "off" and found == "unsure":  # of a no, what was switched off changes nothing any more
+            reasons.append(not_compared(control, mine))
         elif grade == "no" or (grade == "unsure" and found == "unsure"):
             reasons.append(f"{EXPLAINED[control]}{reason(mine)}")
-    if found == "no":  # what was switched off changes nothing any more
-        reasons = [reason for reason in reasons if not reason.endswith("were not compared")]
-        if over_thresholds([row for row in rows if row.control == "chance"]) == "no":
-            reasons = reasons[:1]  # there is nothing that others could explain
+    if over_thresholds([row for row in rows if row.control == "chance"]) == "no":
+        reasons = reasons[:1]  # there is nothing that others could explain
     return f"{name}: {found}. {'; '.join(reasons)}."
+
+
+def not_compared(control: str, rows: Sequence[CheckRow]) -> str:
+    if control == "cooccurrence" and all(row.topics_per_word == "many" for row in rows):
+        return "co-occurrence needs one topic per word (--topics-per-word one)"
+    return f"{SWITCHES[control]} were not compared"
 
 
 def reason(rows: Sequence[CheckRow]) -> str:
