@@ -23,6 +23,7 @@ from topicscope.language import (
     Probe,
     ablate,
     checked,
+    predictor_of,
     probe_model,
     whole_words,
     with_output_head,
@@ -124,7 +125,7 @@ def test_planted_heads(kind: str) -> None:
     for seed in range(4):
         loaded, topics, texts = with_topical_head(kind, seed)
         vocabulary = whole_words(loaded.tokenizer, [])
-        row, other = ablate(loaded, texts, vocabulary, [("encoder", 0, HEAD)], [topics], BARE)
+        row, other = ablate(loaded, predictor_of(loaded), texts, vocabulary, [("encoder", 0, HEAD)], [topics], BARE)
         assert (row.heads, row.draws, row.documents) == (1, 19, 50)
         assert row.loss is not None
         assert row.topical_rise is not None
@@ -163,7 +164,7 @@ def test_no_loss_and_no_topical_head_are_said() -> None:
     tokenizer = tiny.tokenizer("wordpiece")
     loaded = checked("tiny", tiny.model("encoder", len(tokenizer)), tokenizer)
     for topical, why in (([], "no head carries topics"), ([("encoder", 0, 1)], "without an output head")):
-        rows = ablate(loaded, tiny.TEXTS, whole_words(tokenizer), topical, [], BARE)
+        rows = ablate(loaded, predictor_of(loaded), tiny.TEXTS, whole_words(tokenizer), topical, [], BARE)
         assert [(row.at, row.answer, row.loss) for row in rows] == [
             ("topic words", "off", None),
             ("other words", "off", None),
@@ -194,7 +195,9 @@ def test_all_kinds_of_models_have_losses_without_heads(kind: str) -> None:
     vocabulary = whole_words(loaded.tokenizer)
     part = "decoder" if kind == "decoder" else "encoder"
     topics = assignment(vocabulary, several=False)
-    rows, again = (ablate(loaded, tiny.TEXTS, vocabulary, [(part, 0, 1)], [topics], BARE) for _ in range(2))
+    rows, again = (
+        ablate(loaded, predictor_of(loaded), tiny.TEXTS, vocabulary, [(part, 0, 1)], [topics], BARE) for _ in range(2)
+    )
     assert rows == again
     predictor, means = with_output_head(loaded), HeadMeans([4 if kind == "encoder" else 2] * 2)
     pieces = list(windows(loaded, vocabulary, tiny.TEXTS, 1, 128))

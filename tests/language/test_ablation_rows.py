@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -173,3 +174,16 @@ def test_rows_are_read_as_written() -> None:
 
 def test_documents_that_are_predicted_are_bounded() -> None:
     assert [ablated_documents(n) for n in (1, 49, 250, 251, 1000, 10**6)] == [1, 49, 50, 50, 200, 1000]
+
+
+@pytest.mark.parametrize(("which", "loss"), [(0, np.inf), (1, np.nan), (5, np.inf)])
+def test_a_loss_that_is_no_number_is_said_and_can_be_stored(which: int, loss: float) -> None:
+    """Of the whole model, without the topical heads, or without random ones."""
+    rises = drawn(0.5, 0.1)
+    rises.sums[which, int(rises.positions.argmax())] = loss
+    row = row_of(rises)
+    assert (row.answer, row.why) == ("unsure", "the loss is no number at some of the words")
+    assert (row.loss, row.topical_rise, row.difference) == (None, None, None)
+    assert row_of(drawn(0.5, 0.1)).answer == "yes"
+    assert "unsure" in next(ablation_sentences([row, replace(row, at="other words")]))
+    json.dumps(row.as_dict(), allow_nan=False)

@@ -132,3 +132,20 @@ def test_hidden_states_cost_memory_and_time_that_do_not_grow_without_bound(model
     most = [cost.state_cost(config.changed({"documents": n}), size, assignments=3, share=0.002) for n in (10**4, 10**6)]
     assert most[0] == most[1]  # neither words nor documents are kept beyond a number
     assert most[0].memory < 2.1 * (2**29 + 2**28) + 4 * 13 * 768 * 8192
+
+
+def test_losses_and_rows_of_documents_and_labels_cost(model: Path, text: Path) -> None:
+    """Two documents in three are beyond those whose loss is taken; every one has a row."""
+    config = ProbeConfig.of(models=[str(model)], corpus=[str(text)], topics_from="topics.csv")
+    size = ModelSize()
+    few, most, more = (cost.document_cost(config.changed({"documents": n}), size) for n in (250, 1000, 3000))
+    assert few.seconds == pytest.approx(250 * 128 * 2.2e8 / FLOPS)
+    assert more.seconds == most.seconds == pytest.approx(4 * few.seconds)
+    assert more.disk == pytest.approx(3 * most.disk) == pytest.approx(3000 * cost.ROW)
+    assert few.memory == pytest.approx(size.bytes + 12 * text.stat().st_size / 4 * size.vocabulary + 250 * cost.ROW)
+    bare = cost_of(config.changed({"ablation": False, "show_documents": 0}))
+    assert bare.disk == pytest.approx(5e6 + 250 * cost.ROW)
+    labelled = ProbeConfig.of(models=[str(model)], corpus=[str(text)], label_field="subject")
+    plain, known = (cost.state_cost(one, size, assignments=3, share=0.002).seconds for one in (config, labelled))
+    ridges = 13 * (10 * 250**3 + 100 * 250**2 * 100) / FLOPS
+    assert known - plain == pytest.approx(5 * ridges)

@@ -16,24 +16,30 @@ import pytest
 import torch
 
 from tests.language import tiny
-from tests.language.samples import SHARED, assignment, corpus_file, model_folder, needs_shared, texts
+from tests.language.samples import assignment, corpus_file, model_folder, texts
 from tests.language.test_attention import by_loop, loaded_model
 from topicscope import InputError
+from topicscope.figures.documents import marked_text, measured_at
 from topicscope.ground import Stream, generator
 from topicscope.language import (
+    HeadRow,
     Measurement,
     ProbeConfig,
     attention,
-    checked,
-    load_model,
     probe,
     probe_model,
     read_probe,
     whole_words,
 )
-from topicscope.language.document_rows import DocumentRow, ShownDocument, decoded_links, encoded_links
-from topicscope.language.documents import LOSS_TOKENS, DocumentSums, document_losses
-from topicscope.language.losses import position_losses, with_output_head
+from topicscope.language.document_rows import (
+    DocumentRow,
+    Piece,
+    ShownDocument,
+    ShownHead,
+    decoded_links,
+    encoded_links,
+)
+from topicscope.language.documents import DocumentSums
 from topicscope.language.relations import TopicRelation
 from topicscope.language.shown import Pieces, chosen_documents, pooled, ranked_heads
 from topicscope.language.vocabulary import windows
@@ -182,6 +188,42 @@ def test_heads_come_layer_means_first_then_topical_ones() -> None:
     ranked, topical = ranked_heads([], "encoder", [2, 1])
     assert ranked == [(0, None), (1, None), (0, 0), (0, 1), (1, 0)]
     assert topical == set()
+    heads = [head_row(1, 0, 0.2), head_row(0, 1, 0.05), head_row(0, 0, 0.001, part="decoder")]
+    ranked, topical = ranked_heads(heads, "encoder", [2, 1])
+    assert ranked == [(0, None), (1, None), (0, 1), (1, 0), (0, 0)]  # then by difference, then what is left
+    assert topical == {(0, 1)}
+
+
+def head_row(layer: int, head: int, p: float, *, part: str = "encoder", threshold: float = 0.1) -> HeadRow:
+    place: dict[str, Any] = {"part": part, "layer": layer, "head": head}
+    about: dict[str, Any] = {"model": "a/b", "threshold": threshold, "topics_per_word": "one", "effect": None}
+    return HeadRow(**about, **place, corrected_p=p)
+
+
+def test_the_head_that_is_shown_first_is_of_the_documents_part_and_the_first_threshold() -> None:
+    links = encoded_links(np.eye(2), 1)
+    shown = ShownDocument(
+        model="a/b",
+        document=0,
+        why="random",
+        pieces=[Piece("", "a"), Piece(" ", "b")],
+        topics=[],
+        part="encoder",
+        keys=1,
+        heads=[ShownHead(0, None, False, links), ShownHead(0, 0, True, links), ShownHead(0, 1, True, links)],
+        all_heads=2,
+        cut=False,
+    )
+    row = replace(rows([0.1])[0], model="a/b", threshold=0.002)
+    heads = [head_row(0, 0, 0.01, part="decoder"), head_row(0, 1, 0.01), head_row(0, 0, 0.01)]
+    assert marked_text(shown, row, heads).first == 2  # not 0.0, the first of the decoder
+    assert marked_text(shown, row, [*heads[1:], head_row(0, 0, 0.001, threshold=0.2)]).first == 2
+    assert marked_text(shown, row, heads[::-1]).first == 1
+    assert measured_at([row, row]) == "encoder, threshold 0.002, the one with most words"
+    other = replace(row, model="c", part="decoder", threshold=None)
+    assert measured_at([row, other]) == (
+        "b: encoder, threshold 0.002, the one with most words; c: decoder, given topics"
+    )
 
 
 def test_what_is_shown_is_the_attention_of_the_model() -> None:
@@ -246,21 +288,3 @@ def test_a_folder_keeps_documents_and_refuses_damaged_ones(tmp_path: Path) -> No
     for name, value in (("pieces", document["pieces"][1:]), ("topics", []), ("keys", 0)):
         with pytest.raises(ValueError, match=r"fit|topic"):
             ShownDocument.from_dict(document | {name: value})
-
-
-@needs_shared
-def test_the_loss_of_a_document_is_the_mean_over_its_predicted_tokens() -> None:
-    loaded = load_model(str(SHARED / "models" / "bert-mini-wiki"))
-    vocabulary = whole_words(loaded.tokenizer)
-    some = ["The river flows through the old city to the sea. " * 30, "", "Music of the nineteenth century."]
-    found, why = document_losses(loaded, vocabulary, some, 3, lambda *_: None)
-    predictor, expected = with_output_head(loaded), {}
-    for number in (0, 2):
-        (piece,) = (w for w in windows(loaded, vocabulary, some, 1, LOSS_TOKENS) if w.document == number)
-        ((_, _, losses),) = position_losses(predictor, [piece], 3)
-        expected[number] = float(losses.mean())
-    assert why == ""
-    assert found == pytest.approx(expected, rel=1e-4)
-    model = tiny.model("encoder", len(tiny.tokenizer("wordpiece")))
-    headless = checked("headless", model, tiny.tokenizer("wordpiece"))
-    assert document_losses(headless, vocabulary, some, 0, lambda *_: None)[0] == {}

@@ -218,11 +218,18 @@ def test_the_command_is_the_config(tmp_path: Path) -> None:
     stored = str(tmp_path / "topics")
     fit = ["topics", corpus, "--tokenizer", model, "--topics", "4", "--iterations", "20", "--out", stored]
     assert "mean coherence" in topicscope(*fit, *engine).stdout
-    again = probe(config.changed({"topics_from": stored})).as_dict()
+    again = probe(config.changed({"topics_from": stored, "topics": 100})).as_dict()
     assert json.loads(json.dumps(again)) == printed
     (tmp_path / "probe.yaml").write_text(json.dumps(config.as_dict()))
     from_file = topicscope(
-        "probe", "--config", str(tmp_path / "probe.yaml"), "--set", f"topics_from={stored}", "--json"
+        "probe",
+        "--config",
+        str(tmp_path / "probe.yaml"),
+        "--set",
+        f"topics_from={stored}",
+        "--set",
+        "topics=100",
+        "--json",
     )
     assert json.loads(from_file.stdout) == printed
 

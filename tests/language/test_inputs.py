@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from topicscope import InputError
-from topicscope.language import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, check_inputs, find_snapshots
+from topicscope.language import (
+    ProbeConfig,
+    TimelineConfig,
+    TopicsConfig,
+    WordsConfig,
+    check_inputs,
+    find_snapshots,
+    probe_point,
+)
 from topicscope.language.inputs import Place, check_model, model_place
 
 NOTHING = {".json": b"{}", ".safetensors": (2).to_bytes(8, "little") + b"{}"}
@@ -108,6 +116,21 @@ def test_what_is_no_timeline(tmp_path: Path, names: list[str], said: str) -> Non
         (ProbeConfig("bert", "{blank}"), "has no text"),
         (ProbeConfig("bert", "{text}", stop_words="{empty}/x"), "one word per line"),
         (ProbeConfig("bert", "{text}", topics_from="{empty}/x"), "is not there"),
+        (
+            ProbeConfig("bert", "{text}", topics_from="{words}", topics=50),
+            r"topics = 50: no effect with topics",
+        ),
+        (ProbeConfig("bert", "{text}", topics_from="{words}", thresholds=0.1), r"thresholds = 0\.1: no effect"),
+        (ProbeConfig("bert", "{text}", topics_from="{words}"), None),
+        (ProbeConfig("bert", "{text}", topics_from="{words}", **ProbeConfig.QUICK), None),
+        (ProbeConfig("bert", "{lines}", label_field="subject", topics=50), r"topics = 50: no effect with the labels"),
+        (ProbeConfig("bert", "{lines}", label_field="subject", thresholds=0.1), None),
+        (probe_point({"models": "bert", "corpus": "{text}", "topics_from": "{words}"}), None),
+        (
+            TimelineConfig(["a@step1", "a@step2"], "{text}", topics_from="{words}", threshold=0.1),
+            r"threshold = 0\.1",
+        ),
+        (TimelineConfig(["a@step1", "a@step2"], "{text}", topics_from="{words}", topics=9), r"topics = 9: no effect"),
         (TopicsConfig("{text}", "{model}"), None),
         (TopicsConfig("{text}", "{empty}/x"), "no such model"),
         (TimelineConfig(["a@step1", "a@step2"], "{text}"), None),
@@ -123,6 +146,9 @@ def test_inputs_are_checked_before_the_work(tmp_path: Path, config: Any, said: s
     places["model"] = Path(model_at(tmp_path / "model"))
     model_at(places["empty"] / "step-2", "config.json")
     places["text"].write_text("some text\n")
+    places |= {"words": tmp_path / "words.csv", "lines": tmp_path / "a.jsonl"}
+    places["words"].write_text("word,topic\nbread,kitchen\nboat,sea\n")
+    places["lines"].write_text('{"text": "some text", "subject": "sea"}\n{"text": "bread", "subject": "kitchen"}\n' * 2)
     places["blank"].write_text(" \n")
 
     def filled(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,6 +49,9 @@ class Planted(torch.nn.Module):
         self.device, self.size, self.label_of = torch.device("cpu"), size, label_of
         self.word = torch.from_numpy(rng.normal(size=(len(TOKENIZER), size)))
         self.vector = strength * torch.from_numpy(rng.normal(size=(len(NAMES), size)))
+
+    def get_output_embeddings(self) -> None:
+        """It predicts no words."""
 
     def get_input_embeddings(self) -> Any:
         return SimpleNamespace(weight=self.word)
@@ -123,6 +127,17 @@ def test_labels_of_few_documents_are_left_out_and_said() -> None:
     assert any("fewer than two labels have 5 of the 4 documents" in note for note in none.notes)
 
 
+def test_labels_without_states_are_said_to_be_left_out() -> None:
+    texts, labels = labelled(60)
+    loaded = LoadedModel("planted", Planted({}, 0.0), TOKENIZER, 60)
+    words, without = label_words(texts, labels, VOCABULARY), replace(BARE, states=False)
+    probe = probe_model(loaded, texts, words, without, labels=labels, vocabulary=VOCABULARY)
+    assert probe.labels == []
+    assert "labels are not guessed: that takes hidden states, which are off (--no-states)" in probe.notes
+    both = probe_model(loaded, texts, words, BARE, labels=labels, vocabulary=VOCABULARY)
+    assert not any("labels are not guessed" in note for note in both.notes)
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts, labels = labelled(120)
@@ -165,8 +180,8 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
     again = topicscope(*command, *few, "--json")
     assert json.loads(again.stdout)["labels"] == found["labels"]
     for more, said in (
-        (["--topics", "4"], "leave --topics out"),
-        (["--topics-from", str(corpus)], "--topics-from"),
+        (["--topics", "4"], "topics = 4: no effect with the labels of a corpus (label_field)"),
+        (["--topics-from", str(corpus)], "label_field and topics_from both say"),
         (["--label-field", "genre"], "no document has a label in the field 'genre'; the corpus has 'text', 'subject'"),
     ):
         refused = topicscope(*command, *more, "--out", str(tmp_path / "refused"), code=2)

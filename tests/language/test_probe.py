@@ -260,8 +260,14 @@ FEW = "120 documents with words that 5 documents share are fewer than 200 topics
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "0.000001"], "keeps no word"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "0.9"], "keeps all"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "nan"], "thresholds.0 = nan"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--topics", "9"], "--topics: no effect with"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}", "--threshold", "0.1"], "--threshold: no eff"),
+        (
+            ["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--topics", "9"],
+            "topics = 9: no effect",
+        ),
+        (
+            ["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}", "--threshold", "0.1"],
+            "thresholds = 0.1: no",
+        ),
         (["{model}", "--corpus", "{corpus}", "--show-documents", "51"], "show_documents = 51"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{single}"], "one of at least"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}"], "throughout"),

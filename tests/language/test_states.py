@@ -27,6 +27,7 @@ from topicscope.language import (
     tally_attention,
     whole_words,
 )
+from topicscope.language.copies import originals
 from topicscope.language.relations import PairRelation
 from topicscope.language.state_rows import SPOTS
 from topicscope.language.states import TOP, StateTally, read_first, top_directions
@@ -35,8 +36,10 @@ from topicscope.measure import frequency_bins
 
 TOKENIZER = tiny.tokenizer("wordpiece")
 VOCABULARY = whole_words(TOKENIZER, ["the"])
-BARE = Measurement(bootstrap=5, shuffles=0, random=False, cooccurrence=False)
+# the seed draws halves that share most words: there are seven documents
+BARE = Measurement(bootstrap=5, shuffles=0, random=False, cooccurrence=False, seed=3)
 LENGTH = 20
+TEXTS = originals(tiny.TEXTS)
 
 
 def loaded_model(kind: str) -> LoadedModel:
@@ -83,17 +86,17 @@ def treated(state: np.ndarray, treatment: str, mean: np.ndarray, directions: np.
     return state / np.linalg.norm(state)
 
 
-def word_pairs(listed: list[Occurrence], change: Any) -> dict[tuple[int, int], float]:
-    """The mean cosine of each ordered pair of words, over all positions of even and of odd documents."""
+def word_pairs(listed: list[Occurrence], halves: np.ndarray, change: Any) -> dict[tuple[int, int], float]:
+    """The mean cosine of each ordered pair of words, over positions in the one and the other half of documents."""
     cosines: dict[tuple[int, int], list[float]] = {}
     for (here, word, left), (there, other, right) in itertools.product(listed, repeat=2):
-        if here % 2 == 0 and there % 2 == 1:
+        if halves[here] == 0 and halves[there] == 1:
             cosines.setdefault((word, other), []).append(float(change(left) @ change(right)))
     return {pair: float(np.mean(values)) for pair, values in cosines.items()}
 
 
 def tallied(loaded: LoadedModel, probe: StateProbe, several: list[str], length: int = LENGTH) -> StateTally:
-    tally = probe.started(loaded, windows(loaded, VOCABULARY, several, None, length), len(several))
+    tally = probe.started(loaded, windows(loaded, VOCABULARY, several, None, length))
     relation = TopicRelation(probe.assignments[0], len(TOKENIZER))
     pieces = windows(loaded, VOCABULARY, several, None, length)
     tally_attention(loaded, pieces, [relation], bootstrap=2, states=tally)
@@ -104,20 +107,22 @@ def tallied(loaded: LoadedModel, probe: StateProbe, several: list[str], length: 
 @pytest.mark.parametrize("kind", tiny.MODELS)
 def test_means_are_those_of_the_double_loop(kind: str, several: bool) -> None:
     loaded, a = loaded_model(kind), assignment(VOCABULARY, several=several)
-    probe = StateProbe([a], {}, a, BARE)
+    probe = StateProbe([a], {}, a, BARE, TEXTS)
     tally = tallied(loaded, probe, tiny.TEXTS)
     rows = {(row.part, row.layer): row for row in probe.rows(loaded, tally, silent)}
     found = occurrences(loaded, list(windows(loaded, VOCABULARY, tiny.TEXTS, None, LENGTH)))
     assert set(rows) == set(found)
     topics = {int(a.token[w]): set(a.membership.topic[a.membership.word == w]) for w in range(len(a.token))}
+    halves = tally.plan.halves
+    assert abs(halves.sum() - len(tiny.TEXTS) / 2) <= 0.5
     for (part, layer), listed in found.items():
         row = rows[part, layer]
-        even, odd = ({token for d, token, _ in listed if d % 2 == half and token in topics} for half in (0, 1))
+        even, odd = ({token for d, token, _ in listed if halves[d] == half and token in topics} for half in (0, 1))
         assert row.words == len(even & odd) > 10
         bin_of = dict(zip(map(int, a.token), frequency_bins(a.frequency), strict=True))  # of all words of the topics
         for treatment in TREATMENTS:
             mean, directions = tally.plan.means[part][layer], tally.plan.directions[part][layer]
-            pairs = word_pairs(listed, lambda s: treated(s, treatment, mean, directions))  # noqa: B023
+            pairs = word_pairs(listed, halves, lambda s: treated(s, treatment, mean, directions))  # noqa: B023
             same: list[float] = []
             different: list[float] = []
             strata: dict[tuple[int, int], tuple[list[float], list[float]]] = {}
@@ -147,7 +152,7 @@ def test_means_are_those_of_the_double_loop(kind: str, several: bool) -> None:
 @pytest.mark.parametrize("kind", tiny.MODELS)
 def test_documents_have_the_mean_of_their_words_and_single_states(kind: str) -> None:
     loaded, a = loaded_model(kind), assignment(VOCABULARY, several=False)
-    tally = tallied(loaded, StateProbe([a], {}, a, BARE), tiny.TEXTS)
+    tally = tallied(loaded, StateProbe([a], {}, a, BARE, TEXTS), tiny.TEXTS)
     pieces = list(windows(loaded, VOCABULARY, tiny.TEXTS, None, LENGTH))
     assert len(pieces) > len({piece.document for piece in pieces})  # one of them has several windows
     for number, document in tally.documents.items():
@@ -184,11 +189,12 @@ def test_means_and_directions_are_those_of_the_first_windows(monkeypatch: pytest
 def test_cooccurring_pairs_are_those_of_the_double_loop() -> None:
     loaded, a = loaded_model("encoder"), assignment(VOCABULARY, several=False)
     pairs = np.array([[0, 6], [1, 2], [3, 12], [7, 18]])
-    probe = StateProbe([a], {0: PairRelation(a.token, pairs, len(TOKENIZER))}, a, BARE)
-    rows = probe.rows(loaded, tallied(loaded, probe, tiny.TEXTS), silent)
+    probe = StateProbe([a], {0: PairRelation(a.token, pairs, len(TOKENIZER))}, a, BARE, TEXTS)
+    tally = tallied(loaded, probe, tiny.TEXTS)
+    rows = probe.rows(loaded, tally, silent)
     found = occurrences(loaded, list(windows(loaded, VOCABULARY, tiny.TEXTS, None, LENGTH)))
     for row in rows:
-        cosines = word_pairs(found[row.part, row.layer], lambda s: s / np.linalg.norm(s))
+        cosines = word_pairs(found[row.part, row.layer], tally.plan.halves, lambda s: s / np.linalg.norm(s))
         both = [(int(a.token[i]), int(a.token[j])) for i, j in pairs]
         known = [pair for pair in both if all(p in cosines for p in (pair, pair[::-1]))]
         assert row.cooccurring["raw"].pairs == len(known) > 1
@@ -199,7 +205,7 @@ def test_cooccurring_pairs_are_those_of_the_double_loop() -> None:
 
 def test_states_turned_scaled_or_read_in_other_chunks_are_the_same() -> None:
     loaded, a = loaded_model("encoder"), assignment(VOCABULARY, several=False)
-    probe = StateProbe([a], {}, a, BARE)
+    probe = StateProbe([a], {}, a, BARE, TEXTS)
     plain = tallied(loaded, probe, tiny.TEXTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("topicscope.language.attention.CHUNK", 2)
@@ -227,6 +233,7 @@ def test_too_many_words_and_documents_are_left_out_and_said(monkeypatch: pytest.
     assert found.notes == [
         "hidden states: topics of documents are predicted for the first 15 documents",
         "hidden states: the 12 most frequent of 19 words of topics are compared",
+        "loss of documents: this model was given without an output head that predicts words",
     ]
     row = found.states[0]
     assert row.words == 12

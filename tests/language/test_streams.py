@@ -36,6 +36,8 @@ def test_every_draw_names_its_stream_and_no_two_purposes_share_one() -> None:
         "BOOTSTRAP_MIXTURES": 0xB05E,
         "SHUFFLED_MIXTURES": 0x5A1E,
         "LABEL_FOLDS": 0x1ABE,
+        "MIXTURE_FOLDS": 0xF01D,
+        "STATE_HALVES": 0x4A1F,
         "SHOWN_DOCUMENTS": 0x5D0C,
         "DEALT_GROUPS": 0xDEA1,
         "MASKED_POSITIONS": 0x3A5D,

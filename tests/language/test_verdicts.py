@@ -253,3 +253,33 @@ def test_a_verdict_is_read_back_as_it_was() -> None:
     assert list(verdict.as_dict()["states"])[:3] == ["answer", "controls", "sentence"]
     assert isinstance(verdict.embeddings, Answer)
     assert isinstance(verdict.embeddings.checks[0], CheckRow)
+
+
+def test_two_labels_are_said_to_be_too_few_and_no_option_is_blamed() -> None:
+    """A bootstrap over two topics always draws the same pair of them: its interval has no width."""
+    flat = {"embeddings": {"cosine": effect((0.1, 0.1)), "dot": None}}
+    rows, of = [row(**flat), fresh_row()], {"settings": SETTINGS, "pairs": [pairs()]}
+    labelled = verdict_of(rows, [], **of, labels=True)
+    assert labelled.embeddings.answer == "unsure"
+    assert "two labels are too few for an interval over topics; about five or more" in labelled.embeddings.sentence
+    assert "--topics" not in labelled.embeddings.sentence
+    assert labelled.attention.answer == "yes"  # it is resampled over documents
+    assert "raise --topics or --documents" in verdict_of(rows, [], **of).embeddings.sentence
+    few = {"embeddings": {"cosine": replace(effect((0.1, 0.1)), pairs=3.0), "dot": None}}
+    sentence = verdict_of([row(**few), fresh_row()], [], **of, labels=True).embeddings.sentence
+    assert "too few pairs (3; at least 20 are needed): raise --threshold or --documents" in sentence
+    wide = {"embeddings": {"cosine": effect((-0.1, 0.3)), "dot": None}}
+    sentence = verdict_of([row(**wide), fresh_row()], [], **of, labels=True).embeddings.sentence
+    assert "its interval reaches zero: raise --threshold" in sentence
+    assert verdict_of([row(), fresh_row()], [], **of, labels=True).embeddings.answer == "yes"
+
+
+def test_many_topics_per_word_are_named_where_cooccurrence_is_not_compared() -> None:
+    many: dict[str, Any] = {"topics_per_word": "many"}
+    rows = [replace(one, **many) for one in (row(), fresh_row())]
+    answer = verdict_of(rows, [], [], SETTINGS).embeddings
+    assert (answer.answer, answer.controls["cooccurrence"]) == ("unsure", "off")
+    assert answer.sentence == "embeddings: unsure. co-occurrence needs one topic per word (--topics-per-word one)."
+    chance = row(embeddings={"cosine": effect((-0.01, 0.015), 0.4, difference=0.005), "dot": None}, **many)
+    no = verdict_of([chance, rows[1]], [], [], SETTINGS).embeddings
+    assert no.sentence == "embeddings: no. chance: shuffled topics give as much (p = 0.4)."

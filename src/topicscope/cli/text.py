@@ -1,6 +1,5 @@
 """`topicscope topics`, `probe`, `timeline` and `words`: topics of text, and how models hold them."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -29,8 +28,6 @@ def settings_of(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
     """The configuration that the options, `--set` and a file make."""
     check_engine(values["engine"], workers=values["workers"], address=values["address"])
     flags = {name: value for name, value in values.items() if name not in (*NO_SETTINGS, "quick") and value != []}
-    if flags.get("label_field") is not None and flags.get("topics") is not None:
-        raise InputError("--label-field takes the labels of the corpus as topics; leave --topics out")
     usual = getattr(kind, "QUICK", {}) if values.get("quick") else {}  # --quick: whatever is given wins over it
     return kind.of({**usual, **gather(values["config"], flags, values["set_"] or ())})
 
@@ -77,17 +74,6 @@ def topics(**values: Any) -> int:
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
-def refuse_unused(values: dict[str, Any]) -> None:
-    """A number of topics does nothing with given topics, nor does a threshold where they are lists of words."""
-    given = values["topics_from"]
-    if given is None:
-        return
-    unused = ["--topics"] if values["topics"] is not None else []
-    unused += ["--threshold"] if values["thresholds"] and Path(given).is_file() else []
-    if unused:
-        raise InputError(f"{', '.join(unused)}: no effect with topics that are given (--topics-from); leave one out")
-
-
 @with_options(
     options_of(
         *("tokenizer", "backend", "min_documents", "threshold", "stability"),
@@ -102,7 +88,6 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
     """
     if checkpoints:
         raise InputError("probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
-    refuse_unused(values)
     if values["topics_per_word"] == "both":
         values["topics_per_word"] = ["one", "many"]
     result = run_on_engine(language.probe, settings_of(language.ProbeConfig, values), values)

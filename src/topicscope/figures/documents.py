@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 
 from topicscope.figures.panels import Figure, Lines, MarkedText, Section, Series, TableData, TextLinks, TextPiece
-from topicscope.language import DocumentRow, Probe, ShownDocument, short
+from topicscope.language import DocumentRow, HeadRow, Probe, ShownDocument, short
 
 
 def document_sections(probe: Probe) -> list[Section]:
     if not probe.documents:
         return []
-    first, rows = probe.documents[0], rows_by_name(probe)
-    heads = [(head.model, head.layer, head.head) for head in probe.heads]  # the largest difference first
-    at = "given topics" if first.threshold is None else f"threshold {first.threshold:g}, the one with most words"
+    rows = rows_by_name(probe)
     note = (
         "Contrast of a document: attention to words of the same topic less attention to words of other topics, inside "
-        f"the document; the mean over all heads of the {first.part}, trained weights, {at}. Attention is debiased: "
-        "without preference it is .01. All documents are in documents.csv and documents.parquet."
+        f"the document; the mean over all heads, trained weights ({measured_at(probe.documents)}). Attention is "
+        "debiased: without preference it is .01. All documents are in documents.csv and documents.parquet."
     )
     if probe.shown:
         note += (
@@ -30,9 +28,20 @@ def document_sections(probe: Probe) -> list[Section]:
             note,
             figures=contrast_figures(probe.documents),
             tables=[document_table(probe)] if probe.shown else [],
-            texts=[marked_text(document, rows[document.model, document.document], heads) for document in probe.shown],
+            texts=[marked_text(one, rows[one.model, one.document], probe.heads) for one in probe.shown],
         )
     ]
+
+
+def measured_at(rows: Sequence[DocumentRow]) -> str:
+    """The part and the threshold of the contrasts; of each model, where they differ."""
+    places = {}
+    for row in rows:
+        at = "given topics" if row.threshold is None else f"threshold {row.threshold:g}, the one with most words"
+        places.setdefault(row.model, f"{row.part}, {at}")
+    if len(set(places.values())) == 1:
+        return next(iter(places.values()))
+    return "; ".join(f"{short(model)}: {place}" for model, place in places.items())
 
 
 def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
@@ -78,9 +87,15 @@ def name_of(row: DocumentRow) -> str:
     return str(row.document) if row.place is None else f"{row.place} of the corpus"
 
 
-def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[tuple[str, int, int]]) -> MarkedText:
-    """`ranked`: heads of all models, the largest difference first; the first that carries topics is shown first."""
-    order = [(layer, head) for model, layer, head in ranked if model == document.model]
+def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[HeadRow]) -> MarkedText:
+    """`ranked`: heads of all models, parts and thresholds, the largest difference first.
+
+    Of those of the document's part at the first threshold, where heads are said to carry topics, the first that does
+    is shown first.
+    """
+    mine = [head for head in ranked if (head.model, head.part) == (document.model, document.part)]
+    settings = [(head.threshold, head.topics_per_word) for head in mine]
+    order = [(head.layer, head.head) for head, at in zip(mine, settings, strict=True) if at == settings[0]]
     places = {(one.layer, one.head): at for at, one in enumerate(document.heads) if one.topical}
     contrast = "" if row.contrast is None else f", contrast {row.contrast:.3g}"
     topics = ", ".join(f"{topic.name} {topic.share:.0%}" for topic in row.topics)

@@ -34,6 +34,8 @@ class Stream(IntEnum):
     BOOTSTRAP_MIXTURES = 0xB05E
     SHUFFLED_MIXTURES = 0x5A1E  # index: which of the shuffles
     LABEL_FOLDS = 0x1ABE
+    MIXTURE_FOLDS = 0xF01D
+    STATE_HALVES = 0x4A1F
     DEALT_GROUPS = 0xDEA1
     SHOWN_DOCUMENTS = 0x5D0C
     MASKED_POSITIONS = 0x3A5D  # index: document, window

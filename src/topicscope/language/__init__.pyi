@@ -45,6 +45,7 @@ from .losses import (
     Predictor as Predictor,
     WindowLosses as WindowLosses,
     position_losses as position_losses,
+    predictor_of as predictor_of,
     with_output_head as with_output_head,
 )
 from .model_files import SEAL as SEAL

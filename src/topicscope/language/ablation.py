@@ -1,6 +1,8 @@
 """Does a model use its topical heads? The rise of its loss without them, beside that without random heads.
 
-ablate(loaded, texts, vocabulary, topical, assignments, Measurement())    # a row at topic words, one at other words
+ablate(loaded, predictor_of(loaded), texts, vocabulary, topical, assignments, Measurement())
+
+A row at topic words, one at other words.
 
 A head is taken out by its mean: at every position it puts out what it does on average, so that nothing but what it
 says about the text is lost. The text, its masks and the documents are the same for all sets of heads.
@@ -30,7 +32,7 @@ from topicscope.language.ablation_rows import (
 from topicscope.language.assignment import Assignment
 from topicscope.language.configs import ModelPass
 from topicscope.language.head_outputs import HeadMeans, changed_heads, heads_of_layers, replacing
-from topicscope.language.losses import Predictor, position_losses, with_output_head
+from topicscope.language.losses import NoOutputHead, Predictor, position_losses
 from topicscope.language.models import LoadedModel
 from topicscope.language.vocabulary import Vocabulary, Window, windows
 
@@ -39,6 +41,7 @@ HeadSet = Mapping[int, Sequence[int]]  # heads by layer
 
 def ablate(
     loaded: LoadedModel,
+    predictor: Predictor | NoOutputHead,
     texts: Sequence[str],
     vocabulary: Vocabulary,
     topical: Sequence[tuple[str, int, int]],
@@ -53,8 +56,9 @@ def ablate(
 
     if not topical:
         return off("no head carries topics, so there is none to take out")
+    if isinstance(predictor, NoOutputHead):
+        return off(str(predictor))
     try:
-        predictor = with_output_head(loaded)
         heads = heads_of_layers(predictor.model, loaded)
     except InputError as error:
         return off(str(error))

@@ -109,6 +109,8 @@ def ablation_row(
     about |= {"positions": int(rises.positions.sum()), "documents": len(rises.positions)}
     if not len(rises.positions):
         return AblationRow(**about, answer="unsure", why=f"no {at} were predicted: raise --documents")
+    if not np.isfinite(rises.sums).all():
+        return AblationRow(**about, answer="unsure", why="the loss is no number at some of the words")
     whole = rises.whole()
     topical, random, mean = rises.resampled(resamples, seed)
     numbers: dict[str, Any] = {

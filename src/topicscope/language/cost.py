@@ -14,6 +14,7 @@ from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read
 from topicscope.language.ablation_rows import DRAWS, LENGTH, PASSES, ablated_documents
 from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
 from topicscope.language.corpora import Corpus
+from topicscope.language.document_rows import LOSS_TOKENS, MOST_LOSSES
 from topicscope.language.inputs import find_snapshots, model_place
 from topicscope.language.state_rows import (
     DOCUMENT_BYTES,
@@ -43,7 +44,8 @@ RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word fre
 RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
 LOGITS = 2**26  # predictions of a batch
 SHOWN = 8e6  # bytes on the disk of the documents that are shown: a file of their own, and the page
-RIDGES = 25  # regressions of a layer: five folds, from the mean state and from four single ones
+RIDGES, LABEL_RIDGES = 25, 5  # regressions of a layer: five folds, from the mean state and four single ones; of labels
+ROW = 2000  # bytes of the row of a document: in memory, or in JSON, CSV and Parquet together
 TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
 
 
@@ -158,7 +160,8 @@ def state_cost(config: ProbeConfig, model: ModelSize, *, assignments: int, share
     by_document = 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * documents * numbers)
     memory = by_word + by_document + 4 * numbers * TOKENS + 16 * config.bootstrap * documents
     products = HALVES * len(TREATMENTS) * assignments * config.attention_shuffles * words * numbers
-    regressions = RIDGES * (model.layers + 1) * (10 * documents**3 + 100 * documents**2 * config.topics)
+    ridges = RIDGES + (LABEL_RIDGES if config.label_field is not None else 0)
+    regressions = ridges * (model.layers + 1) * (10 * documents**3 + 100 * documents**2 * config.topics)
     resampled = RESAMPLED * assignments * config.bootstrap * (model.layers + 1)
     return Cost(memory, 0.0, (4 * products + regressions) / FLOPS + resampled)
 
@@ -169,6 +172,15 @@ def ablation_cost(config: ProbeConfig, model: ModelSize) -> Cost:
     together = min(float(LOGITS), tokens / PASSES * model.vocabulary)
     resampled = 3 * 8 * config.bootstrap * (ablated_documents(config.documents) + DRAWS)
     return Cost(model.bytes + 3 * 4 * together + resampled, 0.0, tokens * model.bytes / 2 / FLOPS)
+
+
+def document_cost(config: ProbeConfig, model: ModelSize) -> Cost:
+    """Losses of the first documents, by the model once more with its output head; and a row for every document."""
+    tokens = float(min(config.documents, MOST_LOSSES) * min(LOSS_TOKENS, model.window))
+    text = text_bytes(config, config.documents)
+    together = min(float(LOGITS), min(tokens, text / PIECE) * model.vocabulary)
+    rows = float(ROW * config.documents)
+    return Cost(model.bytes + 3 * 4 * together + rows, rows, tokens * model.bytes / 2 / FLOPS)
 
 
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
@@ -193,6 +205,7 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
         passes = one * (2 if config.random else 1)
         if config.ablation and config.shuffles:  # without shuffles no head is topical
             passes += [ablation_cost(config, model) for model in models]
+        passes += [document_cost(config, model) for model in models]
         # all are loaded before the first is probed; the random ones of a model come beside it
         held = sum(model.bytes for model in models) + (6 if config.random else 0) * max(m.bytes for m in models)
         passes.append(Cost(disk=SHOWN * len(models) if config.show_documents else 0.0))

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 MAIN_TOPICS = 3  # of a document that its row names
 LEVELS = 255  # of a stored weight
+LOSS_TOKENS, MOST_LOSSES = 128, 1000  # of a document whose loss is taken, and documents
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class DocumentRow:
     `same` and `different` are debiased attention to words of the same topic and of other topics (without preference
     .01), the mean over all heads of `part`, at `threshold`; `contrast` is their difference, None where the document
     has no such pairs. `loss`: the mean over tokens that are predicted (masked ones, or the next), in nats, in
-    its first 128 tokens; None where the model has no output head.
+    its first 128 tokens; None where the model has no output head, or it is no number.
     """
 
     model: str

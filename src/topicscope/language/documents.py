@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from math import isfinite
 
 import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import Progress
 from topicscope.language.assignment import Assignment
-from topicscope.language.document_rows import MAIN_TOPICS, DocumentRow, TopicShare
+from topicscope.language.document_rows import LOSS_TOKENS, MAIN_TOPICS, MOST_LOSSES, DocumentRow, TopicShare
 from topicscope.language.labels import LabelWords
-from topicscope.language.losses import NoOutputHead, position_losses, with_output_head
+from topicscope.language.losses import NoOutputHead, Predictor, position_losses
 from topicscope.language.mixtures import Mixture, Targets, Tokens, mixture_of
 from topicscope.language.models import LoadedModel
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, windows
 
-LOSS_TOKENS, MOST_LOSSES = 128, 1000  # of a document, and documents
 NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
 
 
@@ -41,11 +41,10 @@ class DocumentSums:
             self.sums[document] = self.sums.get(document, 0) + table
 
     def means(self, document: int) -> tuple[float | None, float | None, int, int]:
-        """Same-topic and different-topic mean, and the numbers of pairs; None where there are no pairs."""
+        """Same-topic and different-topic mean, and the numbers of pairs; None where it is no number, as of no pairs."""
         weights, pairs = self.sums.get(document, NO_PAIRS)
-        same, different = (
-            float(weights[which] / pairs[which]) if pairs[which] else None for which in (SAME_TOPIC, DIFFERENT)
-        )
+        means = [float(weights[k] / pairs[k]) if pairs[k] else None for k in (SAME_TOPIC, DIFFERENT)]
+        same, different = (mean if mean is not None and isfinite(mean) else None for mean in means)
         return same, different, int(pairs[SAME_TOPIC]), int(pairs[DIFFERENT])
 
 
@@ -84,15 +83,14 @@ def most_words(assignments: Sequence[Assignment]) -> int:
 
 
 def document_losses(
-    loaded: LoadedModel, vocabulary: Vocabulary, texts: Sequence[str], seed: int, progress: Progress
+    predictor: Predictor | NoOutputHead, vocabulary: Vocabulary, texts: Sequence[str], seed: int, progress: Progress
 ) -> tuple[dict[int, float], str]:
     """By document the mean loss at its predicted tokens, among the first LOSS_TOKENS; and why there is none, or not of
     all: a forward pass each, in this process, is for so many documents.
     """
-    try:
-        predictor = with_output_head(loaded)
-    except NoOutputHead as error:
-        return {}, f"loss of documents: {error}"
+    if isinstance(predictor, NoOutputHead):
+        return {}, f"loss of documents: {predictor}"
+    loaded = predictor.loaded
     phase, found = f"loss of documents ({loaded.name})", {}
     few = texts[:MOST_LOSSES]
     progress(phase, 0, len(few))
@@ -100,7 +98,10 @@ def document_losses(
         if len(losses):
             found[window.document] = float(losses.mean())
         progress(phase, window.document + 1, len(few))
-    return found, f"loss of documents: of the first {MOST_LOSSES:,}" if len(texts) > MOST_LOSSES else ""
+    numbers = {document: loss for document, loss in found.items() if isfinite(loss)}  # half precision may overflow
+    said = [f"of the first {MOST_LOSSES:,}"] if len(texts) > MOST_LOSSES else []
+    said += [f"of {len(found) - len(numbers):,} it is no number"] if len(numbers) < len(found) else []
+    return numbers, f"loss of documents: {'; '.join(said)}" if said else ""
 
 
 def document_rows(

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from topicscope.ground import InputError, one_line, shown
 from topicscope.language.assignment import read_topics
-from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig, WordsConfig
+from topicscope.language.configs import (
+    QUICK_FIT,
+    THRESHOLDS,
+    ProbeConfig,
+    TextConfig,
+    TimelineConfig,
+    TopicsConfig,
+    WordsConfig,
+)
 from topicscope.language.corpora import Corpus
 from topicscope.language.model_files import check_plain_files, read_model_files
 from topicscope.language.vocabulary import read_stop_words
@@ -45,8 +53,10 @@ def _check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsCon
         label_field = getattr(config, "label_field", None)
         Corpus(config.corpus, config.text_field, config.split_text, label_field=label_field).check()
         read_stop_words(config.stop_words)
-    if isinstance(config, ProbeConfig | TimelineConfig) and config.topics_from is not None:
-        read_topics(config.topics_from)
+    if isinstance(config, ProbeConfig | TimelineConfig):
+        refuse_unused(config)
+        if config.topics_from is not None:
+            read_topics(config.topics_from)
     if isinstance(config, TopicsConfig):
         check_tokenizer(config.tokenizer)
     elif isinstance(config, TimelineConfig):
@@ -55,6 +65,26 @@ def _check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsCon
     else:
         for name in config.models if isinstance(config, ProbeConfig) else [config.model]:
             check_model(name)
+
+
+def refuse_unused(config: ProbeConfig | TimelineConfig) -> None:
+    """What does nothing beside the labels or the topics that are given, unless it has a usual value.
+
+    The settings that a folder keeps name all of them; so usual values pass, also those of --quick and of sweeps.
+    """
+    if config.label_field is None and config.topics_from is None:
+        return
+    given = "the labels of a corpus" if config.label_field is not None else "topics that are given"
+    unused = {} if config.topics in (type(config).topics, QUICK_FIT["topics"]) else {"topics": config.topics}
+    if config.topics_from is not None and Path(config.topics_from).is_file():  # lists of words
+        if isinstance(config, TimelineConfig):
+            unused |= {} if config.threshold == THRESHOLDS[-1] else {"threshold": config.threshold}
+        elif tuple(config.thresholds) not in (THRESHOLDS, THRESHOLDS[-1:]):
+            unused |= {"thresholds": ", ".join(f"{one:g}" for one in config.thresholds)}
+    if unused:
+        said = ", ".join(f"{name} = {value}" for name, value in unused.items())
+        source = "label_field" if config.label_field is not None else "topics_from"
+        raise InputError(f"{said}: no effect with {given} ({source}); leave one out")
 
 
 @dataclass(frozen=True)

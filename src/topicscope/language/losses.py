@@ -90,6 +90,14 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
     return predictor
 
 
+def predictor_of(loaded: LoadedModel) -> Predictor | NoOutputHead:
+    """The same, or the reason why there is none."""
+    try:
+        return with_output_head(loaded)
+    except NoOutputHead as error:
+        return error
+
+
 def try_out(predictor: Predictor) -> None:
     """Raise NoOutputHead where predictions are of an unknown shape, or see the word that they predict."""
     tokens = np.asarray(predictor.loaded.tokenizer(TRIED)["input_ids"], dtype=np.int64)

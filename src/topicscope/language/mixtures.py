@@ -83,8 +83,8 @@ def targets_of(
         # every second of the words that have topics, the first among them, so that no half is empty
         halves = [mixture(words[np.isin(words, topics.token)][::2]) for words in tokens]
         even = np.full(shares.shape[1], 1 / shares.shape[1])
-        half = direct_scores(np.stack([even if one is None else one for one in halves]), shares)
-    (bag,) = ridge_scores(bags_of_words(tokens), shares)
+        half = direct_scores(np.stack([even if one is None else one for one in halves]), shares, seed=seed)
+    (bag,) = ridge_scores(bags_of_words(tokens), shares, seed=seed)
     orders = [generator(seed, Stream.SHUFFLED_MIXTURES, i).permutation(len(found)) for i in range(SHUFFLES)]
     return Targets(list(found), shares, bag, half, orders)
 
@@ -110,13 +110,13 @@ def mixture_scores(
     """Of one layer. `positions`: from single states too."""
     mine = [documents[number] for number in targets.documents]
     means = np.stack([one.sums[part][layer] / max(1, one.numbers[part]) for one in mine])
-    score, *shuffled = ridge_scores(means, targets.shares, targets.orders)
+    score, *shuffled = ridge_scores(means, targets.shares, targets.orders, seed=seed)
     by_position: dict[str, float | None] = {}
     if positions:
         none = np.zeros((SPOTS, means.shape[1]))  # a decoder may not read the only word of a document
         states = np.stack([one.spots[part][:, layer] if part in one.spots else none for one in mine])
         by_position = {
-            name: ridge_scores(states[:, spot], targets.shares)[0].r2 for spot, name in enumerate(SPOT_NAMES)
+            name: ridge_scores(states[:, spot], targets.shares, seed=seed)[0].r2 for spot, name in enumerate(SPOT_NAMES)
         }
     chance = [one.r2 for one in shuffled if one.r2 is not None]
 

@@ -23,9 +23,11 @@ from topicscope.language.attention import (
 )
 from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
+from topicscope.language.copies import originals
 from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
 from topicscope.language.heads import head_rows
 from topicscope.language.labels import LabelWords
+from topicscope.language.losses import predictor_of
 from topicscope.language.models import LoadedModel, word_vectors
 from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
@@ -44,6 +46,7 @@ from topicscope.measure import (
     shuffled_means,
 )
 
+NO_LABELS = "labels are not guessed: that takes hidden states, which are off (--no-states)"
 RANDOM_MODELS = 5  # initialisations whose embeddings are averaged: the contrast of a single one is not quite zero
 
 Vectors = Float[np.ndarray, "W d"]
@@ -102,7 +105,9 @@ def probe_model(
         pairs = pair_relations(
             topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
         )
-        states = StateProbe(assignments, pairs, topics, measurement, labels=labels) if measurement.states else None
+        states = None
+        if measurement.states:
+            states = StateProbe(assignments, pairs, topics, measurement, originals(texts), labels=labels)
         sums = DocumentSums(most_words(assignments))
         trained = Variant(loaded, assignments, pairs, measurement, states=states, documents=sums)
         probe = trained.probed(cut, len(texts), engine, shown)
@@ -114,10 +119,13 @@ def probe_model(
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
             probe.labels.extend(untrained.labels)
+        predictor = predictor_of(loaded)  # once: it may be the model loaded again
         if measurement.ablation:
-            probe.ablation.extend(ablate(loaded, texts, vocabulary, topical, assignments, measurement, shown))
+            probe.ablation.extend(
+                ablate(loaded, predictor, texts, vocabulary, topical, assignments, measurement, shown)
+            )
         words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None, labels)
-        losses, unknown = document_losses(loaded, vocabulary, texts, measurement.seed, shown)
+        losses, unknown = document_losses(predictor, vocabulary, texts, measurement.seed, shown)
         probe.documents.extend(
             document_rows(loaded, cut(), texts, words, sums, places=places, losses=losses, progress=shown)
         )
@@ -125,7 +133,15 @@ def probe_model(
         probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, words.assignment, probe.heads, shown))
         paired = sum(row.same_pairs > 0 for row in probe.documents)
         probe.verdicts.append(
-            verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states, paired)
+            verdict_of(
+                probe.rows,
+                probe.heads,
+                probe.cooccurrence,
+                measurement,
+                probe.states,
+                paired,
+                labels=isinstance(topics, LabelWords),
+            )
         )
     notes = dict.fromkeys(
         [
@@ -133,6 +149,7 @@ def probe_model(
             *(a.remark for a in assignments if a.remark),
             *(states.notes if states else ()),
             *filter(None, [unknown]),
+            *([NO_LABELS] if labels and states is None else ()),
         ]
     )
     return Probe.joined([probe], list(notes), measurement)
@@ -153,7 +170,7 @@ class Variant:
     def probed(self, cut: Callable[[], Iterable[Window]], documents: int, engine: Engine, progress: Progress) -> Probe:
         loaded, seed, shuffles = self.loaded, self.measurement.seed, self.measurement.attention_shuffles
         size, device = len(loaded.tokenizer), loaded.device
-        states = self.states.started(loaded, cut(), documents) if self.states else None
+        states = self.states.started(loaded, cut()) if self.states else None
         parts = tally_attention(
             loaded,
             cut(),

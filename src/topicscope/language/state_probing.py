@@ -1,6 +1,7 @@
 """Where in a model are topics? Its hidden states, layer by layer: cosines by topic, and the topics of documents.
 
-measure = StateProbe(assignments, pairs, topics, measurement); tally = measure.started(loaded, windows, len(texts))
+measure = StateProbe(assignments, pairs, topics, measurement, originals(texts))
+tally = measure.started(loaded, windows)
 tally_attention(loaded, windows, relations, states=tally); measure.rows(loaded, tally, progress)
 """
 
@@ -15,6 +16,7 @@ from jaxtyping import Float, Int
 from topicscope.ground import Progress, Stream, generator
 from topicscope.language.assignment import Assignment
 from topicscope.language.configs import Measurement
+from topicscope.language.copies import Originals, copies_note, drawn_halves, once
 from topicscope.language.label_probing import LabelTargets, label_rows, label_targets
 from topicscope.language.label_rows import LabelRow
 from topicscope.language.labels import LabelWords
@@ -58,12 +60,13 @@ class StateProbe:
     pairs: Mapping[int, PairRelation]  # by number of an assignment
     topics: Topics | LabelWords | Assignment
     measurement: Measurement
+    originals: Originals  # of each document the first with its text
     notes: list[str] = field(default_factory=list)
     targets: Targets | None = None  # made with the first variant of the model
     labels: Sequence[str | None] = ()  # of the documents, where they have some
     classes: LabelTargets | None = None  # as the targets
 
-    def started(self, loaded: LoadedModel, pieces: Iterable[Window], documents: int) -> StateTally:
+    def started(self, loaded: LoadedModel, pieces: Iterable[Window]) -> StateTally:
         """An empty tally: which words and how many documents fit into memory, and the mean state of every layer."""
         means, directions = read_first(loaded, pieces)
         numbers = sum(mean.size for mean in means.values())  # layers x dimensions
@@ -71,9 +74,12 @@ class StateProbe:
             self.notes.append("hidden states: this model returns none for each position, so they are not measured")
         words = min(MOST_WORDS, WORD_BYTES // max(1, 8 * HALVES * len(TREATMENTS) * numbers))
         most = max(FEWEST, min(MOST_DOCUMENTS, DOCUMENT_BYTES // max(1, (8 + 4 * SPOTS) * numbers)))
-        if documents > most:
+        if len(self.originals) > most:
             self.notes.append(f"hidden states: topics of documents are predicted for the first {most:,} documents")
-        return StateTally(StatePlan(self.frequent_words(max(2, words)), len(loaded.tokenizer), most, means, directions))
+        if note := copies_note(self.originals):
+            self.notes.append(note)
+        token, halves = self.frequent_words(max(2, words)), drawn_halves(self.originals, self.measurement.seed)
+        return StateTally(StatePlan(token, len(loaded.tokenizer), most, halves, means, directions))
 
     def frequent_words(self, most: int) -> Int[np.ndarray, " W"]:
         """Tokens of the words of all topics, or the most frequent ones; then the co-occurring words that have room."""
@@ -173,7 +179,7 @@ class StateProbe:
         """By part and layer. Targets are the same for trained and random weights, which read the same words."""
         progress(phase, 0, 2 * len(layers))
         if self.targets is None and layers:
-            self.targets = targets_of(self.topics, tokens_of(tally), self.measurement.seed, self.labels)
+            self.targets = targets_of(self.topics, self.tokens(tally), self.measurement.seed, self.labels)
             if self.targets is None:
                 self.notes.append(
                     f"hidden states: fewer than {FEWEST} documents have words of topics, too few to predict mixtures; "
@@ -197,14 +203,14 @@ class StateProbe:
     def label_rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[LabelRow]:
         """The label of a document from its states, every layer; nothing where documents have no labels."""
         if self.classes is None and self.labels and tally.documents:
-            self.classes, note = label_targets(self.labels, tokens_of(tally), self.measurement.seed)
+            self.classes, note = label_targets(self.labels, self.tokens(tally), self.measurement.seed)
             self.notes += [note] if note else []
         return label_rows(self.classes, loaded, tally, self.measurement, progress) if self.classes else []
 
-
-def tokens_of(tally: StateTally) -> dict[int, Int[np.ndarray, " n"]]:
-    """The words of every document whose states are kept."""
-    return {number: np.concatenate(one.tokens) for number, one in tally.documents.items()}
+    def tokens(self, tally: StateTally) -> dict[int, Int[np.ndarray, " n"]]:
+        """The words of documents whose states are kept, each text once: its first copy, or the first with a label."""
+        numbers = sorted(tally.documents, key=lambda n: (bool(self.labels) and self.labels[n] is None, n))
+        return {n: np.concatenate(tally.documents[n].tokens) for n in once(numbers, self.originals)}
 
 
 def mean_states(tally: StateTally, part: str, layer: int, treatment: str, row: Int[np.ndarray, " W"]) -> States:

@@ -12,7 +12,7 @@ from typing import Any, Self
 from topicscope.measure import UNSTORED, Effect, Interval, with_intervals
 
 TREATMENTS = ("raw", "centred", "all_but_top")  # as they are; less the mean state; less the main directions too
-HALVES = 2  # documents of even and of odd number
+HALVES = 2  # of the documents, whose states are compared with each other
 SPOTS = 4  # places of a document whose single states are kept: after a quarter of the words of its first window, ...
 MOST_WORDS, WORD_BYTES = 2000, 2**29  # of the sums by word
 MOST_DOCUMENTS, DOCUMENT_BYTES = 1000, 2**28  # of the states by document

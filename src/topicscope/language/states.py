@@ -1,7 +1,8 @@
 """Hidden states at the positions of words, summed in the pass that reads attention: nothing grows with the documents.
 
-Documents of even and odd number are two halves. A pair is a position in a document of one half and a position in a
-document of the other, so a shared context makes no two states alike. Then sums of states by word, layer and half are
+The documents are drawn into two halves. A pair is a position in a document of one half and a position in a
+document of the other, so a shared context makes no two states alike; copies of a text are
+in the same half. Then sums of states by word, layer and half are
 enough for every mean over pairs: the sum over the pairs of word w here and word v there is S_w . S_v.
 
 States are treated in three ways before they are summed (TREATMENTS). The mean and the directions of most variance that
@@ -39,7 +40,8 @@ class StatePlan:
 
     token: Int[np.ndarray, " W"]
     vocabulary_size: int
-    documents: int
+    documents: int  # the first of them, whose states are kept one by one
+    halves: Int[np.ndarray, " D"]  # of all documents
     means: dict[str, Float[np.ndarray, "L d"]]
     directions: dict[str, Float[np.ndarray, "L t d"]]
 
@@ -113,7 +115,7 @@ class ChunkStates:
         self.windows += batch
 
     def _add_part(self, name: str, batch: Sequence[Window], layers: Sequence[Tensor], where: Positions) -> None:
-        half = np.array([window.document % HALVES for window in batch])
+        half = self.plan.halves[[window.document for window in batch]]
         word = self.index[where.token]
         wanted = np.flatnonzero(word >= 0)
         key = half[where.row[wanted]] * len(self.plan.token) + word[wanted]

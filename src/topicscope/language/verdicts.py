@@ -8,7 +8,7 @@ what was seen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,12 @@ from topicscope.language.controls import (
     COSINE_WORTH,
     POSITION_PAIRS,
     WORD_PAIRS,
+    Check,
     Grade,
     Measured,
     PairContrast,
     checks_of,
+    too_few,
 )
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, MeasuredRow, ProbeRow, place, topical_heads
 from topicscope.language.state_rows import StateRow
@@ -43,6 +45,9 @@ SWITCHES = {
     "cooccurrence": "co-occurring pairs (--cooccurrence)",
     "fresh_weights": "fresh weights (--random)",
 }
+FEW_LABELS = Check(
+    answer="unsure", why="two labels are too few for an interval over topics; about five or more are needed"
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,17 @@ class Looked:
 
     row: MeasuredRow | StateRow
     measured: Measured
+    labels: bool = False  # whether the topics that its interval resamples are labels of a corpus
+
+    def checks(self) -> dict[str, Check]:
+        """By control. Of labels there are no more than there are: to raise --topics is no advice."""
+        every, effect = checks_of(self.measured), self.measured.effect
+        flat = effect is not None and (effect.interval is None or effect.interval[0] == effect.interval[1])
+        if not (self.labels and flat and effect is not None):
+            return every
+        if too_few(replace(self.measured, effect=replace(effect, interval=(0.0, 1.0)))) is not None:
+            return every  # something else comes first
+        return {control: check if check.answer == "off" else FEW_LABELS for control, check in every.items()}
 
 
 def answered(name: str, what: str, looked: Sequence[Looked]) -> Answer:
@@ -67,7 +83,7 @@ def answered(name: str, what: str, looked: Sequence[Looked]) -> Answer:
             check=check,
         )
         for one in looked
-        for control, check in checks_of(one.measured).items()
+        for control, check in one.checks().items()
     ]
     controls = {control: over_thresholds([row for row in rows if row.control == control]) for control in CONTROLS}
     grades = list(controls.values())
@@ -98,15 +114,19 @@ def sentence(name: str, what: str, found: Grade, rows: Sequence[CheckRow], looke
     for control in CONTROLS:
         mine = [row for row in rows if row.control == control]
         grade = over_thresholds(mine)
-        if grade == "off":
-            reasons.append(f"{SWITCHES[control]} were not compared")
+        if grade == "off" and found == "unsure":  # of a no, what was switched off changes nothing any more
+            reasons.append(not_compared(control, mine))
         elif grade == "no" or (grade == "unsure" and found == "unsure"):
             reasons.append(f"{EXPLAINED[control]}{reason(mine)}")
-    if found == "no":  # what was switched off changes nothing any more
-        reasons = [reason for reason in reasons if not reason.endswith("were not compared")]
-        if over_thresholds([row for row in rows if row.control == "chance"]) == "no":
-            reasons = reasons[:1]  # there is nothing that others could explain
+    if over_thresholds([row for row in rows if row.control == "chance"]) == "no":
+        reasons = reasons[:1]  # there is nothing that others could explain
     return f"{name}: {found}. {'; '.join(reasons)}."
+
+
+def not_compared(control: str, rows: Sequence[CheckRow]) -> str:
+    if control == "cooccurrence" and all(row.topics_per_word == "many" for row in rows):
+        return "co-occurrence needs one topic per word (--topics-per-word one)"
+    return f"{SWITCHES[control]} were not compared"
 
 
 def reason(rows: Sequence[CheckRow]) -> str:
@@ -125,8 +145,13 @@ def verdict_of(
     settings: Measurement,
     states: Sequence[StateRow] = (),
     documents: int | None = None,
+    *,
+    labels: bool = False,
 ) -> ModelVerdict:
-    """The verdict on the model of these rows, trained and fresh. `documents`: with pairs of one topic."""
+    """The verdict on the model of these rows, trained and fresh. `documents`: with pairs of one topic.
+
+    `labels`: the topics are labels of the corpus.
+    """
     trained = [row for row in rows if row.variant == "trained"]
     fresh = {setting(row): row for row in rows if row.variant != "trained"}
     contrasts = {setting(row): row for row in pairs}
@@ -151,7 +176,7 @@ def verdict_of(
                 p_value=largest_p(heads, topical, row) if name == "topical" else None,
                 **compared,
             )
-            found.append(Looked(row, measured))
+            found.append(Looked(row, measured, labels and name == "cosine"))
         return found
 
     of_attention: dict[str, Any] = {
@@ -163,11 +188,11 @@ def verdict_of(
     if topical:
         name = f"attention ({named(topical)})"
         ways.append(answered(name, ATTENTION, looked("topical", "topical", **of_attention)))
-    cosines = looked("cosine", "cosine", more="topics", shuffles=settings.shuffles)
+    cosines = looked("cosine", "cosine", more="threshold" if labels else "topics", shuffles=settings.shuffles)
     return ModelVerdict(
         model=trained[0].model,
         embeddings=answered("embeddings", "the cosine of words", cosines),
-        states=answer_on_states(states, settings, documents),
+        states=answer_on_states(states, settings, documents, labels),
         attention=max(ways, key=lambda one: ORDER.index(one.answer)),
     )
 
@@ -176,7 +201,9 @@ ATTENTION = "attention between words (.01 without preference)"
 STATES = "the cosine of states in different documents"
 
 
-def answer_on_states(rows: Sequence[StateRow], settings: Measurement, documents: int | None = None) -> Answer:
+def answer_on_states(
+    rows: Sequence[StateRow], settings: Measurement, documents: int | None = None, labels: bool = False
+) -> Answer:
     """The answer on the layer that shows most, where p is corrected for the number of layers."""
     trained = [row for row in rows if row.variant == "trained"]
     fresh = {(setting(row), layer_of(row)): row for row in rows if row.variant != "trained"}
@@ -200,7 +227,7 @@ def answer_on_states(rows: Sequence[StateRow], settings: Measurement, documents:
             with_fresh=bool(fresh),
             more="documents",
         )
-        return Looked(row, measured)
+        return Looked(row, measured, labels)
 
     layers = dict.fromkeys(map(layer_of, trained))
     answers = [

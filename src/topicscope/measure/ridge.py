@@ -1,9 +1,10 @@
 """How much of some shares (a document's topics) is linear in some features: ridge regression, cross-validated.
 
-scores = ridge_scores(states, mixtures); scores.r2, scores.interval(resamples=1000, seed=0)
+(scores,) = ridge_scores(states, mixtures, seed=0); scores.r2, scores.interval(resamples=1000, seed=0)
 
-Document i is in fold i mod FOLDS. The strength is chosen from GRID by the exact leave-one-out error of the training
-folds alone. R2 is pooled over topics: 1 - sum of squared errors / sum of squares about the mean of the training folds.
+Folds are drawn: a corpus may be in an order, such as its labels in turn. The strength is chosen from GRID by
+the exact leave-one-out error of the training folds alone. R2 is pooled over topics: 1 - sum of squared errors / sum of
+squares about the mean of the training folds.
 """
 
 from __future__ import annotations
@@ -55,28 +56,32 @@ def drawn_documents(documents: int, resamples: int, seed: int) -> Float[np.ndarr
     return drawn.astype(float)
 
 
-def folds(documents: int) -> Int[np.ndarray, " D"]:
-    return np.arange(documents) % FOLDS
+def folds(documents: int, seed: int) -> Int[np.ndarray, " D"]:
+    """A fold for every document, as many in one as in another, up to one."""
+    return generator(seed, Stream.MIXTURE_FOLDS).permutation(documents) % FOLDS
 
 
-def about_training_mean(shares: Float[np.ndarray, "D K"]) -> Float[np.ndarray, " D"]:
+def about_training_mean(shares: Float[np.ndarray, "D K"], fold: Int[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
     """Squared distance of every document from the mean of the folds that it is not in."""
-    fold = folds(len(shares))
     means = np.stack([shares[fold != f].mean(0) for f in range(FOLDS)])
     return ((shares - means[fold]) ** 2).sum(1)
 
 
-def direct_scores(predictions: Float[np.ndarray, "D K"], shares: Float[np.ndarray, "D K"]) -> Scores:
+def direct_scores(predictions: Float[np.ndarray, "D K"], shares: Float[np.ndarray, "D K"], *, seed: int) -> Scores:
     """Of predictions that nothing is fitted for."""
-    return Scores(((predictions - shares) ** 2).sum(1), about_training_mean(shares))
+    return Scores(((predictions - shares) ** 2).sum(1), about_training_mean(shares, folds(len(shares), seed)))
 
 
 def ridge_scores(
-    features: Float[np.ndarray, "D d"], shares: Float[np.ndarray, "D K"], orders: Sequence[Int[np.ndarray, " D"]] = ()
+    features: Float[np.ndarray, "D d"],
+    shares: Float[np.ndarray, "D K"],
+    orders: Sequence[Int[np.ndarray, " D"]] = (),
+    *,
+    seed: int,
 ) -> list[Scores]:
     """Of the shares, and then of the shares in other orders (shuffled among the documents)."""
     x, y = (np.asarray(array, dtype=np.float64) for array in (features, shares))
-    every, fold = [np.arange(len(x)), *orders], folds(len(x))
+    every, fold = [np.arange(len(x)), *orders], folds(len(x), seed)
     errors = np.full((len(every), len(x)), np.nan)
     if np.isfinite(x).all():
         for f in range(FOLDS):
@@ -85,7 +90,7 @@ def ridge_scores(
             for number, order in enumerate(every):
                 predicted, _ = predictions(left, right, squares, y[order[train]])
                 errors[number, test] = ((predicted - y[order[test]]) ** 2).sum(1)
-    return [Scores(mine, about_training_mean(y[order])) for mine, order in zip(errors, every, strict=True)]
+    return [Scores(mine, about_training_mean(y[order], fold)) for mine, order in zip(errors, every, strict=True)]
 
 
 def components(

@@ -79,9 +79,9 @@ def topic_ceiling(
         return Predicted(scores.r2, scores.interval(resamples, seed))
 
     return TopicCeiling(
-        scored(ridge_scores(mean_outputs(config.model, parts, counts), shares)[0]),
-        scored(ridge_scores(words, shares)[0]),
-        scored(direct_scores(posterior, shares)),
+        scored(ridge_scores(mean_outputs(config.model, parts, counts), shares, seed=seed)[0]),
+        scored(ridge_scores(words, shares, seed=seed)[0]),
+        scored(direct_scores(posterior, shares, seed=seed)),
         len(dev),
     )
 
