@@ -13,6 +13,7 @@ from topicscope.world.documents import (
 )
 from topicscope.world.masking import Masked, Masking, Positions, mask_keys
 from topicscope.world.matrices import matrix_of, read_matrix
+from topicscope.world.moments import Moments
 from topicscope.world.priors import Dirichlet, DocumentPrior, Fixed, Given, Prior
 from topicscope.world.rows import Rows, stack
 from topicscope.world.topics import MASK, TopicModel
@@ -32,6 +33,7 @@ __all__ = [
     "Masked",
     "MaskedDocuments",
     "Masking",
+    "Moments",
     "Positions",
     "Prior",
     "Rows",

@@ -19,8 +19,10 @@ from jaxtyping import Float
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from topicscope.ground import Count, InputError, Matrix, Text, nearest, number_only, section
+from topicscope.world import moments
 from topicscope.world.documents import PADDING, Documents, InfiniteDocuments, sample_words
 from topicscope.world.matrices import matrix_of
+from topicscope.world.moments import Moments
 from topicscope.world.posteriors import dirichlet_mean, in_slices, mixture_mean, subset_mean
 from topicscope.world.topics import TopicModel
 
@@ -51,6 +53,10 @@ class DocumentPrior(ABC):
     @abstractmethod
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         """Topic proportions of `count` documents."""
+
+    @abstractmethod
+    def moments(self, topics: int) -> Moments:
+        """E[theta] and E[theta theta'], exact or with their error."""
 
     @abstractmethod
     def posterior_mean(
@@ -85,6 +91,9 @@ class Dirichlet(DocumentPrior):
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         return rng.dirichlet(np.full(topics, self.alpha), size=count)
 
+    def moments(self, topics: int) -> Moments:
+        return moments.dirichlet(np.full(topics, self.alpha))
+
     def posterior_mean(
         self, topic_model: TopicModel, evidence: Float[np.ndarray, "R Tv"], a: float, e: float
     ) -> Float[np.ndarray, "R T"]:
@@ -112,6 +121,10 @@ class Fixed(DocumentPrior):
         proportions = np.zeros((count, topics))
         np.put_along_axis(proportions, chosen, 1 / tau, axis=1)
         return proportions
+
+    def moments(self, topics: int) -> Moments:
+        self.check(topics)
+        return moments.equal_shares(topics, self.topics_per_document)
 
     def posterior_mean(
         self, topic_model: TopicModel, evidence: Float[np.ndarray, "R Tv"], a: float, e: float
@@ -147,6 +160,9 @@ class Given(DocumentPrior):
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         rows = self.rows(topics)
         return rows[np.arange(count) % len(rows)]
+
+    def moments(self, topics: int) -> Moments:
+        return moments.of_rows(self.rows(topics))
 
     def posterior_mean(
         self, topic_model: TopicModel, evidence: Float[np.ndarray, "R Tv"], a: float, e: float

@@ -76,6 +76,13 @@ class TopicModel:
         """The same by word: probability of each word inside its topic; 0 for [MASK]."""
         return np.concatenate([[0.0], self.word_given_topic.ravel()])
 
+    @cached_property
+    def word_topics(self) -> Float[np.ndarray, "Tv T"]:
+        """A: probability of each word (rows, without [MASK]) in each topic (columns, which sum to 1)."""
+        matrix = np.zeros((self.words, self.topics))
+        matrix[np.arange(self.words), self.topic_of_word[1:] - 1] = self.word_in_topic[1:]
+        return matrix
+
     @property
     def same_topic(self) -> Bool[np.ndarray, "V V"]:
         """Whether two words have the same topic; [MASK] is alone in its own."""
