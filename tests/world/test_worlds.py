@@ -128,7 +128,7 @@ def test_a_matrix_comes_from_an_array_or_a_file(tmp_path: Path) -> None:
         matrix.tolist(),
         *(str(tmp_path / f"a.{end}") for end in ("npy", "csv", "safetensors")),
     ):
-        model = TopicModel(matrix=given_matrix)  # type: ignore[arg-type]
+        model = TopicModel(matrix=given_matrix)
         assert (model.topics, model.words) == (2, 3)
         assert model.word_topics == pytest.approx(matrix, abs=1e-15)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from topicscope.ground import FLOPS, STREAMED, Cost, driving
 from topicscope.training.config import BLOCK, TOGETHER, RunConfig, steps_at_once
-from topicscope.training.data import UNEQUAL_DOCUMENTS, takes_longer
+from topicscope.training.data import floor_documents
 from topicscope.world import Fixed
 
 HISTORY = 10  # value matrices that the tracker holds
@@ -235,7 +235,7 @@ class Sizes:
             return 0.0
         if self.infinite:
             return DEV_BATCH_INFINITE * self.vocabulary * (8 * config.topic_model.words + 24 * config.topic_model.words)
-        used = min(dev, UNEQUAL_DOCUMENTS) if takes_longer(config) else dev
+        used = min(dev, floor_documents(config))
         rows = min(float(self.vocabulary), 1 + self.masked * (1 - config.masking.p_mask_word))
         draws = 0 if config.topic_model.disjoint else 4 * 8 * MOST_DRAWS * self.vocabulary
         bayes = draws + used * (4 * self.vocabulary + rows * (4 * self.vocabulary + 16 * config.topic_model.topics))

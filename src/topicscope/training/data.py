@@ -11,7 +11,6 @@ from topicscope.training.config import RunConfig
 from topicscope.world import (
     Documents,
     InfiniteDocuments,
-    LogisticNormal,
     MaskedDocuments,
     Rows,
     mask_keys,
@@ -19,12 +18,15 @@ from topicscope.world import (
 )
 
 LONGEST = 20_000  # words of the longest document for which the Bayes floor is computed
-UNEQUAL_DOCUMENTS = 500  # of the Bayes floor where the posterior takes longer
+UNEQUAL_DOCUMENTS = 500  # of the Bayes floor where the posterior takes longer: word by word
+ESTIMATED_DOCUMENTS = 250  # where it is estimated from draws
 
 
-def takes_longer(config: RunConfig) -> bool:
-    """Whether the posterior is found word by word, or from draws."""
-    return not config.topic_model.uniform or isinstance(config.documents, LogisticNormal)
+def floor_documents(config: RunConfig) -> int:
+    """Dev documents, at most, of which the Bayes floor is made."""
+    if not config.documents.exact(config.topic_model):
+        return ESTIMATED_DOCUMENTS
+    return config.data.dev_documents if config.topic_model.uniform else UNEQUAL_DOCUMENTS
 
 
 class RunData:
@@ -65,8 +67,8 @@ class RunData:
             return {}
         if isinstance(dev, MaskedDocuments) and dev.documents.lengths.max() > LONGEST:
             return {}
-        if isinstance(dev, MaskedDocuments) and takes_longer(config):
-            dev = dev.first(UNEQUAL_DOCUMENTS)
+        if isinstance(dev, MaskedDocuments) and (few := floor_documents(config)) < len(dev):
+            dev = dev.first(few)
         bayes = partial(
             bayes_loss,
             config.objective.loss,

@@ -4,7 +4,6 @@
 [0.25, 0.0, 0.0, 0.0]
 """
 
-import itertools
 import math
 from dataclasses import KW_ONLY
 from typing import Annotated, Literal
@@ -19,7 +18,7 @@ from topicscope.world.importance import from_normal, softmax
 from topicscope.world.matrices import matrix_of
 from topicscope.world.moments import Moments
 from topicscope.world.posteriors import Posterior, grouped_mean, in_slices
-from topicscope.world.prior import MOST_ROWS, DocumentPrior, Length, Proportions
+from topicscope.world.prior import DocumentPrior, Length, Proportions, equal_sets
 from topicscope.world.topics import TopicModel, plain
 
 Evidence = Float[np.ndarray, "R words"]
@@ -68,11 +67,10 @@ class Groups(DocumentPrior):
 
     def support(self, topics: int) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
         tau, size = self.topics_per_document, topics // self.groups
-        if math.comb(topics, tau) > MOST_ROWS:
+        found = equal_sets(topics, tau)
+        if found is None:
             return None
-        sets = np.array(list(itertools.combinations(range(topics), tau)))
-        rows = np.zeros((len(sets), topics))
-        np.put_along_axis(rows, sets, 1 / tau, axis=1)
+        sets, rows = found
         group = sets // size
         together = (group == group[:, :1]).all(1)
         return rows, (1 - self.rho) / len(sets) + self.rho * together / max(1, together.sum())
@@ -141,6 +139,9 @@ class LogisticNormal(DocumentPrior):
 
     def moments(self, topics: int) -> Moments:
         return moments.logistic_normal(*self.law(topics))
+
+    def exact(self, topic_model: TopicModel) -> bool:
+        return False
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
         """From draws around the mode of each row."""

@@ -1,10 +1,9 @@
 """Posterior means of topic proportions for any topic model and any prior, by enumeration or by importance sampling.
 
 Words w are seen with probability a (A theta)_w + e. A finite law is summed over all its rows, exactly. Else proportions
-are drawn from a proposal near the posterior and weighted by prior times likelihood over proposal. A tenth of the
-proposal is the prior itself, so that no weight is more than ten times the likelihood: the estimate is consistent
-whatever the rest of the proposal is. Draws come in two independent halves, from which whoever uses the mean can tell
-its error; `effective` says how many draws each row's weights are worth.
+are drawn from a proposal near the posterior and weighted by prior times likelihood over proposal, which is positive
+wherever the prior is: the estimate is consistent whatever the proposal is. Draws come in two independent halves, from
+which whoever uses the mean can tell its error; `effective` says how many draws each row's weights are worth.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from topicscope.ground import Stream, generator
 from topicscope.world.posteriors import Posterior
@@ -20,8 +19,8 @@ from topicscope.world.topics import TopicModel
 
 DRAWS = 500  # of each half, for each row
 PRIOR_DRAWS = 10_000  # of each half, where all rows share the draws of the prior
-PRIOR_SHARE = 0.1  # of a proposal that is the prior itself
-WIDER = 0.2  # of a Dirichlet proposal that has half of its counts
+PRIOR_SHARE = 0.1  # of a normal proposal that is the prior itself
+LEAST_SHARE = 0.02  # of every part of a Dirichlet proposal, so that none is left out
 AT_A_TIME = 200  # rows
 
 Evidence = Float[np.ndarray, "R words"]
@@ -96,42 +95,61 @@ def _weights(log_weight: Float[np.ndarray, "R n"]) -> tuple[Float[np.ndarray, "R
 def from_dirichlet(
     topic_model: TopicModel, evidence: Evidence, a: float, e: float, alpha: Float[np.ndarray, " T"]
 ) -> Posterior:
-    """Proposals: the variational posterior of each row (a Dirichlet), the same with half its counts, and the prior."""
-    gamma = variational(topic_model.word_topics, evidence, a, e, alpha)
+    """theta = G / sum(G), G gamma variables. Proposals: how many of the words seen each topic may have made."""
 
     def proposal_of(row: int) -> Proposal:
-        weights = np.stack([gamma[row], (alpha + gamma[row]) / 2, alpha])
-        return lambda rng: dirichlet_draws(weights, np.array([1 - WIDER - PRIOR_SHARE, WIDER, PRIOR_SHARE]), rng)
+        there = np.flatnonzero(evidence[row])
+        counts = evidence[row, there]
+        shares = word_shares(topic_model.word_topics[there], counts, a, e, alpha)
+        return lambda rng: gamma_draws(counts, shares, alpha, rng)
 
     return from_proposals(topic_model, evidence, a, e, proposal_of)
 
 
-def variational(
-    words: Float[np.ndarray, "words T"], evidence: Evidence, a: float, e: float, alpha: Float[np.ndarray, " T"]
-) -> Float[np.ndarray, "R T"]:
-    """Weights of the Dirichlet that is nearest to the posterior in mean field: word counts shared out to topics."""
-    from scipy.special import digamma  # here, since not every command needs it
-
-    gamma = alpha + evidence.sum(1, keepdims=True) / len(alpha)
-    for _ in range(50):
-        expected = np.exp(digamma(gamma) - digamma(gamma.sum(1, keepdims=True)))
-        share = evidence / np.maximum(a * expected @ words.T + e, 1e-300)
-        gamma = alpha + a * expected * (share @ words)
-    return gamma
+def word_shares(
+    words: Float[np.ndarray, "w T"], counts: Float[np.ndarray, " w"], a: float, e: float, alpha: Float[np.ndarray, " T"]
+) -> Float[np.ndarray, "w T"]:
+    """Probability that each topic made a word seen, nearly (collapsed variational Bayes); the rest is chance."""
+    chance = e / a * (alpha.sum() + counts.sum() - 1)
+    shares = words / words.sum(1, keepdims=True)
+    for _ in range(15):
+        likely = words * np.maximum(alpha + counts @ shares - shares, 1e-12)
+        shares = likely / np.maximum(likely.sum(1, keepdims=True) + chance, 1e-300)
+    return shares
 
 
-def dirichlet_draws(
-    weights: Float[np.ndarray, "K T"], shares: Float[np.ndarray, " K"], rng: np.random.Generator
+def gamma_draws(
+    counts: Float[np.ndarray, " w"],
+    shares: Float[np.ndarray, "w T"],
+    alpha: Float[np.ndarray, " T"],
+    rng: np.random.Generator,
 ) -> tuple[Float[np.ndarray, "n T"], Float[np.ndarray, " n"]]:
-    """Draws of a mixture of Dirichlets, of which the last is the prior; and the log of prior over mixture."""
+    """Draws, and the log of prior over proposal, up to a constant.
+
+    The sum of all G does not matter for theta; its law is chosen such that the posterior would be independent gamma
+    variables if it were known which topic made which word. A topic that made n words has shape alpha + n; each topic's
+    proposal is a mixture for no word, one word, the mean number of more, and half of it with twice the spread.
+    """
     from scipy.special import gammaln
 
-    number: Int[np.ndarray, " K"] = np.round(shares * DRAWS).astype(int)
-    theta = np.concatenate([rng.dirichlet(one, size=n) for one, n in zip(weights, number, strict=True)])
-    constant = gammaln(weights.sum(1)) - gammaln(weights).sum(1)
-    extra = weights - weights[-1]
-    log_ratio = np.log(np.maximum(theta, 1e-300)) @ extra.T + constant - constant[-1] + np.log(shares)
-    return theta, -np.logaddexp.reduce(log_ratio, axis=1)
+    none = np.exp(counts @ np.log1p(-np.minimum(shares, 1 - 1e-12)))
+    one = none * (counts @ (shares / np.maximum(1 - shares, 1e-12)))
+    total, more = counts @ shares, np.maximum(1 - none - one, 0)
+    rest = np.where(more > 1e-6, np.maximum(total - one, 0) / np.maximum(more, 1e-6), 2.0)
+    mixture = np.stack([none, one, 0.8 * more, 0.2 * more]) + LEAST_SHARE
+    mixture /= mixture.sum(0)
+    shape = np.stack([alpha, alpha + 1, alpha + rest, (alpha + rest) / 2])
+    scale = np.array([1.0, 1.0, 1.0, 2.0])[:, None]
+    kind = (rng.random((DRAWS, 1, len(alpha))) > np.cumsum(mixture, axis=0)[:-1]).sum(1)
+    topic = np.arange(len(alpha))
+    g = np.maximum(rng.standard_gamma(shape[kind, topic]) * scale[kind, 0], 1e-300)
+    size, log_g = g.sum(1), np.log(g)
+    constant = np.log(mixture) - gammaln(shape) - shape * np.log(scale)
+    parts = constant[None] + (shape - 1) * log_g[:, None] - g[:, None] / scale
+    most = parts.max(1)
+    log_proposal = (most + np.log(np.exp(parts - most[:, None]).sum(1))).sum(1)
+    log_target = total.sum() * np.log(size) + ((alpha - 1) * log_g - g).sum(1)
+    return g / size[:, None], log_target - log_proposal
 
 
 def from_normal(
@@ -143,10 +161,12 @@ def from_normal(
     root: Float[np.ndarray, "T k"],
 ) -> Posterior:
     """theta = softmax(centre + root z), z normal. Proposals: Student's t around the mode of each row, and the prior."""
+    mode = np.zeros(root.shape[1])
 
     def proposal_of(row: int) -> Proposal:
+        nonlocal mode  # rows of one document follow one another, and have nearly the same mode
         there = np.flatnonzero(evidence[row])
-        mode, spread = normal_mode(topic_model.word_topics[there], evidence[row, there], a, e, centre, root)
+        mode, spread = normal_mode(topic_model.word_topics[there], evidence[row, there], a, e, centre, root, mode)
         return lambda rng: normal_draws(mode, spread, centre, root, rng)
 
     return from_proposals(topic_model, evidence, a, e, proposal_of)
@@ -159,29 +179,37 @@ def normal_mode(
     e: float,
     centre: Float[np.ndarray, " T"],
     root: Float[np.ndarray, "T k"],
+    start: Float[np.ndarray, " k"],
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, "k k"]]:
-    """Mode of z by Fisher scoring with halved steps, and a root of the inverse information there."""
-    k = root.shape[1]
+    """Mode of z by Gauss-Newton steps, halved where they lead down, and a root of the inverse curvature there."""
+    z, identity = start, np.eye(root.shape[1])
 
     def value(z: Float[np.ndarray, " k"]) -> float:
         return float(counts @ np.log(np.maximum(a * words @ softmax(centre + root @ z) + e, 1e-300)) - z @ z / 2)
 
-    z, information = np.zeros(k), np.eye(k)
     best = value(z)
     for _ in range(30):
         theta = softmax(centre + root @ z)
         p = np.maximum(a * words @ theta + e, 1e-300)
-        slope = a * (words * theta - np.outer(words @ theta, theta)) @ root / p[:, None]  # of log p in z
-        information = np.eye(k) + (slope * counts[:, None]).T @ slope
-        step = np.linalg.solve(information, counts @ slope - z)
+        own = a * words * theta / p[:, None]  # share of a word's probability that each topic has; the rest is chance
+        whole = own.sum(1)
+        slope = own - whole[:, None] * theta  # of log p in the scores of topics
+        information = identity + root.T @ ((slope * counts[:, None]).T @ slope) @ root
+        step = np.linalg.solve(information, counts @ slope @ root - z)
         size = 1.0
         while size > 1e-3 and value(z + size * step) < best:
             size /= 2
-        if size <= 1e-3 or size * np.abs(step).max() < 1e-6:
+        if size <= 1e-3 or size * np.abs(step).max() < 1e-3:
             break
         z = z + size * step
         best = value(z)
-    return z, np.linalg.inv(np.linalg.cholesky(information)).T
+    # the second derivative itself, where it is that of a peak
+    made, seen = counts @ own, counts @ whole
+    curvature = np.diag(made - seen * theta) - np.outer(made, theta) - (own * counts[:, None]).T @ slope
+    curvature += seen * np.outer(theta, theta) - np.outer(theta, (counts * (1 - whole)) @ slope)
+    exact = identity - root.T @ ((curvature + curvature.T) / 2) @ root
+    precision = exact if np.linalg.eigvalsh(exact)[0] > 0.1 else information
+    return z, np.linalg.inv(np.linalg.cholesky(precision)).T
 
 
 def normal_draws(
@@ -190,7 +218,7 @@ def normal_draws(
     centre: Float[np.ndarray, " T"],
     root: Float[np.ndarray, "T k"],
     rng: np.random.Generator,
-    freedom: float = 6.0,
+    freedom: float = 10.0,
 ) -> tuple[Float[np.ndarray, "n T"], Float[np.ndarray, " n"]]:
     """Draws of a mixture of a Student's t and the prior; and the log of prior over mixture."""
     from scipy.special import gammaln

@@ -11,12 +11,14 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from pydantic import AfterValidator, Field
 
 from topicscope.ground import InputError, number_only
@@ -73,6 +75,10 @@ class DocumentPrior(ABC):
         """All proportions that there are and their probabilities, where they are few."""
         return None
 
+    def exact(self, topic_model: TopicModel) -> bool:
+        """Whether `posterior` is exact."""
+        return topic_model.disjoint or self.support(topic_model.topics) is not None
+
     def posterior_of_any(
         self, topic_model: TopicModel, evidence: Float[np.ndarray, "R words"], a: float, e: float
     ) -> Posterior:
@@ -92,6 +98,18 @@ class DocumentPrior(ABC):
         words = sample_words(topic_model, proportions, high, rng)
         words[np.arange(high) >= lengths[:, None]] = PADDING
         return Documents(words, lengths, proportions)
+
+
+def equal_sets(topics: int, tau: int) -> tuple[Int[np.ndarray, "K tau"], Proportions] | None:
+    """All sets of tau topics, and the proportions of documents that share them equally; None where they are many."""
+    if (tau < topics > MOST_ROWS) or math.comb(
+        topics, tau
+    ) > MOST_ROWS:  # at first: a binomial may be too large to know
+        return None
+    sets = np.array(list(itertools.combinations(range(topics), tau)))
+    rows = np.zeros((len(sets), topics))
+    np.put_along_axis(rows, sets, 1 / tau, axis=1)
+    return sets, rows
 
 
 def checked_proportions(theta: Any, topics: int, name: str) -> Proportions:
@@ -147,6 +165,9 @@ class Own(DocumentPrior):
                 "the law's moments are none of proportions: E[theta] and E[theta theta'] must each sum to 1"
             )
         return Moments(mean, second, float(found.error))
+
+    def exact(self, topic_model: TopicModel) -> bool:
+        return False
 
     def posterior(
         self, topic_model: TopicModel, evidence: Float[np.ndarray, "R words"], a: float, e: float

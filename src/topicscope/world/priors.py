@@ -9,8 +9,6 @@ A new prior is one class that has `kind`, `length` and the abstract methods, and
 
 import functools
 import inspect
-import itertools
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal
@@ -33,7 +31,7 @@ from topicscope.world.posteriors import (
     subset_mean,
     weighted_mean,
 )
-from topicscope.world.prior import MOST_ROWS, DocumentPrior, Length, Proportions, checked_proportions
+from topicscope.world.prior import DocumentPrior, Length, Proportions, checked_proportions, equal_sets
 from topicscope.world.topics import TopicModel, left_out, plain
 
 Evidence = Float[np.ndarray, "R words"]
@@ -114,12 +112,10 @@ class Fixed(DocumentPrior):
         return moments.equal_shares(topics, self.topics_per_document)
 
     def support(self, topics: int) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
-        tau = self.topics_per_document
-        if math.comb(topics, tau) > MOST_ROWS:
+        found = equal_sets(topics, self.topics_per_document)
+        if found is None:
             return None
-        sets = np.array(list(itertools.combinations(range(topics), tau)))
-        rows = np.zeros((len(sets), topics))
-        np.put_along_axis(rows, sets, 1 / tau, axis=1)
+        sets, rows = found
         weight = np.log(np.full(topics, 1.0) if self.weights is None else np.array(self.weights))[sets].sum(1)
         weight = np.exp(weight - weight.max())
         return rows, weight / weight.sum()

@@ -199,7 +199,7 @@ class TopicModel:
     def disjoint(self) -> bool:
         """Whether every word is in one topic only."""
         if self.matrix is None:
-            return self.overlap is None and self.common_words is None
+            return self.topics == 1 or (self.overlap is None and self.common_words is None)
         return bool((np.count_nonzero(self.word_topics, axis=1) == 1).all())
 
     @cached_property
