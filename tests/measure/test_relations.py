@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from topicscope.measure import gram_block_means, gram_relation_means, matrix_block_means, relation_masks
+from topicscope.measure import WordKinds, gram_block_means, gram_relation_means, matrix_block_means, relation_masks
 
 
 def block_means_by_loop(topic: np.ndarray, matrix: np.ndarray) -> list[float]:
@@ -54,7 +54,7 @@ def test_means_of_words_with_several_topics_equal_a_double_loop(n: int, topics: 
     )
     if has.any(1).all():  # a word has a topic
         patterns, kind = np.unique(has, axis=0, return_inverse=True)
-        related = (patterns.astype(float) @ patterns.T.astype(float) > 0).astype(float)
-        kinds = np.eye(len(patterns))[kind.reshape(-1)]
-        means = gram_relation_means(*map(torch.from_numpy, (kinds, related, embedding)))
+        related = patterns.astype(float) @ patterns.T.astype(float) > 0
+        vectors = torch.from_numpy(embedding)
+        means = gram_relation_means(WordKinds.of(kind.reshape(-1), related, vectors), vectors)
         assert means.numpy() == pytest.approx(np.array(expected), abs=1e-10, nan_ok=True)

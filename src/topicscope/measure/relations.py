@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -65,20 +65,33 @@ def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Fl
     return torch.stack([same, different, lengths / n], dim=1)
 
 
-def gram_relation_means(
-    kinds: Float[torch.Tensor, "n K"], related: Float[torch.Tensor, "K K"], embedding: Float[torch.Tensor, "E d V"]
-) -> Float[torch.Tensor, "E 3"]:
-    """The same where words have several topics: 1 at the kind of each word, and where two kinds have a topic in common.
+class WordKinds(NamedTuple):
+    """Words that may have several topics, by kind: those of one kind have the same topics."""
+
+    members: Float[torch.Tensor, "n K"]  # 1 at the kind of each word, [MASK] left out
+    related: Float[torch.Tensor, "K K"]  # 1 where two kinds have a topic in common
+    pairs: Float[torch.Tensor, " 3"]  # words that share a topic, that share none, and words; NaN for none
+
+    @classmethod
+    def of(cls, kind: Int[np.ndarray, " n"], related: Bool[np.ndarray, "K K"], like: torch.Tensor) -> WordKinds:
+        """Of type and device of `like`."""
+        import torch
+
+        size = np.bincount(kind, minlength=len(related)).astype(float)
+        n, mates = len(kind), size @ related @ size  # a word with itself among them
+        pairs = np.array([mates - n, n * n - mates, n])
+        parts = (np.eye(len(related))[kind], related.astype(float), np.where(pairs > 0, pairs, np.nan))
+        return cls(*(torch.from_numpy(part).to(like) for part in parts))
+
+
+def gram_relation_means(words: WordKinds, embedding: Float[torch.Tensor, "E d V"]) -> Float[torch.Tensor, "E 3"]:
+    """As `gram_block_means`, where words have several topics, or topics differ in size.
 
     A sum over pairs of words is one over pairs of kinds, of the products of their vectors' sums.
     """
     import torch
 
-    words, n = embedding[:, :, 1:], len(kinds)
-    lengths, size = words.square().sum((1, 2)), kinds.sum(0)
-    sums = words @ kinds
-    inside, total = ((sums @ related) * sums).sum((1, 2)), sums.sum(2).square().sum(1)
-    mates = size @ related @ size  # pairs that share a topic, a word with itself among them
-    pairs = torch.stack([mates - n, n * n - mates, torch.full_like(mates, n)])
-    means = torch.stack([inside - lengths, total - inside, lengths], dim=1) / pairs
-    return torch.where(pairs > 0, means, torch.nan)
+    vectors = embedding[:, :, 1:]
+    lengths, sums = vectors.square().sum((1, 2)), vectors @ words.members
+    inside, total = ((sums @ words.related) * sums).sum((1, 2)), sums.sum(2).square().sum(1)
+    return torch.stack([inside - lengths, total - inside, lengths], dim=1) / words.pairs

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from topicscope.measure import (
     ROTATION_SPAN,
+    WordKinds,
     gram_block_means,
     gram_relation_means,
     matrix_block_means,
@@ -27,7 +28,7 @@ class Tracker:
     def __init__(self, weights: Weights, config: RunConfig, *, compiled: bool = False) -> None:
         model, topic_model, block = config.model, config.topic_model, weights.blocks[0]
         self.weights, self.topics = weights, topic_model.topics
-        self.kinds: tuple[Tensor, Tensor] | None = None
+        self.kinds: WordKinds | None = None
         self.penalties = config.objective.penalties(weights.trained)
         self.follow_value = "value" in weights.trained
         # W_V is a matrix over words only where its inputs and its outputs are words
@@ -43,9 +44,7 @@ class Tracker:
         self.index = {name: i for i, name in enumerate(names)}
         self.masks = relation_masks(topic_model.same_topic, block.dtype, block.device) if over_words else None
         if "gram" in self.matrices and not topic_model.blocks:  # of words that may have several topics
-            kind, related = topic_model.word_kinds
-            of_words, shared = (torch.from_numpy(part).to(block) for part in (np.eye(len(related))[kind], related))
-            self.kinds = of_words, shared
+            self.kinds = WordKinds.of(*topic_model.word_kinds, block)
         # of a block of steps; and a row more, for the figures of a step whose number only the device knows
         self.table = block.new_full((BLOCK + 1, len(names), weights.models), math.nan)
         # where each step's figures go, sliced once instead of at every step
@@ -96,7 +95,7 @@ class Tracker:
             means = (
                 gram_block_means(self.topics, embedding)
                 if self.kinds is None
-                else gram_relation_means(*self.kinds, embedding)
+                else gram_relation_means(self.kinds, embedding)
             )
             self.slots[number]["gram"].copy_(means.mT)
 
