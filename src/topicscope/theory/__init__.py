@@ -7,7 +7,7 @@ from collections.abc import Callable
 from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_loss, attention_loss, best_attention
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
-from topicscope.theory.floors import BayesLoss, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
+from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.population import enumerated_loss, population_loss
 from topicscope.theory.second_stage import (
@@ -41,6 +41,7 @@ __all__ = [
     "Convention",
     "Landscape",
     "Membership",
+    "NoFloor",
     "Optimum",
     "OptimumTheorem",
     "SecondStage",
