@@ -1,0 +1,154 @@
+"""`optimum`: the exact best value matrix under uniform attention and squared loss, in any world.
+
+>>> from topicscope.world import Dirichlet, TopicModel
+>>> best = optimum(TopicModel(), Dirichlet(length=125), weighting="positions")
+>>> round(best.entries.diagonal - best.entries.same_topic, 6)
+0.114343
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.ground import InputError, refuse
+from topicscope.theory.dense_optimum import DenseOptimum, WordTopics, dense_optimum, topic_basis
+from topicscope.theory.document_moments import WEIGHTINGS, Length, Weighting, length_weights
+from topicscope.theory.setting import K_FROM, NO_K
+from topicscope.theory.symmetric_optimum import SymmetricOptimum, symmetric_optimum
+from topicscope.theory.value_optimum import OptimumSettings
+from topicscope.world import Masking, Moments, TopicModel
+
+MOST_WORDS = 6000  # of a world without symmetry: E[xx'] is decomposed, in minutes
+MOST_SPREAD = 1e-12  # relative spread of moments that are equal by symmetry
+ROUNDING = 1e-6  # by which given probabilities may miss their sum
+
+
+class Law(Protocol):
+    """What `optimum` asks of a prior: any object with these two will do."""
+
+    length: Any
+
+    def moments(self, topics: int) -> Moments:
+        """E[theta] and E[theta theta']."""
+        ...
+
+
+def optimum(
+    topics: TopicModel | WordTopics | Sequence[Sequence[float]],
+    prior: Law | Moments,
+    masking: Masking | None = None,
+    *,
+    length: Length | None = None,
+    weighting: Weighting = "run",
+) -> SymmetricOptimum | DenseOptimum:
+    """W*, its loss and its modes.
+
+    `topics` is a topic model or a matrix A with one row per word (without [MASK]) and one column per topic. `prior`
+    has the moments of theta and the length of documents, which `length` overrides. The weighting 'run' is that of
+    `train`; see `document_moments` for the others.
+    """
+    masking = masking or Masking()
+    length = getattr(prior, "length", None) if length is None else length
+    whole = length == "infinite" or (
+        isinstance(length, int | tuple) and all(1 <= n <= 10**7 for n in np.atleast_1d(length))
+    )
+    refuse(
+        (masking.k < K_FROM, NO_K),
+        (weighting not in WEIGHTINGS, f"weighting = {weighting!r}: expected {', '.join(WEIGHTINGS)}"),
+        (
+            not whole or (isinstance(length, tuple) and length[0] > length[1]),
+            f"length = {length!r}: expected a number of words from 1 to 10,000,000, a range of them, or 'infinite'",
+        ),
+    )
+    assert length is not None
+    matrix = None if isinstance(topics, TopicModel) else checked_topics(np.asarray(topics, dtype=float))
+    words, count = (topics.words, topics.topics) if isinstance(topics, TopicModel) else matrix.shape
+    moments = checked_moments(prior if isinstance(prior, Moments) else prior.moments(count), count)
+    settings = OptimumSettings(
+        count, words, described(prior), length, weighting, masking.p_mask, masking.p_correct, masking.p_random
+    )
+    weights, notes = length_weights(length, masking.p_mask, weighting), notes_on(moments)
+    contrast = exchangeable(moments)
+    if isinstance(topics, TopicModel) and topics.uniform and contrast is not None:
+        return symmetric_optimum(settings, contrast, masking, weights, notes)
+    if words > MOST_WORDS:
+        raise InputError(
+            f"{words:,} words: without symmetry at most {MOST_WORDS:,} are taken; "
+            "disjoint topics of equally probable words with an exchangeable prior may be of any size"
+        )
+    if isinstance(topics, TopicModel):
+        matrix = topics.word_topics
+    if settings.infinite and (rank := topic_basis(matrix, moments.second).shape[1]) < count:
+        notes += (
+            f"The topics are dependent, or some mixtures of them never occur: documents span {rank} of {count} "
+            "dimensions. A basis of that span stands for A in W* = A (R A)^+.",
+        )
+    return dense_optimum(settings, matrix, moments.mean, moments.second, masking, weights, notes)
+
+
+def exchangeable(moments: Moments) -> float | None:
+    """The eigenvalue of E[theta theta'] on topic contrasts, where the topics are alike; None where they are not."""
+    mean, second, topics = moments.mean, moments.second, len(moments.mean)
+    square = float(np.trace(second)) / topics
+    pair = (float(second.sum()) - topics * square) / max(topics * (topics - 1), 1)
+    alike = np.full_like(second, pair)
+    np.fill_diagonal(alike, square)
+    spread = max(float(np.abs(second - alike).max()) / square, float(np.ptp(mean)) * topics)
+    if spread > MOST_SPREAD:
+        return None
+    return square - pair if square - pair > MOST_SPREAD * square else 0.0
+
+
+def checked_topics(word_topics: Float[np.ndarray, "words T"]) -> WordTopics:
+    """A, whose columns are the words' probabilities in each topic."""
+    shape = word_topics.shape
+    if word_topics.ndim != 2 or not word_topics.size:
+        raise InputError(f"word_topics has shape {shape}; expected one row per word and one column per topic")
+    if not np.isfinite(word_topics).all() or (word_topics < 0).any():
+        raise InputError("word_topics: every entry is a probability; found one that is negative or no number")
+    sums = word_topics.sum(0)
+    wrong = np.flatnonzero(np.abs(sums - 1) > ROUNDING)
+    if len(wrong):
+        raise InputError(
+            f"word_topics: column {wrong[0] + 1} of {shape[1]} sums to {sums[wrong[0]]:.6g}; expected 1: "
+            "one row per word, one column per topic"
+        )
+    return word_topics / sums
+
+
+def checked_moments(moments: Moments, topics: int) -> Moments:
+    """Moments of proportions: theta is on the simplex, so E[theta] sums to 1 and E[theta theta'] 1 = E[theta]."""
+    mean, second = np.asarray(moments.mean, dtype=float), np.asarray(moments.second, dtype=float)
+    if mean.shape != (topics,) or second.shape != (topics, topics):
+        raise InputError(f"moments have the shapes {mean.shape} and {second.shape}; expected {topics} topics")
+    allowed = ROUNDING + 10 * topics * moments.error
+    on_simplex = (
+        np.isfinite(second).all()
+        and (mean >= -allowed).all()
+        and (second >= -allowed).all()
+        and abs(mean.sum() - 1) <= allowed
+        and np.abs(second.sum(1) - mean).max() <= allowed
+        and np.abs(second - second.T).max() <= allowed
+    )
+    if not on_simplex:
+        raise InputError("moments: theta lies outside the simplex; proportions are not negative and sum to 1")
+    return moments
+
+
+def notes_on(moments: Moments) -> tuple[str, ...]:
+    if moments.error <= 0:
+        return ()
+    return (f"E[theta theta'] is numerical; the standard error of an entry is {moments.error:.2g} at most.",)
+
+
+def described(prior: Law | Moments) -> dict[str, Any]:
+    """The prior's own numbers, without long lists."""
+    if isinstance(prior, Moments) or not dataclasses.is_dataclass(prior):
+        return {"kind": "moments" if isinstance(prior, Moments) else type(prior).__name__}
+    fields = {field.name: getattr(prior, field.name) for field in dataclasses.fields(prior)}
+    return {name: value for name, value in fields.items() if isinstance(value, str | int | float) and name != "length"}
