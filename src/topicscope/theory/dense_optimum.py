@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError
-from topicscope.theory.document_moments import LengthWeights, document_moments, infinite_map, with_mask
+from topicscope.theory.document_moments import DocumentMoments, LengthWeights, document_moments, infinite_map, with_mask
 from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueArray, ValueOptimum, ordered
 from topicscope.world import Masking
 
@@ -67,7 +67,7 @@ def limit_of_length(
     """What W* tends to as documents grow.
 
     The terms of order 1 ask for W x = P. Of all such W the terms of order 1/N choose the one with W D = K + (multiples
-    of x), D = diag(E[x]) and K = p_c (diag(E[P]) - E[PP']). This is linear, and needs no matrix of V x V to be inverted.
+    of x), D = diag(E[x]) and K = p_c (diag(E[P]) - E[PP']). Nothing of V x V is inverted.
     """
     basis, topics = topic_basis(word_topics, second), with_mask(word_topics)
     shown, words = shown_by(masking, basis), topics @ mean
@@ -117,6 +117,14 @@ class DenseOptimum(ValueOptimum):
         return super().numbers() | {"method": "matrix"}
 
 
+def solved(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
+    """H G^+, and the eigenvectors and eigenvalues of G that are not zero, the largest first."""
+    rates, vectors = np.linalg.eigh(moments.shown)
+    some = rates > ZERO_MOMENT * rates[-1]
+    directions, rates = vectors[:, some][:, ::-1], rates[some][::-1]
+    return (moments.joint @ directions / rates) @ directions.T, directions, rates
+
+
 def dense_optimum(
     settings: OptimumSettings,
     word_topics: WordTopics,
@@ -136,10 +144,7 @@ def dense_optimum(
         loss = 1 - float((columns**2).sum())  # 1 - E|P|^2, since W* x = P
     else:
         moments = document_moments(word_topics, mean, second, masking, weights)
-        rates, vectors = np.linalg.eigh(moments.shown)
-        some = rates > ZERO_MOMENT * rates[-1]
-        directions, rates = vectors[:, some][:, ::-1], rates[some][::-1]
-        value = (moments.joint @ directions / rates) @ directions.T
+        value, directions, rates = solved(moments)
         loss = 1 - float((value * moments.joint).sum())
     modes = dense_modes(value, directions, rates, with_mask(word_topics), mean)
     return DenseOptimum(settings, loss, modes, notes, value, directions, rates, word_topics, mean, second, masking)

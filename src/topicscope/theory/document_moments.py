@@ -16,7 +16,7 @@ positions only through E[m] and E[m(m-1)], under the weight that the loss gives 
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -68,23 +68,27 @@ def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") 
     if isinstance(length, str):
         return LengthWeights(0, 0, p**2, (1 - p) ** 2, p * (1 - p), 0, p, 1 - p)
     low, high = length if isinstance(length, tuple) else (length, length)
-    total, weights = np.zeros(8), 0.0
+    total, weights = np.zeros(len(LengthWeights._fields)), 0.0
     for start in range(low, high + 1, AT_ONCE):
         n = np.arange(start, min(start + AT_ONCE, high + 1), dtype=float)
         m1, m2, weight = masked_numbers(n, p, weighting)
-        terms = (
-            m1 / n**2,
-            (n - m1) / n**2,
-            m2 / n**2,
-            (n * (n - 1) - 2 * (n - 1) * m1 + m2) / n**2,
-            ((n - 1) * m1 - m2) / n**2,
-            1 / n,
-            (m1 - 1) / n,
-            (n - m1) / n,
-        )
-        total += np.array([weight @ term for term in terms])
+        total += np.array([weight @ term for term in terms_of(n, m1, m2)])
         weights += weight.sum()
     return LengthWeights(*(total / weights).tolist())
+
+
+def terms_of(n: Any, m1: Any, m2: Any) -> tuple[Any, ...]:
+    """The terms of `LengthWeights` for N words, of which m are masked: m1 = E[m], m2 = E[m(m-1)]."""
+    return (
+        m1 / n**2,
+        (n - m1) / n**2,
+        m2 / n**2,
+        (n * (n - 1) - 2 * (n - 1) * m1 + m2) / n**2,
+        ((n - 1) * m1 - m2) / n**2,
+        1 / n,
+        (m1 - 1) / n,
+        (n - m1) / n,
+    )
 
 
 def shown_instead(masking: Masking, words: int) -> Float[np.ndarray, " V"]:
@@ -102,9 +106,15 @@ def document_moments(
     weights: LengthWeights,
 ) -> DocumentMoments:
     """The two moments as matrices (R5), from A, E[theta] and E[theta theta']."""
-    w, topics, p_c = weights, with_mask(word_topics), masking.p_correct
-    c0, words = shown_instead(masking, len(word_topics)), topics @ mean
-    pair = topics @ second @ topics.T  # E[PP']
+    topics = with_mask(word_topics)
+    return masked_moments(topics @ mean, topics @ second @ topics.T, masking, weights)
+
+
+def masked_moments(
+    words: Float[np.ndarray, " V"], pair: Float[np.ndarray, "V V"], masking: Masking, weights: LengthWeights
+) -> DocumentMoments:
+    """From E[P], the distribution of a word, and E[PP'], that of a pair of words at two positions."""
+    w, p_c, c0 = weights, masking.p_correct, shown_instead(masking, len(words) - 1)
     shown_words = p_c * words + c0  # E[h]
     word_shown = p_c * pair + np.outer(words, c0)  # E[Ph']
     shown_pair = p_c**2 * pair + p_c * (np.outer(words, c0) + np.outer(c0, words)) + np.outer(c0, c0)  # E[hh']
@@ -114,6 +124,26 @@ def document_moments(
     shown[every, every] += w.masked * shown_words + w.plain * words
     joint[every, every] += w.own * p_c * words
     return DocumentMoments(shown, joint)
+
+
+def given_moments(counts: Float[np.ndarray, "D V"], masking: Masking, weighting: Weighting = "run") -> DocumentMoments:
+    """Of given finite documents, by their word counts: the mean over documents, the expectation over masks.
+
+    Exact: a pair of positions of a document with counts c is (cc' - diag c) / (N (N - 1)).
+    """
+    lengths, size = counts.sum(1), counts.shape[1]
+    shown, joint, total = np.zeros((size, size)), np.zeros((size, size)), 0.0
+    for n in np.unique(lengths):
+        here = counts[lengths == n]
+        words = here.sum(0)
+        pair = (here.T @ here - np.diag(words)) / max(n * (n - 1), 1)
+        own = masked_numbers(np.array([n]), masking.p_mask, weighting)[2][0]
+        part = masked_moments(
+            words / (n * len(here)), pair / len(here), masking, length_weights(int(n), masking.p_mask, weighting)
+        )
+        share = own * len(here)
+        shown, joint, total = shown + share * part.shown, joint + share * part.joint, total + share
+    return DocumentMoments(shown / total, joint / total)
 
 
 def with_mask(word_topics: Float[np.ndarray, "words T"]) -> Float[np.ndarray, "V T"]:

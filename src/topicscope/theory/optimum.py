@@ -24,6 +24,7 @@ from topicscope.theory.value_optimum import OptimumSettings
 from topicscope.world import Masking, Moments, TopicModel
 
 MOST_WORDS = 6000  # of a world without symmetry: E[xx'] is decomposed, in minutes
+LONGEST = 10**7  # words of a document
 MOST_SPREAD = 1e-12  # relative spread of moments that are equal by symmetry
 ROUNDING = 1e-6  # by which given probabilities may miss their sum
 
@@ -31,7 +32,9 @@ ROUNDING = 1e-6  # by which given probabilities may miss their sum
 class Law(Protocol):
     """What `optimum` asks of a prior: any object with these two will do."""
 
-    length: Any
+    @property
+    def length(self) -> Any:
+        """Words of a document: a number, a range or 'infinite'."""
 
     def moments(self, topics: int) -> Moments:
         """E[theta] and E[theta theta']."""
@@ -53,21 +56,13 @@ def optimum(
     `train`; see `document_moments` for the others.
     """
     masking = masking or Masking()
-    length = getattr(prior, "length", None) if length is None else length
-    whole = length == "infinite" or (
-        isinstance(length, int | tuple) and all(1 <= n <= 10**7 for n in np.atleast_1d(length))
-    )
+    length = checked_length(getattr(prior, "length", None) if length is None else length)
     refuse(
         (masking.k < K_FROM, NO_K),
         (weighting not in WEIGHTINGS, f"weighting = {weighting!r}: expected {', '.join(WEIGHTINGS)}"),
-        (
-            not whole or (isinstance(length, tuple) and length[0] > length[1]),
-            f"length = {length!r}: expected a number of words from 1 to 10,000,000, a range of them, or 'infinite'",
-        ),
     )
-    assert length is not None
     matrix = None if isinstance(topics, TopicModel) else checked_topics(np.asarray(topics, dtype=float))
-    words, count = (topics.words, topics.topics) if isinstance(topics, TopicModel) else matrix.shape
+    words, count = (topics.words, topics.topics) if isinstance(topics, TopicModel) else np.shape(topics)
     moments = checked_moments(prior if isinstance(prior, Moments) else prior.moments(count), count)
     settings = OptimumSettings(
         count, words, described(prior), length, weighting, masking.p_mask, masking.p_correct, masking.p_random
@@ -81,14 +76,34 @@ def optimum(
             f"{words:,} words: without symmetry at most {MOST_WORDS:,} are taken; "
             "disjoint topics of equally probable words with an exchangeable prior may be of any size"
         )
-    if isinstance(topics, TopicModel):
-        matrix = topics.word_topics
-    if settings.infinite and (rank := topic_basis(matrix, moments.second).shape[1]) < count:
-        notes += (
-            f"The topics are dependent, or some mixtures of them never occur: documents span {rank} of {count} "
-            "dimensions. A basis of that span stands for A in W* = A (R A)^+.",
-        )
+    if matrix is None:
+        matrix = topics.word_topics if isinstance(topics, TopicModel) else np.asarray(topics)
+    notes += notes_on_span(matrix, moments)
     return dense_optimum(settings, matrix, moments.mean, moments.second, masking, weights, notes)
+
+
+def checked_length(length: Any) -> Length:
+    """A length, if it is one."""
+    numbers = length if isinstance(length, tuple | list) and len(length) == 2 else (length, length)
+    whole = all(isinstance(n, int | np.integer) and 1 <= n <= LONGEST for n in numbers) and numbers[0] <= numbers[1]
+    if length != "infinite" and not whole:
+        raise InputError(
+            f"length = {length!r}: expected a number of words from 1 to {LONGEST:,}, an increasing range of them, "
+            "or 'infinite'"
+        )
+    return length if isinstance(length, str | int) else (int(numbers[0]), int(numbers[1]))  # type: ignore[return-value]
+
+
+def notes_on_span(word_topics: WordTopics, moments: Moments) -> tuple[str, ...]:
+    """Where A (R A)^+ does not hold as it stands, what does."""
+    topics = word_topics.shape[1]
+    rank = topic_basis(word_topics, moments.second).shape[1]
+    if rank == topics:
+        return ()
+    return (
+        f"Topics are dependent, or some mixtures of them never occur: documents span {rank} of {topics} dimensions. "
+        "For infinite documents W* = A (R A)^+ needs all; a basis of their span is used instead of A.",
+    )
 
 
 def exchangeable(moments: Moments) -> float | None:
@@ -146,9 +161,9 @@ def notes_on(moments: Moments) -> tuple[str, ...]:
     return (f"E[theta theta'] is numerical; the standard error of an entry is {moments.error:.2g} at most.",)
 
 
-def described(prior: Law | Moments) -> dict[str, Any]:
+def described(prior: object) -> dict[str, Any]:
     """The prior's own numbers, without long lists."""
     if isinstance(prior, Moments) or not dataclasses.is_dataclass(prior):
-        return {"kind": "moments" if isinstance(prior, Moments) else type(prior).__name__}
-    fields = {field.name: getattr(prior, field.name) for field in dataclasses.fields(prior)}
+        return {"kind": type(prior).__name__.lower()}
+    fields = {field.name: getattr(prior, field.name, None) for field in dataclasses.fields(prior)}
     return {name: value for name, value in fields.items() if isinstance(value, str | int | float) and name != "length"}

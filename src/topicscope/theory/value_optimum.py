@@ -171,9 +171,9 @@ WHY_INFINITE = (
     "[MASK] against the words, show in a document of any finite length, so there the optimum is decided."
 )
 WHY_FINITE = (
-    "W* is the optimum of documents of this length. As they grow it tends to the limit, not to Theorem 2: what varies "
-    "only by the chance of drawing N words falls as 1/N, and with it both what can be gained there and what it costs, so "
-    "the best W does not go to zero. Theorem 2 is zero there. It takes a time in proportion to N to learn."
+    "W* is the optimum of documents of this length. As they grow it tends to the limit, not to Theorem 2. Differences "
+    "that only the chance of drawing N words makes fall as 1/N, and so does all that W can gain or lose on them: their "
+    "best W does not depend on N, where Theorem 2 has zero. Learning it takes a time in proportion to N."
 )
 
 
