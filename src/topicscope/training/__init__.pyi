@@ -1,3 +1,11 @@
+from .comparison import (
+    OptimumComparison as OptimumComparison,
+    compare_with_optimum as compare_with_optimum,
+    contributions as contributions,
+    distance_to_optimum as distance_to_optimum,
+    own_optimum as own_optimum,
+    world_optimum as world_optimum,
+)
 from .config import (
     BLOCK as BLOCK,
     TOGETHER as TOGETHER,

@@ -29,6 +29,7 @@ from topicscope.ground import (
     read_tensors,
 )
 from topicscope.measure import matrix_block_means, relation_masks
+from topicscope.training.comparison import distance_to_optimum
 from topicscope.training.ensemble import Ensemble, Member
 from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights, stored_snapshots
 from topicscope.training.track import RELATIONS
@@ -152,6 +153,9 @@ class Recorder:
         if with_floors and config.floors and member.status != "diverged":
             results["floors"] = floors = ensemble.data[e].floors()
             results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in floors.items()}
+            distance = distance_to_optimum(config, weights)
+            if distance is not None:
+                results["distance_to_optimum"] = distance
         return run
 
 
