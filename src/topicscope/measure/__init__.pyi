@@ -39,6 +39,7 @@ from .phases import (
 )
 from .relations import (
     gram_block_means as gram_block_means,
+    gram_relation_means as gram_relation_means,
     matrix_block_means as matrix_block_means,
     relation_masks as relation_masks,
 )

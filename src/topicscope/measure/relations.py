@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 if TYPE_CHECKING:
     import torch
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 @np.errstate(invalid="ignore")
 def relation_masks(
-    topic: Int[np.ndarray, " V"], dtype: torch.dtype, device: torch.device | str = "cpu"
+    topic: Int[np.ndarray, " V"] | Bool[np.ndarray, "V V"], dtype: torch.dtype, device: torch.device | str = "cpu"
 ) -> Float[torch.Tensor, "3 V*V"]:
     """Rows that average a flattened V x V matrix over (same topic, different topic, diagonal).
 
+    `topic` of each word, 0 for [MASK]; or, where words have several, which words share one ([MASK] is the first word).
     A relation that no pair is in gives NaN.
     """
     import torch
 
-    both = np.outer(topic > 0, topic > 0)
-    same_topic = topic[:, None] == topic
+    there = topic > 0 if topic.ndim == 1 else np.arange(len(topic)) > 0
+    both = np.outer(there, there)
+    same_topic = topic[:, None] == topic if topic.ndim == 1 else topic
     diagonal = np.eye(len(topic), dtype=bool)
     masks = np.stack([both & same_topic & ~diagonal, both & ~same_topic, both & diagonal]).reshape(3, -1).astype(float)
     return torch.tensor(masks / masks.sum(1, keepdims=True), dtype=dtype, device=device)
@@ -61,3 +63,22 @@ def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Fl
     same = (inside - lengths) / (n * (v - 1)) if v > 1 else nan
     different = (total - inside) / (n * (n - v)) if topics > 1 else nan
     return torch.stack([same, different, lengths / n], dim=1)
+
+
+def gram_relation_means(
+    kinds: Float[torch.Tensor, "n K"], related: Float[torch.Tensor, "K K"], embedding: Float[torch.Tensor, "E d V"]
+) -> Float[torch.Tensor, "E 3"]:
+    """The same where words have several topics: 1 at the kind of each word, and where two kinds have a topic in common.
+
+    A sum over pairs of words is one over pairs of kinds, of the products of their vectors' sums.
+    """
+    import torch
+
+    words, n = embedding[:, :, 1:], len(kinds)
+    lengths, size = words.square().sum((1, 2)), kinds.sum(0)
+    sums = words @ kinds
+    inside, total = ((sums @ related) * sums).sum((1, 2)), sums.sum(2).square().sum(1)
+    mates = size @ related @ size  # pairs that share a topic, a word with itself among them
+    pairs = torch.stack([mates - n, n * n - mates, torch.full_like(mates, n)])
+    means = torch.stack([inside - lengths, total - inside, lengths], dim=1) / pairs
+    return torch.where(pairs > 0, means, torch.nan)

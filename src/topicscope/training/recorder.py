@@ -147,7 +147,7 @@ class Recorder:
         }
         for name in ensemble.tracker.matrices:
             matrix = weights["value"] if name == "value" else weights["embedding"].T @ weights["embedding"]
-            results[name] = block_means(config.topic_model.topic_of_word, matrix)
+            results[name] = block_means(config.topic_model.same_topic, matrix)
         if run.course is not None:
             results["course"] = run.course.as_dict() | {"sentence": run.course.sentence}
         if with_floors and config.floors and member.status != "diverged":
@@ -167,10 +167,10 @@ def check_snapshots(folder: Path, member: Member, step: int) -> None:
         raise InputError(f"{folder / SNAPSHOTS} lacks the snapshot of step {missing[0]}; {ANEW}")
 
 
-def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:
+def block_means(same: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:
     """Means over pairs of one topic, of different topics, and over the diagonal; None where there is no such pair."""
     flat = torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1)
-    means = matrix_block_means(relation_masks(topics, torch.float64), flat)[0].tolist()
+    means = matrix_block_means(relation_masks(same, torch.float64), flat)[0].tolist()
     return {name: mean if math.isfinite(mean) else None for name, mean in zip(RELATIONS, means, strict=True)}
 
 

@@ -34,9 +34,9 @@ def in_slices(
     mean: Callable[[Counts, Shares, float], Means],
 ) -> Means:
     """`mean(counts by topic, q, e)` of all rows of `evidence`, a slice of rows at a time."""
-    counts, q = topic_model.by_topic(evidence), topic_model.word_given_topic
+    counts, q = topic_model.by_topic(evidence), topic_model.by_topic(topic_model.word_in_topic[1:], fill=1.0)
     if topic_model.uniform:  # only the counts of topics matter: the words of a topic become one
-        counts, q, e = counts.sum(2, keepdims=True), np.ones((topic_model.topics, 1)), e * topic_model.words_per_topic
+        counts, q, e = counts.sum(2, keepdims=True), np.ones((topic_model.topics, 1)), e * topic_model.block_size
     result = np.empty((len(counts), topic_model.topics))
     order = np.argsort(counts.sum((1, 2)))  # similar lengths together, so that one contour serves a slice
     for start in range(0, len(order), ROWS_AT_A_TIME):
