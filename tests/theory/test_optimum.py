@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from topicscope import RunConfig
 from topicscope.ground import InputError
 from topicscope.theory import (
     WEIGHTINGS,
@@ -164,6 +165,12 @@ def test_large_symmetric_worlds_are_a_handful_of_numbers() -> None:
         best.matrix()
 
 
+def test_a_configuration_is_a_world() -> None:
+    config = RunConfig.of({"documents": {"kind": "fixed", "length": 40}, "masking": {"p_mask": 0.3}})
+    exact = optimum(PAPER, Fixed(length=40), Masking(p_mask=0.3))
+    assert optimum(config).matrix() == pytest.approx(exact.matrix())
+
+
 def test_unlike_topics_and_words_take_the_matrix() -> None:
     unequal = Given(proportions=[[1.0, 0.0], [0.5, 0.5]], length=20)
     assert isinstance(optimum(TopicModel(2, 3), unequal), DenseOptimum)
@@ -204,6 +211,8 @@ def test_dependent_topics_use_a_basis_and_say_so() -> None:
         (OVERLAPPING, Moments(2 * LAW.mean, LAW.second), {"length": 5}, "outside the simplex"),
         (OVERLAPPING, Moments(LAW.mean[:2], LAW.second[:2, :2]), {"length": 5}, "expected 3 topics"),
         (PAPER, Dirichlet(), {"masking": Masking(p_mask=1.0, p_correct=0.0)}, "p_mask = 1 and p_correct = 0"),
+        (PAPER, None, {}, "needs a prior"),
+        (TopicModel(6000, 1), Dirichlet(), {}, "6,000 topics: expected at most 5,000"),
         (PAPER, Dirichlet(), {"weighting": "words"}, "weighting = 'words': expected run, positions, documents"),
         (PAPER, Dirichlet(), {"length": 0}, "length = 0: expected a number of words"),
         (PAPER, Dirichlet(), {"length": (5, 3)}, "an increasing range"),

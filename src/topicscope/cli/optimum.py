@@ -136,8 +136,7 @@ def asked_optimum(
     """W* of the world that flags, a file of settings and --set describe, by the names of `train`."""
     settings = gather(config, flags, assignments)
     if word_topics is None:
-        world = training.RunConfig.of(settings)
-        return optimum(world.topic_model, world.documents, world.masking, weighting=weighting)
+        return optimum(training.RunConfig.of(settings), weighting=weighting)
     columns = read_matrix(word_topics, "word_topics")
     refuse(("topic_model" in settings, "--word-topics gives the topics; leave --topics and --words-per-topic out"))
     world = training.RunConfig.of(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})

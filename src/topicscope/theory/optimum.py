@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +24,7 @@ from topicscope.theory.value_optimum import OptimumSettings
 from topicscope.world import Masking, Moments, TopicModel
 
 MOST_WORDS = 6000  # of a world without symmetry: E[xx'] is decomposed, in minutes
+MOST_TOPICS = 5000  # E[theta theta'] takes 200 MB
 LONGEST = 10**7  # words of a document
 MOST_SPREAD = 1e-12  # relative spread of moments that are equal by symmetry
 ROUNDING = 1e-6  # by which given probabilities may miss their sum
@@ -41,9 +42,25 @@ class Law(Protocol):
         ...
 
 
+class World(Protocol):
+    """A configuration of `train` is one."""
+
+    @property
+    def topic_model(self) -> TopicModel:
+        """Which word has which probability in which topic."""
+
+    @property
+    def documents(self) -> Law:
+        """The prior."""
+
+    @property
+    def masking(self) -> Masking:
+        """What masked positions show."""
+
+
 def optimum(
-    topics: TopicModel | WordTopics | Sequence[Sequence[float]],
-    prior: Law | Moments,
+    topics: World | TopicModel | WordTopics | Sequence[Sequence[float]],
+    prior: Law | Moments | None = None,
     masking: Masking | None = None,
     *,
     length: Length | None = None,
@@ -52,9 +69,15 @@ def optimum(
     """W*, its loss and its modes.
 
     `topics` is a topic model or a matrix A with one row per word (without [MASK]) and one column per topic. `prior`
-    has the moments of theta and the length of documents, which `length` overrides. The weighting 'run' is that of
-    `train`; see `document_moments` for the others.
+    has the moments of theta and the length of documents, which `length` overrides. Without a prior `topics` is a whole
+    world, such as a RunConfig. The weighting 'run' is that of `train`; see `document_moments` for the others.
     """
+    if prior is None:
+        if not hasattr(topics, "topic_model"):
+            raise InputError("a topic model needs a prior: give the law of theta, or a whole RunConfig")
+        world = cast("World", topics)
+        topics, prior, masking = world.topic_model, world.documents, masking or world.masking
+    topics = cast("TopicModel | WordTopics", topics)
     masking = masking or Masking()
     length = checked_length(getattr(prior, "length", None) if length is None else length)
     refuse(
@@ -63,6 +86,7 @@ def optimum(
     )
     matrix = None if isinstance(topics, TopicModel) else checked_topics(np.asarray(topics, dtype=float))
     words, count = (topics.words, topics.topics) if isinstance(topics, TopicModel) else np.shape(topics)
+    refuse((count > MOST_TOPICS, f"{count:,} topics: expected at most {MOST_TOPICS:,}, since E[theta theta'] is made"))
     moments = checked_moments(prior if isinstance(prior, Moments) else prior.moments(count), count)
     settings = OptimumSettings(
         count, words, described(prior), length, weighting, masking.p_mask, masking.p_correct, masking.p_random

@@ -53,7 +53,7 @@ def world_optimum(config: RunConfig) -> ValueOptimum:
         )
     if config.model.hide_masked:
         raise InputError("attention does not see masked positions (model.hide_masked); W* assumes that it does")
-    return optimum(config.topic_model, config.documents, config.masking)
+    return optimum(config)
 
 
 def own_optimum(config: RunConfig) -> ValueArray:
