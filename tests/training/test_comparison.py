@@ -15,8 +15,8 @@ from topicscope.training import (
     RunData,
     compare_with_optimum,
     contributions,
-    distance_to_optimum,
     own_optimum,
+    training_optimum,
     world_optimum,
 )
 from topicscope.world import mask_keys, word_counts
@@ -52,7 +52,7 @@ def test_contributions_are_what_the_model_adds_up() -> None:
 
 
 def test_a_run_says_how_far_it_is_from_the_optimum() -> None:
-    run = train(config(floors=True))
+    run = train(config(), with_floors=False)
     expected = relative_distance(run.weights["value"], world_optimum(run.config).matrix())
     assert run.results["distance_to_optimum"] == pytest.approx(expected, rel=1e-12)
     assert any("away from W*" in sentence for sentence in run.summary())
@@ -69,7 +69,7 @@ def test_a_run_says_how_far_it_is_from_the_optimum() -> None:
 )
 def test_without_an_optimum_nothing_is_said(settings: dict[str, Any]) -> None:
     run = train(RunConfig.of(UNIFORM | settings))
-    assert distance_to_optimum(run.config, run.weights) is None
+    assert training_optimum(run.config) is None
     assert "distance_to_optimum" not in run.results
     assert not any("W*" in sentence for sentence in run.summary())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_loss, attention_loss, best_attention
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
-from topicscope.theory.dense_optimum import DenseOptimum, closed_form, solved
+from topicscope.theory.dense_optimum import DenseOptimum, closed_form, solve_moments
 from topicscope.theory.document_moments import (
     WEIGHTINGS,
     DocumentMoments,
@@ -102,7 +102,7 @@ __all__ = [
     "read_landscape",
     "relative_distance",
     "second_stage",
-    "solved",
+    "solve_moments",
     "theorem1",
     "theorem2",
     "theorem3",

@@ -117,7 +117,7 @@ class DenseOptimum(ValueOptimum):
         return super().numbers() | {"method": "matrix"}
 
 
-def solved(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
+def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
     """H G^+, and the eigenvectors and eigenvalues of G that are not zero, the largest first."""
     rates, vectors = np.linalg.eigh(moments.shown)
     some = rates > ZERO_MOMENT * rates[-1]
@@ -144,7 +144,7 @@ def dense_optimum(
         loss = 1 - float((columns**2).sum())  # 1 - E|P|^2, since W* x = P
     else:
         moments = document_moments(word_topics, mean, second, masking, weights)
-        value, directions, rates = solved(moments)
+        value, directions, rates = solve_moments(moments)
         loss = 1 - float((value * moments.joint).sum())
     modes = dense_modes(value, directions, rates, with_mask(word_topics), mean)
     return DenseOptimum(settings, loss, modes, notes, value, directions, rates, word_topics, mean, second, masking)

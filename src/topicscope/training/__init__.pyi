@@ -2,8 +2,8 @@ from .comparison import (
     OptimumComparison as OptimumComparison,
     compare_with_optimum as compare_with_optimum,
     contributions as contributions,
-    distance_to_optimum as distance_to_optimum,
     own_optimum as own_optimum,
+    training_optimum as training_optimum,
     world_optimum as world_optimum,
 )
 from .config import (

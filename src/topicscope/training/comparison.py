@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, Stream
-from topicscope.theory import ValueOptimum, given_moments, optimum, relative_distance, solved, uniform_optimum
+from topicscope.theory import ValueOptimum, given_moments, optimum, relative_distance, solve_moments, uniform_optimum
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
 from topicscope.training.result import Run
@@ -20,6 +20,8 @@ from topicscope.world import InfiniteDocuments, mask_keys, word_counts
 
 ValueArray = Float[np.ndarray, "V V"]
 Weights = Mapping[str, np.ndarray]
+
+MOST_WORDS = 2000  # of a world without symmetry, for which `train` computes W*: up to ten seconds
 
 
 @dataclass(frozen=True)
@@ -68,18 +70,22 @@ def own_optimum(config: RunConfig) -> ValueArray:
             topics, masking, np.dtype("float64"), uniform=True, hide_masked=config.model.hide_masked
         )
         return uniform_optimum(batches).matrix
-    return solved(given_moments(word_counts(data.train.words, topics.vocabulary), masking))[0]
+    return solve_moments(given_moments(word_counts(data.train.words, topics.vocabulary), masking))[0]
 
 
-def distance_to_optimum(config: RunConfig, weights: Weights) -> float | None:
-    """|W - W*| / |W*|; None where attention is learnt, the loss is not squared, or the world has no W*."""
+def training_optimum(config: RunConfig) -> ValueArray | None:
+    """W* where a run's value matrix should end in it; None where attention is learnt or the loss is not squared.
+
+    Also None where the world has no W*, or one that takes longer than a few seconds.
+    """
     if not config.model.uniform_attention or config.objective.loss == "cross-entropy":
         return None
-    try:
-        best = world_optimum(config).matrix()
-    except InputError:  # documents from a file, hidden positions, or too many words without symmetry
+    if not config.topic_model.uniform and config.topic_model.words > MOST_WORDS:
         return None
-    return relative_distance(contributions(config, weights), best)
+    try:
+        return world_optimum(config).matrix()
+    except InputError:  # documents from a file, hidden positions, moments or matrices that are too large
+        return None
 
 
 def compare_with_optimum(run: Run) -> OptimumComparison:
