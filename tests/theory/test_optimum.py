@@ -165,6 +165,26 @@ def test_large_symmetric_worlds_are_a_handful_of_numbers() -> None:
         best.matrix()
 
 
+def test_symmetry_and_matrices_agree_at_every_edge() -> None:
+    """One topic, one word, all masked, nothing shown in its place, every topic in every document."""
+    rng = np.random.default_rng(0)
+    for i in range(200):
+        topics, p_correct = TopicModel(*map(int, rng.integers(1, 5, 2))), float(rng.choice([0, 0.1, 0.5, 1]))
+        p_random = float(rng.choice([0, min(0.1, 1 - p_correct), 1 - p_correct]))
+        masking = Masking(p_mask=float(rng.choice([0.001, 0.15, 0.9, 1])), p_correct=p_correct, p_random=p_random)
+        if masking.k < 1e-6:
+            continue
+        prior = Dirichlet(alpha=0.3) if i % 2 else Fixed(topics_per_document=int(rng.integers(1, topics.topics + 1)))
+        more: Any = {"length": [1, 2, (1, 4), 50, "infinite"][i % 5], "weighting": WEIGHTINGS[i % 3]}
+        few, whole = (optimum(one, prior, masking, **more) for one in (topics, topics.word_topics))
+        assert few.matrix() == pytest.approx(whole.matrix(), abs=1e-10)
+        assert few.limit_matrix() == pytest.approx(whole.limit_matrix(), abs=1e-10)
+        assert few.least_norm_matrix() == pytest.approx(whole.least_norm_matrix(), abs=1e-10)
+        assert few.value_at(3.0) == pytest.approx(whole.value_at(3.0), abs=1e-10)
+        assert few.loss == pytest.approx(whole.loss, abs=1e-12)
+        assert sum(mode.count for mode in few.modes) == sum(mode.count for mode in whole.modes) == topics.vocabulary
+
+
 def test_a_configuration_is_a_world() -> None:
     config = RunConfig.of({"documents": {"kind": "fixed", "length": 40}, "masking": {"p_mask": 0.3}})
     exact = optimum(PAPER, Fixed(length=40), Masking(p_mask=0.3))
