@@ -169,7 +169,8 @@ def test_symmetry_and_matrices_agree_at_every_edge() -> None:
     """One topic, one word, all masked, nothing shown in its place, every topic in every document."""
     rng = np.random.default_rng(0)
     for i in range(200):
-        topics, p_correct = TopicModel(*map(int, rng.integers(1, 5, 2))), float(rng.choice([0, 0.1, 0.5, 1]))
+        topics = TopicModel(int(rng.integers(1, 5)), int(rng.integers(1, 5)))
+        p_correct = float(rng.choice([0, 0.1, 0.5, 1]))
         p_random = float(rng.choice([0, min(0.1, 1 - p_correct), 1 - p_correct]))
         masking = Masking(p_mask=float(rng.choice([0.001, 0.15, 0.9, 1])), p_correct=p_correct, p_random=p_random)
         if masking.k < 1e-6:

@@ -16,7 +16,7 @@ from topicscope.theory.document_moments import (
     given_moments,
     length_weights,
 )
-from topicscope.theory.floors import BayesLoss, UniformOptimum, bayes_loss, uniform_optimum
+from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, uniform_optimum
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.optimum import optimum
 from topicscope.theory.population import enumerated_loss, population_loss
@@ -61,6 +61,7 @@ __all__ = [
     "Landscape",
     "Membership",
     "Mode",
+    "NoFloor",
     "Optimum",
     "OptimumSettings",
     "OptimumTheorem",

@@ -161,6 +161,8 @@ class Recorder:
             results["distance_to_optimum"] = relative_distance(contributions(config, weights), self.optimum)
         if with_floors and config.floors and member.status != "diverged":
             results["floors"] = floors = ensemble.data[e].floors()
+            if ensemble.data[e].no_floor:
+                results["no_floor"] = ensemble.data[e].no_floor
             results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in floors.items()}
         return run
 

@@ -50,6 +50,9 @@ FACTS = {
     "training loss (last 100 steps)": "loss",
     "dev loss": "dev_loss",
     "Bayes-optimal loss": "floors.bayes.loss",
+    "its standard error": "floors.bayes.standard_error",
+    "its numerical error": "floors.bayes.numerical_error",
+    "no Bayes-optimal loss": "no_floor",
     "dev loss above it": "above_floor.bayes",
     "Bayes-optimal loss from topics alone": "floors.bayes_topics.loss",
     "dev loss above that": "above_floor.bayes_topics",
@@ -115,9 +118,12 @@ class Run(Result):
         loss = f"Seed {self.config.seed}: dev loss {self.results['dev_loss']:.5g} after {self.results['steps']:,} steps"
         above = self.results.get("above_floor", {}).get("bayes")
         end = "." if above is None else f", {above:.4g} above the best possible (Bayes)."
+        error = self.results.get("floors", {}).get("bayes", {}).get("numerical_error")
+        estimated = "" if error is None else f" That is an estimate, with a numerical error of {error:.2g}."
+        unknown = f" No best possible loss: {self.results['no_floor']}." if "no_floor" in self.results else ""
         distance = self.results.get("distance_to_optimum")
         return [
-            loss + end,
+            loss + end + estimated + unknown,
             *([] if distance is None else [FAR.format(distance)]),
             *([] if self.course is None else [self.course.sentence]),
         ]

@@ -11,6 +11,7 @@ probability, words that several topics share, or any word-by-topic matrix.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any
@@ -79,9 +80,9 @@ class TopicModel:
         if not isinstance(settings, Mapping) or "topics" in settings:
             return given
         sizes, matrix = settings.get("words_per_topic"), plain(settings.get("matrix"))
-        columns = read_word_topics(matrix)[0] if isinstance(matrix, str) else (matrix or [None])[0]
-        counted = next((one for one in (sizes, columns) if isinstance(one, list | np.ndarray) and len(one)), None)
-        return given if counted is None else dict(settings) | {"topics": len(counted)}
+        first = read_word_topics(matrix)[:1].tolist() if isinstance(matrix, str) else matrix
+        counted = sizes if isinstance(sizes, list) else first[0] if isinstance(first, list) and first else None
+        return dict(settings) | {"topics": len(counted)} if isinstance(counted, list) and counted else given
 
     @model_validator(mode="after")
     def _check(self) -> TopicModel:
@@ -124,8 +125,9 @@ class TopicModel:
         return self
 
     def _check_overlap(self) -> None:
-        shared = self._shared
-        for t, size in enumerate(self._sizes):
+        sizes = self.words_per_topic if isinstance(self.words_per_topic, list) else [self.words_per_topic]
+        shared = [self._shared_of(size) for size in sizes]
+        for t, size in enumerate(sizes):
             if not shared[t] or shared[t] + shared[t - 1] > size:
                 raise ValueError(
                     f"topic_model.overlap = {self.overlap:g}: topic {t + 1} has too few words ({size}) to have "
@@ -156,10 +158,9 @@ class TopicModel:
     def _sizes(self) -> Int[np.ndarray, " T"]:
         return np.broadcast_to(np.asarray(self.words_per_topic), self.topics)
 
-    @property
-    def _shared(self) -> Int[np.ndarray, " T"]:
-        """Words that each topic has in common with the next; a little is added, since .3 * 10 may be below 3."""
-        return np.floor((self.overlap or 0.0) * self._sizes + 1e-9).astype(int)
+    def _shared_of(self, size: int) -> int:
+        """Words that a topic of this size has in common with the next; .3 * 10 may be a little below 3."""
+        return math.floor((self.overlap or 0.0) * size + 1e-9)
 
     @cached_property
     def words(self) -> int:
@@ -167,8 +168,8 @@ class TopicModel:
         if self.matrix is not None:
             return len(self.word_topics)
         size = self.words_per_topic
-        own = sum(size) if isinstance(size, list) else self.topics * size
-        return own - (0 if self.overlap is None else int(self._shared.sum())) + (self.common_words or 0)
+        sizes, times = (size, 1) if isinstance(size, list) else ([size], self.topics)
+        return times * sum(one - self._shared_of(one) for one in sizes) + (self.common_words or 0)
 
     @property
     def vocabulary(self) -> int:
@@ -207,7 +208,8 @@ class TopicModel:
         if self.matrix is not None:
             return entries_of_matrix(self.word_topics)
         common = (self.common_words or 0, self.common_share or 0.0)
-        return entries_of_topics(self._sizes, self._shared, self.word_probabilities, self.zipf, *common)
+        shared = np.array([self._shared_of(size) for size in self._sizes.tolist()])
+        return entries_of_topics(self._sizes, shared, self.word_probabilities, self.zipf, *common)
 
     @cached_property
     def word_topics(self) -> Float[np.ndarray, "words T"]:
