@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
 from topicscope import RunConfig, train
-from topicscope.theory import optimum, theorem2
+from topicscope.theory import group_rates, optimum, theorem2
 from topicscope.theory.setting import Setting
 from topicscope.world import Dirichlet, Fixed, Masking, TopicModel
 
@@ -74,6 +74,24 @@ def test_topics_from_a_file(call: Call, tmp_path: Path) -> None:  # noqa: F811
     compared = numbers(call, *flags, "--matrix", str(tmp_path / "W.csv"))["distances"]
     assert compared["optimum"] < 1e-12 < compared["theorem2"]
     assert "of the norm away from W*" in call("theory", "optimum", *flags, "--matrix", str(tmp_path / "W.csv")).out
+
+
+def test_dependent_topics_say_what_is_used(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    np.savetxt(tmp_path / "A.csv", COLUMNS[:, [0, 1, 1]], delimiter=",")
+    flags = ["--word-topics", str(tmp_path / "A.csv"), "--length", "infinite"]
+    assert "a basis of their span is used instead of A" in numbers(call, *flags)["notes"][0]
+    single = optimum(COLUMNS, Dirichlet(), length="infinite").matrix()
+    assert np.array(numbers(call, *flags)["matrix"]) == pytest.approx(single, abs=1e-12)
+
+
+def test_groups_are_learnt_before_their_topics(call: Call) -> None:  # noqa: F811
+    flags = ["--topics", "9", "--words-per-topic", "4", "--prior", "groups", "--groups", "3", "--rho", "0.5"]
+    found = numbers(call, *flags, "--topics-per-document", "2", "--length", "infinite")
+    rates = group_rates(Setting.of(9, 4, 2), 3, 0.5)
+    modes = [(mode["count"], mode["eigenvalue"]) for mode in found["modes"][1:3]]
+    assert modes == [(2, pytest.approx(rates.between)), (6, pytest.approx(rates.within))]
+    exact = theorem2(Setting.of(9, 4, 2))  # the prior does not enter W*
+    assert (found["same_topic"], found["mask_column"]) == pytest.approx((exact.same_topic, exact.mask_column))
 
 
 def test_a_run_is_compared_with_its_own_world(call: Call, tmp_path: Path) -> None:  # noqa: F811

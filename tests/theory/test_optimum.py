@@ -278,3 +278,19 @@ def test_least_squares_on_sampled_documents_agrees_within_its_error() -> None:
         scores = np.abs(product.mean(0) / (product.std(0) / 200 + 1e-300))[1:]
     assert np.max(scores) < 4.5
     assert np.max(scores) > 0.5  # of 42 numbers some are off by chance
+
+
+def test_disjoint_topics_that_are_not_alike_have_means() -> None:
+    best = optimum(TopicModel(2, 3), Given(proportions=[[1.0, 0.0], [0.5, 0.5]], length=20))
+    assert isinstance(best, DenseOptimum)
+    assert best.entries is not None
+    inner, topic = best.matrix()[1:, 1:], np.repeat([0, 1], 3)
+    by_relation: dict[str, list[float]] = {"same_topic": [], "different_topic": [], "diagonal": []}
+    for i, j in itertools.product(range(6), repeat=2):
+        relation = "diagonal" if i == j else "same_topic" if topic[i] == topic[j] else "different_topic"
+        by_relation[relation].append(inner[i, j])
+    for relation, values in by_relation.items():
+        assert getattr(best.entries, relation) == pytest.approx(np.mean(values))
+    assert best.numbers()["mask_column"] == pytest.approx(best.matrix()[1:, 0].mean())
+    assert "Means of W*" in best.summary()[0]
+    assert optimum(OVERLAPPING, Dirichlet()).entries is None

@@ -34,9 +34,11 @@ def command(
         str | None,
         option("File of A instead: a row per word, a column per topic (.csv, .npy, .safetensors).", WORLD),
     ] = None,
-    prior: Annotated[str | None, option("Law of theta: dirichlet (default), fixed, ... as in train.", WORLD)] = None,
+    prior: Annotated[str | None, option("dirichlet (default), fixed, groups or another of train.", WORLD)] = None,
     topics_per_document: Annotated[int | None, option("tau, for the prior fixed.", WORLD)] = None,
     alpha: Annotated[float | None, option("Of the prior dirichlet (default 0.1).", WORLD)] = None,
+    groups: Annotated[int | None, option("Groups of topics, for the prior groups.", WORLD)] = None,
+    rho: Annotated[float | None, option("Share of documents of one group, for the prior groups.", WORLD)] = None,
     length: Annotated[
         str | None, option("Words of a document: N, LOW-HIGH or infinite (default 100-150).", WORLD)
     ] = None,
@@ -65,6 +67,8 @@ def command(
         "documents.kind": prior,
         "documents.topics_per_document": topics_per_document,
         "documents.alpha": alpha,
+        "documents.groups": groups,
+        "documents.rho": rho,
         "documents.length": None if length is None else parsed_length(length),
         "masking.p_mask": p_mask,
         "masking.p_correct": p_correct,

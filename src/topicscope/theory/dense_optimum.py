@@ -7,16 +7,16 @@ mixture of topics is missing from the documents, and it needs neither: dependent
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from topicscope.ground import InputError
 from topicscope.theory.document_moments import DocumentMoments, LengthWeights, document_moments, infinite_map, with_mask
-from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueArray, ValueOptimum, ordered
+from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueArray, ValueOptimum, ordered
 from topicscope.world import Masking
 
 WordTopics = Float[np.ndarray, "words T"]
@@ -96,9 +96,15 @@ class DenseOptimum(ValueOptimum):
     mean: Float[np.ndarray, " T"]
     second: Float[np.ndarray, "T T"]
     masking: Masking
+    topic: Int[np.ndarray, " words"] | None = None  # of each word, where it has one only
 
     def matrix(self) -> ValueArray:
         return self.value
+
+    @property
+    def entries(self) -> Entries | None:
+        """Means of W* by the relation of two words, where topics are disjoint."""
+        return None if self.topic is None else mean_entries(self.value, self.topic)
 
     def limit_matrix(self) -> ValueArray:
         return self._limit
@@ -114,7 +120,30 @@ class DenseOptimum(ValueOptimum):
         return (difference @ self.directions * -np.expm1(-2 * self.rates * time)) @ self.directions.T
 
     def numbers(self) -> dict[str, Any]:
-        return super().numbers() | {"method": "matrix"}
+        entries = self.entries
+        means = {} if entries is None else asdict(entries) | {"entries_are": "means over pairs of words"}
+        return means | super().numbers() | {"method": "matrix"}
+
+    def summary(self) -> list[str]:
+        entries = self.entries
+        if entries is None:
+            return super().summary()
+        means = ", ".join(f"{value:.6g} ({name.replace('_', ' ')})" for name, value in asdict(entries).items())
+        return [f"Means of W*: {means}.", *super().summary()]
+
+
+def mean_entries(matrix: ValueArray, topic: Int[np.ndarray, " words"]) -> Entries:
+    """Means over pairs of words; 0 where there is no such pair."""
+    inner, count = matrix[1:, 1:], len(topic)
+    same = topic[:, None] == topic
+    diagonal, together, all_pairs = (float(part.sum()) for part in (np.diagonal(inner), inner[same], inner))
+    pairs = int(same.sum())
+    return Entries(
+        (together - diagonal) / max(pairs - count, 1),
+        (all_pairs - together) / max(count**2 - pairs, 1),
+        diagonal / count,
+        float(matrix[1:, 0].mean()),
+    )
 
 
 def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
@@ -133,6 +162,7 @@ def dense_optimum(
     masking: Masking,
     weights: LengthWeights,
     notes: tuple[str, ...] = (),
+    topic: Int[np.ndarray, " words"] | None = None,
 ) -> DenseOptimum:
     """From A, E[theta], E[theta theta'], masking and length."""
     if settings.infinite:
@@ -147,7 +177,9 @@ def dense_optimum(
         value, directions, rates = solve_moments(moments)
         loss = 1 - float((value * moments.joint).sum())
     modes = dense_modes(value, directions, rates, with_mask(word_topics), mean)
-    return DenseOptimum(settings, loss, modes, notes, value, directions, rates, word_topics, mean, second, masking)
+    return DenseOptimum(
+        settings, loss, modes, notes, value, directions, rates, word_topics, mean, second, masking, topic
+    )
 
 
 def dense_modes(

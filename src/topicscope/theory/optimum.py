@@ -30,7 +30,7 @@ MOST_SPREAD = 1e-12  # relative spread of moments that are equal by symmetry
 ROUNDING = 1e-6  # by which given probabilities may miss their sum
 
 
-class Law(Protocol):
+class HasMoments(Protocol):
     """What `optimum` asks of a prior: any object with these two will do."""
 
     @property
@@ -50,7 +50,7 @@ class World(Protocol):
         """Which word has which probability in which topic."""
 
     @property
-    def documents(self) -> Law:
+    def documents(self) -> HasMoments:
         """The prior."""
 
     @property
@@ -60,7 +60,7 @@ class World(Protocol):
 
 def optimum(
     topics: World | TopicModel | WordTopics | Sequence[Sequence[float]],
-    prior: Law | Moments | None = None,
+    prior: HasMoments | Moments | None = None,
     masking: Masking | None = None,
     *,
     length: Length | None = None,
@@ -103,7 +103,8 @@ def optimum(
     if matrix is None:
         matrix = topics.word_topics if isinstance(topics, TopicModel) else np.asarray(topics)
     notes += notes_on_span(matrix, moments)
-    return dense_optimum(settings, matrix, moments.mean, moments.second, masking, weights, notes)
+    topic = topics.topic_of_word[1:] if isinstance(topics, TopicModel) and topics.disjoint else None
+    return dense_optimum(settings, matrix, moments.mean, moments.second, masking, weights, notes, topic)
 
 
 def checked_length(length: Any) -> Length:
