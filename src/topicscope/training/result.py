@@ -40,6 +40,8 @@ ADVICE = "train again (--force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
 
+FAR = "Its value matrix is {:.3g} of the norm of W* away from W*, the exact optimum under uniform attention."
+
 Weights = dict[str, np.ndarray]
 
 FACTS = {
@@ -62,6 +64,7 @@ FACTS = {
     "W_E'W_E, same topic": "gram.same",
     "W_E'W_E, different topic": "gram.different",
     "W_E'W_E, diagonal": "gram.diagonal",
+    "W_V, distance to W* (relative)": "distance_to_optimum",
     "phase": "course.phase",
     "half of value's rise at step": "course.t50_value",
     "half of key's rise at step": "course.t50_key",
@@ -118,7 +121,12 @@ class Run(Result):
         error = self.results.get("floors", {}).get("bayes", {}).get("numerical_error")
         estimated = "" if error is None else f" That is an estimate, with a numerical error of {error:.2g}."
         unknown = f" No best possible loss: {self.results['no_floor']}." if "no_floor" in self.results else ""
-        return [loss + end + estimated + unknown, *([] if self.course is None else [self.course.sentence])]
+        distance = self.results.get("distance_to_optimum")
+        return [
+            loss + end + estimated + unknown,
+            *([] if distance is None else [FAR.format(distance)]),
+            *([] if self.course is None else [self.course.sentence]),
+        ]
 
     def table(self) -> pyarrow.Table:
         """One row per step."""
