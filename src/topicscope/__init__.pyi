@@ -25,6 +25,7 @@ from .training import (
     RunConfig as RunConfig,
     Runs as Runs,
     Schedule as Schedule,
+    compare_with_optimum as compare_with_optimum,
     sandbox_timeline as sandbox_timeline,
     train as train,
 )

@@ -213,6 +213,7 @@ COMMANDS = (
     "theory theorem3",
     "theory theorem5",
     "theory landscape",
+    "theory optimum",
     "theory verify",
 )
 

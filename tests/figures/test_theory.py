@@ -7,7 +7,8 @@ import pytest
 
 from topicscope.figures import Heat, landscape_figure
 from topicscope.figures.theory import landscape_sections, theorem_sections
-from topicscope.theory import Convention, Landscape, Setting, ValueMatrix, attention_landscape, theorem1
+from topicscope.theory import Convention, Landscape, Setting, ValueMatrix, attention_landscape, optimum, theorem1
+from topicscope.world import Dirichlet, TopicModel
 
 
 def test_a_landscape_marks_the_lowest_point_and_uniform_attention() -> None:
@@ -73,3 +74,17 @@ def test_a_theorem_is_its_matrix_and_its_numbers() -> None:
 def test_large_matrices_are_not_drawn(topics: int, words: int, drawn: bool) -> None:
     (section,) = theorem_sections(theorem1(Setting.of(topics, words, 2)))
     assert bool(section.figures) is drawn  # 401 words at most, [MASK] among them
+
+
+def test_an_optimum_shows_its_limit_and_its_modes() -> None:
+    best = optimum(TopicModel(3, 2), Dirichlet(length=9))
+    (section,) = best.sections()
+    panels = [panel for panel in section.figures[0].panels if isinstance(panel, Heat)]
+    assert [panel.title for panel in panels] == ["W*", "limit of long documents", "Theorem 2"]
+    assert np.array(panels[0].z) == pytest.approx(best.matrix(), abs=1e-6)
+    assert len({(panel.low, panel.high) for panel in panels}) == 1  # one scale
+    assert [row[0] for row in section.tables[0].rows] == [mode.name for mode in best.modes]
+    assert not optimum(TopicModel(100, 50), Dirichlet()).sections()[0].figures
+    never = optimum(TopicModel(3, 2), Dirichlet(length="infinite")).sections()[0].tables[0].rows[-1]
+    assert never[-1] == "never learnt"
+    assert "W*" in best._repr_html_()

@@ -64,6 +64,9 @@ BASES = {
     "theory theorem3": Base(("theory", "theorem3")),
     "theory theorem5": Base(("theory", "theorem5")),
     "theory landscape": Base(("theory", "landscape", "--topics", "4", "--words-per-topic", "3")),
+    "theory optimum": Base(
+        ("theory", "optimum", "--topics", "4", "--words-per-topic", "3", "--length", "9"), (), "training:RunConfig"
+    ),
     "theory verify": Base(("theory", "verify", "--no-such-option")),  # the same
 }
 NEVER_WORKS = ("bench", "theory verify")
@@ -93,7 +96,7 @@ ODD_WORDS = (
 )
 CHOICES = (
     *("prior", "embedding", "value", "loss", "optimizer", "schedule", "device", "backend", "split_text", "engine"),
-    *("topics_per_word", "train_tokenizer", "architecture", "scale", "convention", "value_matrix"),
+    *("topics_per_word", "train_tokenizer", "architecture", "scale", "convention", "value_matrix", "weighting"),
 )
 """Options that take one of a few words, though their type may be text."""
 

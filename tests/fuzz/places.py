@@ -227,6 +227,9 @@ CONTRADICTIONS: tuple[tuple[Base, tuple[str, ...]], ...] = (
         ("--topics", "2", "--topics-per-document", "3"), ("--p-correct", "0.95"),
     )),
     *((BASES["theory landscape"], more) for more in (("--out", "train"), ("--topics-per-document", "9"))),
+    *((BASES["theory optimum"], more) for more in (
+        ("--word-topics", "x"), ("--alpha", "1", "--prior", "fixed"), ("--p-mask", "1", "--p-correct", "0"),
+    )),
     (Base(("show",)), ()), (Base(("report",)), ()), (Base(("words", "model"), ("model",)), ()), (Base(("sweep",)), ()),
     (Base(("nothing",)), ()), (Base(("theory", "theorem9")), ()), (Base(("words", "model", "bread"), ("model",)), ()),
     (Base(("words", "model", "/", "/"), ("model",)), ()), (Base(("report", "train", "train"), ("train",)), ()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ import torch
 from tests.world.samples import keys, one_batch
 from topicscope import Dirichlet, Fixed, Masking, ModelConfig, Objective, TopicModel, Weights
 from topicscope.model import loss_and_gradient
-from topicscope.theory import bayes_loss, uniform_optimum
-from topicscope.world import InfiniteDocuments, MaskedDocuments
+from topicscope.theory import NoFloor, bayes_loss, uniform_optimum
+from topicscope.world import InfiniteDocuments, LogisticNormal, MaskedDocuments, Own, importance
 
 
 def full_bayes(
@@ -172,3 +173,77 @@ def test_gradient_of_the_model_vanishes_there_and_the_loss_agrees(bias: float | 
     assert found.objective == pytest.approx(found.loss + ridge * (found.matrix**2).sum(), rel=1e-12)
     for gradient in weights.gradients.values():
         assert gradient.abs().max().item() < 1e-12
+
+
+@pytest.mark.parametrize("loss", ["cross-entropy", "squared", "squared-mean"])
+def test_overlapping_topics_against_brute_force(loss: str) -> None:
+    """As above, where words have several topics: over all subsets, true words and masks."""
+    model, masking = TopicModel(3, 2, overlap=0.5, common_words=1, common_share=0.3), Masking(0.3, 0.2, 0.3)
+    prior, rng = Fixed(topics_per_document=2, length=3), np.random.default_rng(5)
+    documents = prior.sample(model, 10, rng).finite()
+    masked = masking.draw(documents, model.words, keys(1))
+    shown, costs = masked.shown_words(documents.words), [[] for _ in range(10)]  # type: ignore[var-annotated]
+    for document, flat, true in zip(masked.document, masked.flat, masked.true, strict=True):
+        joint = np.zeros(model.words)
+        for subset in itertools.combinations(range(3), 2):
+            p = model.word_topics[:, subset].mean(1)
+            for truth in itertools.product(range(1, model.vocabulary), repeat=3):
+                weight = float(np.prod([p[word - 1] for word in truth]))
+                for n, (word, seen) in enumerate(zip(truth, shown[document], strict=True)):
+                    chance = masking.p_correct * (seen == word)
+                    chance += masking.p_random / model.words if seen else masking.p_mask_word
+                    hidden = n == flat % 3
+                    weight *= chance if hidden else (seen == word) * (1 - masking.p_mask) + masking.p_mask * chance
+                joint[truth[flat % 3] - 1] += weight
+        joint /= joint.sum()
+        squared = ((joint**2).sum() - 2 * joint[true - 1] + 1) / (model.vocabulary if loss == "squared-mean" else 1)
+        costs[document].append(-np.log(joint[true - 1]) if loss == "cross-entropy" else squared)
+    found = bayes_loss(loss, model, prior, masking, MaskedDocuments(documents, masked))  # type: ignore[arg-type]
+    assert found.loss == pytest.approx(np.mean([np.mean(cost) for cost in costs]), rel=1e-10)
+    assert found.numerical_error is None
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
+@pytest.mark.parametrize("loss", ["cross-entropy", "squared"])
+def test_an_estimated_floor_lies_within_its_error_of_the_exact_one(
+    loss: str, alpha: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The posterior of disjoint topics is known exactly; here it is estimated all the same."""
+    model, masking, prior = TopicModel(6, 3), Masking(), Dirichlet(alpha=alpha, length=80)
+    documents = prior.sample(model, 150, np.random.default_rng(0)).finite().masked(masking, model, keys(2))
+    exact = bayes_loss(loss, model, prior, masking, documents)  # type: ignore[arg-type]
+    monkeypatch.setattr(
+        Dirichlet,
+        "posterior",
+        lambda self, topics, evidence, a, e: importance.from_dirichlet(topics, evidence, a, e, self.weights(6)),
+    )
+    found = bayes_loss(loss, model, prior, masking, documents)  # type: ignore[arg-type]
+    assert exact.numerical_error is None
+    assert found.numerical_error is not None
+    assert 0 < abs(found.loss - exact.loss) < 3 * found.numerical_error
+    assert found.numerical_error < 0.002 * exact.loss
+
+
+def test_no_floor_where_draws_are_worth_too_little() -> None:
+    class Law:
+        def sample(self, topics: int, count: int, rng: np.random.Generator) -> np.ndarray:
+            return rng.dirichlet(np.ones(topics), size=count)
+
+        def moments(self, topics: int) -> Any:
+            return Dirichlet(alpha=1).moments(topics)
+
+    model, masking, prior = TopicModel(8, 3), Masking(), Own(Law(), length=400)
+    documents = prior.sample(model, 20, np.random.default_rng(0)).finite().masked(masking, model, keys(2))
+    with pytest.raises(NoFloor, match=r"its draws are worth .*, fewer than 100"):
+        bayes_loss("squared", model, prior, masking, documents)
+
+
+def test_infinite_documents_are_exact_in_any_world() -> None:
+    model, masking = TopicModel(3, 4, overlap=0.25), Masking(0.3, 0.2, 0.3)
+    theta = LogisticNormal(covariance=1.0).sample_proportions(3, 4, np.random.default_rng(0))
+    p = theta @ model.word_topics.T
+    found = bayes_loss(
+        "squared", model, LogisticNormal(covariance=1.0), masking, InfiniteDocuments(theta), own_word=False
+    )
+    assert found.loss == pytest.approx(1 - (p**2).sum(1).mean(), rel=1e-12)
+    assert (found.standard_error, found.numerical_error) == (0, None)

@@ -71,7 +71,7 @@ def test_numbers_outside_the_theory_are_refused(bad: dict[str, Any], message: st
 def test_masks_and_words_outside_the_theory_are_refused() -> None:
     with pytest.raises(InputError, match=r"p_correct \+ p_random = 1 leaves no \[MASK\]"):
         Setting(TopicModel(), 3, Masking(0.15, 0.5, 0.5))
-    with pytest.raises(InputError, match="assume equally probable words"):
+    with pytest.raises(InputError, match="assume disjoint topics of equally many, equally probable words"):
         Setting(TopicModel(2, 2, [0.3, 0.7]), 1, Masking())
     assert Setting.of(1, 1, 1, p_correct=0.5, p_random=0.49).p0 == pytest.approx(0.15 * 0.01)
 

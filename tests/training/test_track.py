@@ -107,3 +107,39 @@ def test_compiled_figures_are_those_of_the_calls(more: dict[str, Any]) -> None:
         tables.append(tracker.rows())
     assert np.array_equal(np.isnan(tables[0]), np.isnan(tables[1]))
     assert np.allclose(tables[0], tables[1], rtol=1e-12, atol=1e-14, equal_nan=True)
+
+
+WORLDS: dict[str, dict[str, Any]] = {
+    "unequal sizes": {"words_per_topic": [2, 1, 4]},
+    "overlap": {"topics": 3, "words_per_topic": 4, "overlap": 0.25},
+    "common words": {"topics": 3, "words_per_topic": 2, "common_words": 2, "common_share": 0.3},
+    "a matrix": {"matrix": [[0.5, 0.0, 0.0], [0.5, 0.2, 0.0], [0.0, 0.8, 0.3], [0.0, 0.0, 0.7]]},
+}
+
+
+@pytest.mark.parametrize("embedding", ["one-hot", "trained"])
+@pytest.mark.parametrize("world", WORLDS)
+def test_means_by_relation_in_other_worlds(world: str, embedding: str) -> None:
+    """'Same' means that two words share a topic; whether figures are made by compiled loops or by PyTorch's calls."""
+    settings = SMALL | {"topic_model": WORLDS[world], "model": {"embedding": embedding, "dim": None}, "steps": 12}
+    config = RunConfig.of(settings | {"snapshots": list(range(13)), "objective": {"loss": "squared"}})
+    run, a = train(config, with_floors=False), config.topic_model.word_topics
+    matrix = "value" if embedding == "one-hot" else "gram"
+    for step, weights in run.snapshots.items():
+        table = weights["value"] if matrix == "value" else weights["embedding"].T @ weights["embedding"]
+        pairs: dict[str, list[float]] = {"same": [], "different": [], "diagonal": []}
+        for i in range(len(a)):
+            for j in range(len(a)):
+                name = "diagonal" if i == j else "same" if ((a[i] > 0) & (a[j] > 0)).any() else "different"
+                pairs[name].append(table[i + 1, j + 1])
+        for name, entries in pairs.items():
+            assert run.metrics[f"{matrix}_{name}"][step] == pytest.approx(np.mean(entries), rel=1e-9, abs=1e-12)
+    assert run.results[matrix]["same"] == pytest.approx(np.mean(pairs["same"]), rel=1e-6)
+    ensemble = Ensemble([config])
+    plain = Tracker(ensemble.weights, config)
+    quick = Tracker(ensemble.weights, config, compiled=True)
+    for tracker in (plain, quick):
+        tracker.record(0, 0.0, ())
+    for name in pairs:
+        place = plain.index[f"{matrix}_{name}"]
+        assert plain.table[0, place].numpy() == pytest.approx(quick.table[0, place].numpy(), rel=1e-12)

@@ -68,8 +68,8 @@ def test_posterior_means_equal_enumeration(words: list[int], alpha: float, e: fl
     }
     counts = np.bincount(words, minlength=7)[None, 1:].astype(float)
     for prior, mean in exact.items():
-        assert prior.posterior_mean(model, counts, 0.8, e)[0] == pytest.approx(mean, rel=1e-9, abs=1e-12), prior
-    given_rows = Given(proportions=rows.tolist()).posterior_mean(model, counts, 0.8, e)[0]
+        assert prior.posterior(model, counts, 0.8, e).mean[0] == pytest.approx(mean, rel=1e-9, abs=1e-12), prior
+    given_rows = Given(proportions=rows.tolist()).posterior(model, counts, 0.8, e).mean[0]
     assert given_rows == pytest.approx(mixture_by_enumeration(model, rows, words, 0.8, e), rel=1e-9, abs=1e-12)
 
 
@@ -78,9 +78,9 @@ def test_many_rows_are_what_each_is_alone() -> None:
     model, rng = TopicModel(3, 2), np.random.default_rng(0)
     counts = rng.integers(0, 4, size=(1100, 6)).astype(float)
     for prior in (Dirichlet(), Fixed(topics_per_document=2), Given(proportions=[[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])):
-        together = prior.posterior_mean(model, counts, 0.8, 0.01)
+        together = prior.posterior(model, counts, 0.8, 0.01).mean
         for row in (0, 499, 500, 1099):
-            alone = prior.posterior_mean(model, counts[row : row + 1], 0.8, 0.01)[0]
+            alone = prior.posterior(model, counts[row : row + 1], 0.8, 0.01).mean[0]
             assert together[row] == pytest.approx(alone, rel=1e-9)
 
 
@@ -88,13 +88,13 @@ def test_without_noise_the_dirichlet_posterior_is_conjugate() -> None:
     model = TopicModel(3, 2)
     counts = np.array([[1.0, 2, 0, 0, 4, 0]])
     for e in (0.0, 1e-13):  # the contour's limit and the closed form agree
-        mean = Dirichlet(alpha=0.5).posterior_mean(model, counts, 1.0, e)[0]
+        mean = Dirichlet(alpha=0.5).posterior(model, counts, 1.0, e).mean[0]
         assert mean == pytest.approx(np.array([3.5, 0.5, 4.5]) / 8.5, rel=1e-9)
 
 
 def test_without_noise_a_topic_that_is_seen_is_there() -> None:
     counts = np.array([[1.0, 2, 0, 0, 0, 0, 0, 0], [0.0, 0, 0, 0, 0, 0, 0, 0]])
-    mean = Fixed(topics_per_document=2).posterior_mean(TopicModel(4, 2), counts, 1.0, 0.0)
+    mean = Fixed(topics_per_document=2).posterior(TopicModel(4, 2), counts, 1.0, 0.0).mean
     assert mean[0] == pytest.approx([1 / 2, 1 / 6, 1 / 6, 1 / 6])  # the other topic is one of the three left
     assert mean[1] == pytest.approx([1 / 4] * 4)
 
@@ -104,7 +104,7 @@ def test_without_noise_a_topic_that_is_seen_is_there() -> None:
 def test_a_single_topic_is_there_for_certain(e: float, unequal: bool) -> None:
     model = TopicModel(1, 2, [0.3, 0.7] if unequal else None)
     for prior in (Dirichlet(), Fixed(topics_per_document=1), Given(proportions=[[1.0]])):
-        assert prior.posterior_mean(model, np.array([[2.0, 1], [0, 0]]), 0.8, e) == pytest.approx(1, rel=1e-12)
+        assert prior.posterior(model, np.array([[2.0, 1], [0, 0]]), 0.8, e).mean == pytest.approx(1, rel=1e-12)
 
 
 @pytest.mark.parametrize("tau", [1, 2, 3])
@@ -114,9 +114,9 @@ def test_without_noise_subsets_that_lack_a_topic_seen_are_out(tau: int) -> None:
         possible = [row for row in subsets if all(share > 0 for share, n in zip(row, seen, strict=True) if n)]
         if possible:
             counts = np.array([[n, 0] for n in seen], dtype=float).reshape(1, 6)
-            mean = Fixed(topics_per_document=tau).posterior_mean(model, counts, 1.0, 0.0)[0]
+            mean = Fixed(topics_per_document=tau).posterior(model, counts, 1.0, 0.0).mean[0]
             assert mean == pytest.approx(np.mean(possible, axis=0)), seen
-            mixture = Given(proportions=subsets.tolist()).posterior_mean(model, counts, 1.0, 0.0)[0]
+            mixture = Given(proportions=subsets.tolist()).posterior(model, counts, 1.0, 0.0).mean[0]
             assert mixture == pytest.approx(np.mean(possible, axis=0)), seen
 
 
@@ -132,7 +132,7 @@ def test_of_two_topics_the_dirichlet_mean_is_one_integral(unequal: bool, alpha: 
         log = np.log(seen) @ counts
         posterior = weights * np.exp(log - log.max())
         first = theta @ posterior / posterior.sum()
-        mean = Dirichlet(alpha=alpha).posterior_mean(model, counts[None], a, e)[0]
+        mean = Dirichlet(alpha=alpha).posterior(model, counts[None], a, e).mean[0]
         assert mean == pytest.approx([first, 1 - first], rel=1e-9), counts
 
 
@@ -141,6 +141,6 @@ def test_long_and_short_documents_are_one_formula(length: int) -> None:
     """One topic only: its posterior mean is between the prior's and 1, means sum to 1, and grow with the evidence."""
     counts = np.zeros((2, 20))
     counts[0, 3], counts[1, 3] = length, length + 1
-    mean = Dirichlet(alpha=0.1).posterior_mean(TopicModel(4, 5), counts, 0.865, 0.00075)
+    mean = Dirichlet(alpha=0.1).posterior(TopicModel(4, 5), counts, 0.865, 0.00075).mean
     assert mean.sum(1) == pytest.approx(1, rel=1e-9)
     assert 0.25 < mean[0, 0] < mean[1, 0] < 1

@@ -11,7 +11,16 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 from topicscope import Dirichlet, Fixed, Given, InputError, RunConfig, TopicModel
-from topicscope.world import DocumentPrior, InfiniteDocuments, Prior, priors
+from topicscope.world import (
+    DocumentPrior,
+    Groups,
+    InfiniteDocuments,
+    LogisticNormal,
+    Moments,
+    Own,
+    Prior,
+    priors,
+)
 
 ADAPTER: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Prior)
 
@@ -29,6 +38,14 @@ ADAPTER: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Prior)
             Fixed(topics_per_document=2, length="infinite"),
         ),
         ({"kind": "given", "proportions": [[1.0]]}, Given(proportions=[[1.0]])),
+        ({"alpha": [0.3, 1]}, Dirichlet(alpha=[0.3, 1.0])),
+        ({"kind": "fixed", "weights": [1, 2, 3]}, Fixed(weights=[1.0, 2.0, 3.0])),
+        ({"kind": "groups", "groups": 2}, Groups(groups=2, rho=0.5, topics_per_document=2)),
+        ({"kind": "logistic-normal", "covariance": 2}, LogisticNormal(covariance=2.0)),
+        (
+            {"kind": "logistic-normal", "mean": [0, 1], "covariance": [[1, 0.5], [0.5, 1]]},
+            LogisticNormal(mean=[0.0, 1.0], covariance=[[1.0, 0.5], [0.5, 1.0]]),
+        ),
         (Fixed(length=3), Fixed(length=3)),
     ],
 )
@@ -36,7 +53,10 @@ def test_flat_settings_name_a_prior_and_read_back_the_same(settings: Any, prior:
     assert ADAPTER.validate_python(settings) == prior
     written = ADAPTER.dump_python(prior, mode="json")
     assert ADAPTER.validate_python(written) == prior
-    assert set(written) == {name for name in vars(prior) if not name.startswith("_")}  # none of the other kinds' fields
+    # none of the other kinds' fields, and none that is not given
+    assert set(written) == {
+        name for name, value in vars(prior).items() if not name.startswith("_") and value is not None
+    }
 
 
 def test_documents_have_100_to_150_words_unless_told() -> None:
@@ -70,7 +90,7 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
     [
         (
             {"topics_per_document": 2},
-            "config: documents.topics_per_document belongs to kind fixed, but the kind is dirichlet; "
+            "config: documents.topics_per_document belongs to kind fixed or groups, but the kind is dirichlet; "
             "set documents.kind to fixed, or leave documents.topics_per_document out",
         ),
         ({"kind": "fixed", "alpha": 1}, "documents.alpha belongs to kind dirichlet, but the kind is fixed"),
@@ -78,7 +98,10 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
         ({"kind": "fixed", "proportions": [[1]]}, "documents.proportions belongs to kind given, but the kind is fixed"),
         ({"kind": "infinite", "length": 5}, "documents.length = 5: kind infinite has no length; choose kind fixed"),
         ({"kind": "given"}, "documents.proportions is missing; kind given needs it"),
-        ({"kind": "gaussian"}, "documents.kind = 'gaussian': expected dirichlet, fixed, given or infinite"),
+        (
+            {"kind": "gaussian"},
+            "documents.kind = 'gaussian': expected dirichlet, fixed, given, groups, logistic-normal or infinite",
+        ),
         ({"kind": ["fixed"]}, "documents.kind = ['fixed']: expected dirichlet"),
         ({"alpa": 0.1}, "config: unknown key 'documents.alpa'; did you mean 'alpha'?"),
         (
@@ -91,6 +114,17 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
         ({"length": 0}, "length = 0: input should be greater than or equal to 1"),
         ({"length": [0, 3]}, "length.0 = 0: input should be greater than or equal to 1"),
         ({"kind": "given", "proportions": [[1]], "alpha": 1}, "documents.alpha belongs to kind dirichlet"),
+        ({"alpha": [1, 2]}, "documents.alpha has 2 numbers; expected one number per topic (10)"),
+        ({"alpha": [0.1] * 9 + [0]}, "documents.alpha.9 = 0: input should be greater than or equal to 0.000001"),
+        ({"kind": "fixed", "weights": [1, 2]}, "documents.weights has 2 numbers; expected one number per topic (10)"),
+        ({"kind": "groups"}, "documents.groups is missing; kind groups needs it"),
+        ({"kind": "groups", "groups": 3}, "documents.groups = 3 does not divide topics = 10"),
+        ({"kind": "groups", "groups": 5, "topics_per_document": 3}, "is more than the 2 topics that they come from"),
+        ({"kind": "groups", "groups": 2, "rho": 1.5}, "documents.rho = 1.5: input should be less than or equal to 1"),
+        ({"kind": "logistic-normal"}, "documents.covariance is missing; kind logistic-normal needs it"),
+        ({"kind": "logistic-normal", "covariance": -1}, "documents.covariance = -1: input should be greater than"),
+        ({"kind": "logistic-normal", "covariance": [[1, 0], [0, 1]]}, "has shape (2, 2); expected (10, 10)"),
+        ({"kind": "logistic-normal", "covariance": 1, "mean": [0]}, "documents.mean has 1 numbers; expected one"),
     ],
 )
 def test_wrong_settings_get_one_line(settings: dict[str, Any], message: str) -> None:
@@ -138,7 +172,7 @@ def test_more_topics_per_document_than_topics_are_refused() -> None:
 
 @dataclass(frozen=True)
 class Halves(DocumentPrior):
-    """A new kind that lacks posterior_mean."""
+    """A new kind that lacks moments and posterior."""
 
     kind: Literal["halves"] = "halves"
     length: int = 5
@@ -150,13 +184,16 @@ class Halves(DocumentPrior):
         return np.full((count, topics), 1 / topics)
 
 
-def test_a_new_kind_without_posterior_mean_is_refused_and_never_taken_for_another(monkeypatch: Any) -> None:
-    with pytest.raises(TypeError, match="posterior_mean"):
+def test_a_new_kind_without_posterior_is_refused_and_never_taken_for_another(monkeypatch: Any) -> None:
+    with pytest.raises(TypeError, match="posterior"):
         Halves()  # type: ignore[abstract]
-    with pytest.raises(InputError, match=r"documents.kind = 'halves': expected dirichlet, fixed, given or infinite"):
+    with pytest.raises(
+        InputError,
+        match=r"documents.kind = 'halves': expected dirichlet, fixed, given, groups, logistic-normal or infinite",
+    ):
         RunConfig.of({"documents": {"kind": "halves"}})
     monkeypatch.setitem(priors.KINDS, "halves", Halves)
-    with pytest.raises(TypeError, match="posterior_mean"):
+    with pytest.raises(TypeError, match="posterior"):
         RunConfig.of({"documents": {"kind": "halves"}})
 
 
@@ -165,3 +202,54 @@ def test_every_kind_is_listed_under_its_name() -> None:
     assert set(get_args(union)) == set(priors.KINDS.values())
     for kind, prior in priors.KINDS.items():
         assert vars(prior)["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("covariance", "message"),
+    [
+        ([[1.0, 2.0], [2.0, 1.0]], "is not positive semidefinite: its smallest eigenvalue is -1;"),
+        ([[1.0, 0.2], [0.1, 1.0]], "expected a symmetric matrix"),
+        ([[1.0, 0.2]], r"has shape \(1, 2\); expected \(2, 2\)"),
+        ([[1e5, 0.0], [0.0, 1.0]], "numbers up to 10,000"),
+        ("nowhere.csv", "nowhere.csv cannot be read"),
+    ],
+)
+def test_impossible_covariances_are_refused(covariance: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        LogisticNormal(covariance=covariance).check(2)
+
+
+class Corner:
+    """A law of the user's own: one topic, or all."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale = scale
+
+    def sample(self, topics: int, count: int, rng: np.random.Generator) -> np.ndarray:
+        one = np.eye(topics)[rng.integers(topics, size=count)]
+        return self.scale * np.where(rng.random((count, 1)) < 0.5, one, 1 / topics)
+
+    def moments(self, topics: int) -> Moments:
+        mean = np.full(topics, 1 / topics)
+        return Moments(self.scale * mean, (np.eye(topics) / topics + np.outer(mean, mean)) / 2)
+
+
+def test_a_law_of_the_users_own_samples_and_has_moments() -> None:
+    prior = Own(Corner(), length=30)
+    documents = prior.sample(TopicModel(4, 3), 50, np.random.default_rng(0)).finite()
+    assert documents.words.shape == (50, 30)
+    assert prior.moments(4).second[0, 0] == pytest.approx((1 / 4 + 1 / 16) / 2)
+
+
+def test_a_law_outside_the_simplex_is_refused() -> None:
+    with pytest.raises(InputError, match="the law's sample: every row must be non-negative and sum to 1"):
+        Own(Corner(1.1)).sample(TopicModel(4, 3), 5, np.random.default_rng(0))
+    with pytest.raises(InputError, match="the law's moments are none of proportions"):
+        Own(Corner(1.1)).moments(4)
+
+
+def test_a_configuration_holds_no_law_of_the_users_own() -> None:
+    with pytest.raises(InputError) as error:
+        RunConfig(documents=Own(Corner()))  # type: ignore[arg-type]
+    assert "\n" not in str(error.value)
+    assert "dirichlet" in str(error.value)

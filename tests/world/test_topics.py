@@ -57,3 +57,7 @@ def test_word_probabilities_inside_topics() -> None:
 def test_impossible_word_probabilities_are_refused(probabilities: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         RunConfig.of({"topic_model": {"topics": 2, "words_per_topic": 2, "word_probabilities": probabilities}})
+
+
+def test_words_by_topic() -> None:
+    assert TopicModel(2, 2, [0.25, 0.75]).word_topics.tolist() == [[0.25, 0], [0.75, 0], [0, 0.25], [0, 0.75]]

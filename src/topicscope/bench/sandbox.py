@@ -54,7 +54,7 @@ def documents_row(rounds: int) -> Row:
             theta = rng.dirichlet(np.full(topic_model.topics, prior.alpha))
             for _ in range(rng.integers(100, 151)):
                 topic = rng.choice(topic_model.topics, p=theta)
-                words.append(1 + topic * topic_model.words_per_topic + rng.integers(topic_model.words_per_topic))
+                words.append(1 + topic * topic_model.block_size + rng.integers(topic_model.block_size))
         return len(words)
 
     def randoms() -> None:

@@ -17,6 +17,7 @@ from rich.table import Column, Table
 
 from topicscope import report
 from topicscope.cli import consoles
+from topicscope.cli.optimum import command as optimum_in_any_world
 from topicscope.cli.options import AsJson, Force, Option, Out, with_options
 from topicscope.ground import progress_shown
 from topicscope.theory import (
@@ -253,6 +254,7 @@ for optimum_theorem in OPTIMUM_THEOREMS:
     optimum_command(optimum_theorem)
 for attention_theorem in ATTENTION_THEOREMS:
     attention_command(attention_theorem)
+app.command(name="optimum")(optimum_in_any_world)
 command(
     verify,
     "verify",

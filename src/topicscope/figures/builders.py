@@ -10,6 +10,7 @@ from topicscope.ground import InputError, Result
 
 BUILDERS = {
     "landscape": "theory.landscape_sections",
+    "optimum": "theory.optimum_sections",
     "pretrain": "dynamics.pretrain_sections",
     "sweep": "maps.sweep_sections",
     "theorem": "theory.theorem_sections",

@@ -4,11 +4,12 @@ In landscapes beta goes to the right, alpha upwards, both logarithmic; dark is l
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import numpy as np
 
 from topicscope.figures.panels import Figure, Heat, Section, TableData
-from topicscope.theory import AttentionLandscape, Landscape, Theorem
+from topicscope.theory import AttentionLandscape, Landscape, Theorem, ValueOptimum
 
 LARGEST = 401  # words of the largest matrix that is drawn
 CONTOURS = 12
@@ -31,6 +32,37 @@ def theorem_sections(theorem: Theorem) -> list[Section]:
             figures,
             [TableData(f"Numbers of {name}", ["entry", "value", "meaning"], rows)],
             config=theorem.settings(),
+        )
+    ]
+
+
+def optimum_sections(best: ValueOptimum) -> list[Section]:
+    """W* beside its limit and Theorem 2, on one scale, and the modes in the order of learning."""
+    settings, figures = best.settings, []
+    if best.vocabulary <= LARGEST:
+        matrices = {"W*": best.matrix(), "limit of long documents": best.limit_matrix()}
+        matrices["Theorem 2"] = best.least_norm_matrix()
+        low, high = (float(end([end(matrix) for matrix in matrices.values()])) for end in (np.min, np.max))
+        panels = [Heat(name, np.round(matrix, 6).tolist(), low=low, high=high) for name, matrix in matrices.items()]
+        alt = "Heat maps over words, [MASK] first: the optimum, its limit as documents grow, and Theorem 2."
+        figures.append(Figure("optimum", f"The optimal W_V, documents of length {settings.length}", alt, panels))
+    rows = [
+        [
+            mode.name,
+            f"{mode.count:,}",
+            f"{mode.eigenvalue:.6g}",
+            "never learnt" if mode.half_time is None else f"{mode.half_time:.5g}",
+        ]
+        for mode in best.modes
+    ]
+    return [
+        Section(
+            "The optimum under uniform attention",
+            f"Loss {best.loss:.6f}. Modes stand in the order of learning.",
+            "topicscope theory optimum",
+            figures,
+            [TableData("Modes of learning", ["mode", "count", "eigenvalue", "half-time"], rows)],
+            config=asdict(settings),
         )
     ]
 

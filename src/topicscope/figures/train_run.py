@@ -134,18 +134,35 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
     Extreme entries do not set the colour scale.
     """
     model = run.config.topic_model
-    topics = min(model.topics, MOST_WORDS)
-    words = min(model.words_per_topic, MOST_WORDS // topics)
-    first = 1 + model.words_per_topic * np.arange(topics)
-    pick = np.concatenate([[0], (first[:, None] + np.arange(words)).ravel()])
     matrix = np.asarray(matrix, dtype=float)
     finite = matrix[np.isfinite(matrix)]
     if not finite.size:
         return []
+    low, high = np.quantile(finite, [0.002, 0.998]).tolist()
+    if not model.blocks:  # in the order of the words' main topics, which differ in size
+        order = np.argsort(model.main_topic, kind="stable")
+        pick = np.unique(np.linspace(0, len(order) - 1, min(len(order), MOST_WORDS)).astype(int))
+        title += f", {len(pick)} of {len(order)} words" if len(pick) < len(order) else ""
+        x_label, y_label = (label.replace("topic of", "main topic of") for label in (x_label, y_label))
+        return [Heat(title, digits(matrix[np.ix_(order[pick], order[pick])]), x_label, y_label, low=low, high=high)]
+    topics = min(model.topics, MOST_WORDS)
+    words = min(model.block_size, MOST_WORDS // topics)
+    first = 1 + model.block_size * np.arange(topics)
+    pick = np.concatenate([[0], (first[:, None] + np.arange(words)).ravel()])
     if len(pick) < len(matrix):
         title += f", {words} words per topic" + (f", {topics} topics" if topics < model.topics else "")
-    z, (low, high) = digits(matrix[np.ix_(pick, pick)]), np.quantile(finite, [0.002, 0.998]).tolist()
-    return [Heat(title, z, x_label, y_label, topics=topics, words_per_topic=words, low=low, high=high)]
+    return [
+        Heat(
+            title,
+            digits(matrix[np.ix_(pick, pick)]),
+            x_label,
+            y_label,
+            topics=topics,
+            words_per_topic=words,
+            low=low,
+            high=high,
+        )
+    ]
 
 
 def attention_figures(run: Run) -> list[Figure]:

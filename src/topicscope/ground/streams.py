@@ -24,6 +24,8 @@ class Stream(IntEnum):
     INITIAL_WEIGHTS = 3  # index: part
     ORDER = 4  # index: epoch
     DEV_MASKS = 5  # index: purpose of the draw
+    POSTERIOR_DRAWS = 6  # index: which half; the seed is always 0
+    MOMENT_POINTS = 7  # index: which set of points; the seed is always 0
     # statistics
     BOOTSTRAP_TOPICS = 0xE3B
     SHUFFLED_TOPICS = 0x5AFF

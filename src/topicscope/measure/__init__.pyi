@@ -47,7 +47,9 @@ from .phases import (
     stages as stages,
 )
 from .relations import (
+    WordKinds as WordKinds,
     gram_block_means as gram_block_means,
+    gram_relation_means as gram_relation_means,
     matrix_block_means as matrix_block_means,
     relation_masks as relation_masks,
 )

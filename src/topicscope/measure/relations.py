@@ -10,10 +10,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 if TYPE_CHECKING:
     import torch
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 @np.errstate(invalid="ignore")
 def relation_masks(
-    topic: Int[np.ndarray, " V"], dtype: torch.dtype, device: torch.device | str = "cpu"
+    topic: Int[np.ndarray, " V"] | Bool[np.ndarray, "V V"], dtype: torch.dtype, device: torch.device | str = "cpu"
 ) -> Float[torch.Tensor, "3 V*V"]:
     """Rows that average a flattened V x V matrix over (same topic, different topic, diagonal).
 
+    `topic` of each word, 0 for [MASK]; or, where words have several, which words share one ([MASK] is the first word).
     A relation that no pair is in gives NaN.
     """
     import torch
 
-    both = np.outer(topic > 0, topic > 0)
-    same_topic = topic[:, None] == topic
+    there = topic > 0 if topic.ndim == 1 else np.arange(len(topic)) > 0
+    both = np.outer(there, there)
+    same_topic = topic[:, None] == topic if topic.ndim == 1 else topic
     diagonal = np.eye(len(topic), dtype=bool)
     masks = np.stack([both & same_topic & ~diagonal, both & ~same_topic, both & diagonal]).reshape(3, -1).astype(float)
     return torch.tensor(masks / masks.sum(1, keepdims=True), dtype=dtype, device=device)
@@ -61,3 +63,35 @@ def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Fl
     same = (inside - lengths) / (n * (v - 1)) if v > 1 else nan
     different = (total - inside) / (n * (n - v)) if topics > 1 else nan
     return torch.stack([same, different, lengths / n], dim=1)
+
+
+class WordKinds(NamedTuple):
+    """Words that may have several topics, by kind: those of one kind have the same topics."""
+
+    members: Float[torch.Tensor, "n K"]  # 1 at the kind of each word, [MASK] left out
+    related: Float[torch.Tensor, "K K"]  # 1 where two kinds have a topic in common
+    pairs: Float[torch.Tensor, " 3"]  # words that share a topic, that share none, and words; NaN for none
+
+    @classmethod
+    def of(cls, kind: Int[np.ndarray, " n"], related: Bool[np.ndarray, "K K"], like: torch.Tensor) -> WordKinds:
+        """Of type and device of `like`."""
+        import torch
+
+        size = np.bincount(kind, minlength=len(related)).astype(float)
+        n, mates = len(kind), size @ related @ size  # a word with itself among them
+        pairs = np.array([mates - n, n * n - mates, n])
+        parts = (np.eye(len(related))[kind], related.astype(float), np.where(pairs > 0, pairs, np.nan))
+        return cls(*(torch.from_numpy(part).to(like) for part in parts))
+
+
+def gram_relation_means(words: WordKinds, embedding: Float[torch.Tensor, "E d V"]) -> Float[torch.Tensor, "E 3"]:
+    """As `gram_block_means`, where words have several topics, or topics differ in size.
+
+    A sum over pairs of words is one over pairs of kinds, of the products of their vectors' sums.
+    """
+    import torch
+
+    vectors = embedding[:, :, 1:]
+    lengths, sums = vectors.square().sum((1, 2)), vectors @ words.members
+    inside, total = ((sums @ words.related) * sums).sum((1, 2)), sums.sum(2).square().sum(1)
+    return torch.stack([inside - lengths, total - inside, lengths], dim=1) / words.pairs

@@ -89,7 +89,7 @@ class WordMatrix:
 
     @classmethod
     def of(cls, values: np.ndarray, run: training.Run) -> WordMatrix:
-        return cls(values, run.config.topic_model.topics, run.config.topic_model.words_per_topic)
+        return cls(values, run.config.topic_model.topics, run.config.topic_model.block_size)
 
     def heat(self, title: str) -> Heat:
         """Colours from the 0.2% to the 99.8% quantile, so that single entries do not hide the rest."""

@@ -7,9 +7,20 @@ from collections.abc import Callable
 from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_loss, attention_loss, best_attention
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
-from topicscope.theory.floors import BayesLoss, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
+from topicscope.theory.dense_optimum import DenseOptimum, closed_form, solve_moments
+from topicscope.theory.document_moments import (
+    WEIGHTINGS,
+    DocumentMoments,
+    Weighting,
+    document_moments,
+    given_moments,
+    length_weights,
+)
+from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
+from topicscope.theory.optimum import optimum
 from topicscope.theory.population import enumerated_loss, population_loss
+from topicscope.theory.rates import FirstStageRates, GroupRates, first_stage_rates, group_rates
 from topicscope.theory.second_stage import (
     AttentionLandscape,
     Landscape,
@@ -20,11 +31,13 @@ from topicscope.theory.second_stage import (
     second_stage,
 )
 from topicscope.theory.setting import Constants, Setting
+from topicscope.theory.symmetric_optimum import SymmetricOptimum
 from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
 from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias, prediction_bias_at, theorem1
 from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
+from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueOptimum, relative_distance
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
 ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem3, theorem5)
@@ -33,18 +46,28 @@ ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem
 __all__ = [
     "ATTENTION_THEOREMS",
     "OPTIMUM_THEOREMS",
+    "WEIGHTINGS",
     "AttentionLandscape",
     "AttentionTheorem",
     "BayesLoss",
     "Certificate",
     "Constants",
     "Convention",
+    "DenseOptimum",
+    "DocumentMoments",
+    "Entries",
+    "FirstStageRates",
+    "GroupRates",
     "Landscape",
     "Membership",
+    "Mode",
+    "NoFloor",
     "Optimum",
+    "OptimumSettings",
     "OptimumTheorem",
     "SecondStage",
     "Setting",
+    "SymmetricOptimum",
     "Theorem",
     "Theorem1",
     "Theorem2",
@@ -52,25 +75,36 @@ __all__ = [
     "Theorem5",
     "UniformOptimum",
     "ValueMatrix",
+    "ValueOptimum",
+    "Weighting",
     "assumptions",
     "asymptotic_loss",
     "attention_landscape",
     "attention_loss",
     "bayes_loss",
     "best_attention",
+    "closed_form",
     "diagonal_value_matrix",
+    "document_moments",
     "enumerated_loss",
     "family_loss",
+    "first_stage_rates",
     "fit_embedding",
     "fit_family",
+    "given_moments",
+    "group_rates",
     "landscape",
+    "length_weights",
+    "optimum",
     "population_loss",
     "prediction_bias",
     "prediction_bias_at",
     "random_member",
     "read_landscape",
+    "relative_distance",
     "second_stage",
     "shown_evidence",
+    "solve_moments",
     "theorem1",
     "theorem2",
     "theorem3",

@@ -1,8 +1,12 @@
 """How good a model can get on given documents: the Bayes-optimal loss, and the optimum under uniform attention.
 
-Bayes: the best that any predictor can do on these masked documents, under the prior that made them. The posterior mean
-of the topic proportions comes from the prior and is exact. The loss is that on these documents and masks, a sample mean
-whose standard error is returned beside it.
+Bayes: the best that any predictor can do on these masked documents, under the prior that made them. The loss is that on
+these documents and masks, a sample mean whose standard error is returned beside it. The posterior mean of the topic
+proportions comes from the prior. It is exact for infinite documents; for disjoint topics under all priors but the
+logistic normal; and for any topics under a finite law of at most 5,000 proportions. Elsewhere it is estimated by
+importance sampling. A predictor that is slightly off can only be worse on average, so the estimate errs upwards: the
+first-order error vanishes at the optimum, and the second-order one is seen in two halves of the draws. Both are in
+`numerical_error`. Where the draws are worth too few, there is no floor, and `NoFloor` says why.
 
 Uniform attention and squared loss: a (ridge) least-squares problem. The prediction for a document is U x, x the word
 distribution that it shows, wanted is the mean y of the one-hot true words:
@@ -18,6 +22,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from topicscope.ground import InputError
 from topicscope.world import MASK, DocumentPrior, InfiniteDocuments, MaskedDocuments, Masking, Rows, TopicModel
 
 
@@ -28,6 +33,14 @@ class BayesLoss:
     loss: float
     standard_error: float
     documents: int
+    numerical_error: float | None = None  # None: the posterior is exact
+
+
+class NoFloor(InputError):  # noqa: N818  (nothing is wrong)
+    """There is no sound number, and why."""
+
+
+FEWEST_EFFECTIVE = 100  # draws that the posterior of a row has to be worth, in the harmonic mean over rows
 
 
 def bayes_loss(
@@ -41,6 +54,8 @@ def bayes_loss(
     own_word: bool = True,
 ) -> BayesLoss:
     """Loss of the Bayes-optimal predictor.
+
+    Raises NoFloor where the posterior is not known well enough.
 
     With `hide_masked` it knows which positions are masked, as such a model does.
 
@@ -58,10 +73,25 @@ def bayes_loss(
     if own_word and not hide_masked:  # the predicted position itself is judged apart, since it is known to be masked
         words = np.flatnonzero(shown != MASK)
         evidence[words, shown[words] - 1] -= 1
-    mean = prior.posterior_mean(topic_model, evidence, a, e)
-    cost = _position_costs(loss, topic_model, masking, mean, shown, row, masks.true)
-    per_document = np.bincount(masks.document, cost, count) / np.bincount(masks.document, minlength=count)
-    return BayesLoss(float(per_document.mean()), float(per_document.std() / math.sqrt(count)), count)
+    posterior = prior.posterior(topic_model, evidence, a, e)
+
+    def per_document(mean: Float[np.ndarray, "R T"]) -> Float[np.ndarray, " D"]:
+        cost = _position_costs(loss, topic_model, masking, mean, shown, row, masks.true)
+        return np.bincount(masks.document, cost, count) / np.bincount(masks.document, minlength=count)
+
+    costs = per_document(posterior.mean)
+    error = None
+    if posterior.halves is not None and posterior.effective is not None:
+        worth = float(1 / (1 / posterior.effective).mean())
+        if worth < FEWEST_EFFECTIVE:
+            raise NoFloor(
+                f"the posterior of the topic proportions is not known: its draws are worth {worth:.3g} "
+                f"(harmonic mean over rows), fewer than {FEWEST_EFFECTIVE}; shorter documents or fewer topics would do"
+            )
+        first, second = (float(per_document(half).mean()) for half in posterior.halves)
+        # the mean of two has half of their excess; the difference shows what is left of chance
+        error = abs((first + second) / 2 - float(costs.mean())) + abs(first - second) / 2
+    return BayesLoss(float(costs.mean()), float(costs.std() / math.sqrt(count)), count, error)
 
 
 def shown_evidence(
@@ -87,7 +117,9 @@ def _position_costs(
     row: Int[np.ndarray, " P"],
     true: Int[np.ndarray, " P"],
 ) -> Float[np.ndarray, " P"]:
-    """Cost of each masked position: the prediction is spread * (mean_t q_w), with a bonus at the word that is shown."""
+    """Cost of each masked position: the prediction is spread * (A mean)_w, with a bonus at the word that is shown."""
+    if not topic_model.disjoint:
+        return _general_costs(loss, topic_model, masking, mean, shown, row, true)
     topic, q = topic_model.topic_of_word - 1, topic_model.word_in_topic
     share = mean[np.arange(len(mean)), topic[shown]]
     own = np.where(shown == MASK, 0, masking.p_correct * share * q[shown])  # P(its own word, shown)
@@ -96,8 +128,30 @@ def _position_costs(
     p = spread[row] * mean[row, topic[true]] * q[true] + np.where(shown[row] == true, bonus[row], 0)
     if loss == "cross-entropy":
         return -np.log(p)
-    square = spread**2 * (mean**2 @ (topic_model.word_given_topic**2).sum(1))
+    square = spread**2 * (mean**2 @ (topic_model.by_topic(q[1:]) ** 2).sum(1))
     cost = (square + bonus * (bonus + 2 * spread * share * q[shown]))[row] - 2 * p + 1
+    return cost / topic_model.vocabulary if loss == "squared-mean" else cost
+
+
+def _general_costs(
+    loss: str,
+    topic_model: TopicModel,
+    masking: Masking,
+    mean: Float[np.ndarray, "R T"],
+    shown: Int[np.ndarray, " R"],
+    row: Int[np.ndarray, " P"],
+    true: Int[np.ndarray, " P"],
+) -> Float[np.ndarray, " P"]:
+    """The same where words have several topics, by the whole distribution of each row."""
+    p = np.insert(topic_model.word_distribution(mean), MASK, 0, axis=1)  # R x V, of the true word
+    rows = np.arange(len(mean))
+    own = np.where(shown == MASK, 0, masking.p_correct * p[rows, shown])
+    p *= np.where(shown == MASK, 1, masking.p_random / topic_model.words)[:, None]
+    p[rows, shown] += own
+    p /= p.sum(1, keepdims=True)
+    if loss == "cross-entropy":
+        return -np.log(p[row, true])
+    cost = (p**2).sum(1)[row] - 2 * p[row, true] + 1
     return cost / topic_model.vocabulary if loss == "squared-mean" else cost
 
 

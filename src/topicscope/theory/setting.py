@@ -46,7 +46,8 @@ class Setting:
             ),
             (
                 not self.topic_model.uniform,
-                "the closed forms assume equally probable words in a topic; leave topic_model.word_probabilities out",
+                "the closed forms assume disjoint topics of equally many, equally probable words in a topic; "
+                "give topic_model.topics and topic_model.words_per_topic alone",
             ),
             (
                 m.p_mask_word <= 1e-12,
@@ -117,7 +118,7 @@ class Setting:
 
     @property
     def v(self) -> int:
-        return self.topic_model.words_per_topic
+        return self.topic_model.block_size
 
     @property
     def tau(self) -> int:

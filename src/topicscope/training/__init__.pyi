@@ -1,4 +1,12 @@
 from .ceilings import TopicCeiling as TopicCeiling, topic_ceiling as topic_ceiling, word_scores as word_scores
+from .comparison import (
+    OptimumComparison as OptimumComparison,
+    compare_with_optimum as compare_with_optimum,
+    contributions as contributions,
+    own_optimum as own_optimum,
+    training_optimum as training_optimum,
+    world_optimum as world_optimum,
+)
 from .config import (
     BLOCK as BLOCK,
     TOGETHER as TOGETHER,

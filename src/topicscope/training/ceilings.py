@@ -61,7 +61,9 @@ class TopicCeiling:
 def topic_ceiling(
     config: RunConfig, weights: Mapping[str, np.ndarray], *, resamples: int = 1000, seed: int = 0
 ) -> TopicCeiling | None:
-    """Of trained `weights`; None where mixtures are not known (a file), or documents are infinite, long or few."""
+    """Of trained `weights`; None where mixtures are not known (a file), documents are infinite, long or few,
+    or the posterior is not exact.
+    """
     dev = RunData(config).dev_masked
     if not isinstance(dev, MaskedDocuments) or config.data.dev_file is not None:
         return None
@@ -72,7 +74,9 @@ def topic_ceiling(
     hide_masked = config.model.hide_masked
     counts, a, e = shown_evidence(config.topic_model, config.masking, dev, hide_masked=hide_masked)
     words = counts / np.maximum(counts.sum(1, keepdims=True, dtype=float), 1)
-    posterior = config.documents.posterior_mean(config.topic_model, counts[:, 1:], a, e)
+    posterior = config.documents.posterior(config.topic_model, counts[:, 1:], a, e)
+    if posterior.halves is not None:  # an estimate is no ceiling
+        return None
     parts = {**config.model.frozen(config.topic_model, config.masking), **weights}
 
     def scored(scores: Scores) -> Predicted:
@@ -81,7 +85,7 @@ def topic_ceiling(
     return TopicCeiling(
         scored(ridge_scores(mean_outputs(config.model, parts, counts), shares, seed=seed)[0]),
         scored(ridge_scores(words, shares, seed=seed)[0]),
-        scored(direct_scores(posterior, shares, seed=seed)),
+        scored(direct_scores(posterior.mean, shares, seed=seed)),
         len(dev),
     )
 

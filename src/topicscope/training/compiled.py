@@ -24,6 +24,7 @@ class CompiledFigures:
         self.table = tracker.table.numpy()
         self.topics, self.vocabulary = topic_model.topics, topic_model.vocabulary
         self.rotation, self.means = index.get("rotation"), index.get("value_same")
+        self.same = None if topic_model.blocks or self.means is None else topic_model.same_topic.astype(float)
         self.blocks = []  # weights, gradients, and where the parts lie in them
         for group, block, gradients in zip(weights.groups, weights.blocks, weights.gradient_blocks, strict=True):
             ends = np.cumsum([weights.pairs[part].shape[2] for part in group])
@@ -42,4 +43,7 @@ class CompiledFigures:
             self.kernels.rotations(*self.value, before.numpy(), row[self.rotation])
         if self.means is not None:
             means = row[self.means : self.means + 3]
-            self.kernels.block_means(*self.value, self.topics, self.vocabulary, means)
+            if self.same is None:
+                self.kernels.block_means(*self.value, self.topics, self.vocabulary, means)
+            else:
+                self.kernels.relation_means(*self.value, self.same, means)

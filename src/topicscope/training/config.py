@@ -169,6 +169,7 @@ class RunConfig(Config):
         "data.train_file",
         "data.dev_file",
         "documents.proportions",
+        "topic_model.matrix",
         "model.value_matrix",
     )
 

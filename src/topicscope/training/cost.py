@@ -13,7 +13,7 @@ from functools import cached_property
 
 from topicscope.ground import FLOPS, STREAMED, Cost, driving
 from topicscope.training.config import BLOCK, TOGETHER, RunConfig, steps_at_once
-from topicscope.training.data import UNEQUAL_DOCUMENTS
+from topicscope.training.data import floor_documents
 from topicscope.world import Fixed
 
 HISTORY = 10  # value matrices that the tracker holds
@@ -24,6 +24,7 @@ GPU_START = 5.0  # seconds until a GPU takes its first step: libraries, the prog
 GPU_STEP = 1.5e-4  # seconds of a step on a GPU (one H200), whatever its size
 GPU_FLOPS = 5e12  # arithmetic operations per second there, of many models side by side
 MARGIN = 1.1  # for what is not counted
+MOST_DRAWS = 10_000  # proportions whose words are looked at together, for a floor with overlapping topics
 LINE = 22  # bytes of one figure in metrics.jsonl
 
 
@@ -166,6 +167,7 @@ class Sizes:
         data, topics, v = self.config.data, self.config.topic_model.topics, self.vocabulary
         both, dev = data.documents + data.dev_documents, data.dev_documents
         proportions = 8 * topics * (both + 2 * max(data.documents, dev)) + 16 * both  # drawn, then summed up
+        proportions += 0 if self.config.topic_model.blocks else 24 * topics * v  # A, and which of it is not zero
         if self.infinite:
             return proportions + dev * self.batch_bytes + DEV_BATCH_INFINITE * self.draft_bytes
         words = self.longest * (2 if v < 2**15 else 4)
@@ -233,9 +235,10 @@ class Sizes:
             return 0.0
         if self.infinite:
             return DEV_BATCH_INFINITE * self.vocabulary * (8 * config.topic_model.words + 24 * config.topic_model.words)
-        used = dev if config.topic_model.uniform else min(dev, UNEQUAL_DOCUMENTS)
+        used = min(dev, floor_documents(config))
         rows = min(float(self.vocabulary), 1 + self.masked * (1 - config.masking.p_mask_word))
-        bayes = used * (4 * self.vocabulary + rows * (4 * self.vocabulary + 16 * config.topic_model.topics))
+        draws = 0 if config.topic_model.disjoint else 4 * 8 * MOST_DRAWS * self.vocabulary
+        bayes = draws + used * (4 * self.vocabulary + rows * (4 * self.vocabulary + 16 * config.topic_model.topics))
         return max(bayes, 0.0 if config.objective.loss == "cross-entropy" else 60 * dev * self.vocabulary)
 
     @cached_property

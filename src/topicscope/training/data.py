@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from topicscope.ground import Stream, generator
-from topicscope.theory import bayes_loss, uniform_optimum
+from topicscope.theory import NoFloor, bayes_loss, uniform_optimum
 from topicscope.training.config import RunConfig
 from topicscope.world import (
     Documents,
@@ -18,14 +18,22 @@ from topicscope.world import (
 )
 
 LONGEST = 20_000  # words of the longest document for which the Bayes floor is computed
-UNEQUAL_DOCUMENTS = 500  # of the Bayes floor with unequal word probabilities, where the posterior takes longer
+UNEQUAL_DOCUMENTS = 500  # of the Bayes floor where the posterior takes longer: word by word
+ESTIMATED_DOCUMENTS = 250  # where it is estimated from draws
+
+
+def floor_documents(config: RunConfig) -> int:
+    """Dev documents, at most, of which the Bayes floor is made."""
+    if not config.documents.exact(config.topic_model):
+        return ESTIMATED_DOCUMENTS
+    return config.data.dev_documents if config.topic_model.uniform else UNEQUAL_DOCUMENTS
 
 
 class RunData:
     """Training and development documents of one run."""
 
     def __init__(self, config: RunConfig) -> None:
-        self.config = config
+        self.config, self.no_floor = config, ""
         self.train = self._documents(config.data.train_file, Stream.TRAIN_DOCUMENTS, config.data.documents)
         self.dev = self._documents(config.data.dev_file, Stream.DEV_DOCUMENTS, config.data.dev_documents)
         self.dev_masked = self.dev.masked(config.masking, config.topic_model, mask_keys(Stream.DEV_MASKS, config.seed))
@@ -44,8 +52,11 @@ class RunData:
     def floors(self) -> dict[str, dict[str, float]]:
         """The floors of the dev loss.
 
-        `bayes`: the predictor is exact under the configured prior; its loss is a mean over the dev set, with a standard
-        error. `bayes_topics`: a predictor that knows the posterior of the document's topics and uses nothing else.
+        `bayes`: the predictor is that of the configured prior; its loss is a mean over the dev set, with a standard
+        error, and with a numerical error where the posterior is an estimate. `no_floor` says why there is none, where
+        no estimate is good enough.
+
+        `bayes_topics`: a predictor that knows the posterior of the document's topics and uses nothing else.
         Attention that is the same for every query comes near to it; it is no bound (the words of a very short document
         say more than its topics). `least_squares`: the exact optimum, over this very dev set, of all models with
         uniform attention; squared losses only. On a small dev set it is far below what a model trained elsewhere can
@@ -56,8 +67,8 @@ class RunData:
             return {}
         if isinstance(dev, MaskedDocuments) and dev.documents.lengths.max() > LONGEST:
             return {}
-        if isinstance(dev, MaskedDocuments) and not config.topic_model.uniform:
-            dev = dev.first(UNEQUAL_DOCUMENTS)
+        if isinstance(dev, MaskedDocuments) and (few := floor_documents(config)) < len(dev):
+            dev = dev.first(few)
         bayes = partial(
             bayes_loss,
             config.objective.loss,
@@ -67,10 +78,13 @@ class RunData:
             dev,
             hide_masked=config.model.hide_masked,
         )
-        result = {
-            "bayes": dataclasses.asdict(bayes(own_word=True)),
-            "bayes_topics": dataclasses.asdict(bayes(own_word=False)),
-        }
+        result: dict[str, dict[str, float]] = {}
+        try:
+            both = {"bayes": bayes(own_word=True), "bayes_topics": bayes(own_word=False)}
+            for name, floor in both.items():
+                result[name] = {key: value for key, value in dataclasses.asdict(floor).items() if value is not None}
+        except NoFloor as error:
+            self.no_floor = str(error)
         return result if config.objective.loss == "cross-entropy" else result | {"least_squares": self._least_squares()}
 
     def _least_squares(self) -> dict[str, float]:

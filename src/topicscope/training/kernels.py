@@ -69,6 +69,29 @@ def block_means(
 
 
 @compiled
+def relation_means(
+    block: Float[np.ndarray, "E n"], start: int, same: Float[np.ndarray, "V V"], rows: Float[np.ndarray, "3 E"]
+) -> None:
+    """The same means where words have several topics, or topics differ in size: `same` is 1 where two share one."""
+    vocabulary, whole, inside = len(same), np.empty(len(same)), np.empty(len(same))
+    words, mates = vocabulary - 1, same[1:, 1:].sum()
+    for e in range(len(block)):
+        matrix, diagonal = block[e, start : start + vocabulary * vocabulary].reshape(vocabulary, vocabulary), 0.0
+        whole.fill(0)
+        inside.fill(0)
+        for word in range(1, vocabulary):
+            line, shared = matrix[word], same[word]
+            diagonal += line[word]
+            for i in range(vocabulary):
+                whole[i] += line[i]
+                inside[i] += line[i] * shared[i]
+        shared_sum = inside[1:].sum()
+        rows[0, e] = (shared_sum - diagonal) / (mates - words)
+        rows[1, e] = (whole[1:].sum() - shared_sum) / (words * words - mates)
+        rows[2, e] = diagonal / words
+
+
+@compiled
 def adam(
     weights: Float[np.ndarray, "E n"],
     gradients: Float[np.ndarray, "E n"],

@@ -8,6 +8,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from topicscope.ground import (
     read_tensors,
 )
 from topicscope.measure import matrix_block_means, relation_masks
+from topicscope.theory import relative_distance
+from topicscope.training.comparison import contributions, training_optimum
 from topicscope.training.ensemble import Ensemble, Member
 from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights, stored_snapshots
 from topicscope.training.track import RELATIONS
@@ -120,6 +123,11 @@ class Recorder:
             self.checkpoint.unlink(missing_ok=True)
         return runs
 
+    @cached_property
+    def optimum(self) -> Float[np.ndarray, "V V"] | None:
+        """W* of the world that all members share."""
+        return training_optimum(self.ensemble.config)
+
     def metrics(self, e: int) -> dict[str, np.ndarray]:
         home, member, names = self.homes[e], self.ensemble.members[e], self.ensemble.tracker.index
         if home is not None and self.first > 0:  # the steps before the resumption are in the file
@@ -146,11 +154,15 @@ class Recorder:
         }
         for name in ensemble.tracker.matrices:
             matrix = weights["value"] if name == "value" else weights["embedding"].T @ weights["embedding"]
-            results[name] = block_means(config.topic_model.topic_of_word, matrix)
+            results[name] = block_means(config.topic_model.same_topic, matrix)
         if run.course is not None:
             results["course"] = run.course.as_dict() | {"sentence": run.course.sentence}
+        if self.optimum is not None and member.status != "diverged":
+            results["distance_to_optimum"] = relative_distance(contributions(config, weights), self.optimum)
         if with_floors and config.floors and member.status != "diverged":
             results["floors"] = floors = ensemble.data[e].floors()
+            if ensemble.data[e].no_floor:
+                results["no_floor"] = ensemble.data[e].no_floor
             results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in floors.items()}
         return run
 
@@ -163,10 +175,10 @@ def check_snapshots(folder: Path, member: Member, step: int) -> None:
         raise InputError(f"{folder / SNAPSHOTS} lacks the snapshot of step {missing[0]}; {ANEW}")
 
 
-def block_means(topics: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:
+def block_means(same: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:
     """Means over pairs of one topic, of different topics, and over the diagonal; None where there is no such pair."""
     flat = torch.from_numpy(np.asarray(matrix, dtype=float)).reshape(1, -1)
-    means = matrix_block_means(relation_masks(topics, torch.float64), flat)[0].tolist()
+    means = matrix_block_means(relation_masks(same, torch.float64), flat)[0].tolist()
     return {name: mean if math.isfinite(mean) else None for name, mean in zip(RELATIONS, means, strict=True)}
 
 

@@ -40,6 +40,8 @@ ADVICE = "train again (--force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
 
+FAR = "Its value matrix is {:.3g} of the norm of W* away from W*, the exact optimum under uniform attention."
+
 Weights = dict[str, np.ndarray]
 
 FACTS = {
@@ -48,6 +50,9 @@ FACTS = {
     "training loss (last 100 steps)": "loss",
     "dev loss": "dev_loss",
     "Bayes-optimal loss": "floors.bayes.loss",
+    "its standard error": "floors.bayes.standard_error",
+    "its numerical error": "floors.bayes.numerical_error",
+    "no Bayes-optimal loss": "no_floor",
     "dev loss above it": "above_floor.bayes",
     "Bayes-optimal loss from topics alone": "floors.bayes_topics.loss",
     "dev loss above that": "above_floor.bayes_topics",
@@ -59,6 +64,7 @@ FACTS = {
     "W_E'W_E, same topic": "gram.same",
     "W_E'W_E, different topic": "gram.different",
     "W_E'W_E, diagonal": "gram.diagonal",
+    "W_V, distance to W* (relative)": "distance_to_optimum",
     "phase": "course.phase",
     "half of value's rise at step": "course.t50_value",
     "half of key's rise at step": "course.t50_key",
@@ -112,7 +118,15 @@ class Run(Result):
         loss = f"Seed {self.config.seed}: dev loss {self.results['dev_loss']:.5g} after {self.results['steps']:,} steps"
         above = self.results.get("above_floor", {}).get("bayes")
         end = "." if above is None else f", {above:.4g} above the best possible (Bayes)."
-        return [loss + end, *([] if self.course is None else [self.course.sentence])]
+        error = self.results.get("floors", {}).get("bayes", {}).get("numerical_error")
+        estimated = "" if error is None else f" That is an estimate, with a numerical error of {error:.2g}."
+        unknown = f" No best possible loss: {self.results['no_floor']}." if "no_floor" in self.results else ""
+        distance = self.results.get("distance_to_optimum")
+        return [
+            loss + end + estimated + unknown,
+            *([] if distance is None else [FAR.format(distance)]),
+            *([] if self.course is None else [self.course.sentence]),
+        ]
 
     def table(self) -> pyarrow.Table:
         """One row per step."""

@@ -48,8 +48,9 @@ def sandbox_timeline(
     settings = {"snapshots": [str(folder)], "bootstrap": bootstrap, "seed": seed}
     with open_folder(out, TIMELINE, settings, force=True) if out is not None else nullcontext() as opened:
         effects = sandbox_effects(config, snapshots, bootstrap, seed)
+        topics = "true topics" if config.topic_model.disjoint else "words' main topics, of several"
         ceilings = ceiling_notes(config, snapshots, bootstrap, seed)
-        timeline = Timeline.of(effects, [f"{folder}, against its true topics; 95%: bootstrap over topics", *ceilings])
+        timeline = Timeline.of(effects, [f"{folder}, against its {topics}; 95%: bootstrap over topics", *ceilings])
         if opened is not None:
             opened.begin()  # an older timeline stays whole until here
             timeline.write(opened)
@@ -73,7 +74,7 @@ def sandbox_effects(
     'embedding' is the cosine of two words' embeddings; 'value' the entry of W_V, where words are one-hot; 'attention'
     the weight of a pair of positions.
     """
-    topic, counts = config.topic_model.topic_of_word, None
+    topic, counts = config.topic_model.main_topic, None
     dev = RunData(config).dev if {"key", "query"} <= set(next(iter(snapshots.values()))) else None
     if isinstance(dev, Documents):
         counts = word_counts(dev.words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)

@@ -7,7 +7,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.measure import ROTATION_SPAN, gram_block_means, matrix_block_means, relation_masks
+from topicscope.measure import (
+    ROTATION_SPAN,
+    WordKinds,
+    gram_block_means,
+    gram_relation_means,
+    matrix_block_means,
+    relation_masks,
+)
 from topicscope.model import Weights
 from topicscope.training.compiled import CompiledFigures
 from topicscope.training.config import BLOCK, RunConfig
@@ -21,6 +28,7 @@ class Tracker:
     def __init__(self, weights: Weights, config: RunConfig, *, compiled: bool = False) -> None:
         model, topic_model, block = config.model, config.topic_model, weights.blocks[0]
         self.weights, self.topics = weights, topic_model.topics
+        self.kinds: WordKinds | None = None
         self.penalties = config.objective.penalties(weights.trained)
         self.follow_value = "value" in weights.trained
         # W_V is a matrix over words only where its inputs and its outputs are words
@@ -34,7 +42,9 @@ class Tracker:
             *(f"{matrix}_{relation}" for matrix in self.matrices for relation in RELATIONS),
         ]
         self.index = {name: i for i, name in enumerate(names)}
-        self.masks = relation_masks(topic_model.topic_of_word, block.dtype, block.device) if over_words else None
+        self.masks = relation_masks(topic_model.same_topic, block.dtype, block.device) if over_words else None
+        if "gram" in self.matrices and not topic_model.blocks:  # of words that may have several topics
+            self.kinds = WordKinds.of(*topic_model.word_kinds, block)
         # of a block of steps; and a row more, for the figures of a step whose number only the device knows
         self.table = block.new_full((BLOCK + 1, len(names), weights.models), math.nan)
         # where each step's figures go, sliced once instead of at every step
@@ -81,7 +91,12 @@ class Tracker:
         """Put the figures into a row of the table, and the present W_V in place of that of ten steps before."""
         (self.measure_trained if self.compiled is None else self.compiled)(loss, number, before)
         if "gram" in self.matrices:
-            means = gram_block_means(self.topics, self.weights.parts["embedding"])
+            embedding = self.weights.parts["embedding"]
+            means = (
+                gram_block_means(self.topics, embedding)
+                if self.kinds is None
+                else gram_relation_means(self.kinds, embedding)
+            )
             self.slots[number]["gram"].copy_(means.mT)
 
     @torch.inference_mode()

@@ -2,6 +2,7 @@
 
 from topicscope.world.batches import Batch, Batches, masked_batches, word_counts
 from topicscope.world.compiled import CompiledBatches
+from topicscope.world.correlated import Groups, LogisticNormal
 from topicscope.world.documents import (
     PADDING,
     Documents,
@@ -9,11 +10,15 @@ from topicscope.world.documents import (
     MaskedDocuments,
     every_document,
     read_documents,
+    sample_words,
     write_documents,
 )
 from topicscope.world.masking import Masked, Masking, Positions, mask_keys
 from topicscope.world.matrices import matrix_of, read_matrix
-from topicscope.world.priors import Dirichlet, DocumentPrior, Fixed, Given, Prior
+from topicscope.world.moments import Moments
+from topicscope.world.posteriors import Posterior
+from topicscope.world.prior import DocumentPrior, Law, Own
+from topicscope.world.priors import Dirichlet, Fixed, Given, Prior
 from topicscope.world.rows import Rows, stack
 from topicscope.world.topics import MASK, TopicModel
 
@@ -28,11 +33,17 @@ __all__ = [
     "Documents",
     "Fixed",
     "Given",
+    "Groups",
     "InfiniteDocuments",
+    "Law",
+    "LogisticNormal",
     "Masked",
     "MaskedDocuments",
     "Masking",
+    "Moments",
+    "Own",
     "Positions",
+    "Posterior",
     "Prior",
     "Rows",
     "TopicModel",
@@ -42,6 +53,7 @@ __all__ = [
     "matrix_of",
     "read_documents",
     "read_matrix",
+    "sample_words",
     "stack",
     "word_counts",
     "write_documents",

@@ -164,23 +164,48 @@ def sample_words(
 
     There is no loop over documents or positions.
     """
-    dtype, v = word_type(topic_model), topic_model.words_per_topic
+    dtype = word_type(topic_model)
     words = np.empty((len(proportions), length), dtype=dtype)
     cumulative = np.cumsum(proportions, axis=1)
     last = topic_model.topics - 1 - np.argmax(proportions[:, ::-1] > 0, axis=1)
     cumulative[np.arange(topic_model.topics) >= last[:, None]] = 1  # rounding may not lead past the last topic present
-    within = np.cumsum(topic_model.word_given_topic, axis=1)
-    within[:, -1] = 1
+    draw = WordsOfTopics(topic_model)
     slice_size = max(1, AT_A_TIME // length)
     for start in range(0, len(proportions), slice_size):
         rows = slice(start, start + slice_size)
         topic = _invert(cumulative[rows], rng.random(words[rows].shape))
-        if topic_model.uniform:
-            word = rng.integers(1, v + 1, size=topic.shape, dtype=dtype)
-        else:
-            word = 1 + _invert(within[topic.ravel()], rng.random((topic.size, 1))).reshape(topic.shape)
-        words[rows] = np.multiply(topic, v, dtype=dtype, casting="unsafe") + word
+        words[rows] = draw(topic, rng)
     return words
+
+
+class WordsOfTopics:
+    """Called with topics, it draws a word of each."""
+
+    def __init__(self, topic_model: TopicModel) -> None:
+        self.model, self.dtype = topic_model, word_type(topic_model)
+        if topic_model.blocks:
+            self.within = np.cumsum(topic_model.word_given_topic, axis=1)
+            self.within[:, -1] = 1
+            return
+        self.entries = topic_model.entries
+        self.end = np.cumsum(np.bincount(self.entries.topic, minlength=topic_model.topics))
+        self.start = np.append(0, self.end[:-1])
+        total = np.cumsum(self.entries.probability)
+        before = np.append(0.0, total)[self.start]
+        self.steps = total - before[self.entries.topic] + self.entries.topic  # topic t rises from t to t + 1
+
+    def __call__(self, topic: Int[np.ndarray, "D N"], rng: np.random.Generator) -> Int[np.ndarray, "D N"]:
+        if not self.model.blocks:
+            place = np.searchsorted(self.steps, topic + rng.random(topic.shape), side="right")
+            # rounding may not lead into another topic
+            word: np.ndarray = 1 + self.entries.word[np.clip(place, self.start[topic], self.end[topic] - 1)]
+            return word
+        v = self.model.block_size
+        if self.model.uniform:
+            word = rng.integers(1, v + 1, size=topic.shape, dtype=self.dtype)
+        else:
+            word = 1 + _invert(self.within[topic.ravel()], rng.random((topic.size, 1))).reshape(topic.shape)
+        return np.multiply(topic, v, dtype=self.dtype, casting="unsafe") + word
 
 
 def _invert(cumulative: Float[np.ndarray, "D K"], uniform: Float[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:

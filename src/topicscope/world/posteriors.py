@@ -1,17 +1,20 @@
-"""Posterior means of topic proportions, exact for every prior.
+"""Posterior means of topic proportions, exact for disjoint topics.
 
 A position other than the predicted one shows word w with probability a theta_t q_w + e: its own word shown on purpose
 (a = k), or a random word (e = p_m p_r / Tv). Then:
 - Dirichlet: the evidence is a polynomial in theta, and E[prod theta_t^m_t] has 1 / Gamma(T alpha + M) as its only
   factor that couples topics. Hankel's integral 1/Gamma(z) = (1 / 2 pi i) int exp(s) s^-z ds decouples them; the
   trapezoidal rule on a parabola through the saddle point converges to machine precision with a few dozen nodes.
-- fixed tau: a sum over subsets, which is an elementary symmetric polynomial of the topics' likelihood ratios.
+- fixed tau: a sum over subsets, which is an elementary symmetric polynomial of the topics' likelihood ratios; groups
+  are a mixture of such sums.
 - given proportions: a finite mixture of the rows.
 """
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Complex, Float, Int
@@ -27,35 +30,48 @@ Means = Float[np.ndarray, "R T"]
 Nodes = Complex[np.ndarray, "n Q"]
 
 
+@dataclass(frozen=True)
+class Posterior:
+    """E[theta | words seen] of each row.
+
+    Where it is no more than an estimate, `halves` are two independent ones, of which it is the mean, and `effective` is
+    the number of draws that each row's are worth.
+    """
+
+    mean: Means
+    halves: tuple[Means, Means] | None = None
+    effective: Float[np.ndarray, " R"] | None = None
+
+
 def in_slices(
     topic_model: TopicModel,
     evidence: Float[np.ndarray, "R Tv"],
     e: float,
     mean: Callable[[Counts, Shares, float], Means],
-) -> Means:
-    """`mean(counts by topic, q, e)` of all rows of `evidence`, a slice of rows at a time."""
-    counts, q = topic_model.by_topic(evidence), topic_model.word_given_topic
+) -> Posterior:
+    """`mean(counts by topic, q, e)` of all rows of `evidence`, a slice of rows at a time. Topics are disjoint."""
+    counts, q = topic_model.by_topic(evidence), topic_model.by_topic(topic_model.word_in_topic[1:], fill=1.0)
     if topic_model.uniform:  # only the counts of topics matter: the words of a topic become one
-        counts, q, e = counts.sum(2, keepdims=True), np.ones((topic_model.topics, 1)), e * topic_model.words_per_topic
+        counts, q, e = counts.sum(2, keepdims=True), np.ones((topic_model.topics, 1)), e * topic_model.block_size
     result = np.empty((len(counts), topic_model.topics))
     order = np.argsort(counts.sum((1, 2)))  # similar lengths together, so that one contour serves a slice
     for start in range(0, len(order), ROWS_AT_A_TIME):
         rows = order[start : start + ROWS_AT_A_TIME]
         result[rows] = mean(counts[rows], q, e)
-    return result
+    return Posterior(result)
 
 
-def dirichlet_mean(counts: Counts, q: Shares, alpha: float, a: float, e: float) -> Means:
-    """Under theta ~ Dirichlet(alpha, ..., alpha): a sum over the nodes of the contour."""
-    topics = counts.shape[1]
+def dirichlet_mean(counts: Counts, q: Shares, alpha: float | Float[np.ndarray, " T"], a: float, e: float) -> Means:
+    """Under theta ~ Dirichlet(alpha), one number for all topics or one for each: a sum over nodes of the contour."""
+    total = counts.shape[1] * alpha if isinstance(alpha, float) else float(alpha.sum())
     per_topic = counts.sum(2).astype(int)
     if e == 0:
-        return (per_topic + alpha) / (per_topic.sum(1, keepdims=True) + topics * alpha)
-    saddle = max(1.0, topics * alpha + float(np.median(per_topic.sum(1))))
+        return (per_topic + alpha) / (per_topic.sum(1, keepdims=True) + total)
+    saddle = max(1.0, total + float(np.median(per_topic.sum(1))))
     u = np.linspace(0, math.sqrt(40 / saddle), NODES if saddle > 20 else SHORT_NODES)
     turn = (1 + 1j * u) ** 2  # s / saddle on the contour
-    # weights of the nodes up to a common factor: exp(s) s^(-T alpha) ds; the nodes below the axis are their conjugates
-    weight = np.exp(saddle * (turn - 1)) * turn ** (-topics * alpha) * (1 + 1j * u)
+    # weights of the nodes up to a common factor: exp(s) s^(-total) ds; the nodes below the axis are their conjugates
+    weight = np.exp(saddle * (turn - 1)) * turn**-total * (1 + 1j * u)
     weight[0] /= 2
     powers = turn ** -np.arange(per_topic.max() + 2.0)[:, None]
     factors, ratios = zip(*_topic_factors(counts, per_topic, e / (a * q), alpha, saddle, powers), strict=True)
@@ -67,17 +83,20 @@ def _topic_factors(
     counts: Counts,
     per_topic: Int[np.ndarray, "R T"],
     shift: Shares,
-    alpha: float,
+    alpha: float | Float[np.ndarray, " T"],
     saddle: float,
     powers: Complex[np.ndarray, "M Q"],
 ) -> list[tuple[Nodes, Nodes]]:
     """For each topic, its factor of the evidence at the nodes, and by which ratio one more theta_t changes it."""
-    if counts.shape[2] == 1:  # one kind of word per topic: a table by count serves all rows and topics
+    weights = [alpha] if isinstance(alpha, float) else alpha.tolist()
+    if counts.shape[2] == 1:  # one kind of word per topic: a table by count serves all rows, and topics of equal alpha
         distinct, which = np.unique(per_topic, return_inverse=True)
-        factor, ratio = _at_nodes(_log_binomials(distinct, math.log(shift[0, 0])), distinct, alpha, saddle, powers)
-        return [(factor[rows], ratio[rows]) for rows in which.reshape(per_topic.shape).T]
+        coefficients = _log_binomials(distinct, math.log(shift[0, 0]))
+        tables = [_at_nodes(coefficients, distinct, weight, saddle, powers) for weight in weights]
+        by_topic = zip(itertools.cycle(tables), which.reshape(per_topic.shape).T, strict=False)
+        return [(factor[rows], ratio[rows]) for (factor, ratio), rows in by_topic]
     return [
-        _at_nodes(_log_products(counts[:, t], here), per_topic[:, t], alpha, saddle, powers)
+        _at_nodes(_log_products(counts[:, t], here), per_topic[:, t], weights[t % len(weights)], saddle, powers)
         for t, here in enumerate(shift)
     ]
 
@@ -146,13 +165,48 @@ def subset_mean(counts: Counts, q: Shares, tau: int, a: float, e: float) -> Mean
         seen = counts.sum(2) > 0
         left = seen.sum(1, keepdims=True)
         return np.where(seen, 1.0, (tau - left) / np.maximum(counts.shape[1] - left, 1)) / tau
-    log_r = _log_likelihood(counts, a / tau * q + e) - _log_likelihood(counts, np.full_like(q, e))
+    return symmetric_mean(_log_ratios(counts, q, tau, a, e), tau)[0]
+
+
+def weighted_mean(counts: Counts, q: Shares, weights: Float[np.ndarray, " T"], tau: int, a: float, e: float) -> Means:
+    """Under equal shares of tau topics, a set of which has a probability in proportion to its product of weights."""
+    return symmetric_mean(_log_ratios(counts, q, tau, a, e) + np.log(weights), tau)[0]
+
+
+def grouped_mean(counts: Counts, q: Shares, groups: int, rho: float, tau: int, a: float, e: float) -> Means:
+    """Under equal shares of tau topics, with probability rho of one of the groups, else of all topics."""
+    log_r, topics = _log_ratios(counts, q, tau, a, e), counts.shape[1]
+    size = topics // groups
+    parts = [(slice(0, topics), math.log1p(-rho))] if rho < 1 else []
+    parts += (
+        [(slice(start, start + size), math.log(rho / groups)) for start in range(0, topics, size)] if rho > 0 else []
+    )
+    means, log_weights = np.zeros((len(parts), len(counts), topics)), np.empty((len(parts), len(counts)))
+    for mean, log_weight, (inside, log_prior) in zip(means, log_weights, parts, strict=True):
+        mean[:, inside], evidence = symmetric_mean(log_r[:, inside], tau)
+        log_weight[:] = log_prior + evidence - math.log(math.comb(inside.stop - inside.start, tau))
+    weight = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=0))
+    return np.einsum("pr,prt->rt", weight, means)
+
+
+SEEN = 800.0  # log likelihood ratio of a topic that was seen for certain: sets without it have weight exp(-800) = 0
+
+
+def _log_ratios(counts: Counts, q: Shares, tau: int, a: float, e: float) -> Float[np.ndarray, "R T"]:
+    """Log likelihood of the words of each topic if it is in the document, less that if it is not."""
+    if e == 0:
+        return np.where(counts.sum(2) > 0, SEEN, 0.0)
+    return _log_likelihood(counts, a / tau * q + e) - _log_likelihood(counts, np.full_like(q, e))
+
+
+def symmetric_mean(log_r: Float[np.ndarray, "R T"], tau: int) -> tuple[Means, Float[np.ndarray, " R"]]:
+    """Means of equal shares of tau topics where a set weighs the product of its ratios; log of the sum of weights."""
     prefix, suffix = _log_symmetric(log_r, tau), _log_symmetric(log_r[:, ::-1], tau)[::-1]
     without = [  # the polynomial of degree tau - 1 of all ratios but one
         np.logaddexp.reduce(before[:, :tau] + after[:, :tau][:, ::-1], axis=1)
         for before, after in zip(prefix[:-1], suffix[1:], strict=True)
     ]
-    return np.exp(log_r + np.stack(without, axis=1) - prefix[-1, :, tau:]) / tau
+    return np.exp(log_r + np.stack(without, axis=1) - prefix[-1, :, tau:]) / tau, prefix[-1, :, tau]
 
 
 def _log_symmetric(log_r: Float[np.ndarray, "R T"], tau: int) -> Float[np.ndarray, "T+1 R tau+1"]:

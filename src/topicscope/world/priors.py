@@ -1,6 +1,6 @@
 """Priors of documents (Sections 3.1 and 6.1): how topic proportions and lengths are drawn, and their posteriors.
 
-A new prior is one class here that has `kind`, `length` and the abstract methods, and its name in `KINDS` and `Prior`.
+A new prior is one class that has `kind`, `length` and the abstract methods, and its name in `KINDS` and `Prior`.
 
 >>> rng = np.random.default_rng(0)
 >>> Fixed(topics_per_document=2, length=5).sample(TopicModel(3, 2), 4, rng).finite().words.shape
@@ -9,116 +9,146 @@ A new prior is one class here that has `kind`, `length` and the abstract methods
 
 import functools
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
+from pydantic import BeforeValidator, Field, TypeAdapter
 
-from topicscope.ground import Count, InputError, Matrix, Text, nearest, number_only, section
-from topicscope.world.documents import PADDING, Documents, InfiniteDocuments, sample_words
+from topicscope.ground import WIDEST, Count, InputError, Matrix, Text, nearest, number_only, section
+from topicscope.world import moments
+from topicscope.world.correlated import Groups, LogisticNormal
+from topicscope.world.importance import from_dirichlet
 from topicscope.world.matrices import matrix_of
-from topicscope.world.posteriors import dirichlet_mean, in_slices, mixture_mean, subset_mean
-from topicscope.world.topics import TopicModel
+from topicscope.world.moments import Moments
+from topicscope.world.posteriors import (
+    Posterior,
+    dirichlet_mean,
+    in_slices,
+    mixture_mean,
+    subset_mean,
+    weighted_mean,
+)
+from topicscope.world.prior import DocumentPrior, Length, Proportions, checked_proportions, equal_sets
+from topicscope.world.topics import TopicModel, left_out, plain
 
-Proportions = Float[np.ndarray, "D T"]
-
-
-def _checked_length(length: Any) -> Any:
-    low, high = length if isinstance(length, tuple) else (length, length)
-    if length != "infinite" and not 1 <= low <= high:
-        raise ValueError(f"length = {length}: expected a number of words >= 1, an increasing range, or 'infinite'")
-    return length
-
-
-Words = Annotated[int, Field(ge=1, le=10**7), number_only]
-Length = Annotated[Words | tuple[Words, Words] | Literal["infinite"], AfterValidator(_checked_length)]
-"""Words of a document: a number, an inclusive range, or 'infinite' (Assumption 1)."""
-
-
-class DocumentPrior(ABC):
-    """What every prior has."""
-
-    length: Length
-
-    @abstractmethod
-    def check(self, topics: int) -> None:
-        """Raise InputError for what is wrong with this number of topics."""
-
-    @abstractmethod
-    def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
-        """Topic proportions of `count` documents."""
-
-    @abstractmethod
-    def posterior_mean(
-        self, topic_model: TopicModel, evidence: Float[np.ndarray, "R Tv"], a: float, e: float
-    ) -> Float[np.ndarray, "R T"]:
-        """E[theta | counts of the words seen], where word w of topic t is seen with probability a theta_t q_w + e."""
-
-    def sample(self, topic_model: TopicModel, count: int, rng: np.random.Generator) -> Documents | InfiniteDocuments:
-        """Draw `count` documents; the same generator state gives the same documents."""
-        proportions = self.sample_proportions(topic_model.topics, count, rng)
-        if isinstance(self.length, str):
-            return InfiniteDocuments(proportions)
-        low, high = self.length if isinstance(self.length, tuple) else (self.length, self.length)
-        lengths = rng.integers(low, high + 1, size=count)
-        words = sample_words(topic_model, proportions, high, rng)
-        words[np.arange(high) >= lengths[:, None]] = PADDING
-        return Documents(words, lengths, proportions)
+Evidence = Float[np.ndarray, "R words"]
+Concentration = Annotated[float, Field(ge=1e-6, le=1e6), number_only]  # below that a draw underflows
+Weights = Annotated[list[Concentration], Field(max_length=WIDEST)]
 
 
 @section
 class Dirichlet(DocumentPrior):
-    """theta ~ Dirichlet(alpha, ..., alpha) (Section 6.1)."""
+    """theta ~ Dirichlet(alpha, ..., alpha) (Section 6.1); or `alpha` is a list, one number per topic."""
 
     _: KW_ONLY
     kind: Literal["dirichlet"] = "dirichlet"
-    alpha: Annotated[float, Field(ge=1e-6, le=1e6), number_only] = 0.1  # below that a draw underflows
+    alpha: Annotated[Concentration | Weights, BeforeValidator(plain)] = 0.1
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
-        """Any number of topics is right."""
+        if isinstance(self.alpha, list) and len(self.alpha) != topics:
+            raise InputError(f"documents.alpha has {len(self.alpha)} numbers; expected one number per topic ({topics})")
+
+    def weights(self, topics: int) -> Float[np.ndarray, " T"]:
+        """alpha of every topic."""
+        self.check(topics)
+        return np.full(topics, self.alpha)
 
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
-        return rng.dirichlet(np.full(topics, self.alpha), size=count)
+        return rng.dirichlet(self.weights(topics), size=count)
 
-    def posterior_mean(
-        self, topic_model: TopicModel, evidence: Float[np.ndarray, "R Tv"], a: float, e: float
-    ) -> Float[np.ndarray, "R T"]:
-        return in_slices(topic_model, evidence, e, lambda counts, q, e: dirichlet_mean(counts, q, self.alpha, a, e))
+    def moments(self, topics: int) -> Moments:
+        return moments.dirichlet(self.weights(topics))
+
+    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
+        """Exact for disjoint topics, and from draws of a variational proposal for others."""
+        alpha = self.alpha if isinstance(self.alpha, float) else self.weights(topic_model.topics)
+        if not topic_model.disjoint:
+            return from_dirichlet(topic_model, evidence, a, e, self.weights(topic_model.topics))
+        return in_slices(topic_model, evidence, e, lambda counts, q, e: dirichlet_mean(counts, q, alpha, a, e))
 
 
 @section
 class Fixed(DocumentPrior):
-    """`topics_per_document` (tau) distinct topics with equal shares (Section 3.1)."""
+    """`topics_per_document` (tau) distinct topics with equal shares (Section 3.1).
+
+    Every set of tau topics is as probable; or, with `weights` (one positive number per topic), a set has a probability
+    in proportion to the product of its topics' weights. Moments of this law, and posteriors of disjoint topics, are
+    exact.
+    """
 
     _: KW_ONLY
     kind: Literal["fixed"] = "fixed"
     topics_per_document: Count = 3
+    weights: Annotated[Weights | None, BeforeValidator(plain), Field(exclude_if=left_out)] = None
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
         tau = self.topics_per_document
         if tau > topics:
             raise InputError(f"topics_per_document = {tau} is more than topics = {topics}; choose at most {topics}")
+        if self.weights is not None and len(self.weights) != topics:
+            raise InputError(
+                f"documents.weights has {len(self.weights)} numbers; expected one number per topic ({topics})"
+            )
 
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         self.check(topics)
         tau = self.topics_per_document
+        if self.weights is not None:
+            return weighted_sets(np.array(self.weights), tau, count, rng) / tau
         chosen = np.argpartition(rng.random((count, topics)), tau - 1, axis=1)[:, :tau]
         proportions = np.zeros((count, topics))
         np.put_along_axis(proportions, chosen, 1 / tau, axis=1)
         return proportions
 
-    def posterior_mean(
-        self, topic_model: TopicModel, evidence: Float[np.ndarray, "R Tv"], a: float, e: float
-    ) -> Float[np.ndarray, "R T"]:
-        return in_slices(
-            topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, self.topics_per_document, a, e)
-        )
+    def moments(self, topics: int) -> Moments:
+        self.check(topics)
+        if self.weights is not None:
+            return moments.weighted_shares(np.array(self.weights), self.topics_per_document)
+        return moments.equal_shares(topics, self.topics_per_document)
+
+    def support(self, topics: int) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
+        found = equal_sets(topics, self.topics_per_document)
+        if found is None:
+            return None
+        sets, rows = found
+        weight = np.log(np.full(topics, 1.0) if self.weights is None else np.array(self.weights))[sets].sum(1)
+        weight = np.exp(weight - weight.max())
+        return rows, weight / weight.sum()
+
+    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
+        """Exact for disjoint topics, and for others where there are few sets of topics."""
+        tau, weights = self.topics_per_document, self.weights
+        if not topic_model.disjoint:
+            return self.posterior_of_any(topic_model, evidence, a, e)
+        if weights is not None:
+            w = np.array(weights)
+            return in_slices(topic_model, evidence, e, lambda counts, q, e: weighted_mean(counts, q, w, tau, a, e))
+        return in_slices(topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, tau, a, e))
+
+
+def weighted_sets(
+    weights: Float[np.ndarray, " T"], tau: int, count: int, rng: np.random.Generator
+) -> Float[np.ndarray, "D T"]:
+    """Sets of tau topics, 1 where a topic is in: one topic after another, given how many are still to come."""
+    topics, log_w = len(weights), np.log(weights)
+    chosen, left = np.zeros((count, topics)), np.full(count, tau)
+    # log e_n of the weights of the topics from t on
+    tails = np.array([[-np.inf] * (tau + 2)] * (topics + 1))
+    tails[:, 1] = 0  # n = 0; the place before it stands for n = -1
+    for t in reversed(range(topics)):
+        tails[t, 2:] = np.logaddexp(tails[t + 1, 2:], log_w[t] + tails[t + 1, 1:-1])
+    for t in range(topics):
+        with np.errstate(invalid="ignore"):
+            probability = np.exp(log_w[t] + tails[t + 1, left] - tails[t, left + 1])
+        inside = (rng.random(count) < probability) | (left == topics - t)  # rounding may leave no topic out
+        chosen[inside, t] = 1
+        left = left - inside
+    return chosen
 
 
 @section
@@ -127,7 +157,7 @@ class Given(DocumentPrior):
 
     _: KW_ONLY
     kind: Literal["given"] = "given"
-    proportions: Matrix | Text
+    proportions: Annotated[Matrix | Text, BeforeValidator(plain)]
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
@@ -135,27 +165,36 @@ class Given(DocumentPrior):
 
     def rows(self, topics: int) -> Float[np.ndarray, "rows T"]:
         """The matrix, checked."""
-        rows = matrix_of(self.proportions, "documents.proportions")
-        if rows.shape[1] != topics:
-            raise InputError(
-                f"documents.proportions has shape {rows.shape}; expected ({len(rows)}, {topics}): one column per topic"
-            )
-        if not (rows >= 0).all() or not np.allclose(rows.sum(1), 1, atol=1e-6):
-            raise InputError("documents.proportions: every row must be non-negative and sum to 1")
-        return rows / rows.sum(1, keepdims=True)
+        return checked_proportions(
+            matrix_of(self.proportions, "documents.proportions"), topics, "documents.proportions"
+        )
 
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         rows = self.rows(topics)
         return rows[np.arange(count) % len(rows)]
 
-    def posterior_mean(
-        self, topic_model: TopicModel, evidence: Float[np.ndarray, "R Tv"], a: float, e: float
-    ) -> Float[np.ndarray, "R T"]:
+    def moments(self, topics: int) -> Moments:
+        return moments.of_rows(self.rows(topics))
+
+    def support(self, topics: int) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
+        rows = self.rows(topics)
+        return rows, np.full(len(rows), 1 / len(rows))
+
+    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
+        """Exact for all topics."""
+        if not topic_model.disjoint:
+            return self.posterior_of_any(topic_model, evidence, a, e)
         rows = self.rows(topic_model.topics)
         return in_slices(topic_model, evidence, e, lambda counts, q, e: mixture_mean(counts, q, rows, a, e))
 
 
-KINDS: dict[str, type[DocumentPrior]] = {"dirichlet": Dirichlet, "fixed": Fixed, "given": Given}
+KINDS: dict[str, type[DocumentPrior]] = {
+    "dirichlet": Dirichlet,
+    "fixed": Fixed,
+    "given": Given,
+    "groups": Groups,
+    "logistic-normal": LogisticNormal,
+}
 """The priors by kind. A class that lacks a method is a type error here."""
 
 
@@ -167,6 +206,8 @@ def prior_of(settings: Any) -> Any:
 
     Without a kind it is dirichlet. Kind 'infinite' means kind 'fixed' with length 'infinite'. A prior passes as it is.
     """
+    if isinstance(settings, DocumentPrior) and type(settings) not in KINDS.values():
+        raise ValueError(f"documents: a configuration cannot hold {type(settings).__name__}; choose {', '.join(KINDS)}")
     if not isinstance(settings, Mapping):
         return settings
     named = settings.get("kind", "dirichlet")
@@ -200,5 +241,7 @@ def _check_names(fields: Collection[str], kind: str, named: str) -> None:
             raise ValueError(f"documents.{name} is missing; kind {named} needs it")
 
 
-Prior = Annotated[Dirichlet | Fixed | Given, Field(discriminator="kind"), BeforeValidator(prior_of)]
+Prior = Annotated[
+    Dirichlet | Fixed | Given | Groups | LogisticNormal, Field(discriminator="kind"), BeforeValidator(prior_of)
+]
 """Any prior, as a field of a configuration: built from flat settings by `prior_of`."""

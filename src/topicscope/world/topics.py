@@ -1,39 +1,141 @@
-"""The topic model of Section 3.1: T disjoint topics of v words; word 0 is [MASK].
+"""Topic models: which word has which probability in which topic. Word 0 is [MASK].
+
+The paper's (Section 3.1) has T disjoint topics of v words. Others have topics of unequal sizes, words of unequal
+probability, words that several topics share, or any word-by-topic matrix.
 
 >>> TopicModel(3, 2).topic_of_word.tolist()
 [0, 1, 1, 2, 2, 3, 3]
+>>> TopicModel(words_per_topic=[1, 2]).word_topics.tolist()
+[[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]]
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from pydantic import model_validator
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import ArgsKwargs
 
-from topicscope.ground import Count, Matrix, Row, section
+from topicscope.ground import LONGEST_LIST, Count, InputError, Matrix, Row, Text, number_only, section
+from topicscope.world.entries import Entries, entries_of_matrix, entries_of_topics, read_word_topics
 
 MASK = 0
 """The word that stands for a hidden one."""
 
+USUAL_SIZE = 10  # v of the paper's experiments
+
+
+def plain(value: Any) -> Any:
+    """Arrays as lists, which settings are made of."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def left_out(value: object) -> bool:
+    """A setting that is not given is not written either: what older runs wrote stays as it was."""
+    return value is None
+
+
+Sizes = Annotated[list[Count], Field(min_length=1, max_length=LONGEST_LIST)]
+Exponent = Annotated[float, Field(ge=0, le=10), number_only]
+HalfAtMost = Annotated[float, Field(gt=0, le=0.5), number_only]
+Share = Annotated[float, Field(ge=1e-9, le=1 - 1e-9), number_only]
+
 
 @section
 class TopicModel:
-    """`topics` (T) disjoint topics of `words_per_topic` (v) words each.
+    """`topics` (T) topics of `words_per_topic` (v) words each, disjoint and uniform where nothing else is said.
 
-    `word_probabilities` lets the words of a topic differ in probability (the paper's footnote 2): v numbers that all
-    topics share, or one list of v numbers per topic. None means uniform, as in the paper.
+    - `words_per_topic` may be a list: the size of each topic.
+    - `word_probabilities` lets the words of a topic differ (the paper's footnote 2): v numbers that all topics share,
+      or one list per topic. `zipf` does the same by a formula: the n-th word of a topic has a probability in proportion
+      to n^-zipf.
+    - `overlap`: topics lie on a ring, and each has the last floor(overlap * v) of its v words in common with the next
+      topic, whose first words they are. There are that many words fewer for each topic.
+    - `common_words` words, behind all others, belong to every topic. Together they have the share `common_share` of
+      every topic's probability, and among themselves that of `zipf` (without it: equal ones). Every topic's own words
+      share the rest.
+    - `matrix` is the whole word-by-topic matrix A, or the file of one: one row per word, one column per topic, whose
+      entries sum to 1.
     """
 
     topics: Count = 10
-    words_per_topic: Count = 10
+    words_per_topic: Count | Sizes = USUAL_SIZE
     word_probabilities: Row | Matrix | None = None
+    zipf: Annotated[Exponent | None, Field(exclude_if=left_out)] = None
+    overlap: Annotated[HalfAtMost | None, Field(exclude_if=left_out)] = None
+    common_words: Annotated[Count | None, Field(exclude_if=left_out)] = None
+    common_share: Annotated[Share | None, Field(exclude_if=left_out)] = None
+    matrix: Annotated[Matrix | Text | None, BeforeValidator(plain), Field(exclude_if=left_out)] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count_topics(cls, given: Any) -> Any:
+        """Sizes and a matrix say how many topics there are."""
+        settings = (given.kwargs or {}) if isinstance(given, ArgsKwargs) else given
+        if not isinstance(settings, Mapping) or "topics" in settings:
+            return given
+        sizes, matrix = settings.get("words_per_topic"), plain(settings.get("matrix"))
+        first = read_word_topics(matrix)[:1].tolist() if isinstance(matrix, str) else matrix
+        counted = sizes if isinstance(sizes, list) else first[0] if isinstance(first, list) and first else None
+        return dict(settings) | {"topics": len(counted)} if isinstance(counted, list) and counted else given
 
     @model_validator(mode="after")
     def _check(self) -> TopicModel:
-        if self.word_probabilities is None:
-            return self
+        sizes, several = self.words_per_topic, isinstance(self.words_per_topic, list)
+        described = {name: getattr(self, name) for name in ("word_probabilities", "zipf", "overlap", "common_words")}
+        others = [name for name, value in described.items() if value is not None]
+        others += ["words_per_topic"] if sizes != USUAL_SIZE else []
+        for wrong, message in (
+            (
+                self.matrix is not None and others,
+                f"topic_model.matrix says everything about the words; leave topic_model.{(others or [''])[0]} out",
+            ),
+            (
+                self.zipf is not None and self.word_probabilities is not None,
+                "topic_model.zipf and topic_model.word_probabilities both give the words of a topic their probability; "
+                "give one of them",
+            ),
+            (
+                (self.common_words is None) != (self.common_share is None),
+                "topic_model.common_words and topic_model.common_share belong together; give both or neither",
+            ),
+            (
+                isinstance(sizes, list) and len(sizes) != self.topics,
+                f"topic_model.words_per_topic has {len(sizes) if isinstance(sizes, list) else 1} numbers, "
+                f"but there are {self.topics} topics; give one number per topic",
+            ),
+            (self.overlap is not None and self.topics < 3, "topic_model.overlap needs at least 3 topics on its ring"),
+        ):
+            if wrong:
+                raise ValueError(message)
+        if self.matrix is not None and (columns := self.word_topics.shape[1]) != self.topics:
+            raise ValueError(
+                f"topic_model.matrix has {columns} columns, but there are {self.topics} topics; "
+                "give one column per topic, or leave topic_model.topics out"
+            )
+        if self.overlap is not None:
+            self._check_overlap()
+        if self.word_probabilities is not None:
+            (self._check_each if several else self._check_probabilities)()
+        return self
+
+    def _check_overlap(self) -> None:
+        sizes = self.words_per_topic if isinstance(self.words_per_topic, list) else [self.words_per_topic]
+        shared = [self._shared_of(size) for size in sizes]
+        for t, size in enumerate(sizes):
+            if not shared[t] or shared[t] + shared[t - 1] > size:
+                raise ValueError(
+                    f"topic_model.overlap = {self.overlap:g}: topic {t + 1} has too few words ({size}) to have "
+                    f"{shared[t]} in common with the next topic and {shared[t - 1]} with the one before; "
+                    "each number has to be 1 or more, and both together no more than its words"
+                )
+
+    def _check_probabilities(self) -> None:
         p = np.asarray(self.word_probabilities, dtype=float)
         topics, v = self.topics, self.words_per_topic
         if p.shape not in {(v,), (topics, v)}:
@@ -42,49 +144,152 @@ class TopicModel:
             )
         if not (p > 0).all() or not np.allclose(p.sum(-1), 1, atol=1e-6):
             raise ValueError("word_probabilities must be positive and sum to 1 in each topic")
-        return self
+
+    def _check_each(self) -> None:
+        """Of topics of unequal sizes."""
+        rows = self.word_probabilities or []
+        lengths = [len(row) if isinstance(row, list) else 0 for row in rows]
+        if lengths != self._sizes.tolist():
+            raise ValueError("word_probabilities: expected one list per topic, each as long as its words_per_topic")
+        if not all(min(row) > 0 and abs(sum(row) - 1) <= 1e-6 for row in rows if isinstance(row, list)):
+            raise ValueError("word_probabilities must be positive and sum to 1 in each topic")
 
     @property
+    def _sizes(self) -> Int[np.ndarray, " T"]:
+        return np.broadcast_to(np.asarray(self.words_per_topic), self.topics)
+
+    def _shared_of(self, size: int) -> int:
+        """Words that a topic of this size has in common with the next; .3 * 10 may be a little below 3."""
+        return math.floor((self.overlap or 0.0) * size + 1e-9)
+
+    @cached_property
     def words(self) -> int:
-        """Tv, the number of words without [MASK]."""
-        return self.topics * self.words_per_topic
+        """The number of words without [MASK]: Tv in the paper."""
+        if self.matrix is not None:
+            return len(self.word_topics)
+        size = self.words_per_topic
+        sizes, times = (size, 1) if isinstance(size, list) else ([size], self.topics)
+        return times * sum(one - self._shared_of(one) for one in sizes) + (self.common_words or 0)
 
     @property
     def vocabulary(self) -> int:
-        """V = Tv + 1, [MASK] included."""
+        """V: the words and [MASK]."""
         return self.words + 1
 
     @property
+    def blocks(self) -> bool:
+        """Whether the words lie topic by topic, as many in each topic, and each in one topic."""
+        size = self.words_per_topic
+        several = self.matrix is not None or self.overlap is not None or self.common_words is not None
+        return not several and (not isinstance(size, list) or len(set(size)) == 1)
+
+    @property
+    def block_size(self) -> int:
+        """v, where the topics are `blocks`."""
+        if not self.blocks:
+            raise InputError("this needs disjoint topics of equally many words; give topic_model.words_per_topic alone")
+        return self.words // self.topics
+
+    @property
     def uniform(self) -> bool:
-        """Whether all words of a topic are equally probable, as the theorems assume."""
-        return self.word_probabilities is None
+        """Whether the topics are blocks of equally probable words, as the theorems assume."""
+        return self.blocks and self.word_probabilities is None and self.zipf is None
+
+    @cached_property
+    def disjoint(self) -> bool:
+        """Whether every word is in one topic only."""
+        if self.matrix is None:
+            return self.topics == 1 or (self.overlap is None and self.common_words is None)
+        return bool((np.count_nonzero(self.word_topics, axis=1) == 1).all())
+
+    @cached_property
+    def entries(self) -> Entries:
+        """What is not zero in `word_topics`, topic by topic."""
+        if self.matrix is not None:
+            return entries_of_matrix(self.word_topics)
+        common = (self.common_words or 0, self.common_share or 0.0)
+        shared = np.array([self._shared_of(size) for size in self._sizes.tolist()])
+        return entries_of_topics(self._sizes, shared, self.word_probabilities, self.zipf, *common)
+
+    @cached_property
+    def word_topics(self) -> Float[np.ndarray, "words T"]:
+        """A: probability of each word (rows, without [MASK]) in each topic (columns, which sum to 1)."""
+        if self.matrix is not None:
+            return read_word_topics(self.matrix)
+        matrix = np.zeros((self.words, self.topics))
+        matrix[self.entries.word, self.entries.topic] = self.entries.probability
+        return matrix
 
     @cached_property
     def topic_of_word(self) -> Int[np.ndarray, " V"]:
-        """topic(i) = ceil(i / v) (Definition 1); 0 for [MASK]."""
-        return -(-np.arange(self.vocabulary) // self.words_per_topic)
+        """topic(i) = ceil(i / v) (Definition 1); 0 for [MASK]. Refused where a word may have several topics."""
+        if self.blocks:
+            return -(-np.arange(self.vocabulary) // self.block_size)
+        if not self.disjoint:
+            raise InputError("this needs disjoint topics, but here words have several; see topic_model")
+        return self.main_topic
+
+    @cached_property
+    def main_topic(self) -> Int[np.ndarray, " V"]:
+        """The topic in which a word is most probable, from 1 on; the first of equals. 0 for [MASK].
+
+        Where topics are disjoint, this is the word's topic.
+        """
+        main = np.zeros(self.vocabulary, dtype=int)
+        order = np.lexsort((-self.entries.topic, self.entries.probability))
+        main[self.entries.word[order] + 1] = self.entries.topic[order] + 1  # the last one stays
+        return main
 
     @cached_property
     def word_given_topic(self) -> Float[np.ndarray, "T v"]:
-        """Probability of each word inside its topic; rows sum to 1."""
-        given = self.word_probabilities or [1.0] * self.words_per_topic
-        p = np.broadcast_to(np.asarray(given, dtype=float), (self.topics, self.words_per_topic))
+        """Probability of each word inside its topic, where topics are blocks; rows sum to 1."""
+        size = self.block_size
+        if self.zipf is not None:
+            given: Any = np.arange(1.0, size + 1) ** -self.zipf
+        else:
+            given = self.word_probabilities or [1.0] * size
+        p = np.broadcast_to(np.asarray(given, dtype=float), (self.topics, size))
         return p / p.sum(1, keepdims=True)
 
     @cached_property
     def word_in_topic(self) -> Float[np.ndarray, " V"]:
-        """The same by word: probability of each word inside its topic; 0 for [MASK]."""
-        return np.concatenate([[0.0], self.word_given_topic.ravel()])
+        """The same by word, where topics are disjoint: probability of each word inside its topic; 0 for [MASK]."""
+        if self.blocks:
+            return np.concatenate([[0.0], self.word_given_topic.ravel()])
+        assert self.topic_of_word is not None  # or refused
+        return np.concatenate([[0.0], self.word_topics.sum(1)])
 
     @property
     def same_topic(self) -> Bool[np.ndarray, "V V"]:
-        """Whether two words have the same topic; [MASK] is alone in its own."""
-        return self.topic_of_word[:, None] == self.topic_of_word
+        """Whether two words have a topic in common; [MASK] is alone in its own."""
+        if self.disjoint:
+            return self.topic_of_word[:, None] == self.topic_of_word
+        kind, related = self.word_kinds
+        same = np.zeros((self.vocabulary, self.vocabulary), dtype=bool)
+        same[1:, 1:] = related[np.ix_(kind, kind)]
+        same[MASK, MASK] = True
+        return same
 
-    def by_topic(self, values: Float[np.ndarray, "*D Tv"]) -> Float[np.ndarray, "*D T v"]:
-        """Values of the words 1..Tv (the last axis), split into topics."""
-        return values.reshape(*values.shape[:-1], self.topics, self.words_per_topic)
+    @cached_property
+    def word_kinds(self) -> tuple[Int[np.ndarray, " words"], Bool[np.ndarray, "K K"]]:
+        """Words that are in the same topics are of one kind: the kind of each word, and which kinds share a topic."""
+        patterns, kind = np.unique(self.word_topics > 0, axis=0, return_inverse=True)
+        counts = patterns.astype(float)
+        return kind.reshape(-1), counts @ counts.T > 0
 
-    def word_distribution(self, proportions: Float[np.ndarray, "D T"]) -> Float[np.ndarray, "D Tv"]:
-        """P(word | document) for words 1..Tv, from the documents' topic proportions."""
+    def by_topic(self, values: Float[np.ndarray, "*D words"], fill: float = 0.0) -> Float[np.ndarray, "*D T w"]:
+        """Values of the words (the last axis), split into disjoint topics; smaller topics are filled up."""
+        if self.blocks:
+            return values.reshape(*values.shape[:-1], self.topics, self.block_size)
+        topic = self.topic_of_word[1:] - 1
+        order, sizes = np.argsort(topic, kind="stable"), np.bincount(topic, minlength=self.topics)
+        place = np.arange(self.words) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        split = np.full((*values.shape[:-1], self.topics, int(sizes.max())), fill)
+        split[..., topic[order], place] = values[..., order]
+        return split
+
+    def word_distribution(self, proportions: Float[np.ndarray, "D T"]) -> Float[np.ndarray, "D words"]:
+        """P(word | document) for all words but [MASK], from the documents' topic proportions."""
+        if not self.blocks:
+            return proportions @ self.word_topics.T
         return (proportions[:, :, None] * self.word_given_topic).reshape(len(proportions), self.words)

@@ -1,0 +1,183 @@
+"""`topicscope theory optimum`: the exact best value matrix under uniform attention, for any world."""
+
+import io
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from rich.table import Table
+
+from topicscope import training
+from topicscope.cli import consoles
+from topicscope.cli.options import AsJson, Assignments, ConfigFile, option
+from topicscope.ground import InputError, files, gather, read_about, refuse
+from topicscope.theory import SymmetricOptimum, ValueOptimum, Weighting, optimum
+from topicscope.world import read_matrix
+
+WORLD, MASKING, OUTPUT = "World", "Masking", "Output"
+DISTANCES = {
+    "optimum": "W*",
+    "theorem2": "Theorem 2 for these topics (infinite documents, flow from zero)",
+    "limit": "the limit of W* as documents grow",
+    "own_documents": "the optimum of the run's own documents",
+}
+MOST_MODES = 20  # rows of the table; JSON has all
+DRAWN = 2000  # words of the largest matrix that is drawn
+MOST_PRINTED = 2000  # words of the largest matrix that JSON holds
+
+
+def command(
+    topics: Annotated[int | None, option("T, number of topics (default 10).", WORLD)] = None,
+    words_per_topic: Annotated[int | None, option("v, words per topic (default 10).", WORLD)] = None,
+    word_topics: Annotated[
+        str | None,
+        option("File of A instead: a row per word, a column per topic (.csv, .npy, .safetensors).", WORLD),
+    ] = None,
+    prior: Annotated[str | None, option("dirichlet (default), fixed, groups or another of train.", WORLD)] = None,
+    topics_per_document: Annotated[int | None, option("tau, for the prior fixed.", WORLD)] = None,
+    alpha: Annotated[float | None, option("Of the prior dirichlet (default 0.1).", WORLD)] = None,
+    groups: Annotated[int | None, option("Groups of topics, for the prior groups.", WORLD)] = None,
+    rho: Annotated[float | None, option("Share of documents of one group, for the prior groups.", WORLD)] = None,
+    length: Annotated[
+        str | None, option("Words of a document: N, LOW-HIGH or infinite (default 100-150).", WORLD)
+    ] = None,
+    weighting: Annotated[
+        Weighting, option("run: as train does. documents: those with masks. positions: every mask alike.", WORLD)
+    ] = "run",
+    p_mask: Annotated[float | None, option("p_m, share of positions that are masked.", MASKING)] = None,
+    p_correct: Annotated[float | None, option("p_c, share of them that show their word.", MASKING)] = None,
+    p_random: Annotated[float | None, option("p_r, share of them that show a random word.", MASKING)] = None,
+    matrix: Annotated[
+        str | None,
+        option("Compare this: a training run's folder (its world is taken), or a matrix file.", OUTPUT),
+    ] = None,
+    config: ConfigFile = None,
+    set_: Assignments = None,
+    out: Annotated[Path | None, option("File to write W* to: .csv or .npy.", OUTPUT, "--out", "-o")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """The exact optimum W* under uniform attention and squared loss: any topics, prior, length and masking.
+
+    Example: [bold]topicscope theory optimum --prior fixed --topics-per-document 3 --length 125[/bold]
+    """
+    flags = {
+        "topic_model.topics": topics,
+        "topic_model.words_per_topic": words_per_topic,
+        "documents.kind": prior,
+        "documents.topics_per_document": topics_per_document,
+        "documents.alpha": alpha,
+        "documents.groups": groups,
+        "documents.rho": rho,
+        "documents.length": None if length is None else parsed_length(length),
+        "masking.p_mask": p_mask,
+        "masking.p_correct": p_correct,
+        "masking.p_random": p_random,
+    }
+    check_file(out)
+    if matrix is not None and is_run(matrix):
+        asked = [value for value in (*flags.values(), word_topics, config, set_, out) if value is not None]
+        refuse(
+            (
+                bool(asked) or weighting != "run",
+                "--matrix RUN takes the world from the run; leave the other options out",
+            )
+        )
+        return compare_run(matrix, as_json=as_json)
+    best = asked_optimum(flags, word_topics, weighting, config, set_ or [])
+    compared = {} if matrix is None else best.distances(read_matrix(matrix, "matrix"))
+    payload = best.numbers() | ({"distances": compared} if compared else {})
+    if out is not None:
+        write_matrix(out, best.matrix())
+        payload["written"] = str(out)
+    elif not isinstance(best, SymmetricOptimum):
+        refuse((best.vocabulary > MOST_PRINTED + 1, "W* is too large to print; --out FILE writes it"))
+        payload["matrix"] = best.matrix().tolist()
+    if as_json:
+        print(json.dumps(payload, allow_nan=False))
+        return 0
+    print_optimum(best)
+    consoles.print_lines(sentences(f"{matrix} is", compared))
+    if out is not None:
+        consoles.print_lines([f"W* is written to {out}"])
+    return 0
+
+
+def compare_run(folder: str, *, as_json: bool) -> int:
+    """A run against W*, Theorem 2, the limit, and the optimum of its own documents."""
+    run = training.read_run(folder)
+    if not isinstance(run, training.Run):
+        raise InputError(f"--matrix: {folder} holds several runs; give the folder of one, such as {folder}/run-000")
+    comparison = training.compare_with_optimum(run)
+    best, compared = comparison.best, comparison.distances
+    if as_json:
+        print(json.dumps(({} if best is None else best.numbers()) | {"distances": compared}, allow_nan=False))
+        return 0
+    if best is not None:
+        print_optimum(best)
+    consoles.print_lines([*comparison.notes, *sentences("The run's value matrix is", compared)])
+    return 0
+
+
+def sentences(subject: str, compared: dict[str, float]) -> list[str]:
+    return [f"{subject} {distance:.4g} of the norm away from {DISTANCES[name]}." for name, distance in compared.items()]
+
+
+def parsed_length(text: str) -> int | list[int] | str:
+    """N, LOW-HIGH or infinite."""
+    parts = text.split("-")
+    if text == "infinite":
+        return text
+    if len(parts) > 2 or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise InputError(f"--length {text!r:.60}: expected N, LOW-HIGH or infinite, for example 125 or 100-150")
+    numbers = [int(part) for part in parts]
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def asked_optimum(
+    flags: dict[str, Any], word_topics: str | None, weighting: Weighting, config: Path | None, assignments: list[str]
+) -> ValueOptimum:
+    """W* of the world that flags, a file of settings and --set describe, by the names of `train`."""
+    settings = gather(config, flags, assignments)
+    if word_topics is None:
+        return optimum(training.RunConfig.of(settings), weighting=weighting)
+    columns = read_matrix(word_topics, "word_topics")
+    refuse(("topic_model" in settings, "--word-topics gives the topics; leave --topics and --words-per-topic out"))
+    world = training.RunConfig.of(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})
+    return optimum(columns, world.documents, world.masking, weighting=weighting)
+
+
+def is_run(path: str) -> bool:
+    about = read_about(path) if Path(path).is_dir() else None
+    return about is not None and about.kind == "train"
+
+
+def check_file(out: Path | None) -> None:
+    if out is not None and (out.suffix not in (".csv", ".npy") or out.is_dir() or not out.absolute().parent.is_dir()):
+        raise InputError(f"--out {out}: expected a file ending in .csv or .npy, in a folder that is there")
+
+
+def write_matrix(path: Path, matrix: np.ndarray) -> None:
+    if path.suffix == ".npy":
+        stream = io.BytesIO()
+        np.save(stream, matrix, allow_pickle=False)
+        files.write(path, stream.getvalue())
+    else:
+        files.write(path, "".join(",".join(map(repr, row)) + "\n" for row in matrix.tolist()).encode())
+
+
+def print_optimum(best: ValueOptimum) -> None:
+    if isinstance(best, SymmetricOptimum):
+        table = Table("entry", "W*", "limit of long documents", "Theorem 2")
+        for name, value in vars(best.entries).items():
+            others = (getattr(best.limit, name), getattr(best.theorem2, name))
+            table.add_row(name.replace("_", " "), f"{value:.7g}", *(f"{other:.7g}" for other in others))
+        consoles.results().print(table)
+    if best.vocabulary <= DRAWN:
+        consoles.results().print(consoles.heat_map(best.matrix(), "W* (first row and column: [MASK])"))
+    modes = Table("mode", "count", "eigenvalue", "half-time", "norm of W* there")
+    for mode in best.modes[:MOST_MODES]:
+        half = "never learnt" if mode.half_time is None else f"{mode.half_time:.5g}"
+        modes.add_row(mode.name, f"{mode.count:,}", f"{mode.eigenvalue:.6g}", half, f"{mode.norm:.4g}")
+    consoles.results().print(modes)
+    consoles.print_lines(best.summary())

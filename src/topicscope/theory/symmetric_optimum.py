@@ -1,0 +1,189 @@
+"""W* where words of a topic and topics are alike: disjoint topics of v equally probable words, exchangeable theta.
+
+Every matrix then is a sum of parts on the [MASK]-and-mean plane, the topic contrasts and the differences inside
+topics, so that W* is a handful of numbers whatever T and v (R1 and R5):
+    W* = u rho' + a Pi + b Pi_w,  rho = 1 for finite documents,  b = p_c / (1 - (E[m]/N) (1 - p_c - p_r)).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.ground import InputError
+from topicscope.theory.document_moments import LengthWeights, length_weights
+from topicscope.theory.value_optimum import (
+    LARGEST_MATRIX,
+    Entries,
+    Mode,
+    OptimumSettings,
+    ValueArray,
+    ValueOptimum,
+    ordered,
+)
+from topicscope.world import Masking
+
+ROUNDING = 1e-14  # eigenvalues below this share of the largest are zero
+
+
+class Parts(NamedTuple):
+    """G and H by the parts on which they are diagonal, and W* on these."""
+
+    plane: Float[np.ndarray, "2 2"]  # G in the basis e_0, 1/sqrt(Tv)
+    shown: Float[np.ndarray, " 2"]  # E[x] in it
+    topic: float  # eigenvalue of G on topic contrasts
+    topic_joint: float  # and of H
+    word: float  # inside topics
+    word_joint: float
+    rho: Float[np.ndarray, " 2"]  # of W* = u rho' on the plane, for [MASK] and for a word
+    a: float
+    b: float
+
+
+def parts_of(topics: int, v: int, contrast: float, masking: Masking, w: LengthWeights) -> Parts:
+    """`contrast` is the eigenvalue of E[theta theta'] on topic contrasts."""
+    n, p_c = topics * v, masking.p_correct
+    p_word, p0, root = p_c + masking.p_random, masking.p_mask_word, np.sqrt(topics * v)
+    h, p = np.array([p0, p_word / root]), np.array([0, 1 / root])  # E[h] and E[P] on the plane
+    plane = np.diag([w.masked * p0, (w.masked * p_word + w.plain) / n])
+    plane += w.masked_pair * np.outer(h, h) + w.plain_pair * np.outer(p, p)
+    plane += w.mixed_pair * (np.outer(h, p) + np.outer(p, h))
+    word, word_joint = (w.masked * p_word + w.plain) / n, w.own * p_c / n
+    spread = p_c**2 * w.masked_pair + w.plain_pair + 2 * p_c * w.mixed_pair
+    topic = word + spread * contrast / v
+    topic_joint = word_joint + (p_c * w.target_masked + w.target_plain) * contrast / v
+    shown = (w.own + w.target_masked) * h + w.target_plain * p  # E[m] / N positions are masked
+    least = ROUNDING * max(topic, word, float(np.trace(plane)))
+    rho = np.linalg.pinv(plane, rcond=ROUNDING, hermitian=True) @ shown
+    return Parts(
+        plane,
+        shown,
+        topic,
+        topic_joint,
+        word,
+        word_joint,
+        rho * [1, 1 / root],
+        topic_joint / topic if topic > least else 0.0,
+        word_joint / word if word > least else 0.0,
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class SymmetricOptimum(ValueOptimum):
+    """W* as four entries; nothing of the size of W is made unless `matrix` is asked for."""
+
+    settings: OptimumSettings
+    loss: float
+    modes: tuple[Mode, ...]
+    notes: tuple[str, ...]
+    parts: Parts
+    entries: Entries
+    limit: Entries
+    theorem2: Entries
+
+    def matrix(self) -> ValueArray:
+        return self._whole(self.entries)
+
+    def limit_matrix(self) -> ValueArray:
+        return self._whole(self.limit)
+
+    def least_norm_matrix(self) -> ValueArray:
+        return self._whole(self.theorem2)
+
+    def _whole(self, entries: Entries) -> ValueArray:
+        words, topics = self.settings.words, self.settings.topics
+        if words > LARGEST_MATRIX:
+            raise InputError(f"W has {words:,} words; a matrix of at most {LARGEST_MATRIX:,} is made whole")
+        topic = np.arange(words) // (words // topics)
+        matrix = np.zeros((words + 1, words + 1))
+        matrix[1:, 0] = entries.mask_column
+        matrix[1:, 1:] = np.where(topic[:, None] == topic, entries.same_topic, entries.different_topic)
+        np.fill_diagonal(matrix[1:, 1:], entries.diagonal)
+        return matrix
+
+    def learnt(self, difference: ValueArray, time: float) -> ValueArray:
+        words, topics, parts = self.settings.words, self.settings.topics, self.parts
+        rates, vectors = np.linalg.eigh(parts.plane)
+        rates = np.where(rates > ROUNDING * rates.max(), rates, 0)
+        basis = np.zeros((words + 1, 2))  # e_0 and 1 / sqrt(Tv)
+        basis[0, 0], basis[1:, 1] = 1, 1 / np.sqrt(words)
+        plane = basis @ (vectors * -np.expm1(-2 * rates * time)) @ vectors.T @ basis.T
+        inner = difference[:, 1:].reshape(len(difference), topics, -1)
+        by_topic = inner.mean(2, keepdims=True)
+        topic, word = (-np.expm1(-2 * rate * time) for rate in (parts.topic, parts.word))
+        moved = topic * (by_topic - by_topic.mean(1, keepdims=True)) + word * (inner - by_topic)
+        learnt = difference @ plane
+        learnt[:, 1:] += moved.reshape(len(difference), words)
+        return learnt
+
+    def numbers(self) -> dict[str, Any]:
+        return (
+            asdict(self.entries)
+            | super().numbers()
+            | {"limit": asdict(self.limit), "theorem2": asdict(self.theorem2), "method": "symmetry"}
+        )
+
+    def summary(self) -> list[str]:
+        excess = self.entries.diagonal - self.entries.same_topic
+        return [
+            f"W*: {self.entries.same_topic:.6g} inside a topic, {self.entries.different_topic:.6g} between topics, "
+            f"{excess:.6g} more on the diagonal, {self.entries.mask_column:.6g} from [MASK].",
+            *super().summary(),
+        ]
+
+
+def entries_of(topics: int, v: int, rho: Float[np.ndarray, " 2"], a: float, b: float) -> Entries:
+    """The entries of u rho' + a Pi + b Pi_w."""
+    mean = rho[1] / (topics * v)
+    same = mean + a * (1 - 1 / topics) / v - b / v
+    return Entries(float(same), float(mean - a / (topics * v)), float(same + b), float(rho[0] / (topics * v)))
+
+
+def limit_entries(topics: int, v: int, contrast: float, masking: Masking) -> Entries:
+    """As N grows: 1/N terms decide what infinite documents leave open. E[m] / N tends to p_m in every weighting."""
+    seen = 1 - masking.p_mask * masking.p_mask_word  # share of positions that show a word
+    b = masking.p_correct / seen if seen > ROUNDING else 0.0
+    a = 1 / masking.k if contrast > 0 else b  # where every document has all topics alike, topics are as words
+    shown = np.array([float(masking.p_mask * masking.p_mask_word > 0), float(seen > ROUNDING)])
+    return entries_of(topics, v, shown, a, b)
+
+
+def symmetric_optimum(
+    settings: OptimumSettings, contrast: float, masking: Masking, weights: LengthWeights, notes: tuple[str, ...] = ()
+) -> SymmetricOptimum:
+    """From the eigenvalue of E[theta theta'] on topic contrasts alone."""
+    topics, v = settings.topics, settings.words // settings.topics
+    parts = parts_of(topics, v, contrast, masking, weights)
+    endless = parts_of(topics, v, contrast, masking, length_weights("infinite", masking.p_mask))
+    gained = parts.rho @ (parts.shown * [1, np.sqrt(settings.words)]) / settings.words
+    gained += (topics - 1) * parts.a * parts.topic_joint + topics * (v - 1) * parts.b * parts.word_joint
+    return SymmetricOptimum(
+        settings,
+        float(1 - gained),
+        symmetric_modes(parts, topics, v),
+        notes,
+        parts,
+        entries_of(topics, v, parts.rho, parts.a, parts.b),
+        limit_entries(topics, v, contrast, masking),
+        entries_of(topics, v, endless.rho, endless.a, endless.b),
+    )
+
+
+def symmetric_modes(parts: Parts, topics: int, v: int) -> tuple[Mode, ...]:
+    """Four rates at most: the plane has two, topic contrasts and differences inside topics one each."""
+    rates, vectors = np.linalg.eigh(parts.plane)
+    largest = max(float(rates.max()), parts.topic, parts.word)
+    root = np.sqrt(topics * v)
+    on_plane = [float(abs(vector @ (parts.rho * [1, root])) / root) for vector in vectors.T]
+    found = [
+        ("mean", 1, float(rates[1]), on_plane[1]),
+        ("[MASK] against words", 1, float(rates[0]), on_plane[0]),
+        ("topic contrasts", topics - 1, parts.topic, parts.a * math.sqrt(topics - 1)),
+        ("within-topic", topics * (v - 1), parts.word, parts.b * math.sqrt(topics * (v - 1))),
+    ]
+    rounded = [(name, count, rate if rate > ROUNDING * largest else 0.0, norm) for name, count, rate, norm in found]
+    return ordered([Mode(name, count, rate, rate, norm) for name, count, rate, norm in rounded])

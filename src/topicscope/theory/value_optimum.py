@@ -1,0 +1,187 @@
+"""What `optimum` returns: W*, its loss, how fast each part of it is learnt, and what it becomes as documents grow.
+
+Under uniform attention and squared loss (summed over the outputs) gradient flow is dW/dt = -2 (W G - H) with
+G = E[xx'] and H = E[yx']. A mode is an eigenspace of G: the part of W on it closes half of its distance to W* in
+ln 2 / (2 eigenvalue) units of time; SGD of rate eta has t = eta * steps. Where the eigenvalue is 0, W stays as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.ground import InputError, Result, arrow_table
+
+if TYPE_CHECKING:
+    import pyarrow
+
+ValueArray = Float[np.ndarray, "V V"]
+
+LARGEST_MATRIX = 20_000  # words of the largest W that is made whole: 3.2 GB
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Directions of x that are learnt at one rate; `slowest` differs from `eigenvalue` where several are put together.
+
+    `norm` is the Frobenius norm of W* on them: what there is to learn.
+    """
+
+    name: str
+    count: int
+    eigenvalue: float
+    slowest: float
+    norm: float
+
+    @property
+    def half_time(self) -> float | None:
+        """Under gradient flow; None where it is never learnt."""
+        return math.log(2) / (2 * self.eigenvalue) if self.eigenvalue > 0 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"half_time": self.half_time}
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The different entries of W where words of a topic are alike; its first row is 0: nothing predicts [MASK]."""
+
+    same_topic: float  # W_il, two words of one topic
+    different_topic: float
+    diagonal: float  # W_ii
+    mask_column: float  # W_i0: what [MASK] adds to every word
+
+
+@dataclass(frozen=True)
+class OptimumSettings:
+    """Of what world W* is the optimum, in plain words and numbers."""
+
+    topics: int
+    words: int
+    prior: dict[str, Any]
+    length: int | tuple[int, int] | str
+    weighting: str
+    p_mask: float
+    p_correct: float
+    p_random: float
+
+    @property
+    def infinite(self) -> bool:
+        return isinstance(self.length, str)
+
+
+class ValueOptimum(Result):
+    """W*, the best value matrix under uniform attention and squared loss, in a given world.
+
+    For infinite documents many matrices are best; W* is then that of least norm, which gradient flow from zero reaches
+    (Theorem 2). As finite documents grow, their optimum tends to another of them: `limit_matrix`.
+    """
+
+    kind: ClassVar[str] = "optimum"
+    settings: OptimumSettings
+    loss: float
+    modes: tuple[Mode, ...]  # in the order of learning
+    notes: tuple[str, ...]
+
+    @abstractmethod
+    def matrix(self) -> ValueArray:
+        """W*; the first row and column are [MASK]'s."""
+
+    @abstractmethod
+    def limit_matrix(self) -> ValueArray:
+        """What W* of finite documents tends to as they grow."""
+
+    @abstractmethod
+    def least_norm_matrix(self) -> ValueArray:
+        """W* of infinite documents: Theorem 2, for these topics."""
+
+    @abstractmethod
+    def learnt(self, difference: ValueArray, time: float) -> ValueArray:
+        """`difference` times the share of each mode that is learnt by then."""
+
+    @property
+    def vocabulary(self) -> int:
+        return self.settings.words + 1
+
+    def value_at(self, time: float, start: ValueArray | None = None) -> ValueArray:
+        """W after this time of gradient flow, from `start` or from zero."""
+        if not time >= 0:
+            raise InputError(f"time = {time}: expected a number from 0, the learning rate times the steps")
+        optimum = self.matrix()
+        begun = np.zeros_like(optimum) if start is None else self.checked(start)
+        return begun + self.learnt(optimum - begun, time)
+
+    def checked(self, matrix: ValueArray) -> ValueArray:
+        """The matrix, if it has the vocabulary's size."""
+        size = self.vocabulary
+        if matrix.shape != (size, size):
+            raise InputError(
+                f"the matrix has shape {matrix.shape}; expected ({size}, {size}): one row and column per word, "
+                "[MASK] first"
+            )
+        return matrix
+
+    def distances(self, matrix: ValueArray) -> dict[str, float]:
+        """How far a matrix is from Theorem 2, from the limit of long documents and from W*, in relative norm."""
+        self.checked(matrix)
+        return {
+            "optimum": relative_distance(matrix, self.matrix()),
+            "theorem2": relative_distance(matrix, self.least_norm_matrix()),
+            "limit": relative_distance(matrix, self.limit_matrix()),
+        }
+
+    def numbers(self) -> dict[str, Any]:
+        """The result as plain numbers, for JSON."""
+        return {
+            "settings": asdict(self.settings),
+            "loss": self.loss,
+            "modes": [mode.as_dict() for mode in self.modes],
+            "notes": list(self.notes),
+        }
+
+    def table(self) -> pyarrow.Table:
+        return arrow_table([mode.as_dict() for mode in self.modes])
+
+    def _about(self) -> str:
+        s = self.settings
+        return f"T = {s.topics}, {s.words} words, length {s.length}, loss {self.loss:.6g}"
+
+    def summary(self) -> list[str]:
+        first, *rest = [mode for mode in self.modes if mode.half_time is not None]
+        order = ", then ".join(f"{mode.name} ({mode.half_time:.4g})" for mode in [first, *rest[:4]])
+        more = f", and {len(rest) - 4} slower ones" if len(rest) > 4 else ""
+        free = sum(mode.count for mode in self.modes if mode.half_time is None)
+        never = f" {free:,} directions are never learnt: they stay as they start." if free else ""
+        return [
+            f"W* has the loss {self.loss:.6f} (squared, summed over the outputs).",
+            f"Learnt in this order (half-time under gradient flow, rate x steps): {order}{more}.{never}",
+            WHY_INFINITE if self.settings.infinite else WHY_FINITE,
+            *self.notes,
+        ]
+
+
+WHY_INFINITE = (
+    "Documents are infinite, so many matrices are optimal. W* is the one that flow from zero reaches (Theorem 2). "
+    "The optimum of finite documents tends to another one (the limit): differences between words of one topic, and "
+    "[MASK] against the words, show in a document of any finite length, so there the optimum is decided."
+)
+WHY_FINITE = (
+    "W* is the optimum of documents of this length. As they grow it tends to the limit, not to Theorem 2. Differences "
+    "that only the chance of drawing N words makes fall as 1/N, and so does all that W can gain or lose on them: their "
+    "best W does not depend on N, where Theorem 2 has zero. Learning it takes a time in proportion to N."
+)
+
+
+def relative_distance(matrix: ValueArray, reference: ValueArray) -> float:
+    """|matrix - reference| / |reference|, in Frobenius norm."""
+    return float(np.linalg.norm(matrix - reference) / np.linalg.norm(reference))
+
+
+def ordered(modes: list[Mode]) -> tuple[Mode, ...]:
+    """The fastest first; empty ones are left out."""
+    return tuple(sorted((mode for mode in modes if mode.count), key=lambda mode: -mode.eigenvalue))

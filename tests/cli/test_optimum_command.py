@@ -1,0 +1,148 @@
+"""`theory optimum`: its JSON, its table, matrices from and to files, runs, and bad input in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
+from topicscope import RunConfig, train
+from topicscope.theory import group_rates, optimum, theorem2
+from topicscope.theory.setting import Setting
+from topicscope.world import Dirichlet, Fixed, Masking, TopicModel
+
+SIZES = ["--topics", "5", "--words-per-topic", "4"]
+FIXED = [*SIZES, "--prior", "fixed", "--topics-per-document", "2"]
+MASKS = ["--p-mask", "0.2", "--p-correct", "0.15", "--p-random", "0.1"]
+COLUMNS = np.array([[0.5, 0.1], [0.3, 0.2], [0.2, 0.7]])
+
+
+def numbers(call: Call, *arguments: str) -> dict[str, Any]:  # noqa: F811
+    return json.loads(call("theory", "optimum", *arguments, "--json").out)
+
+
+@pytest.mark.parametrize("weighting", ["run", "positions", "documents"])
+def test_the_contract(call: Call, weighting: Any) -> None:  # noqa: F811
+    found = numbers(call, *FIXED, "--length", "6-9", "--weighting", weighting, *MASKS)
+    masking = Masking(p_mask=0.2, p_correct=0.15, p_random=0.1)
+    best = optimum(TopicModel(5, 4), Fixed(topics_per_document=2, length=(6, 9)), masking, weighting=weighting)
+    whole = best.matrix()
+    assert (found["same_topic"], found["different_topic"]) == pytest.approx((whole[1, 2], whole[1, 5]))
+    assert (found["diagonal"], found["mask_column"]) == pytest.approx((whole[1, 1], whole[1, 0]))
+    assert found["loss"] == pytest.approx(best.loss)
+    assert sum(mode["count"] for mode in found["modes"]) == 21
+    assert {"name", "count", "eigenvalue", "half_time"} <= set(found["modes"][0])
+    rates = [mode["eigenvalue"] for mode in found["modes"]]
+    assert rates == sorted(rates, reverse=True)
+    assert found["settings"]["length"] == [6, 9]
+    assert "matrix" not in found
+
+
+def test_infinite_documents_give_theorem_2(call: Call) -> None:  # noqa: F811
+    found = numbers(call, *FIXED, "--length", "infinite", *MASKS)
+    exact = theorem2(Setting.of(5, 4, 2, p_mask=0.2, p_correct=0.15, p_random=0.1))
+    for name in ("same_topic", "different_topic", "mask_column"):
+        assert found[name] == found["theorem2"][name] == pytest.approx(getattr(exact, name), rel=1e-12)
+    assert found["limit"]["diagonal"] > found["diagonal"] == found["same_topic"]
+    assert [mode["half_time"] is None for mode in found["modes"]] == [False, False, True, True]
+
+
+def test_a_person_sees_tables_and_reasons(call: Call) -> None:  # noqa: F811
+    shown = call("theory", "optimum", *SIZES, "--alpha", "0.5", "--length", "30").out
+    for text in ("limit of long documents", "Theorem 2", "half-time", "within-topic", "not to Theorem 2"):
+        assert text in shown
+    assert "never learnt" in call("theory", "optimum", *FIXED, "--length", "infinite").out
+
+
+def test_topics_from_a_file(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    np.savetxt(tmp_path / "A.csv", COLUMNS, delimiter=",")
+    flags = ["--word-topics", str(tmp_path / "A.csv"), "--alpha", "0.4", "--length", "7"]
+    exact = optimum(COLUMNS, Dirichlet(alpha=0.4, length=7)).matrix()
+    found = numbers(call, *flags)
+    assert np.array(found["matrix"]) == pytest.approx(exact, rel=1e-12)
+    assert "same_topic" not in found
+    for name in ("W.csv", "W.npy"):
+        written = numbers(call, *flags, "--out", str(tmp_path / name))
+        assert written["written"] == str(tmp_path / name)
+        assert "matrix" not in written
+    assert np.load(tmp_path / "W.npy") == pytest.approx(exact, rel=1e-12)
+    assert np.loadtxt(tmp_path / "W.csv", delimiter=",") == pytest.approx(exact, rel=1e-15)
+    compared = numbers(call, *flags, "--matrix", str(tmp_path / "W.csv"))["distances"]
+    assert compared["optimum"] < 1e-12 < compared["theorem2"]
+    assert "of the norm away from W*" in call("theory", "optimum", *flags, "--matrix", str(tmp_path / "W.csv")).out
+
+
+def test_dependent_topics_say_what_is_used(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    np.savetxt(tmp_path / "A.csv", COLUMNS[:, [0, 1, 1]], delimiter=",")
+    flags = ["--word-topics", str(tmp_path / "A.csv"), "--length", "infinite"]
+    assert "a basis of their span is used instead of A" in numbers(call, *flags)["notes"][0]
+    single = optimum(COLUMNS, Dirichlet(), length="infinite").matrix()
+    assert np.array(numbers(call, *flags)["matrix"]) == pytest.approx(single, abs=1e-12)
+
+
+def test_groups_are_learnt_before_their_topics(call: Call) -> None:  # noqa: F811
+    flags = ["--topics", "9", "--words-per-topic", "4", "--prior", "groups", "--groups", "3", "--rho", "0.5"]
+    found = numbers(call, *flags, "--topics-per-document", "2", "--length", "infinite")
+    rates = group_rates(Setting.of(9, 4, 2), 3, 0.5)
+    modes = [(mode["count"], mode["eigenvalue"]) for mode in found["modes"][1:3]]
+    assert modes == [(2, pytest.approx(rates.between)), (6, pytest.approx(rates.within))]
+    exact = theorem2(Setting.of(9, 4, 2))  # the prior does not enter W*
+    assert (found["same_topic"], found["mask_column"]) == pytest.approx((exact.same_topic, exact.mask_column))
+
+
+def test_a_run_is_compared_with_its_own_world(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    settings: dict[str, Any] = {
+        "steps": 3,
+        "topic_model": {"topics": 3, "words_per_topic": 2},
+        "documents": {"length": 9},
+        "data": {"documents": 20, "dev_documents": 5},
+        "objective": {"loss": "squared"},
+        "model": {"key": "zero", "query": "zero"},
+        "device": "cpu",
+    }
+    run = train(RunConfig.of(settings), tmp_path / "run")
+    compared = numbers(call, "--matrix", str(tmp_path / "run"))
+    assert list(compared["distances"]) == ["optimum", "theorem2", "limit", "own_documents"]
+    assert compared["distances"]["optimum"] == pytest.approx(run.results["distance_to_optimum"])
+    assert (compared["settings"]["topics"], compared["settings"]["length"]) == (3, 9)
+    assert "the optimum of the run's own documents" in call("theory", "optimum", "--matrix", str(tmp_path / "run")).out
+    wrong = call("theory", "optimum", "--matrix", str(tmp_path / "run"), "--length", "9", code=2).err
+    assert "takes the world from the run" in wrong
+    train([RunConfig.of(settings, seed=seed) for seed in (0, 1)], tmp_path / "runs")
+    assert "holds several runs" in call("theory", "optimum", "--matrix", str(tmp_path / "runs"), code=2).err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--word-topics", "{A2}"], "column 1 of 2 sums to 2; expected 1"),
+        (["--word-topics", "{A}", "--topics", "3"], "--word-topics gives the topics"),
+        (["--word-topics", "missing.csv"], "missing.csv"),
+        (["--word-topics", "{A}", "--prior", "fixed", "--topics-per-document", "3"], "more than topics = 2"),
+        (["--p-mask", "1", "--p-correct", "0"], "p_mask = 1 and p_correct = 0"),
+        (["--p-correct", "0.7", "--p-random", "0.7"], "more than 1"),
+        (["--length", "0"], "length"),
+        (["--length", "9-5"], "length"),
+        (["--length", "many"], "--length 'many': expected N, LOW-HIGH or infinite"),
+        (["--length", "1-2-3"], "expected N, LOW-HIGH or infinite"),
+        (["--weighting", "words"], "weighting"),
+        (["--prior", "nonsense"], "documents.kind"),
+        (["--prior", "given", "--set", "documents.proportions=[[2,-1]]", "--topics", "2"], "non-negative and sum to 1"),
+        (["--alpha", "-1"], "alpha"),
+        (["--out", "W.txt"], "expected a file ending in .csv or .npy"),
+        (["--matrix", "{A}"], "shape (3, 2); expected (101, 101)"),
+    ],
+)
+def test_bad_input_is_one_line(call: Call, tmp_path: Path, flags: list[str], message: str) -> None:  # noqa: F811
+    np.savetxt(tmp_path / "A.csv", COLUMNS, delimiter=",")
+    np.savetxt(tmp_path / "A2.csv", 2 * COLUMNS, delimiter=",")
+    places = {"A": str(tmp_path / "A.csv"), "A2": str(tmp_path / "A2.csv")}
+    given = [places[flag[1:-1]] if flag.startswith("{") else flag for flag in flags]
+    printed = call("theory", "optimum", *given, code=2)
+    assert message in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""

@@ -1,0 +1,296 @@
+"""`optimum` against a double loop, Theorem 2 and known numbers; what it refuses; what it says."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topicscope import RunConfig
+from topicscope.ground import InputError
+from topicscope.theory import (
+    WEIGHTINGS,
+    DenseOptimum,
+    Setting,
+    SymmetricOptimum,
+    closed_form,
+    document_moments,
+    given_moments,
+    length_weights,
+    optimum,
+    theorem2,
+)
+from topicscope.world import Dirichlet, Fixed, Given, Masking, Moments, TopicModel
+
+PAPER = TopicModel()
+RNG = np.random.default_rng(3)
+OVERLAPPING = RNG.dirichlet(np.ones(6), 3).T  # six words, each in all three topics
+THETA = RNG.dirichlet(np.ones(3), 4)
+LAW = Moments(THETA.mean(0), THETA.T @ THETA / 4)
+
+
+def symmetric(**more: Any) -> SymmetricOptimum:
+    best = optimum(PAPER, more.pop("prior", Dirichlet()), **more)
+    assert isinstance(best, SymmetricOptimum)
+    return best
+
+
+def test_the_numbers_of_the_paper_s_world() -> None:
+    """Computed by hand from R1 and R5: k = .865, p_m (1 - p_c - p_r) = .12."""
+    endless = symmetric(prior=Fixed(length="infinite"))
+    assert endless.loss == pytest.approx(1 - 1 / 30)
+    assert {mode.name: (mode.count, mode.eigenvalue) for mode in endless.modes} == {
+        "mean": (1, pytest.approx(0.12**2 + 0.88**2 / 100)),
+        "topic contrasts": (9, pytest.approx(0.865**2 * 7 / (10 * 3 * 10 * 9))),
+        "[MASK] against words": (1, 0.0),
+        "within-topic": (90, 0.0),
+    }
+    assert [mode.name for mode in endless.modes][:2] == ["mean", "topic contrasts"]  # in the order of learning
+    assert endless.modes[1].half_time == pytest.approx(178.66, abs=0.01)
+    assert endless.modes[3].half_time is None
+    excess = {n: best.diagonal - best.same_topic for n in (30, 125, 1000) if (best := symmetric(length=n).entries)}
+    assert excess[125] == pytest.approx(0.1 / (0.865 + 0.015), abs=1e-8)
+    assert excess[30] == pytest.approx(0.1 / (1 - (0.15 + 0.85**30 / 30) * 0.8))
+    assert symmetric(length=125).entries.mask_column == pytest.approx(0.01)
+    assert symmetric(length=5, weighting="documents").parts.b == pytest.approx(0.1 / (1 - 0.15 / (1 - 0.85**5) * 0.8))
+    positions = symmetric(length=125, weighting="positions")
+    assert positions.modes[-1].eigenvalue == pytest.approx((1 - (1 + 124 * 0.15) / 125 * 0.8) / 12500)
+    limit = symmetric(length=10**7).entries
+    assert vars(limit) == pytest.approx(vars(endless.limit), abs=1e-6)
+    assert (endless.limit.mask_column, endless.limit.different_topic) == pytest.approx((0.01, (1 - 1 / 0.865) / 100))
+
+
+@pytest.mark.parametrize("sizes", [(10, 10, 3), (5, 4, 2), (6, 3, 1)])
+def test_infinite_documents_lead_to_theorem_2(sizes: tuple[int, int, int]) -> None:
+    s = Setting.of(*sizes, p_mask=0.3, p_correct=0.2, p_random=0.1)
+    best = optimum(s.topic_model, Fixed(topics_per_document=s.tau, length="infinite"), s.masking)
+    exact = theorem2(s).matrix()
+    assert np.abs(best.matrix() - exact).max() < 1e-14
+    assert best.value_at(1e9) == pytest.approx(exact, abs=1e-12)
+    dense = optimum(s.topic_model.word_topics, Fixed(topics_per_document=s.tau), s.masking, length="infinite")
+    assert np.abs(dense.matrix() - exact).max() < 1e-12
+    assert np.abs(closed_form(s.topic_model.word_topics, s.masking) - exact).max() < 1e-12
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_moments_equal_a_double_loop_over_positions(weighting: Any) -> None:
+    """N = 3: every mask by hand, expectations of pairs of positions from theta."""
+    masking, n = Masking(p_mask=0.35, p_correct=0.15, p_random=0.2), 3
+    words = OVERLAPPING.shape[0]
+    shown_as = np.full((words + 1, words + 1), masking.p_random / words)
+    shown_as[:, 0] = masking.p_mask_word
+    shown_as += masking.p_correct * np.eye(words + 1)  # true word, word shown
+    g, h, total = np.zeros((words + 1,) * 2), np.zeros((words + 1,) * 2), 0.0
+    for theta, chosen in itertools.product(THETA, itertools.product((0, 1), repeat=n)):
+        p = np.concatenate([[0.0], OVERLAPPING @ theta])
+        chance = float(np.prod([masking.p_mask if one else 1 - masking.p_mask for one in chosen])) / len(THETA)
+        masks = [chosen] if any(chosen) else [tuple(map(int, np.eye(n)[i])) for i in range(n)]
+        if not any(chosen) and weighting != "run":
+            continue
+        for mask in masks:
+            weight = chance / len(masks) * (sum(mask) if weighting == "positions" else 1)
+            total += weight
+            shown = [p @ shown_as if one else p for one in mask]
+            for i, j in itertools.product(range(n), repeat=2):
+                g += weight * (np.diag(shown[i]) if i == j else np.outer(shown[i], shown[j])) / n**2
+                if mask[i]:
+                    pair = p[:, None] * shown_as if i == j else np.outer(p, shown[j])
+                    h += weight * pair / (n * sum(mask))
+    moments = document_moments(OVERLAPPING, LAW.mean, LAW.second, masking, length_weights(n, 0.35, weighting))
+    assert np.abs(moments.shown - g / total).max() < 1e-15
+    assert np.abs(moments.joint - h / total).max() < 1e-15
+
+
+def test_mixed_lengths_are_averaged_by_the_weight_of_a_document() -> None:
+    masking, lengths = Masking(p_mask=0.3), (2, 3, 4)
+    weight = {
+        "run": [1, 1, 1],
+        "positions": lengths,
+        "documents": [1 - 0.7**n for n in lengths],
+    }
+    for weighting in WEIGHTINGS:
+        parts = [length_weights(n, 0.3, weighting) for n in lengths]
+        mean = np.average(np.array(parts), axis=0, weights=weight[weighting])
+        assert np.array(length_weights((2, 4), masking.p_mask, weighting)) == pytest.approx(mean, rel=1e-13)
+
+
+def test_moments_of_given_documents_are_the_expectation_over_masks() -> None:
+    """Against every mask and every word shown of two short documents."""
+    from topicscope.theory.enumeration import SmallWorld, every_masked_document
+
+    masking, texts = Masking(p_mask=0.4, p_correct=0.3, p_random=0.2), [(1, 2, 2), (3, 1)]
+    for weighting in WEIGHTINGS:
+        g, h, total = np.zeros((4, 4)), np.zeros((4, 4)), 0.0
+        for text in texts:
+            uniform = SmallWorld(np.full((3, 1), 1 / 3), np.ones((1, 1)), np.ones(1))
+            x, y, weight = every_masked_document(uniform, masking, len(text), weighting)
+            listed = np.array(list(itertools.product((1, 2, 3), repeat=len(text))))
+            own = np.tile((listed == text).all(1), len(x) // len(listed))  # rows of this text
+            documents = {"run": 1.0, "positions": len(text), "documents": 1 - 0.6 ** len(text)}[weighting]
+            rows = weight[own] / weight[own].sum() * documents
+            g, h, total = (
+                g + (rows[:, None] * x[own]).T @ x[own],
+                h + (rows[:, None] * y[own]).T @ x[own],
+                total + documents,
+            )
+        counts = np.array([[0, 1, 2, 0], [0, 1, 0, 1]])
+        found = given_moments(counts, masking, weighting)
+        assert np.abs(found.shown - g / total).max() < 1e-15
+        assert np.abs(found.joint - h / total).max() < 1e-15
+
+
+def test_flow_starts_where_it_starts_and_keeps_what_it_does_not_see() -> None:
+    start = np.random.default_rng(4).standard_normal((101, 101))
+    best = symmetric(prior=Fixed(length="infinite"))
+    assert best.value_at(0, start) == pytest.approx(start)
+    end = best.value_at(1e9, start)
+    for w in (start, end):
+        w[1:, 1:] -= w[1:, 1:].reshape(100, 10, 10).mean(2).repeat(10, 1)
+    assert end[1:, 1:] == pytest.approx(start[1:, 1:])  # differences inside topics stay
+    half = best.modes[1].half_time or 0
+    contrast = np.repeat(np.eye(10)[0] - np.eye(10)[1], 10)
+    assert (best.value_at(half)[1:, 1:] @ contrast) == pytest.approx(best.matrix()[1:, 1:] @ contrast / 2)
+
+
+def test_large_symmetric_worlds_are_a_handful_of_numbers() -> None:
+    began = time.perf_counter()
+    best = optimum(TopicModel(1000, 100), Dirichlet(), length=125)
+    assert time.perf_counter() - began < 2
+    assert isinstance(best, SymmetricOptimum)
+    assert best.entries.diagonal - best.entries.same_topic == pytest.approx(0.1 / 0.88, abs=1e-8)
+    with pytest.raises(InputError, match="at most 20,000"):
+        best.matrix()
+
+
+def test_symmetry_and_matrices_agree_at_every_edge() -> None:
+    """One topic, one word, all masked, nothing shown in its place, every topic in every document."""
+    rng = np.random.default_rng(0)
+    for i in range(200):
+        topics = TopicModel(int(rng.integers(1, 5)), int(rng.integers(1, 5)))
+        p_correct = float(rng.choice([0, 0.1, 0.5, 1]))
+        p_random = float(rng.choice([0, min(0.1, 1 - p_correct), 1 - p_correct]))
+        masking = Masking(p_mask=float(rng.choice([0.001, 0.15, 0.9, 1])), p_correct=p_correct, p_random=p_random)
+        if masking.k < 1e-6:
+            continue
+        prior = Dirichlet(alpha=0.3) if i % 2 else Fixed(topics_per_document=int(rng.integers(1, topics.topics + 1)))
+        more: Any = {"length": [1, 2, (1, 4), 50, "infinite"][i % 5], "weighting": WEIGHTINGS[i % 3]}
+        few, whole = (optimum(one, prior, masking, **more) for one in (topics, topics.word_topics))
+        assert few.matrix() == pytest.approx(whole.matrix(), abs=1e-10)
+        assert few.limit_matrix() == pytest.approx(whole.limit_matrix(), abs=1e-10)
+        assert few.least_norm_matrix() == pytest.approx(whole.least_norm_matrix(), abs=1e-10)
+        assert few.value_at(3.0) == pytest.approx(whole.value_at(3.0), abs=1e-10)
+        assert few.loss == pytest.approx(whole.loss, abs=1e-12)
+        assert sum(mode.count for mode in few.modes) == sum(mode.count for mode in whole.modes) == topics.vocabulary
+
+
+def test_a_configuration_is_a_world() -> None:
+    config = RunConfig.of({"documents": {"kind": "fixed", "length": 40}, "masking": {"p_mask": 0.3}})
+    exact = optimum(PAPER, Fixed(length=40), Masking(p_mask=0.3))
+    assert optimum(config).matrix() == pytest.approx(exact.matrix())
+
+
+def test_unlike_topics_and_words_take_the_matrix() -> None:
+    unequal = Given(proportions=[[1.0, 0.0], [0.5, 0.5]], length=20)
+    assert isinstance(optimum(TopicModel(2, 3), unequal), DenseOptimum)
+    assert isinstance(optimum(TopicModel(2, 2, [0.3, 0.7]), Fixed(topics_per_document=1)), DenseOptimum)
+    even = Given(proportions=[[1.0, 0.0], [0.0, 1.0]], length=20)
+    assert isinstance(optimum(TopicModel(2, 3), even), SymmetricOptimum)
+
+
+def test_a_word_that_is_never_shown_gets_no_weight() -> None:
+    silent = np.array([[0.5, 0.2], [0.5, 0.8], [0.0, 0.0]])
+    for length in (4, "infinite"):
+        best = optimum(silent, Dirichlet(), Masking(p_random=0.0), length=length)
+        assert np.abs(best.matrix()[:, 3]).max() < 1e-12
+        assert np.abs(best.matrix()[3]).max() < 1e-12
+        assert np.isfinite(best.limit_matrix()).all()
+    no_mask = optimum(TopicModel(3, 2), Fixed(topics_per_document=1), Masking(p_correct=0.5, p_random=0.5), length=6)
+    assert no_mask.entries.mask_column == 0  # type: ignore[union-attr]
+
+
+def test_dependent_topics_use_a_basis_and_say_so() -> None:
+    twice = OVERLAPPING[:, [0, 1, 1]]
+    with pytest.raises(InputError, match=r"dependent.*a basis of their span instead"):
+        closed_form(twice, Masking())
+    best = optimum(twice, Dirichlet(), length="infinite")
+    assert "documents span 2 of 3 dimensions" in " ".join(best.summary())
+    assert np.abs(best.matrix() - closed_form(twice[:, :2], Masking())).max() < 1e-12
+    assert not optimum(OVERLAPPING, Dirichlet(), length="infinite").notes
+    assert "standard error" in optimum(OVERLAPPING, Moments(LAW.mean, LAW.second, 1e-4), length=5).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("topics", "prior", "more", "message"),
+    [
+        (2 * OVERLAPPING, Dirichlet(), {}, "column 1 of 3 sums to 2; expected 1"),
+        (-OVERLAPPING, Dirichlet(), {}, "negative"),
+        (OVERLAPPING[:, 0], Dirichlet(), {}, "expected one row per word"),
+        (OVERLAPPING, Moments(LAW.mean, -LAW.second), {"length": 5}, "outside the simplex"),
+        (OVERLAPPING, Moments(2 * LAW.mean, LAW.second), {"length": 5}, "outside the simplex"),
+        (OVERLAPPING, Moments(LAW.mean[:2], LAW.second[:2, :2]), {"length": 5}, "expected 3 topics"),
+        (PAPER, Dirichlet(), {"masking": Masking(p_mask=1.0, p_correct=0.0)}, "p_mask = 1 and p_correct = 0"),
+        (PAPER, None, {}, "needs a prior"),
+        (TopicModel(6000, 1), Dirichlet(), {}, "6,000 topics: expected at most 5,000"),
+        (PAPER, Dirichlet(), {"weighting": "words"}, "weighting = 'words': expected run, positions, documents"),
+        (PAPER, Dirichlet(), {"length": 0}, "length = 0: expected a number of words"),
+        (PAPER, Dirichlet(), {"length": (5, 3)}, "an increasing range"),
+        (OVERLAPPING, LAW, {}, "length = None"),
+        (PAPER, Fixed(topics_per_document=11), {}, "topics_per_document = 11 is more than topics"),
+        (TopicModel(100, 100, np.full(100, 0.01).tolist()), Dirichlet(), {}, "without symmetry at most 6,000"),
+    ],
+)
+def test_what_cannot_be_is_refused(topics: Any, prior: Any, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        optimum(topics, prior, **more)
+
+
+def test_matrices_and_times_are_checked() -> None:
+    best = symmetric(length=20)
+    with pytest.raises(InputError, match=r"shape \(3, 3\); expected \(101, 101\)"):
+        best.distances(np.zeros((3, 3)))
+    with pytest.raises(InputError, match="time = -1"):
+        best.value_at(-1)
+    distances = best.distances(2 * best.matrix())
+    assert distances["optimum"] == pytest.approx(1)
+    assert best.distances(best.least_norm_matrix())["theorem2"] == 0
+    assert best.table().num_rows == 4
+    assert "loss" in repr(best)
+
+
+def test_least_squares_on_sampled_documents_agrees_within_its_error() -> None:
+    """E[(y - W* x) x'] vanishes: every entry of its sample mean lies within 4.5 standard errors."""
+    from topicscope.ground import Stream
+    from topicscope.world import mask_keys
+
+    topics, masking = TopicModel(3, 2, [0.3, 0.7]), Masking(p_mask=0.3)
+    prior = Dirichlet(alpha=0.5, length=(4, 9))
+    sampled = prior.sample(topics, 40_000, np.random.default_rng(1))
+    best = optimum(topics, prior, masking).matrix()
+    masked = sampled.masked(masking, topics, mask_keys(Stream.TRAIN_MASKS, 0))
+    scores = []
+    for rows in masked.batches(topics, masking, np.dtype("float64"), uniform=True, size=40_000):
+        y = np.bincount(rows.target, rows.target_weight, rows.context.size).reshape(rows.context.shape) * 40_000
+        residual = y - rows.context @ best.T
+        product = residual[:, :, None] * rows.context[:, None, :]
+        scores = np.abs(product.mean(0) / (product.std(0) / 200 + 1e-300))[1:]
+    assert np.max(scores) < 4.5
+    assert np.max(scores) > 0.5  # of 42 numbers some are off by chance
+
+
+def test_disjoint_topics_that_are_not_alike_have_means() -> None:
+    best = optimum(TopicModel(2, 3), Given(proportions=[[1.0, 0.0], [0.5, 0.5]], length=20))
+    assert isinstance(best, DenseOptimum)
+    assert best.entries is not None
+    inner, topic = best.matrix()[1:, 1:], np.repeat([0, 1], 3)
+    by_relation: dict[str, list[float]] = {"same_topic": [], "different_topic": [], "diagonal": []}
+    for i, j in itertools.product(range(6), repeat=2):
+        relation = "diagonal" if i == j else "same_topic" if topic[i] == topic[j] else "different_topic"
+        by_relation[relation].append(inner[i, j])
+    for relation, values in by_relation.items():
+        assert getattr(best.entries, relation) == pytest.approx(np.mean(values))
+    assert best.numbers()["mask_column"] == pytest.approx(best.matrix()[1:, 0].mean())
+    assert "Means of W*" in best.summary()[0]
+    assert optimum(OVERLAPPING, Dirichlet()).entries is None

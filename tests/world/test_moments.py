@@ -1,0 +1,142 @@
+"""Moments of priors, against enumeration or against many draws."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from topicscope.world import (
+    Dirichlet,
+    DocumentPrior,
+    Fixed,
+    Given,
+    Groups,
+    LogisticNormal,
+    Moments,
+    TopicModel,
+    every_document,
+)
+
+DRAWS = 1_000_000
+COVARIANCE = [[1.0, 0.8, 0.0, -0.3], [0.8, 1.5, 0.1, 0.0], [0.0, 0.1, 0.5, 0.0], [-0.3, 0.0, 0.0, 2.0]]
+
+
+def assert_moments_of_draws(prior: DocumentPrior, topics: int, moments: Moments | None = None) -> None:
+    """Means over draws lie within five standard errors; the error that the moments state comes on top."""
+    moments = moments or prior.moments(topics)
+    theta = prior.sample_proportions(topics, DRAWS, np.random.default_rng(1))
+    assert theta.min() >= 0
+    assert theta.sum(1) == pytest.approx(1, abs=1e-12)
+    assert moments.mean.sum() == pytest.approx(1, abs=1e-12)
+    assert moments.second.sum(1) == pytest.approx(moments.mean, abs=1e-12)  # E[theta_s sum_t theta_t]
+    mean, second, fourth = theta.mean(0), theta.T @ theta / DRAWS, (theta**2).T @ theta**2 / DRAWS
+    spread = np.sqrt(np.maximum(np.diag(second) - mean**2, 0) / DRAWS)
+    assert (np.abs(mean - moments.mean) <= 5 * (spread + moments.error) + 1e-12).all()
+    spread = np.sqrt(np.maximum(fourth - second**2, 0) / DRAWS)
+    assert (np.abs(second - moments.second) <= 5 * (spread + moments.error) + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    ("prior", "topics"),
+    [
+        (Dirichlet(alpha=0.3), 4),
+        (Dirichlet(alpha=[0.1, 2.0, 0.5]), 3),
+        (Fixed(topics_per_document=2), 5),
+        (Fixed(topics_per_document=2, weights=[1, 2, 3, 4, 0.5]), 5),
+        (Groups(groups=3, rho=0.7, topics_per_document=2), 9),
+        (Groups(groups=2, rho=0.0, topics_per_document=3), 4),
+        (LogisticNormal(covariance=1.0), 3),
+        (LogisticNormal(mean=[0.0, 1.0, -1.0, 0.5], covariance=COVARIANCE), 4),
+    ],
+)
+def test_moments_are_those_of_many_draws(prior: DocumentPrior, topics: int) -> None:
+    assert_moments_of_draws(prior, topics)
+
+
+def test_wrong_moments_are_noticed() -> None:
+    with pytest.raises(AssertionError):
+        assert_moments_of_draws(Dirichlet(alpha=0.3), 4, Dirichlet(alpha=0.31).moments(4))
+    weighted = Fixed(topics_per_document=2, weights=[1, 2, 3, 4.0])
+    with pytest.raises(AssertionError):
+        assert_moments_of_draws(weighted, 4, Fixed(topics_per_document=2, weights=[1, 2, 3, 4.1]).moments(4))
+
+
+@pytest.mark.parametrize(("topics", "tau"), [(1, 1), (4, 1), (4, 3), (6, 6), (7, 2)])
+def test_moments_of_fixed_tau_are_those_of_all_documents(topics: int, tau: int) -> None:
+    theta = every_document(TopicModel(topics, 1), tau).proportions
+    moments = Fixed(topics_per_document=tau).moments(topics)
+    assert moments.mean == pytest.approx(theta.mean(0), abs=1e-15)
+    assert moments.second == pytest.approx(theta.T @ theta / len(theta), abs=1e-15)
+    assert moments.error == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), topics=st.integers(1, 6))
+def test_moments_of_weighted_sets_equal_enumeration(data: st.DataObject, topics: int) -> None:
+    tau = data.draw(st.integers(1, topics))
+    w = np.array(data.draw(st.lists(st.floats(1e-3, 1e3), min_size=topics, max_size=topics)))
+    sets = [np.array(one) for one in itertools.combinations(range(topics), tau)]
+    rows = np.array([[(t in one) / tau for t in range(topics)] for one in sets])
+    p = np.array([w[one].prod() for one in sets])
+    p /= p.sum()
+    moments = Fixed(topics_per_document=tau, weights=w.tolist()).moments(topics)
+    assert moments.mean == pytest.approx(p @ rows, abs=1e-13)
+    assert moments.second == pytest.approx(rows.T @ (p[:, None] * rows), abs=1e-13)
+    found = Fixed(topics_per_document=tau, weights=w.tolist()).support(topics)
+    assert found is not None
+    assert found[0] == pytest.approx(rows)
+    assert found[1] == pytest.approx(p, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("groups", "size", "rho", "tau"), [(3, 3, 0.5, 2), (2, 4, 1.0, 3), (4, 1, 0.3, 1), (2, 2, 0, 3)]
+)
+def test_moments_of_groups_equal_enumeration_and_the_closed_eigenvalues(
+    groups: int, size: int, rho: float, tau: int
+) -> None:
+    topics, prior = groups * size, Groups(groups=groups, rho=rho, topics_per_document=tau)
+    found = prior.support(topics)
+    assert found is not None
+    rows, p = found
+    assert p.sum() == pytest.approx(1, abs=1e-14)
+    moments = prior.moments(topics)
+    assert moments.mean == pytest.approx(p @ rows, abs=1e-14)
+    assert moments.second == pytest.approx(rows.T @ (p[:, None] * rows), abs=1e-14)
+    if size > 1 and tau > 1:  # between groups (g - 1 of them), and within them (T - g)
+        a, c = tau / topics, (1 - rho) * tau * (tau - 1) / (topics * (topics - 1))
+        b = c + rho * tau * (tau - 1) / (topics * (size - 1))
+        contrasts = moments.second - np.full((topics, topics), moments.second.mean())
+        expected = (
+            [0.0] + [(a + (size - 1) * b - size * c) / tau**2] * (groups - 1) + [(a - b) / tau**2] * (topics - groups)
+        )
+        assert np.linalg.eigvalsh(contrasts) == pytest.approx(np.sort(expected), abs=1e-13)
+
+
+def test_moments_of_the_logistic_normal_by_quadrature() -> None:
+    """Two topics: theta_1 is the logistic function of a normal variable."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    weights = weights / weights.sum()
+    theta = 1 / (1 + np.exp(-(0.5 + np.sqrt(2.5 - 0.8) * nodes)))
+    prior = LogisticNormal(mean=[0.5, 0.0], covariance=[[1.0, 0.4], [0.4, 1.5]])
+    moments = prior.moments(2)
+    assert 0 < moments.error < 1e-5
+    assert moments.mean[0] == pytest.approx(weights @ theta, abs=5 * moments.error)
+    assert moments.second[0, 0] == pytest.approx(weights @ theta**2, abs=5 * moments.error)
+    assert prior.moments(2) is not moments
+    assert (prior.moments(2).second == moments.second).all()  # the points have a fixed seed
+
+
+def test_a_covariance_of_zero_leaves_one_mixture() -> None:
+    moments = LogisticNormal(mean=[0.0, 1.0], covariance=[[0.0, 0.0], [0.0, 0.0]]).moments(2)
+    share = 1 / (1 + np.e)
+    assert moments.mean == pytest.approx([share, 1 - share])
+    assert moments.error == 0
+
+
+def test_moments_of_given_rows() -> None:
+    moments = Given(proportions=[[0.25, 0.75], [1.0, 0.0]]).moments(2)
+    assert moments.mean.tolist() == [0.625, 0.375]
+    assert moments.second.tolist() == [[0.53125, 0.09375], [0.09375, 0.28125]]
