@@ -13,11 +13,11 @@ from topicscope.ground.config import adapter_of
 from topicscope.language import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
 from topicscope.pretraining import PretrainConfig
 from topicscope.sweeps import GridConfig
-from topicscope.world import Dirichlet, Fixed, Given
+from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal
 
 CONFIGS: list[type] = [
     *(RunConfig, PretrainConfig, TopicsConfig, ProbeConfig, TimelineConfig, WordsConfig, GridConfig),
-    *(Dirichlet, Fixed, Given),
+    *(Dirichlet, Fixed, Given, Groups, LogisticNormal),
 ]
 LOWER, UPPER = {"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}
 

@@ -34,6 +34,8 @@ from .world import (
     Documents as Documents,
     Fixed as Fixed,
     Given as Given,
+    Groups as Groups,
+    LogisticNormal as LogisticNormal,
     Masking as Masking,
     TopicModel as TopicModel,
     read_documents as read_documents,

@@ -231,3 +231,15 @@ def test_what_was_not_measured_has_no_curve(runs: list[Run]) -> None:
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.12345678, "0.123457"), (12, "12"), ("done", "done")])
 def test_cells(value: Any, text: str) -> None:
     assert cell(value) == text
+
+
+def test_words_with_several_topics_are_ordered_by_their_main_topic(runs: list[Run]) -> None:
+    matrix = [[0.6, 0.0], [0.1, 0.5], [0.3, 0.0], [0.0, 0.5]]
+    config = runs[0].config.changed({"topic_model": {"matrix": matrix}, "documents": {"alpha": 1.0}})
+    words = np.arange(5.0)
+    (heat,) = word_heat(
+        "W", words[:, None] * 10 + words, dataclasses.replace(runs[0], config=config), "topic of x", "y"
+    )
+    assert heat.z[0] == [0, 1, 3, 2, 4]  # [MASK], topic 1, topic 2
+    assert [row[0] for row in heat.z] == [0, 10, 30, 20, 40]
+    assert (heat.topics, heat.x_label) == (None, "main topic of x")

@@ -141,3 +141,19 @@ def test_the_least_squares_floor_is_the_best_of_all_value_matrices(
     assert floor["loss"] == pytest.approx(lost, rel=1e-9)
     assert floor["objective"] == pytest.approx(lost + ridge * (solution[:vocabulary] ** 2).sum(), rel=1e-9)
     assert (floor["ridge"], floor["documents"]) == (ridge, 30)
+
+
+def test_an_estimated_floor_says_its_error_and_one_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data, "ESTIMATED_DOCUMENTS", 8)
+    overlap = {"topics": 3, "words_per_topic": 4, "overlap": 0.25}
+    found = run_data(topic_model=overlap)
+    floors = found.floors()
+    assert floors["bayes"]["documents"] == 8
+    assert 0 < floors["bayes"]["numerical_error"] < 0.1
+    assert found.no_floor == ""
+    exact = run_data(topic_model=overlap, documents={"kind": "fixed", "topics_per_document": 2, "length": 9}).floors()
+    assert set(exact["bayes"]) == {"loss", "standard_error", "documents"}
+    assert exact["bayes"]["documents"] == 30
+    monkeypatch.setattr("topicscope.theory.floors.FEWEST_EFFECTIVE", 10**6)
+    assert found.floors() == {}
+    assert "fewer than 1000000" in found.no_floor

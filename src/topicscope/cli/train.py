@@ -23,8 +23,8 @@ COLUMNS = (
 def command(
     topics: Annotated[int | None, option("T, number of topics.", WORLD)] = None,
     words_per_topic: Annotated[int | None, option("v, words in each topic.", WORLD)] = None,
-    prior: Annotated[str | None, option("dirichlet, fixed, infinite or given.", WORLD)] = None,
-    topics_per_document: Annotated[int | None, option("tau, for the priors fixed and infinite.", WORLD)] = None,
+    prior: Annotated[str | None, option("dirichlet, fixed, infinite, given, groups or logistic-normal.", WORLD)] = None,
+    topics_per_document: Annotated[int | None, option("tau, for the priors fixed, infinite and groups.", WORLD)] = None,
     embedding: Annotated[str | None, option("one-hot or trained.", MODEL)] = None,
     uniform_attention: Annotated[bool, option("Freeze key and query at zero.", MODEL, "--uniform-attention")] = False,
     value: Annotated[str | None, option("trained, identity, blocks, diagonal or given.", MODEL)] = None,
