@@ -36,6 +36,9 @@ class Planted(torch.nn.Module):
         self.topic, self.topics = torch.from_numpy(topic), a.membership.topics
         self.vector = torch.from_numpy(np.concatenate([rng.normal(size=(self.topics, size)), np.zeros((1, size))]))
 
+    def get_output_embeddings(self) -> None:
+        """It predicts no words."""
+
     def get_input_embeddings(self) -> Any:
         return SimpleNamespace(weight=self.word)
 
@@ -61,6 +64,9 @@ def planted(seed: int, documents: int = 60) -> list[StateRow]:
     return probe_model(loaded, texts(documents, seed), a, measurement, vocabulary=VOCABULARY).states
 
 
+NO_HEAD = "loss of documents: this model was given without an output head that predicts words"
+
+
 @pytest.mark.slow
 def test_topics_of_words_are_found_in_their_layer_and_nowhere_else() -> None:
     """Layer 3: all states of a document are alike, and documents have topics; pairs across documents show nothing."""
@@ -77,7 +83,7 @@ def test_topics_of_documents_are_found_where_a_linear_map_reads_them() -> None:
     scores = [row.mixture for row in planted(1, 150)]
     r2 = [score.mixture_r2 for score in scores if score is not None and score.mixture_r2 is not None]
     assert len(r2) == 4
-    assert r2[2] > 0.9 > r2[0] > 0.3 > r2[3]  # words alone say a part of it; one large vector per document hides them
+    assert r2[2] > 0.95 > r2[0] > 0.3 > r2[3]  # words alone say a part of it; one large vector per document hides them
     single = [score.by_position["2/4"] for score in scores if score is not None]
     assert single[2] is not None
     assert single[0] is not None
@@ -99,7 +105,8 @@ def test_few_documents_and_models_without_states_are_said(monkeypatch: pytest.Mo
     few = probe_model(loaded, texts(6), a, BARE, vocabulary=VOCABULARY)
     assert few.states[0].mixture is None
     assert few.notes == [
-        "hidden states: fewer than 10 documents have words of topics, too few to predict mixtures; give more documents"
+        "hidden states: fewer than 10 documents have words of topics, too few to predict mixtures; give more documents",
+        NO_HEAD,
     ]
     without = Planted(a, 0)
     whole = without.forward
@@ -113,5 +120,5 @@ def test_few_documents_and_models_without_states_are_said(monkeypatch: pytest.Mo
     none = probe_model(LoadedModel("planted", without, TOKENIZER, 40), texts(12), a, BARE, vocabulary=VOCABULARY)
     assert (none.states, none.notes) == (
         [],
-        ["hidden states: this model returns none for each position, so they are not measured"],
+        ["hidden states: this model returns none for each position, so they are not measured", NO_HEAD],
     )
