@@ -63,8 +63,8 @@ class DocumentTopics:
     def mixtures(self) -> Callable[[int, Tokens], Mixture | None]:
         """From a document's number and the tokens of its words to its mixture. All of a document is its label."""
         if isinstance(self.topics, LabelWords):
-            of_label: dict[str | None, Mixture] = dict(zip(self.topics.names, np.eye(len(self.topics)), strict=True))
-            return lambda number, _: of_label.get(self.labels[number])
+            labels = self.topics
+            return lambda number, _: labels.mixture(self.labels[number])
         infer = mixture_of(self.topics)
         known = {} if self.targets is None else dict(zip(self.targets.documents, self.targets.shares, strict=True))
         return lambda number, words: known[number] if number in known else infer(words)

@@ -56,6 +56,10 @@ class LabelWords:
             if scores[i] > LEAST_Z
         ]
 
+    def mixture(self, label: str | None) -> Float[np.ndarray, " K"] | None:
+        """All of a document is its label; None where that is none of these."""
+        return np.eye(len(self))[self.names.index(label)] if label in self.names else None
+
     @property
     def titles(self) -> tuple[str, ...]:
         """'physics: quark boson field'."""

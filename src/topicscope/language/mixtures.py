@@ -71,8 +71,8 @@ def targets_of(
     """Of documents by number; None where too few of them have a mixture. Labels: all of the document is its label."""
     half = None
     if isinstance(topics, LabelWords):
-        of_label: dict[str | None, Mixture] = dict(zip(topics.names, np.eye(len(topics)), strict=True))
-        found = {number: of_label[labels[number]] for number in sorted(documents) if labels[number] in of_label}
+        known = {number: topics.mixture(labels[number]) for number in sorted(documents)}
+        found = {number: shares for number, shares in known.items() if shares is not None}
     else:
         mixture = mixture_of(topics)
         found = {number: shares for number in sorted(documents) if (shares := mixture(documents[number])) is not None}
