@@ -41,7 +41,7 @@ from topicscope.language.document_rows import (
 )
 from topicscope.language.documents import DocumentSums
 from topicscope.language.relations import TopicRelation
-from topicscope.language.shown import Pieces, chosen_documents, pooled, ranked_heads
+from topicscope.language.shown import Pieces, chosen_documents, pooled, ranked_heads, visible
 from topicscope.language.vocabulary import windows
 
 QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
@@ -171,6 +171,17 @@ def test_attention_by_piece_is_that_of_the_double_loop() -> None:
     np.testing.assert_allclose(found.sum(2), 1, rtol=1e-12)
 
 
+def test_a_corpus_cannot_turn_the_direction_of_a_page() -> None:
+    """Overrides and controls become marks; letters that are written from right to left, joiners and lines stay."""
+    assert visible("a\u202eb\u2066c\u200f\x00\x1b\x9b") == "a\ufffdb\ufffdc" + 4 * "\ufffd"
+    assert visible("\u05d0\u05d1\u200d\n\t\r\u00e9") == "\u05d0\u05d1\u200d\n\t\r\u00e9"
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    pieces = Pieces.of(loaded, vocabulary, "bread \u202e\u2067 butter \u202eboat").texts
+    assert not any(c in "\u202e\u2067" for pair in pieces for part in pair for c in part)
+    assert any("\ufffd" in before for before, _ in pieces)
+
+
 def test_stored_links_lead_to_the_largest_weights() -> None:
     weights = np.random.default_rng(0).dirichlet(np.full(300, 0.05), 300)
     order, levels = decoded_links(encoded_links(weights, 6), 300, 6)
@@ -232,7 +243,8 @@ def test_what_is_shown_is_the_attention_of_the_model() -> None:
     a = assignment(vocabulary, several=False)
     found = probe_model(loaded, tiny.TEXTS, a, replace(QUICK, show_documents=6), vocabulary=vocabulary)
     shown = next(document for document in found.shown if document.document == 1)
-    assert [(head.layer, head.head) for head in shown.heads] == [(l, h) for l in (0, 1) for h in (None, 0, 1, 2, 3)]  # noqa: E741
+    heads = (None, 0, 1, 2, 3)
+    assert [(head.layer, head.head) for head in shown.heads] == [(layer, h) for layer in (0, 1) for h in heads]
     read = Pieces.of(loaded, vocabulary, tiny.TEXTS[1])
     with torch.no_grad():
         output = loaded.model(torch.as_tensor(read.tokens)[None], output_attentions=True)

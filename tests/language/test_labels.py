@@ -80,6 +80,12 @@ def test_labels_come_with_their_texts(tmp_path: Path) -> None:
         assert [document.label for document in corpus.documents()] == labels
 
 
+def test_whole_numbers_are_one_label_however_a_table_holds_them(tmp_path: Path) -> None:
+    records = [{"text": "a", "subject": value} for value in (1, 1.0, 2.5, True, 1e30, float("inf"))]
+    found = [d.label for d in Corpus([lines(tmp_path / "a.jsonl", records)], label_field="subject").documents()]
+    assert found == ["1", "1", "2.5", "true", str(10**30 + 19884624838656), "inf"]
+
+
 def test_a_sample_is_the_same_with_and_without_labels(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", [{"text": f"text {i}", "n": i % 3} for i in range(200)])
     for count in (None, 20):

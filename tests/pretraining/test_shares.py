@@ -31,7 +31,8 @@ class Counting:
 
 def together(count: int, work: Callable[[Rows], Any], **settings: Any) -> tuple[list[Any], list[Counter[str]]]:
     """What `work` returns in each of `count` processes (here: threads), and the texts that each has tokenised."""
-    barrier, shelf, found = threading.Barrier(count), [[] for _ in range(count)], [None] * count  # type: ignore[var-annotated]
+    barrier, found = threading.Barrier(count), [None] * count
+    shelf: list[list[Any]] = [[] for _ in range(count)]
     tokenizers = [Counting() for _ in range(count)]
 
     def one(rank: int) -> None:

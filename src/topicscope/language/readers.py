@@ -200,7 +200,7 @@ class Reader:
         return Document(text, self._label(record.get(self.label_field), place) if self.label_field else None)
 
     def _label(self, value: Any, place: str) -> str | None:
-        """Numbers and truth values as JSON writes them. A document has one label: lists and records are refused."""
+        """Numbers and truth values as JSON writes them, 1.0 as 1. One label per document: no lists, no records."""
         if isinstance(value, list | dict | tuple | bytes):
             raise InputError(
                 f"{place}: the field {self.label_field!r} holds a {type(value).__name__}; expected one label per "
@@ -208,6 +208,8 @@ class Reader:
             )
         if value is None or value != value:  # not a number: how tables write that nothing is there
             return None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         text = str(value).lower() if isinstance(value, bool) else str(value)
         return " ".join(self._sound(text, place).split()) or None
 

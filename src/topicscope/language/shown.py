@@ -35,6 +35,8 @@ MOST_BYTES = 3_000_000  # of the attention of all documents of a model, as text
 FEWEST_PAIRS = 20  # of each kind that a document needs to be an extreme
 TOP_WORDS = 8  # of a topic that are named
 LONGEST_GAP = 40  # characters between two pieces: a tokenizer may drop any
+DIRECTIONS = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))  # of bidirectional text
+CONTROLS = dict.fromkeys([*{*range(32), *range(127, 160)} - {*b"\t\n\r"}, *DIRECTIONS], "\ufffd")
 HIGHEST, LOWEST, RANDOM = "highest contrast", "lowest contrast", "random"
 
 Head = tuple[int, int | None]  # layer, head; None: the mean over the layer
@@ -91,7 +93,8 @@ class Pieces:
                 gap = written[: len(written.rstrip()) - len(piece)] if piece else written
             else:
                 gap, piece = " ", tokenizer.decode(tokens[start:stop]).strip()
-            texts.append((gap[:LONGEST_GAP] or (" " if before and not texts else ""), piece or "·"))
+            gap, piece = visible(gap[:LONGEST_GAP]), visible(piece)
+            texts.append((gap or (" " if before and not texts else ""), piece or "·"))
         names = tokenizer.convert_ids_to_tokens([*before, *after])
         lead, trail = names[: len(before)], names[len(before) :]
         inside = np.cumsum(starts) - 1 + len(before)
@@ -104,6 +107,11 @@ class Pieces:
             ),
             len(every) > room,
         )
+
+
+def visible(text: str) -> str:
+    """Controls (also those that turn the direction of what follows) as a mark: a page must not obey a corpus."""
+    return text.translate(CONTROLS)
 
 
 def pooled(weights: Float[torch.Tensor, "H N N"], owner: Int[np.ndarray, " N"]) -> Float[np.ndarray, "H U U"]:
