@@ -27,6 +27,7 @@ from topicscope.language.document_rows import LOSS_TOKENS
 from topicscope.language.documents import DocumentSums, document_losses
 from topicscope.language.losses import position_losses
 from topicscope.language.vocabulary import windows
+from topicscope.language.weights import load_weights
 
 QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
 
@@ -79,7 +80,7 @@ def test_the_output_head_is_loaded_once() -> None:
         assignment(whole_words(tiny.tokenizer("wordpiece")), several=False), token=tokens[:19], words=words[:19]
     )
     with (
-        mock.patch.object(losses, "load_weights", wraps=losses.load_weights) as loading,
+        mock.patch.object(losses, "load_weights", wraps=load_weights) as loading,
         mock.patch.object(probing, "topical_heads", lambda heads, _: heads[:1]),
     ):
         found = probe_model(loaded, [" ".join(words)] * 3, a, QUICK, vocabulary=vocabulary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import replace
+from importlib import resources
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,8 @@ def test_a_corpus_cannot_turn_the_direction_of_a_page() -> None:
     pieces = Pieces.of(loaded, vocabulary, "bread \u202e\u2067 butter \u202eboat").texts
     assert not any(c in "\u202e\u2067" for pair in pieces for part in pair for c in part)
     assert any("\ufffd" in before for before, _ in pieces)
+    style = resources.files("topicscope.report") / "style.css.jinja"
+    assert ".pieces span { cursor: pointer; unicode-bidi: isolate; }" in style.read_text()
 
 
 def test_stored_links_lead_to_the_largest_weights() -> None:

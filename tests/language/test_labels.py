@@ -190,4 +190,5 @@ def test_the_mixture_of_a_document_is_its_label() -> None:
     assert targets.documents == list(range(18))
     assert targets.shares.tolist() == [[float(name == labels[n]) for name in words.names] for n in range(18)]
     assert targets.half_document is None
+    assert (words.mixture(None), words.mixture("chess")) == (None, None)
     assert (targets.bag_of_words.r2 or 0) > 0.3

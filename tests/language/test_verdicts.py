@@ -257,18 +257,19 @@ def test_a_verdict_is_read_back_as_it_was() -> None:
 
 def test_two_labels_are_said_to_be_too_few_and_no_option_is_blamed() -> None:
     """A bootstrap over two topics always draws the same pair of them: its interval has no width."""
-    flat = {"embeddings": {"cosine": effect((0.1, 0.1)), "dot": None}}
-    rows, of = [row(**flat), fresh_row()], {"settings": SETTINGS, "pairs": [pairs()]}
+    flat: dict[str, Any] = {"embeddings": {"cosine": effect((0.1, 0.1)), "dot": None}}
+    of: dict[str, Any] = {"settings": SETTINGS, "pairs": [pairs()]}
+    rows = [row(**flat), fresh_row()]
     labelled = verdict_of(rows, [], **of, labels=True)
     assert labelled.embeddings.answer == "unsure"
     assert "two labels are too few for an interval over topics; about five or more" in labelled.embeddings.sentence
     assert "--topics" not in labelled.embeddings.sentence
     assert labelled.attention.answer == "yes"  # it is resampled over documents
     assert "raise --topics or --documents" in verdict_of(rows, [], **of).embeddings.sentence
-    few = {"embeddings": {"cosine": replace(effect((0.1, 0.1)), pairs=3.0), "dot": None}}
+    few: dict[str, Any] = {"embeddings": {"cosine": replace(effect((0.1, 0.1)), pairs=3.0), "dot": None}}
     sentence = verdict_of([row(**few), fresh_row()], [], **of, labels=True).embeddings.sentence
     assert "too few pairs (3; at least 20 are needed): raise --threshold or --documents" in sentence
-    wide = {"embeddings": {"cosine": effect((-0.1, 0.3)), "dot": None}}
+    wide: dict[str, Any] = {"embeddings": {"cosine": effect((-0.1, 0.3)), "dot": None}}
     sentence = verdict_of([row(**wide), fresh_row()], [], **of, labels=True).embeddings.sentence
     assert "its interval reaches zero: raise --threshold" in sentence
     assert verdict_of([row(), fresh_row()], [], **of, labels=True).embeddings.answer == "yes"

@@ -35,7 +35,7 @@ def document_sections(probe: Probe) -> list[Section]:
 
 def measured_at(rows: Sequence[DocumentRow]) -> str:
     """The part and the threshold of the contrasts; of each model, where they differ."""
-    places = {}
+    places: dict[str, str] = {}
     for row in rows:
         at = "given topics" if row.threshold is None else f"threshold {row.threshold:g}, the one with most words"
         places.setdefault(row.model, f"{row.part}, {at}")

@@ -75,12 +75,15 @@ def refuse_unused(config: ProbeConfig | TimelineConfig) -> None:
     if config.label_field is None and config.topics_from is None:
         return
     given = "the labels of a corpus" if config.label_field is not None else "topics that are given"
-    unused = {} if config.topics in (type(config).topics, QUICK_FIT["topics"]) else {"topics": config.topics}
+    unused: dict[str, int | float | str] = {}
+    if config.topics not in (type(config).topics, QUICK_FIT["topics"]):
+        unused["topics"] = config.topics
     if config.topics_from is not None and Path(config.topics_from).is_file():  # lists of words
         if isinstance(config, TimelineConfig):
-            unused |= {} if config.threshold == THRESHOLDS[-1] else {"threshold": config.threshold}
+            if config.threshold != THRESHOLDS[-1]:
+                unused["threshold"] = config.threshold
         elif tuple(config.thresholds) not in (THRESHOLDS, THRESHOLDS[-1:]):
-            unused |= {"thresholds": ", ".join(f"{one:g}" for one in config.thresholds)}
+            unused["thresholds"] = ", ".join(f"{one:g}" for one in config.thresholds)
     if unused:
         said = ", ".join(f"{name} = {value}" for name, value in unused.items())
         source = "label_field" if config.label_field is not None else "topics_from"
