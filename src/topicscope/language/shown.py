@@ -35,8 +35,8 @@ MOST_BYTES = 3_000_000  # of the attention of all documents of a model, as text
 FEWEST_PAIRS = 20  # of each kind that a document needs to be an extreme
 TOP_WORDS = 8  # of a topic that are named
 LONGEST_GAP = 40  # characters between two pieces: a tokenizer may drop any
-DIRECTIONS = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))  # of bidirectional text
-CONTROLS = dict.fromkeys([*{*range(32), *range(127, 160)} - {*b"\t\n\r"}, *DIRECTIONS], "\ufffd")
+DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # of bidirectional text
+CONTROLS = dict.fromkeys([*{*range(32), *range(127, 160)} - {*b"\t\n\r"}, *map(ord, DIRECTIONS)], "\ufffd")
 HIGHEST, LOWEST, RANDOM = "highest contrast", "lowest contrast", "random"
 
 Head = tuple[int, int | None]  # layer, head; None: the mean over the layer
