@@ -143,16 +143,19 @@ def test_few_sets_are_said_before_more_documents_are_asked_for() -> None:
     _, why = judged(replace(ROW, interval=(-0.1, 0.6)), 0)
     assert why == "the difference 0.4 [-0.1, 0.6] may be zero: raise --documents"
     _, few = judged(replace(ROW, interval=(-0.1, 0.6), draws=3), 0)
-    assert few == f"{why} (with 3 sets of other heads in these layers, a yes is out of reach)"
+    assert (
+        few
+        == f"{why.removesuffix(': raise --documents')} (with 3 sets of other heads in these layers, a yes is out of reach)"
+    )
 
 
 def test_sentences() -> None:
     other = replace(ROW, at="other words", topical_rise=0.01, random_rise=0.02)
-    (said,) = ablation_sentences([ROW, other])
+    (said,) = ablation_sentences([replace(ROW, which="1.0, 1.3"), other])
     assert said == (
         "bert: use of topical heads: yes. Rise of the loss at topic words (4 nats, 300 words in 50 documents) without "
-        "2 topical heads, and without as many random ones of the same layers (19 sets): 0.5 [0.4, 0.6] and 0.1 "
-        "[0, 0.2]. At other words: 0.01 [0.4, 0.6] and 0.02 [0, 0.2]. They matter more than random heads."
+        "2 topical heads (1.0, 1.3 as layer.head), and without as many random ones of the same layers (19 sets): "
+        "0.5 [0.4, 0.6] and 0.1 [0, 0.2]. At other words: 0.01 [0.4, 0.6] and 0.02 [0, 0.2]. They matter more than random heads."
     )
     few = replace(ROW, draws=1, answer="unsure", remark="layer 0 has few heads")
     few = replace(few, why=judged(few, 0)[1])
