@@ -155,7 +155,8 @@ def test_sentences() -> None:
     assert said == (
         "bert: use of topical heads: yes. Rise of the loss at topic words (4 nats, 300 words in 50 documents) without "
         "2 topical heads (1.0, 1.3 as layer.head), and without as many random ones of the same layers (19 sets): "
-        "0.5 [0.4, 0.6] and 0.1 [0, 0.2]. At other words: 0.01 [0.4, 0.6] and 0.02 [0, 0.2]. They matter more than random heads."
+        "0.5 [0.4, 0.6] and 0.1 [0, 0.2]. At other words: 0.01 [0.4, 0.6] and 0.02 [0, 0.2]. They matter more than "
+        "random heads."
     )
     few = replace(ROW, draws=1, answer="unsure", remark="layer 0 has few heads")
     few = replace(few, why=judged(few, 0)[1])
