@@ -143,10 +143,8 @@ def test_few_sets_are_said_before_more_documents_are_asked_for() -> None:
     _, why = judged(replace(ROW, interval=(-0.1, 0.6)), 0)
     assert why == "the difference 0.4 [-0.1, 0.6] may be zero: raise --documents"
     _, few = judged(replace(ROW, interval=(-0.1, 0.6), draws=3), 0)
-    assert (
-        few
-        == f"{why.removesuffix(': raise --documents')} (with 3 sets of other heads in these layers, a yes is out of reach)"
-    )
+    zero = why.removesuffix(": raise --documents")
+    assert few == f"{zero} (with 3 sets of other heads in these layers, a yes is out of reach)"
 
 
 def test_sentences() -> None:
