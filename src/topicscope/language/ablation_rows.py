@@ -22,14 +22,14 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
 from topicscope.language.configs import FEWEST_SHUFFLES
-from topicscope.language.controls import Grade
+from topicscope.language.controls import FEWEST_DOCUMENTS, Grade
 from topicscope.language.probe_rows import interval_text, short
 from topicscope.measure import Interval, interval, with_intervals
 
 PLACES = ("topic words", "other words")
 LOSS_WORTH = 0.01  # of the loss: the smallest rise worth naming
 DRAWS = FEWEST_SHUFFLES  # sets of random heads: the topical one is the largest in 5% of models by chance
-FEWEST_DOCUMENTS, FEWEST_POSITIONS = 10, 50  # with fewer there is no answer
+FEWEST_POSITIONS = 50  # with fewer there is no answer
 DOCUMENTS, MOST_DOCUMENTS = 50, 1000  # that are predicted: a fifth of them, but within these
 LENGTH = 128  # tokens at the start of each of them
 PASSES = 21  # over these documents: where there are fewer draws, more words are masked
