@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
+from topicscope.figures.topic_relations import relation_figures, relation_tables
 from topicscope.measure import stage_bands
 from topicscope.training import Run, RunData, word_scores
 
@@ -51,8 +52,11 @@ def one_run(run: Run) -> Section:
         "One training run",
         "" if run.course is None else HOW_TO_READ,
         "" if run.folder is None else f"topicscope train --config {run.folder / 'config.yaml'}",
-        [run_figure(run), *attention_figures(run)],
-        [TableData("Results", ["number", "value"], [[name, cell(value)] for name, value in run.facts().items()])],
+        [run_figure(run), *relation_figures(run), *attention_figures(run)],
+        [
+            TableData("Results", ["number", "value"], [[name, cell(value)] for name, value in run.facts().items()]),
+            *relation_tables(run),
+        ],
         config=run.config.as_dict(),
     )
 

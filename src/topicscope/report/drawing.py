@@ -91,7 +91,7 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
     for axis, given, length in ((axes.xaxis, heat.x, z.shape[1]), (axes.yaxis, heat.y, z.shape[0])):
         if (ticks := topic_ticks(heat, length)) is not None:
             turned = {"rotation": 45, **TURNED} if heat.labels is not None and axis is axes.xaxis else {}
-            axis.set_ticks(*ticks, **turned)
+            axis.set_ticks(ticks[0], list(map(plain, ticks[1])), **turned)
         elif given is None:
             axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())

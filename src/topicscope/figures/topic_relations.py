@@ -1,0 +1,59 @@
+"""What a run's matrix has between which topics: maps over pairs of topics beside those of W*, means by relation."""
+
+import numpy as np
+
+from topicscope.figures.panels import Figure, Heat, TableData
+from topicscope.training import Run
+
+MATRICES = {"value": "W_V", "optimum": "W* (less the run's bias)", "gram": "W_E'W_E"}
+PARTNERS = {
+    "same": "a topic in common",
+    "partner": "topics of one group, none in common",
+    "other": "no group in common",
+}
+MOST_LABELS = 30  # topics along the side of a map that have room for their names
+NAMED = 2  # words that name a topic
+
+
+def topic_names(run: Run) -> list[str]:
+    """The number of each topic, from 1 on; with its most probable words, where words have names."""
+    return [f"{t + 1}" for t in range(run.config.topic_model.topics)]
+
+
+def relation_figures(run: Run) -> list[Figure]:
+    """A map for each matrix, on one scale; none where all topics are alike."""
+    maps = {MATRICES[name]: one["topics"] for name, one in run.results.get("relations", {}).items() if "topics" in one}
+    arrays = {name: np.array(rows, dtype=float) for name, rows in maps.items()}  # None is NaN
+    finite = np.concatenate([array[np.isfinite(array)] for array in arrays.values()] or [np.empty(0)])
+    if not finite.size:
+        return []
+    names = topic_names(run)
+    few = len(names) <= MOST_LABELS
+    axes = [f"topic of the {word} word{'' if few else ', counted from 0'}" for word in ("input", "output")]
+    scale = {"low": float(finite.min()), "high": float(finite.max())}
+    panels = [
+        Heat(f"{name}: mean entry", array.tolist(), *axes, labels=names if few else None, **scale)
+        for name, array in arrays.items()
+    ]
+    alt = "Heat maps over pairs of topics: the mean entry between words of one and of the other, without the diagonal."
+    return [Figure("topics", "Means by pair of topics", alt, panels)]
+
+
+def relation_tables(run: Run) -> list[TableData]:
+    """Means by the number of topics in common, and by group."""
+    relations = run.results.get("relations", {})
+    rows: dict[str, dict[str, float | None]] = {}
+    for matrix, one in relations.items():
+        shared = {f"{count} topics in common": mean for count, mean in one.get("shared", {}).items()}
+        partners = {PARTNERS[name]: mean for name, mean in one.get("partners", {}).items()}
+        for relation, mean in (shared | partners).items():
+            rows.setdefault(relation, {})[matrix] = mean
+    if not rows:
+        return []
+    cells = [
+        [relation, *("-" if (mean := of.get(matrix)) is None else f"{mean:.6g}" for matrix in relations)]
+        for relation, of in rows.items()
+    ]
+    return [
+        TableData("Means by relation of two words", ["two words have", *map(MATRICES.__getitem__, relations)], cells)
+    ]
