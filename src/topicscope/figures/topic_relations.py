@@ -3,6 +3,7 @@
 import numpy as np
 
 from topicscope.figures.panels import Figure, Heat, TableData
+from topicscope.figures.word_names import topic_names
 from topicscope.training import Run
 
 MATRICES = {"value": "W_V", "optimum": "W* (less the run's bias)", "gram": "W_E'W_E"}
@@ -12,12 +13,6 @@ PARTNERS = {
     "other": "no group in common",
 }
 MOST_LABELS = 30  # topics along the side of a map that have room for their names
-NAMED = 2  # words that name a topic
-
-
-def topic_names(run: Run) -> list[str]:
-    """The number of each topic, from 1 on; with its most probable words, where words have names."""
-    return [f"{t + 1}" for t in range(run.config.topic_model.topics)]
 
 
 def relation_figures(run: Run) -> list[Figure]:
@@ -30,9 +25,9 @@ def relation_figures(run: Run) -> list[Figure]:
     names = topic_names(run)
     few = len(names) <= MOST_LABELS
     axes = [f"topic of the {word} word{'' if few else ', counted from 0'}" for word in ("input", "output")]
-    scale = {"low": float(finite.min()), "high": float(finite.max())}
+    low, high = float(finite.min()), float(finite.max())
     panels = [
-        Heat(f"{name}: mean entry", array.tolist(), *axes, labels=names if few else None, **scale)
+        Heat(f"{name}: mean entry", array.tolist(), *axes, low=low, high=high, labels=names if few else None)
         for name, array in arrays.items()
     ]
     alt = "Heat maps over pairs of topics: the mean entry between words of one and of the other, without the diagonal."
