@@ -24,10 +24,10 @@ def relation_figures(run: Run) -> list[Figure]:
         return []
     names = topic_names(run)
     few = len(names) <= MOST_LABELS
-    axes = [f"topic of the {word} word{'' if few else ', counted from 0'}" for word in ("input", "output")]
+    x_label, y_label = (f"topic of the {word} word{'' if few else ', counted from 0'}" for word in ("input", "output"))
     low, high = float(finite.min()), float(finite.max())
     panels = [
-        Heat(f"{name}: mean entry", array.tolist(), *axes, low=low, high=high, labels=names if few else None)
+        Heat(f"{name}: mean entry", array.tolist(), x_label, y_label, low=low, high=high, labels=names if few else None)
         for name, array in arrays.items()
     ]
     alt = "Heat maps over pairs of topics: the mean entry between words of one and of the other, without the diagonal."

@@ -61,7 +61,7 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
     )
     low, high = (max(1, round(float(length))) for length in np.quantile(lengths * mass, [0.25, 0.75]))
     names = [shown(topics.words[word])[:LONGEST_NAME] for word in kept]
-    settings = {
+    settings: dict[str, dict[str, Any]] = {
         "topic_model": {"matrix": significant(columns.T), "word_names": names},
         "documents": {"kind": "given", "proportions": rounded(rows), "length": [low, high]},
     }
