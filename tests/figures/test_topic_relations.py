@@ -24,7 +24,7 @@ def heats(run: Run) -> list[Heat]:
 def test_the_map_of_a_run_stands_beside_that_of_the_optimum_on_one_scale() -> None:
     value, best = [[None, 2.0], [3.0, 4.0]], [[0.0, 1.0], [7.0, 5.0]]
     ours, optimal = heats(run_with({"value": {"topics": value}, "optimum": {"topics": best}}))
-    assert (ours.title, optimal.title) == ("W_V: mean entry", "W* (less the run's bias): mean entry")
+    assert (ours.title, optimal.title) == ("W_V", "W* (less the run's bias)")
     assert math.isnan(ours.z[0][0])
     assert (ours.z[1], optimal.z) == ([3.0, 4.0], best)
     assert (ours.low, ours.high) == (optimal.low, optimal.high) == (0.0, 7.0)

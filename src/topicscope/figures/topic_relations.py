@@ -27,11 +27,11 @@ def relation_figures(run: Run) -> list[Figure]:
     x_label, y_label = (f"topic of the {word} word{'' if few else ', counted from 0'}" for word in ("input", "output"))
     low, high = float(finite.min()), float(finite.max())
     panels = [
-        Heat(f"{name}: mean entry", array.tolist(), x_label, y_label, low=low, high=high, labels=names if few else None)
+        Heat(name, array.tolist(), x_label, y_label, low=low, high=high, labels=names if few else None)
         for name, array in arrays.items()
     ]
     alt = "Heat maps over pairs of topics: the mean entry between words of one and of the other, without the diagonal."
-    return [Figure("topics", "Means by pair of topics", alt, panels)]
+    return [Figure("topics", "Mean entry by pair of topics", alt, panels)]
 
 
 def relation_tables(run: Run) -> list[TableData]:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
 from topicscope.figures.topic_relations import relation_figures, relation_tables
-from topicscope.figures.word_names import named_words
+from topicscope.figures.word_names import word_figures
 from topicscope.measure import stage_bands
 from topicscope.training import Run, RunData, word_scores
 
@@ -54,7 +54,7 @@ def one_run(run: Run) -> Section:
         "One training run",
         "" if run.course is None else HOW_TO_READ,
         "" if run.folder is None else f"topicscope train --config {run.folder / 'config.yaml'}",
-        [run_figure(run), *relation_figures(run), *attention_figures(run)],
+        [run_figure(run), *relation_figures(run), *word_figures(run), *attention_figures(run)],
         [
             TableData("Results", ["number", "value"], [[name, cell(value)] for name, value in run.facts().items()]),
             *relation_tables(run),
@@ -145,12 +145,6 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
     if not finite.size:
         return []
     low, high = np.quantile(finite, [0.002, 0.998]).tolist()
-    if (named := named_words(run)) is not None:
-        places, names = named
-        title += f", {len(places)} of {len(matrix)} words" if len(places) < len(matrix) else ""
-        x_label, y_label = (label.replace("topic of the ", "") for label in (x_label, y_label))
-        z = digits(matrix[np.ix_(places, places)])
-        return [Heat(title, z, x_label, y_label, low=low, high=high, labels=names)]
     if not model.blocks:  # in the order of the words' main topics, which differ in size
         order = np.argsort(model.main_topic, kind="stable")
         pick = np.unique(np.linspace(0, len(order) - 1, min(len(order), MOST_WORDS)).astype(int))
