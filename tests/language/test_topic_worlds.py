@@ -71,7 +71,7 @@ def test_the_most_probable_words_are_kept_and_lengths_are_those_of_kept_words() 
     kept = [topics.words.index(name) for name in world.settings["topic_model"]["word_names"]]
     left = topics.document_lengths * (topics.document_topics @ topics.probability[:, kept].sum(1))
     assert world.settings["documents"]["length"] == [round(np.quantile(left, 0.25)), round(np.quantile(left, 0.75))]
-    assert world.notes[0].startswith("The world is that of 5 of 12 words (")
+    assert world.notes[0].startswith(f"The world is that of 5 of 12 words ({np.sort(probability)[-5:].sum():.0%} of ")
     assert topic_world(topics, 99).settings["documents"]["length"] == [
         round(np.quantile(topics.document_lengths, q)) for q in (0.25, 0.75)
     ]

@@ -66,7 +66,7 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
         "documents": {"kind": "given", "proportions": rounded(rows), "length": [low, high]},
     }
     notes = [
-        f"The world is that of {len(kept):,} of {len(topics.words):,} words ({(lengths @ mass) / lengths.sum():.0%} of "
+        f"The world is that of {len(kept):,} of {len(topics.words):,} words ({probability[kept].sum():.0%} of "
         f"the text under the fit), {len(columns):,} topics and the mixtures of {len(rows):,} of "
         f"{len(topics.document_topics):,} documents; documents have {low:,} to {high:,} words."
     ]

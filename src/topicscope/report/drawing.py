@@ -91,9 +91,8 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
         axes.contour(xs, ys, z, levels=heat.contours, colors="white", linewidths=0.4, alpha=0.5)
     for axis, given, length in ((axes.xaxis, heat.x, z.shape[1]), (axes.yaxis, heat.y, z.shape[0])):
         if (ticks := topic_ticks(heat, length)) is not None:
-            upright = turned_labels(heat.labels) if heat.labels is not None and axis is axes.xaxis else {}
-            size = {} if heat.labels is None else {"fontsize": max(5.0, min(10.5, LABEL_ROOM / len(ticks[1])))}
-            axis.set_ticks(ticks[0], list(map(plain, ticks[1])), **upright, **size)
+            how = {} if heat.labels is None else label_style(heat.labels, turned=axis is axes.xaxis)
+            axis.set_ticks(ticks[0], list(map(plain, ticks[1])), **how)
         elif given is None:
             axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
@@ -102,11 +101,13 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
     add_colour_bar(axes, image, heat.z_label)
 
 
-def turned_labels(labels: list[str]) -> dict[str, Any]:
-    """Of many names none may lie across another: they stand upright."""
-    if max(map(len, labels)) <= SHORT_LABEL:
-        return {}
-    return {"rotation": 45, **TURNED} if len(labels) < MANY_LABELS else {"rotation": 90, "va": "center", **TURNED}
+def label_style(labels: list[str], *, turned: bool) -> dict[str, Any]:
+    """Of many names none may lie across another: they are small, and upright where they are turned."""
+    style: dict[str, Any] = {"fontsize": max(5.0, min(10.5, LABEL_ROOM / len(labels)))}
+    if not turned or max(map(len, labels)) <= SHORT_LABEL:
+        return style
+    angle = {"rotation": 45} if len(labels) < MANY_LABELS else {"rotation": 90, "va": "center"}
+    return {**style, **angle, **TURNED}
 
 
 def add_colour_bar(axes: Axes, image: Any, label: str = "") -> None:
