@@ -10,6 +10,7 @@ from .language import (
     load_model as load_model,
     probe as probe,
     timeline as timeline,
+    topic_world as topic_world,
     word_map as word_map,
 )
 from .model import ModelConfig as ModelConfig, Objective as Objective, Weights as Weights

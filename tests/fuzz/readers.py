@@ -121,6 +121,7 @@ FOLDERS = (
         (*CONFIGURED, "topics.json", "topics.safetensors"),
         (
             *shown("topics"),
+            Reading(("theory", "optimum", "--world-from", "topics", "--words", "5", "--json")),
             Reading(PROBE, ("corpus.txt", "model")),
             Reading(TIMELINE, ("corpus.txt", "pre")),
         ),

@@ -125,6 +125,8 @@ def test_a_trained_point_has_the_contrast_of_its_values_or_else_of_its_gram_matr
     assert kinds.train_result(trained(None, gram=gram)).measures["contrast"] == 5
     both = kinds.train_result(trained(Course("never"), gram=gram, value=value, dev_loss=0.25)).measures
     assert (both["contrast"], both["dev_loss"], both["phase"]) == (2, 0.25, "never")
+    overlapping = trained(None, value={"same": 3.0, "different": None})  # all words have a topic in common
+    assert kinds.train_result(overlapping).measures["contrast"] is None
 
 
 def effect(**parts: Any) -> Effect:

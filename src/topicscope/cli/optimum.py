@@ -11,11 +11,12 @@ from rich.table import Table
 from topicscope import training
 from topicscope.cli import consoles
 from topicscope.cli.options import AsJson, Assignments, ConfigFile, option
+from topicscope.cli.worlds import WORLD, KeptWords, WorldFrom, in_world, world_of
 from topicscope.ground import InputError, files, gather, read_about, refuse
 from topicscope.theory import SymmetricOptimum, ValueOptimum, Weighting, optimum
 from topicscope.world import read_matrix
 
-WORLD, MASKING, OUTPUT = "World", "Masking", "Output"
+MASKING, OUTPUT = "Masking", "Output"
 DISTANCES = {
     "optimum": "W*",
     "theorem2": "Theorem 2 for these topics (infinite documents, flow from zero)",
@@ -34,6 +35,8 @@ def command(
         str | None,
         option("File of A instead: a row per word, a column per topic (.csv, .npy, .safetensors).", WORLD),
     ] = None,
+    world_from: WorldFrom = None,
+    words: KeptWords = None,
     prior: Annotated[str | None, option("dirichlet (default), fixed, groups or another of train.", WORLD)] = None,
     topics_per_document: Annotated[int | None, option("tau, for the prior fixed.", WORLD)] = None,
     alpha: Annotated[float | None, option("Of the prior dirichlet (default 0.1).", WORLD)] = None,
@@ -76,7 +79,9 @@ def command(
     }
     check_file(out)
     if matrix is not None and is_run(matrix):
-        asked = [value for value in (*flags.values(), word_topics, config, set_, out) if value is not None]
+        asked = [
+            value for value in (*flags.values(), word_topics, world_from, words, config, set_, out) if value is not None
+        ]
         refuse(
             (
                 bool(asked) or weighting != "run",
@@ -84,7 +89,8 @@ def command(
             )
         )
         return compare_run(matrix, as_json=as_json)
-    best = asked_optimum(flags, word_topics, weighting, config, set_ or [])
+    settings = in_world(world_of(world_from, words), gather(config, flags, set_ or []))
+    best = asked_optimum(settings, word_topics, weighting)
     compared = {} if matrix is None else best.distances(read_matrix(matrix, "matrix"))
     payload = best.numbers() | ({"distances": compared} if compared else {})
     if out is not None:
@@ -134,15 +140,12 @@ def parsed_length(text: str) -> int | list[int] | str:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def asked_optimum(
-    flags: dict[str, Any], word_topics: str | None, weighting: Weighting, config: Path | None, assignments: list[str]
-) -> ValueOptimum:
-    """W* of the world that flags, a file of settings and --set describe, by the names of `train`."""
-    settings = gather(config, flags, assignments)
+def asked_optimum(settings: dict[str, Any], word_topics: str | None, weighting: Weighting) -> ValueOptimum:
+    """W* of the world that settings describe, by the names of `train`."""
     if word_topics is None:
         return optimum(training.RunConfig.of(settings), weighting=weighting)
     columns = read_matrix(word_topics, "word_topics")
-    refuse(("topic_model" in settings, "--word-topics gives the topics; leave --topics and --words-per-topic out"))
+    refuse(("topic_model" in settings, "--word-topics gives the topics; leave all other topics out"))
     world = training.RunConfig.of(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})
     return optimum(columns, world.documents, world.masking, weighting=weighting)
 

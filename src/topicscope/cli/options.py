@@ -105,11 +105,15 @@ def run_configs(
     resume: bool,
     force: bool,
     kept: str = "all settings",
+    complete: Callable[[dict[str, Any]], dict[str, Any]] = dict,
 ) -> AnyConfig | list[AnyConfig]:
-    """What `train` and `pretrain` run: one configuration or one per seed; with `resume` those of the folder."""
+    """What `train` and `pretrain` run: one configuration or one per seed; with `resume` those of the folder.
+
+    `complete` adds to the settings what options of another kind say.
+    """
     refuse((force and out is None, FORCE_NEEDS_OUT))
     if not resume:
-        one = kind.of(gather(file, flags, assignments)).absolute()
+        one = kind.of(complete(gather(file, flags, assignments))).absolute()
         return one.with_seeds(runs) if runs > 1 else one
     if out is None:
         raise InputError("--resume needs --out, the folder of the run to go on with")

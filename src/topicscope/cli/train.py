@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -9,9 +10,10 @@ import typer
 from topicscope import figures, training
 from topicscope.cli import consoles
 from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, Yes, option, run_configs
+from topicscope.cli.worlds import WORLD, KeptWords, WorldFrom, in_world, world_of
 from topicscope.ground import parsed, progress_shown, refuse
 
-WORLD, MODEL, TRAINING = "World", "Model", "Training"
+MODEL, TRAINING = "Model", "Training"
 MOST_COLUMNS = 3  # runs that are shown side by side; of more the table has one row each
 
 COLUMNS = (
@@ -25,6 +27,8 @@ def command(
     words_per_topic: Annotated[int | None, option("v, words in each topic.", WORLD)] = None,
     prior: Annotated[str | None, option("dirichlet, fixed, infinite, given, groups or logistic-normal.", WORLD)] = None,
     topics_per_document: Annotated[int | None, option("tau, for the priors fixed, infinite and groups.", WORLD)] = None,
+    world_from: WorldFrom = None,
+    words: KeptWords = None,
     embedding: Annotated[str | None, option("one-hot or trained.", MODEL)] = None,
     uniform_attention: Annotated[bool, option("Freeze key and query at zero.", MODEL, "--uniform-attention")] = False,
     value: Annotated[str | None, option("trained, identity, blocks, diagonal or given.", MODEL)] = None,
@@ -76,6 +80,8 @@ def command(
         "floors": None if floors else False,
         "device": device,
     }
+    refuse((resume and world_from is not None, "--resume takes the world from the folder; leave --world-from out"))
+    world = world_of(world_from, words)
     what = run_configs(
         training.RunConfig,
         training.stored_configs,
@@ -86,6 +92,7 @@ def command(
         out,
         resume=resume,
         force=force,
+        complete=partial(in_world, world),
     )
     model = (what[0] if isinstance(what, list) else what).model
     refuse(
@@ -104,6 +111,7 @@ def command(
         print(json.dumps(payload if isinstance(result, list) else payload[0], allow_nan=False))
     else:
         print_runs(several)
+        consoles.print_lines(() if world is None else world.notes)
         consoles.print_lines(sentence for sentence in result.summary() if "diverged" not in sentence)
         if out is not None:
             consoles.print_lines([f"Written to {out}; 'topicscope report {out}' draws it."])

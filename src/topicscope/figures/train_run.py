@@ -7,11 +7,14 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
+from topicscope.figures.topic_relations import relation_figures, relation_tables
+from topicscope.figures.word_names import word_figures
 from topicscope.measure import stage_bands
 from topicscope.training import Run, RunData, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
+MOST_LISTED = 1000  # numbers of a setting that the page shows
 
 PARTS = {"key": "W_K", "query": "W_Q", "value": "W_V", "embedding": "W_E", "head": "W_pred"}
 FLOORS = {
@@ -51,9 +54,12 @@ def one_run(run: Run) -> Section:
         "One training run",
         "" if run.course is None else HOW_TO_READ,
         "" if run.folder is None else f"topicscope train --config {run.folder / 'config.yaml'}",
-        [run_figure(run), *attention_figures(run)],
-        [TableData("Results", ["number", "value"], [[name, cell(value)] for name, value in run.facts().items()])],
-        config=run.config.as_dict(),
+        [run_figure(run), *relation_figures(run), *word_figures(run), *attention_figures(run)],
+        [
+            TableData("Results", ["number", "value"], [[name, cell(value)] for name, value in run.facts().items()]),
+            *relation_tables(run),
+        ],
+        config=brief(run.config.as_dict()),
     )
 
 
@@ -110,7 +116,7 @@ def norm_panel(run: Run) -> Lines:
 def mean_panels(run: Run) -> list[Lines]:
     what, matrix = ("value", "W_V") if "value_same" in run.metrics else ("gram", "W_E'W_E")
     measured = {f"{what}_{key}": name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
-    series = [Series(name, *curve(run, key)) for key, name in measured.items()]
+    series = [one for key, name in measured.items() if (one := Series(name, *curve(run, key))).x]  # or no such pair
     return [Lines(f"{matrix}: means by word relation", series, "step", "mean entry")] if series else []
 
 
@@ -214,6 +220,15 @@ def curve(run: Run, name: str) -> tuple[list[float], list[float]]:
 def digits(matrix: Float[np.ndarray, "m n"]) -> list[list[float]]:
     """Five significant digits, which keep pages small."""
     return [[float(f"{value:.5g}") for value in row] for row in matrix]
+
+
+def brief(settings: Any) -> Any:
+    """Settings for the page: of long lists, which config.yaml has, the length alone."""
+    if isinstance(settings, dict):
+        return {name: brief(value) for name, value in settings.items()}
+    rows = settings if isinstance(settings, list) else []
+    count = sum(len(row) if isinstance(row, list) else 1 for row in rows)
+    return f"{len(rows):,} entries, in config.yaml" if count > MOST_LISTED else settings
 
 
 def cell(value: Any) -> str:

@@ -88,6 +88,7 @@ from .topic_fits import (
     fit_topics as fit_topics,
 )
 from .topic_quality import TopicQuality as TopicQuality, best_of as best_of, choice as choice
+from .topic_worlds import TopicWorld as TopicWorld, topic_world as topic_world
 from .topics import TopicFit as TopicFit, Topics as Topics, best as best, read_topics_folder as read_topics_folder
 from .verdicts import verdict_of as verdict_of
 from .vocabulary import (

@@ -77,6 +77,11 @@ from .topic_maps import (
     nearest_topics as nearest_topics,
     topic_map as topic_map,
 )
+from .topic_pairs import (
+    partner_means as partner_means,
+    shared_topic_means as shared_topic_means,
+    topic_pair_means as topic_pair_means,
+)
 from .topic_quality import (
     Completion as Completion,
     coherence as coherence,

@@ -49,6 +49,7 @@ LEGEND_LETTERS = 32  # where lines of text end
 DASHES = ("-", "--", ":", "-.")
 LEVEL_DASHES = ((5, 2), (1.5, 1.5), (6, 2, 1.5, 2), (9, 3))
 LINE_WIDTH, THIN_WIDTH, LEVEL_WIDTH = 1.6, 0.6, 1.4
+LABEL_ROOM, MANY_LABELS, SHORT_LABEL = 170, 10, 3  # points of all names of an axis; names; letters
 TURNED: Any = {"ha": "right", "rotation_mode": "anchor"}  # tick labels that are turned end at their tick
 MOST_MAP_TICKS = 8
 SHAPES = {"star": "*", "ring": "o", "left": "<", "right": ">", "down": "v", "up": "^"}
@@ -90,14 +91,23 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
         axes.contour(xs, ys, z, levels=heat.contours, colors="white", linewidths=0.4, alpha=0.5)
     for axis, given, length in ((axes.xaxis, heat.x, z.shape[1]), (axes.yaxis, heat.y, z.shape[0])):
         if (ticks := topic_ticks(heat, length)) is not None:
-            turned = {"rotation": 45, **TURNED} if heat.labels is not None and axis is axes.xaxis else {}
-            axis.set_ticks(*ticks, **turned)
+            how = {} if heat.labels is None else label_style(heat.labels, turned=axis is axes.xaxis)
+            axis.set_ticks(ticks[0], list(map(plain, ticks[1])), **how)
         elif given is None:
             axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
     axes.grid(visible=False)
     draw_marks(axes, heat)
     add_colour_bar(axes, image, heat.z_label)
+
+
+def label_style(labels: list[str], *, turned: bool) -> dict[str, Any]:
+    """Of many names none may lie across another: they are small, and upright where they are turned."""
+    style: dict[str, Any] = {"fontsize": max(5.0, min(10.5, LABEL_ROOM / len(labels)))}
+    if not turned or max(map(len, labels)) <= SHORT_LABEL:
+        return style
+    angle = {"rotation": 45} if len(labels) < MANY_LABELS else {"rotation": 90, "va": "center"}
+    return {**style, **angle, **TURNED}
 
 
 def add_colour_bar(axes: Axes, image: Any, label: str = "") -> None:

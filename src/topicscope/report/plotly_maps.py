@@ -41,7 +41,7 @@ def heat_spec(heat: Heat) -> plotly.Spec:
     for axis, ticks, given in zip((x_axis, y_axis), ticks_of.values(), (heat.x, heat.y), strict=True):
         axis["showgrid"] = axis["zeroline"] = False
         if ticks is not None:
-            axis |= {"tickmode": "array", "tickvals": ticks[0], "ticktext": ticks[1]}
+            axis |= {"tickmode": "array", "tickvals": ticks[0], "ticktext": list(map(plotly.text, ticks[1]))}
         elif given is None:
             axis |= {"tick0": 0, "dtick": max(1, math.ceil(max(rows, columns) / MOST_TICKS))}
         elif len(given) > 1:  # no room for marks at the edge, which the map would not fill

@@ -75,7 +75,7 @@ def train_result(run: training.Run) -> PointResult:
         "steps_done": run.results["steps"],
         "loss": run.results["loss"],
         "dev_loss": run.results.get("dev_loss"),
-        "contrast": None if means is None else means["same"] - means["different"],
+        "contrast": None if means is None or None in means.values() else means["same"] - means["different"],
         **({} if run.course is None else run.course.as_dict()),
     }
     curves = ("step", "loss", "norm_value", "norm_key", "norm_query")

@@ -20,6 +20,7 @@ from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, 
 from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .feed import Feed as Feed
+from .relations import topic_relations as topic_relations, topics_alike as topics_alike
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import train as train
 from .timeline import (

@@ -33,6 +33,7 @@ from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.theory import relative_distance
 from topicscope.training.comparison import contributions, training_optimum
 from topicscope.training.ensemble import Ensemble, Member
+from topicscope.training.relations import topic_relations
 from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights, stored_snapshots
 from topicscope.training.track import RELATIONS
 
@@ -155,10 +156,15 @@ class Recorder:
         for name in ensemble.tracker.matrices:
             matrix = weights["value"] if name == "value" else weights["embedding"].T @ weights["embedding"]
             results[name] = block_means(config.topic_model.same_topic, matrix)
+            if relations := topic_relations(config, matrix):
+                results.setdefault("relations", {})[name] = relations
         if run.course is not None:
             results["course"] = run.course.as_dict() | {"sentence": run.course.sentence}
         if self.optimum is not None and member.status != "diverged":
-            results["distance_to_optimum"] = relative_distance(contributions(config, weights), self.optimum)
+            whole = contributions(config, weights)
+            results["distance_to_optimum"] = relative_distance(whole, self.optimum)
+            if "value" in results.get("relations", {}):  # W* less the run's bias is what W_V should be
+                results["relations"]["optimum"] = topic_relations(config, self.optimum - (whole - weights["value"]))
         if with_floors and config.floors and member.status != "diverged":
             results["floors"] = floors = ensemble.data[e].floors()
             if ensemble.data[e].no_floor:

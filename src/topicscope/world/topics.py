@@ -43,6 +43,7 @@ def left_out(value: object) -> bool:
 Sizes = Annotated[list[Count], Field(min_length=1, max_length=LONGEST_LIST)]
 Exponent = Annotated[float, Field(ge=0, le=10), number_only]
 HalfAtMost = Annotated[float, Field(gt=0, le=0.5), number_only]
+Names = Annotated[list[Text], Field(max_length=LONGEST_LIST)]
 Share = Annotated[float, Field(ge=1e-9, le=1 - 1e-9), number_only]
 
 
@@ -60,7 +61,7 @@ class TopicModel:
       every topic's probability, and among themselves that of `zipf` (without it: equal ones). Every topic's own words
       share the rest.
     - `matrix` is the whole word-by-topic matrix A, or the file of one: one row per word, one column per topic, whose
-      entries sum to 1.
+      entries sum to 1. `word_names`, one per word, are for figures only.
     """
 
     topics: Count = 10
@@ -71,6 +72,8 @@ class TopicModel:
     common_words: Annotated[Count | None, Field(exclude_if=left_out)] = None
     common_share: Annotated[Share | None, Field(exclude_if=left_out)] = None
     matrix: Annotated[Matrix | Text | None, BeforeValidator(plain), Field(exclude_if=left_out)] = None
+
+    word_names: Annotated[Names | None, Field(exclude_if=left_out)] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -118,6 +121,8 @@ class TopicModel:
                 f"topic_model.matrix has {columns} columns, but there are {self.topics} topics; "
                 "give one column per topic, or leave topic_model.topics out"
             )
+        if self.word_names is not None and (count := len(self.word_names)) != self.words:
+            raise ValueError(f"topic_model.word_names has {count} names; expected one per word ({self.words})")
         if self.overlap is not None:
             self._check_overlap()
         if self.word_probabilities is not None:

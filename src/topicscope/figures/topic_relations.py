@@ -1,0 +1,54 @@
+"""What a run's matrix has between which topics: maps over pairs of topics beside those of W*, means by relation."""
+
+import numpy as np
+
+from topicscope.figures.panels import Figure, Heat, TableData
+from topicscope.figures.word_names import topic_names
+from topicscope.training import Run
+
+MATRICES = {"value": "W_V", "optimum": "W* (less the run's bias)", "gram": "W_E'W_E"}
+PARTNERS = {
+    "same": "a topic in common",
+    "partner": "topics of one group, none in common",
+    "other": "no group in common",
+}
+MOST_LABELS = 30  # topics along the side of a map that have room for their names
+
+
+def relation_figures(run: Run) -> list[Figure]:
+    """A map for each matrix, on one scale; none where all topics are alike."""
+    maps = {MATRICES[name]: one["topics"] for name, one in run.results.get("relations", {}).items() if "topics" in one}
+    arrays = {name: np.array(rows, dtype=float) for name, rows in maps.items()}  # None is NaN
+    finite = np.concatenate([array[np.isfinite(array)] for array in arrays.values()] or [np.empty(0)])
+    if not finite.size:
+        return []
+    names = topic_names(run)
+    few = len(names) <= MOST_LABELS
+    x_label, y_label = (f"topic of the {word} word{'' if few else ', counted from 0'}" for word in ("input", "output"))
+    low, high = float(finite.min()), float(finite.max())
+    panels = [
+        Heat(name, array.tolist(), x_label, y_label, low=low, high=high, labels=names if few else None)
+        for name, array in arrays.items()
+    ]
+    alt = "Heat maps over pairs of topics: the mean entry between words of one and of the other, without the diagonal."
+    return [Figure("topics", "Mean entry by pair of topics", alt, panels)]
+
+
+def relation_tables(run: Run) -> list[TableData]:
+    """Means by the number of topics in common, and by group."""
+    relations = run.results.get("relations", {})
+    rows: dict[str, dict[str, float | None]] = {}
+    for matrix, one in relations.items():
+        shared = {f"{count} topics in common": mean for count, mean in one.get("shared", {}).items()}
+        partners = {PARTNERS[name]: mean for name, mean in one.get("partners", {}).items()}
+        for relation, mean in (shared | partners).items():
+            rows.setdefault(relation, {})[matrix] = mean
+    if not rows:
+        return []
+    cells = [
+        [relation, *("-" if (mean := of.get(matrix)) is None else f"{mean:.6g}" for matrix in relations)]
+        for relation, of in rows.items()
+    ]
+    return [
+        TableData("Means by relation of two words", ["two words have", *map(MATRICES.__getitem__, relations)], cells)
+    ]

@@ -1,0 +1,101 @@
+"""`--world-from`: training and theory on the topics of a corpus, and bad input in one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
+from tests.language.test_topic_worlds import fitted
+from tests.sealed import rewrite
+from topicscope.ground import file_digest, read_tensors, write_tensors
+
+SMALL = ["--steps", "3", "--batch-size", "4", "--set", "data.documents=20", "--set", "data.dev_documents=10"]
+UNIFORM = ["--uniform-attention", "--loss", "squared", "--device", "cpu"]
+
+
+def without_mixtures(folder: Path) -> Path:
+    """The folder as it would be, had it no mixtures."""
+    tensors, head = folder / "topics.safetensors", json.loads((folder / "topics.json").read_text())
+    arrays, _ = read_tensors(tensors, "")
+    write_tensors(tensors, {name: array for name, array in arrays.items() if name != "document_topics"})
+    rewrite(folder, "topics.safetensors", tensors.read_bytes())
+    rewrite(folder, "topics.json", json.dumps(head | {"digest": file_digest(tensors)}))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return fitted().save(tmp_path / "topics")
+
+
+def test_a_run_on_the_topics_of_a_corpus_needs_their_folder_no_more(
+    call: Call,  # noqa: F811
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run"
+    out = call("train", "--world-from", str(folder), "--words", "6", *UNIFORM, *SMALL, "--out", str(run)).out
+    assert "6 of 12 words" in " ".join(out.split())
+    theory = json.loads(call("theory", "optimum", "--world-from", str(folder), "--words", "6", "--json").out)
+    assert np.shape(theory["matrix"]) == (7, 7)
+    shutil.rmtree(folder)
+    compared = json.loads(call("theory", "optimum", "--matrix", str(run), "--json").out)
+    assert compared["loss"] == pytest.approx(theory["loss"], abs=1e-12)
+    assert set(compared["distances"]) == {"optimum", "theorem2", "limit", "own_documents"}
+    assert "dev loss" in call("show", str(run)).out
+    again = tmp_path / "again"
+    call("train", "--config", str(run / "config.yaml"), "--out", str(again))
+    assert (again / "results.json").read_bytes() == (run / "results.json").read_bytes()
+    call("train", "--resume", "--out", str(again))
+
+
+def test_the_page_has_the_words_as_text(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    topics = fitted()
+    named = replace(topics, words=("<b>x</b>", "$a$", *topics.words[2:]))
+    run = tmp_path / "run"
+    call(
+        "train",
+        "--world-from",
+        str(named.save(tmp_path / "topics")),
+        "--words",
+        "12",
+        *UNIFORM,
+        *SMALL,
+        "--out",
+        str(run),
+    )
+    call("report", str(run))
+    page = (run / "report.html").read_text()
+    assert "<b>x" not in page
+    assert "word5" in page
+
+
+def test_a_prior_of_ones_own_takes_the_place_of_the_mixtures(call: Call, folder: Path) -> None:  # noqa: F811
+    asked = ["theory", "optimum", "--world-from", str(folder), "--words", "6", "--json"]
+    own = json.loads(call(*asked, "--prior", "dirichlet", "--alpha", "0.3", "--length", "20").out)
+    assert own["settings"]["prior"]["alpha"] == 0.3
+    assert own["loss"] != json.loads(call(*asked).out)["loss"]
+
+
+def test_bad_input_is_one_line(call: Call, folder: Path, tmp_path: Path) -> None:  # noqa: F811
+    bare = str(replace(fitted(), document_lengths=np.zeros(40, int)).save(tmp_path / "bare"))
+    without = without_mixtures(fitted().save(tmp_path / "without"))
+    for arguments, said in (
+        (["train", "--world-from", bare], "no document mixtures"),
+        (["train", "--world-from", str(without)], "document_topics"),
+        (["train", "--world-from", str(tmp_path / "nowhere")], "nowhere"),
+        (["train", "--words", "5"], "--world-from"),
+        (["train", "--world-from", str(folder), "--topics", "5"], "3 columns"),
+        (["train", "--world-from", str(folder), "--words-per-topic", "5"], "leave topic_model.words_per_topic out"),
+        (["train", "--world-from", str(folder), "--resume", "--out", str(tmp_path / "r")], "leave --world-from out"),
+        (["theory", "optimum", "--world-from", bare], "no document mixtures"),
+    ):
+        result = call(*arguments, code=2)
+        assert said in result.err
+        assert len(result.err.strip().splitlines()) == 1

@@ -1,0 +1,52 @@
+"""Maps over pairs of topics and means by relation, as data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from topicscope.figures import Heat
+from topicscope.figures.topic_relations import relation_figures, relation_tables
+from topicscope.training import Run, RunConfig
+
+
+def run_with(relations: dict[str, Any], topics: int = 2) -> Run:
+    results = {"status": "done", "steps": 1, "loss": 1.0, "relations": relations}
+    return Run(RunConfig.of({"topic_model": {"topics": topics}}), "done", results, {"step": np.arange(2.0)}, {})
+
+
+def heats(run: Run) -> list[Heat]:
+    return [panel for figure in relation_figures(run) for panel in figure.panels if isinstance(panel, Heat)]
+
+
+def test_the_map_of_a_run_stands_beside_that_of_the_optimum_on_one_scale() -> None:
+    value, best = [[None, 2.0], [3.0, 4.0]], [[0.0, 1.0], [7.0, 5.0]]
+    ours, optimal = heats(run_with({"value": {"topics": value}, "optimum": {"topics": best}}))
+    assert (ours.title, optimal.title) == ("W_V", "W* (less the run's bias)")
+    assert math.isnan(ours.z[0][0])
+    assert (ours.z[1], optimal.z) == ([3.0, 4.0], best)
+    assert (ours.low, ours.high) == (optimal.low, optimal.high) == (0.0, 7.0)
+    assert ours.labels == ["1", "2"]
+    assert (ours.x_label, ours.y_label) == ("topic of the input word", "topic of the output word")
+
+
+def test_many_topics_have_no_names_on_the_axes() -> None:
+    (panel,) = heats(run_with({"value": {"topics": np.zeros((31, 31)).tolist()}}, topics=31))
+    assert (panel.labels, panel.x_label) == (None, "topic of the input word, counted from 0")
+
+
+def test_means_by_relation_stand_in_a_table() -> None:
+    partners = {"same": 0.5, "partner": 0.25, "other": None}
+    (table,) = relation_tables(run_with({"value": {"shared": {"0": 1.0, "2": 3.0}, "partners": partners}}))
+    assert table.columns == ["two words have", "W_V"]
+    assert table.rows == [
+        ["0 topics in common", "1"],
+        ["2 topics in common", "3"],
+        ["a topic in common", "0.5"],
+        ["topics of one group, none in common", "0.25"],
+        ["no group in common", "-"],
+    ]
+    bare = run_with({})
+    assert (relation_figures(bare), relation_tables(bare)) == ([], [])
