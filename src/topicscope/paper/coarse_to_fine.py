@@ -1,4 +1,4 @@
-"""Coarse to fine: the value matrix learns groups of topics before the topics in them; attention is pulled the other way.
+"""Coarse to fine: value learns groups of topics before the topics in them; the force on attention has the other order.
 
 Documents have tau of g h topics: with probability rho all of one group, else any (BEYOND the paper, R6 ii).
 """
@@ -201,7 +201,8 @@ def judge(found: Found) -> Outcome:
         paper="not asked: the paper's topics are not correlated",
         theory=f"half-times {predicted[0]:.3g} (groups) and {predicted[1]:.3g} (topics in a group); force on attention "
         f"{found.formula[RHO][0]:.4g} between groups and {found.formula[RHO][1]:.4g} inside",
-        measured=f"half-times {cell(float(means[0]))} and {cell(float(means[1]))}; force {between:.4g} and {within:.4g}",
+        measured=f"half-times {cell(float(means[0]))} and {cell(float(means[1]))}; "
+        f"force {between:.4g} and {within:.4g}",
         verdict=all_of([order, near, opposite, error <= EXACT]),
         reason="value learns groups before topics: "
         + ("not half-way at the end of a run, longer runs would decide" if not known else "yes" if order else "no")
@@ -234,7 +235,7 @@ def judge(found: Found) -> Outcome:
 EXPERIMENT = Experiment(
     id="coarse-to-fine",
     claim="Where topics come in groups, value learns groups before topics; the force on attention has the other order.",
-    rule="Uniform attention, squared loss, SGD from zero, infinite documents. In every run the contrasts between groups "
+    rule="Uniform attention, squared loss, SGD from zero, infinite documents. In every run contrasts between groups "
     "are half learnt before those between topics in a group, and the mean half-times are within 5% of ln 2 / (2 x "
     "eigenvalue). At W* the gradient of the scores is smaller between groups than inside, and within 1e-9 of its "
     "formula. Undecided where a contrast is not half-way at the end.",

@@ -85,7 +85,8 @@ def measure(context: Context) -> Found:
     excess: dict[str, list[float]] = {}
     column: dict[str, list[float]] = {}
     shown = np.zeros((101, 101))
-    for length in (*LENGTHS, ENDLESS):
+    lengths: list[int | str] = [*LENGTHS, ENDLESS]
+    for length in lengths:
         documents = context.pick(1, 2) * DOCUMENTS if isinstance(length, int) else 1000
         samples = SAMPLES if isinstance(length, int) else 1  # sets of infinite documents have one and the same matrix
         matrices = [
@@ -161,14 +162,14 @@ def judge(found: Found) -> Outcome:
         + (" (some are too wide to say; more documents would decide)" if None in checks else "")
         + f"; W_i0 is {np.mean(found.mask_column[finite[-1]]):.6f} at N = {finite[-1]}, "
         f"{np.mean(found.mask_column[ENDLESS]):.6f} for infinite documents. Columns of W add up to 1 wherever the "
-        "number of [MASK]s varies, so that the mean of W_i0 has no sampling error. Is this the diagonal of Figure 6 and "
-        f"Table 4? Diagonal less block after training: {answer(found, b)}. W* has {b:.4f}",
+        "number of [MASK]s varies, so that the mean of W_i0 has no sampling error. Is this the diagonal of Figure 6 "
+        f"and Table 4? Diagonal less block after training: {answer(found, b)}. W* has {b:.4f}",
         figures=[
             Figure(
                 "finite-length",
                 "The diagonal that finite documents have",
-                "Left: excess of the diagonal by document length, least squares on the line of theory. Middle: the mean "
-                "least-squares matrix. Right: the diagonal's excess in the settings of Figure 6 and Table 4.",
+                "Left: excess of the diagonal by document length, least squares on the line of theory. Middle: the "
+                "mean least-squares matrix. Right: the diagonal's excess in the settings of Figure 6 and Table 4.",
                 [
                     Points(
                         "diagonal less block, by length",
@@ -210,8 +211,11 @@ def judge(found: Found) -> Outcome:
                 "Trained value matrices, Adam .003: same topic, different topic, diagonal",
                 ["setting", "same", "different", "diagonal", "diagonal by the rule of Figure 6"],
                 [
-                    [name, *(f"{np.mean([getattr(r, part) for r in runs]):.3g}" for part in RELATIONS)]
-                    + [f"{sum(r.diagonal_stands_out for r in runs)} of {len(runs)}"]
+                    [
+                        name,
+                        *(f"{np.mean([getattr(r, part) for r in runs]):.3g}" for part in RELATIONS),
+                        f"{sum(r.diagonal_stands_out for r in runs)} of {len(runs)}",
+                    ]
                     for name, runs in found.diagonals.items()
                 ],
             ),

@@ -86,15 +86,14 @@ class World:
 
     @property
     def changes(self) -> str:
-        """What is not as in Theorem 2, beyond a hundredth."""
+        """What is not as in Theorem 2, beyond a hundredth, and when the topic contrasts are half learnt."""
         said = []
         if self.uneven > 0.01:
             said.append(f"blocks are not flat ({100 * self.uneven:.0f}% of W*)")
         if abs(self.diagonal) > 0.01:
             said.append(f"diagonal {self.diagonal:+.2g} from its block")
-        if max(self.half_times) > 1.01 * min(self.half_times):
-            said.append(f"topics at {min(self.half_times):.3g} to {max(self.half_times):.3g}")
-        return "; ".join(said) or "nothing"
+        ends = dict.fromkeys(f"{time:.3g}" for time in (min(self.half_times), max(self.half_times)))
+        return "; ".join([*said, f"topics half learnt at {' to '.join(ends)}"])
 
     def numbers(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name != "value"} | {"changes": self.changes}

@@ -90,12 +90,12 @@ def measure(context: Context) -> Found:
 
 def rank_correlation(one: list[float], other: list[float]) -> float:
     """Spearman's, of numbers without ties."""
-    ranks = [np.argsort(np.argsort(values)) for values in (one, other)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    first, second = (np.argsort(np.argsort(values)).astype(float) for values in (one, other))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def correlations(law: Law) -> tuple[list[float], list[float]] | None:
-    """By run: of measured and predicted times, and of measured times and falling E[theta^2]; None: not all are known."""
+    """By run: of measured and predicted times, of measured times and falling E[theta^2]; None: not all are known."""
     if not np.isfinite(law.measured).all() or not np.isfinite(law.predicted).all():
         return None
     falling = [-square for square in law.squares]
