@@ -44,7 +44,7 @@ def shortened(monkeypatch: pytest.MonkeyPatch) -> Training:
         return made.runs[-1]
 
     def few_documents(config: RunConfig) -> Any:
-        return best(config.changed({"data.documents": 200}))
+        return best(dataclasses.replace(config, data=dataclasses.replace(config.data, documents=200)))
 
     monkeypatch.setattr(RunConfig, "of", note)
     monkeypatch.setattr(training, "own_optimum", few_documents)

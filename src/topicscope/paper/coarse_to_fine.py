@@ -20,7 +20,7 @@ from topicscope.world import Groups, Masking, TopicModel
 
 GROUPS, SIZE, WORDS, TAU, RHO = 3, 3, 4, 2, 0.5
 TOPICS = GROUPS * SIZE
-RATE, STEPS, EVERY = 0.25, 1000, 10
+RATE, STEPS, KEPT = 0.25, 1000, 100
 RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 CLOSE = 0.05
@@ -123,7 +123,7 @@ def measure(context: Context) -> Found:
         context,
         RATE * STEPS / steps,
         steps=steps,
-        snapshots=list(range(0, steps + 1, EVERY)),
+        snapshots=list(range(0, steps + 1, steps // KEPT)),
         topic_model={"topics": TOPICS, "words_per_topic": WORDS},
         documents={"kind": "groups", "groups": GROUPS, "rho": RHO, "topics_per_document": TAU, "length": "infinite"},
     )

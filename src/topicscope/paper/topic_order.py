@@ -27,7 +27,7 @@ LAWS: dict[str, dict[str, Any]] = {
 LEAST = 0.95
 """The rank correlation that the claim asks for."""
 
-EVERY = 4  # steps between two matrices that are kept
+KEPT = 200  # matrices that are kept of a run
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def measure(context: Context) -> Found:
             context,
             RATE * STEPS / steps,
             steps=steps,
-            snapshots=list(range(0, steps + 1, EVERY)),
+            snapshots=list(range(0, steps + 1, steps // KEPT)),
             topic_model={"topics": TOPICS, "words_per_topic": WORDS},
             documents=documents | {"length": "infinite"},
         )
