@@ -14,7 +14,6 @@ from topicscope import training
 from topicscope.figures import Verdict
 from topicscope.ground import merged
 from topicscope.paper.experiment import Context, train_many, verdict
-from topicscope.theory import ValueOptimum
 
 FLOW: dict[str, Any] = {
     "dtype": "float64",
@@ -33,11 +32,6 @@ def train_flow(context: Context, rate: float, **settings: Any) -> list[training.
 def time_of(run: training.Run, step: int | None = None) -> float:
     """Gradient-flow time of a step; of the last one where none is given."""
     return run.config.optimizer.lr * (run.config.total_steps if step is None else step)
-
-
-def trained_at_last(run: training.Run, best: ValueOptimum) -> tuple[np.ndarray, np.ndarray]:
-    """The value matrix of the last step, and W(t) there."""
-    return run.weights["value"].astype(float), best.value_at(time_of(run))
 
 
 def half_way(times: Float[np.ndarray, " S"], shares: Float[np.ndarray, " S"]) -> float:
