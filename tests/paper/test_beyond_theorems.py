@@ -82,7 +82,7 @@ def test_half_times_of_groups() -> None:
     assert outcome.ours == pytest.approx(2.0909, abs=1e-3)
     panel = outcome.figures[0].panels[0]
     assert isinstance(panel, Lines)
-    assert panel.series[0].y == pytest.approx(panel.series[2].y, abs=1e-5)  # trained as predicted
+    assert panel.series[0].y == pytest.approx(panel.series[2].y[::10], abs=1e-5)  # trained as predicted
     assert "longer runs would decide" in judged("coarse-to-fine", worlds.groups(0.001)).reason
 
 

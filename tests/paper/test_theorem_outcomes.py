@@ -143,6 +143,7 @@ def test_settings_and_worlds_of_assumptions() -> None:
     assert outcome.tables[0].rows[1] == [
         "topics of unequal sizes",
         "0.2",
+        "0.151",
         f"0.15 [{0.15 - half:.4g}, {0.15 + half:.4g}]",
         f"0.01 [{0.01 - half:.4g}, {0.01 + half:.4g}]",
         "0.3",

@@ -21,6 +21,7 @@ from topicscope.world import Groups, Masking, TopicModel
 GROUPS, SIZE, WORDS, TAU, RHO = 3, 3, 4, 2, 0.5
 TOPICS = GROUPS * SIZE
 RATE, STEPS, KEPT = 0.25, 1000, 100
+TENTH = 10  # of the kept matrices every tenth is drawn
 RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 CLOSE = 0.05
@@ -156,19 +157,17 @@ def figure(found: Found) -> Figure:
     here, times = rates[RHO], found.times
     names = ("groups", "topics in a group")
     learnt = [
-        Series(f"{name}, trained", times, np.round(course[0], 5).tolist(), group=name)
+        Series(f"{name}, trained", times[::TENTH], np.round(course[0], 5).tolist()[::TENTH], markers=True)
         for name, course in zip(names, (found.between, found.within), strict=True)
     ] + [
-        Series(
-            f"{name}, W(t)", times, (-np.expm1(-2 * rate * np.array(times))).round(5).tolist(), group=name, thin=True
-        )
+        Series(f"{name}, W(t)", times, (-np.expm1(-2 * rate * np.array(times))).round(5).tolist())
         for name, rate in zip(names, here, strict=True)
     ]
-    speed = [Series(name, list(RHOS), [2 * rates[rho][i] for rho in RHOS], group=name) for i, name in enumerate(names)]
+    speed = [Series(name, list(RHOS), [2 * rates[rho][i] for rho in RHOS]) for i, name in enumerate(names)]
     force = [
-        Series(f"{name}{suffix}", list(RHOS), [forces[rho][i] for rho in RHOS], group=name, markers=bool(suffix))
+        Series(f"{name}{suffix}", list(RHOS), [forces[rho][i] for rho in RHOS], markers=forces is found.forces)
         for i, name in enumerate(names)
-        for suffix, forces in (("", found.formula), (", gradient", found.forces))
+        for suffix, forces in ((", formula", found.formula), (", gradient", found.forces))
     ]
     return Figure(
         "coarse-to-fine",

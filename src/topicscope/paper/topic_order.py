@@ -119,9 +119,7 @@ def panel(name: str, law: Law) -> Lines:
             ),
         ],
         "E[theta_t^2]",
-        "half-time of the topic (rate x steps)",
-        log_x=True,
-        log_y=True,
+        "half-time (rate x steps)",
     )
 
 
