@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.paper import samples_worlds as worlds
 from tests.paper.samples_blocks import (
     OWN_WORD,
     block_rows,
@@ -26,7 +27,6 @@ from tests.paper.samples_blocks import (
     small_diagonal,
     topic_attention,
     value_runs,
-    variations,
     weak_panels,
 )
 from tests.paper.samples_models import (
@@ -83,7 +83,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "theorem3": lambda: second(7.0, 7.0, others=(7.0, 7.0)),
     "theorem5": second,
     "losses": dev_losses,
-    "robustness": variations,
+    **worlds.GOOD,
     "pipeline": small_bert,
     "timeline": sandbox_timelines,
     "two-stage": lambda: stage_maps(at(1e-3, 1e-2, "two-stage")),
@@ -185,10 +185,7 @@ BAD: dict[str, dict[str, Any]] = {
         "the embedding with cross entropy": dev_losses(entropy_embedding=3.57),
         "no gain at all": no_gain(),
     },
-    "robustness": {
-        **{f"setting {i} has no blocks": variations(i, block_runs(0.0, 0.0)) for i in (0, 4, 9)},
-        "one setting has an interval from zero on": variations(3, [Blocks(0.1, 0.1, 0.2, 0.1)] * 3),
-    },
+    **worlds.BAD,
     "pipeline": weak_effects()
     | {
         "one word in twenty too many in the wrong topic": small_bert(0.9499),
@@ -255,6 +252,7 @@ STILL: dict[str, dict[str, Any]] = {
     "theorem3": {"just above the lower bound": second(1.16, 1.16, **THEOREM3)},
     "theorem5": {"just above the lower bound": second(0.01, 0.27), "just below the upper": second(0.8, 4.4e3)},
     "losses": {"just below a fifth": dev_losses(squared_value=0.9499)},
+    **worlds.STILL,
     "pipeline": {
         "exactly 95%": small_bert(0.95),
         "p just below": small_bert(cosine=effect(0.05, p_value=0.049)),
@@ -277,8 +275,9 @@ UNDECIDED: dict[str, dict[str, Any]] = {
         "one group has a single whole token": word_maps(0.6, 0.2, (1, 1, 1, 1, 1, 1, 1, 2, 3)),
         "no word is a whole token": word_maps(0.6, 0.2, (2,) * 9),
     },
+    **worlds.UNDECIDED,
 }
-"""What decides nothing: numbers that look right, of words that the model does not have."""
+"""What decides nothing: words that the model does not have, intervals that are too wide, runs that are too short."""
 
 
 def judged(name: str, found: Any = None) -> Outcome:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from topicscope.measure import AttentionMeans
-from topicscope.paper import figure1, figure6, robustness
+from topicscope.paper import figure1, figure6
 from topicscope.paper.attention_rows import AttentionRow
 from topicscope.paper.blocks import PAIRS, Blocks, Panel, WordMatrix
 from topicscope.training import RunConfig
@@ -148,12 +148,6 @@ def one_cross_entropy_diagonal() -> list[AttentionRow]:
 def no_diagonals() -> list[AttentionRow]:
     """Only the runs of Table 4 that are not diagonal."""
     return [replace(row, blocks=row.blocks[::2], attention=row.attention[::2]) for row in diagonal_rows()]
-
-
-def variations(number: int | None = None, runs: list[Blocks] | None = None) -> robustness.Found:
-    names = list(robustness.VARIATIONS)
-    settings = {name: block_runs() for name in names}
-    return robustness.Found(settings | ({names[number]: runs} if number is not None and runs else {}), CONFIG)
 
 
 def value_runs(same: float, different: float, diagonal: float) -> list[figure6.ValueRun]:

@@ -28,7 +28,7 @@ class Training:
 
 def shortened(monkeypatch: pytest.MonkeyPatch) -> Training:
     """From now on training takes one step."""
-    made, build, train = Training(), RunConfig.of, training.train
+    made, build, train, best = Training(), RunConfig.of, training.train, training.own_optimum
 
     def note(settings: dict[str, Any]) -> RunConfig:
         made.settings.append(json.loads(json.dumps(settings)))
@@ -36,10 +36,17 @@ def shortened(monkeypatch: pytest.MonkeyPatch) -> Training:
 
     def short(configs: Sequence[RunConfig], **options: Any) -> list[Run]:
         data = [dataclasses.replace(c.data, documents=12, dev_documents=6) for c in configs]
-        few = [dataclasses.replace(c, steps=1, data=d) for c, d in zip(configs, data, strict=True)]
+        few = [
+            dataclasses.replace(c, steps=1, data=d, snapshots=[s for s in c.snapshot_steps if s <= 1])
+            for c, d in zip(configs, data, strict=True)
+        ]
         made.runs.append(list(train(few, **options)))
         return made.runs[-1]
 
+    def few_documents(config: RunConfig) -> Any:
+        return best(dataclasses.replace(config, data=dataclasses.replace(config.data, documents=200)))
+
     monkeypatch.setattr(RunConfig, "of", note)
+    monkeypatch.setattr(training, "own_optimum", few_documents)
     monkeypatch.setattr(training, "train", short)
     return made

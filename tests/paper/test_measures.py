@@ -39,7 +39,7 @@ def test_settings_are_those_of_the_reference_runs(short: Training, name: str, sc
     assert short.settings == REFERENCE[name][scale]
     seeds = list(range(2000, 2003 if scale == "quick" else 2005))
     assert all([run.config.seed for run in runs] == seeds for runs in short.runs)
-    assert outcome.verdict in ("reproduced", "not reproduced")
+    assert outcome.verdict in ("reproduced", "not reproduced", "undecided")
     assert json.dumps(outcome.numbers)
     assert not any("floors" in run.results for runs in short.runs for run in runs)  # they take long
     if name != "figure6":  # which shows its best run

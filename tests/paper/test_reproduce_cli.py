@@ -48,9 +48,9 @@ def test_verdicts_are_printed_with_reasons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And a claim that the reference runs reproduce, but not this one, is an error."""
-    no_blocks = samples.BAD["robustness"]["setting 0 has no blocks"]
+    no_blocks = samples.BAD["assumptions"]["setting 0 has no blocks"]
     undecided = samples.UNDECIDED["figure3"]["six of nine words are no whole tokens"]
-    for name, found in (("figure6", samples.GOOD["figure6"]()), ("robustness", no_blocks), ("figure3", undecided)):
+    for name, found in (("figure6", samples.GOOD["figure6"]()), ("assumptions", no_blocks), ("figure3", undecided)):
         monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS[name], measure=partial(at_once, found)))
     assert command(["figure6", "figure3"], out=tmp_path, engine="serial") == 0
     shown = capsys.readouterr()
@@ -59,14 +59,14 @@ def test_verdicts_are_printed_with_reasons(
     assert "figure6: pattern reproduced; sizes differ (mean of the diagonal: paper 1.02, ours 0.6) because" in shown.out
     assert f"page: {tmp_path / 'report.html'}" in shown.out
     assert "figure6: reproduced (" in shown.err
-    assert command(["robustness"], out=tmp_path, engine="serial") == 1
+    assert command(["assumptions"], out=tmp_path, engine="serial") == 1
     shown = capsys.readouterr()
-    assert "not reproduced, though the reference runs were: robustness" in shown.err
-    assert "robustness: same-topic minus different-topic mean above zero" in shown.out
+    assert "not reproduced, though the reference runs were: assumptions" in shown.err
+    assert "assumptions: same-topic minus different-topic mean above zero" in shown.out
     page = (tmp_path / "report.html").read_text()
-    assert all(f'id="section-{name}"' in page for name in ("figure6", "figure3", "robustness"))
+    assert all(f'id="section-{name}"' in page for name in ("figure6", "figure3", "assumptions"))
     results = json.loads((tmp_path / "results.json").read_text())["results"]
-    assert [entry["id"] for entry in results] == ["figure3", "figure6", "robustness"]
+    assert [entry["id"] for entry in results] == ["figure3", "figure6", "assumptions"]
 
 
 def test_one_line_per_experiment_in_eighty_columns(
