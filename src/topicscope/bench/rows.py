@@ -70,11 +70,16 @@ def peak_gigabytes(usage: resource.struct_rusage) -> float:
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
 
 
-@cache
-def matrix_rate(device: str) -> float:
-    """Multiply-adds and adds per second of a 512 x 512 float32 product: the machine's own rate in this run."""
-    size = 512 if device == "cpu" else 4096
+def matrix_products(device: str) -> tuple[Work, float]:
+    """Products of 512 x 512 float32 matrices (4,096 on a GPU), and how many multiplications and additions they are."""
+    size, times = 512 if device == "cpu" else 4096, 20
     a = torch.randn(size, size, device=device)
     out = torch.empty_like(a)
-    best = min(seconds(lambda: [torch.mm(a, a, out=out) for _ in range(20)], device) for _ in range(8))
-    return 20 * 2 * size**3 / best
+    return lambda: [torch.mm(a, a, out=out) for _ in range(times)], times * 2.0 * size**3
+
+
+@cache
+def matrix_rate(device: str) -> float:
+    """Multiplications and additions per second: the machine's own rate at its best in this run."""
+    work, flops = matrix_products(device)
+    return flops / min(seconds(work, device) for _ in range(8))

@@ -6,7 +6,6 @@ multiply-adds of matrix products for steps.
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from topicscope.bench.rows import Row, Say, Work, measured, medians, peak_gigabytes
+from topicscope.bench.rows import Row, Say, Work, measured, medians
 from topicscope.bench.steps import ensemble_rows, step_rows, vocabulary_rows
 from topicscope.training import RunConfig
 from topicscope.world import Dirichlet
@@ -81,6 +80,17 @@ def documents_row(rounds: int) -> Row:
     )
 
 
+STARTER = """
+import json, resource, subprocess, sys
+ended = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+print(json.dumps([usage.ru_utime + usage.ru_stime, peak]))
+sys.exit(ended)
+"""
+"""A small process between this one and the run: a process starts with the peak memory of the one that started it."""
+
+
 def whole_run_rows(device: str, steps: int) -> list[Row]:
     """`topicscope train` in a process of its own: CPU seconds from start to end, and peak memory.
 
@@ -90,13 +100,11 @@ def whole_run_rows(device: str, steps: int) -> list[Row]:
         out = Path(folder) / "run"
         options = ["--steps", str(steps), "--device", device, "--out", str(out), "--json"]
         command = [sys.executable, "-m", "topicscope", "train", *options]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            raise RuntimeError(f"'topicscope train' ended with {process.returncode}")
+        starter = subprocess.run([sys.executable, "-c", STARTER, *command], capture_output=True, text=True, check=False)
+        if starter.returncode != 0:
+            raise RuntimeError(f"'topicscope train' ended with {starter.returncode}")
+        cpu, peak = json.loads(starter.stdout)
         loss = json.loads((out / "results.json").read_text())["dev_loss"]
-    cpu, peak = usage.ru_utime + usage.ru_stime, peak_gigabytes(usage)
     return [
         Row(
             f"whole run of {steps:,} steps (dev loss {loss:.3f})",
