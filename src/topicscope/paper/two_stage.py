@@ -80,7 +80,7 @@ def flows(context: Context) -> list[Row]:
             swept = run_grid(
                 context,
                 {SCALE: FLOW_SCALES[context.scale]},
-                steps=part * context.pick(2000, 8000),
+                steps=part * context.pick(1400, 8000),
                 objective={"loss": loss},
                 model={"embedding": embedding},
                 optimizer={"name": "sgd", "lr": rate / part},
