@@ -63,6 +63,7 @@ def test_settings_are_those_of_the_reference_runs(
     def note(settings: Any) -> Any:
         asked.append(json.loads(json.dumps(settings)))
         assert asked[-1].pop("held_out") == {"share": 0.0}  # the reference runs were trained on all of the text
+        assert asked[-1].pop("micro_batch") == (settings["batch_size"] if scale == "quick" else None)
         return SimpleNamespace(as_dict=lambda: settings, seed=settings["seed"])
 
     def sample(count: int, seed: int) -> list[str]:

@@ -68,7 +68,7 @@ def measure(context: Context) -> Found:
                 "optimizer": {"lr": lr},
                 "length": length,
                 "batch_size": batch_size,
-                "micro_batch": batch_size,
+                "micro_batch": batch_size if quick else None,  # small batches cost mostly their calls
                 "seed": 1000 * context.seed + number,
             }
         )
