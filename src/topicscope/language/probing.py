@@ -23,7 +23,7 @@ from topicscope.language.attention import (
 )
 from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
-from topicscope.language.copies import originals
+from topicscope.language.copies import large_text_note, originals
 from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
 from topicscope.language.heads import head_rows
 from topicscope.language.labels import LabelWords
@@ -105,9 +105,9 @@ def probe_model(
         pairs = pair_relations(
             topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
         )
-        states = None
+        states, of = None, originals(texts)
         if measurement.states:
-            states = StateProbe(assignments, pairs, topics, measurement, originals(texts), labels=labels)
+            states = StateProbe(assignments, pairs, topics, measurement, of, labels=labels)
         sums = DocumentSums(most_words(assignments))
         trained = Variant(loaded, assignments, pairs, measurement, states=states, documents=sums)
         probe = trained.probed(cut, len(texts), engine, shown)
@@ -145,6 +145,7 @@ def probe_model(
         )
     notes = dict.fromkeys(
         [
+            *filter(None, [large_text_note(probe.documents, of)]),  # first: it may turn an answer
             *loaded.notes,
             *(a.remark for a in assignments if a.remark),
             *(states.notes if states else ()),
