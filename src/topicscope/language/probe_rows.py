@@ -56,8 +56,9 @@ class ProbeRow(MeasuredRow):
 
     @property
     def effects(self) -> dict[str, Effect | None]:
-        """By measure: cosine, dot, attention, then the others."""
-        return {"cosine": self.cosine, "dot": self.dot, "attention": self.attention} | self.embeddings
+        """By measure: cosine, dot, attention of all heads and of the topical ones, then the others."""
+        attention = {"attention": self.attention, "topical": self.topical}
+        return {"cosine": self.cosine, "dot": self.dot} | attention | self.embeddings
 
     def as_dict(self) -> dict[str, Any]:
         whole = {**self.embeddings, "attention": self.attention, "topical": self.topical}
