@@ -10,6 +10,7 @@ import pytest
 
 from topicscope.figures import Heat, Lines, Points
 from topicscope.figures.probe_tables import (
+    commonest_table,
     cooccurrence_table,
     difference_table,
     family,
@@ -237,6 +238,17 @@ def test_topical_heads_stand_beside_the_mean_over_all() -> None:
         "attention, topical heads: co-occurring (95%)",
     ]
     assert [line[7:] for line in pairs.rows] == [["0.03", "0.02 [0.01, 0.025]"], ["-", "-"]]
+
+
+def test_the_commonest_pairs_are_listed_once_per_model() -> None:
+    few = replace(cooccurrence(), commonest=[["boat", "anchor"]])
+    more = replace(few, pairs=91, commonest=[["boat", "anchor"], ["<b>", "salt"]])
+    other = replace(few, model="org/roberta", commonest=[["judge", "court"]])
+    assert commonest_table([few, more, other]).rows == [
+        ["bert", "1", "boat", "anchor"],
+        ["bert", "2", "<b>", "salt"],
+        ["roberta", "1", "judge", "court"],
+    ]
 
 
 def test_a_probe_shows_what_was_measured() -> None:

@@ -168,6 +168,15 @@ def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
     return TableData(title, ["model", "threshold", "pairs", *columns], cells)
 
 
+def commonest_table(rows: Sequence[CooccurrenceRow]) -> TableData:
+    """The pairs that the control begins with; those of all thresholds begin alike."""
+    cells = []
+    for model in dict.fromkeys(row.model for row in rows):
+        longest = max((row.commonest for row in rows if row.model == model), key=len)
+        cells += [[short(model), str(place), *pair] for place, pair in enumerate(longest, start=1)]
+    return TableData("The pairs that stand together most often", ["model", "place", "word", "word"], cells)
+
+
 def both(row: CooccurrenceRow, measure: str) -> tuple[str, str]:
     """The mean of pairs of one topic, and that of pairs that stand together."""
     pair: PairContrast | None = getattr(row, measure)

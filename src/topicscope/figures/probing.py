@@ -11,6 +11,7 @@ from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Seri
 from topicscope.figures.probe_tables import (
     MAIN_MEASURES,
     at_first,
+    commonest_table,
     cooccurrence_table,
     difference_table,
     head_table,
@@ -80,7 +81,7 @@ def probe_sections(probe: Probe) -> list[Section]:
         Section(
             "Topics against co-occurrence (Table 2).",
             "As many pairs as a topic has: those that stand in the same fifty words of text most often.",
-            tables=[cooccurrence_table(probe.cooccurrence)],
+            tables=[cooccurrence_table(probe.cooccurrence), commonest_table(probe.cooccurrence)],
         ),
     ]
     measured = (probe.verdicts, True, True, probe.heads, probe.topics, probe.cooccurrence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from topicscope.language.configs import SIGNIFICANT
@@ -125,6 +125,7 @@ class CooccurrenceRow(MeasuredRow):
     cosine: PairContrast
     attention: PairContrast
     topical: PairContrast | None = None  # of the heads that carry topics
+    commonest: list[list[str]] = field(default_factory=list)  # the first pairs of words, the commonest first
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

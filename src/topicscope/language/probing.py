@@ -109,12 +109,12 @@ def probe_model(
         if measurement.states:
             states = StateProbe(assignments, pairs, topics, measurement, of, labels=labels)
         sums = DocumentSums(most_words(assignments))
-        trained = Variant(loaded, assignments, pairs, measurement, states=states, documents=sums)
+        trained = Variant(loaded, vocabulary, assignments, pairs, measurement, states=states, documents=sums)
         probe = trained.probed(cut, len(texts), engine, shown)
         topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
         if measurement.random:
             # of fresh weights the same heads are looked at
-            fresh = Variant(loaded.random(measurement.seed), assignments, {}, measurement, topical, states)
+            fresh = Variant(loaded.random(measurement.seed), vocabulary, assignments, {}, measurement, topical, states)
             untrained = fresh.probed(cut, len(texts), engine, shown)
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
@@ -161,6 +161,7 @@ class Variant:
     """A model, trained or random, with what is measured on it."""
 
     loaded: LoadedModel
+    vocabulary: Vocabulary
     assignments: Sequence[Assignment]
     pairs: dict[int, PairRelation]
     measurement: Measurement
@@ -229,7 +230,9 @@ class Variant:
             tally = parts[main][len(self.assignments) + list(self.pairs).index(number)]
             relation = self.pairs[number]
             vectors = unit(self.vectors(self.loaded, relation.token[np.unique(relation.pairs)]))
-            probe.cooccurrence.append(cooccurrence_row(relation, tally, row, topical, vectors, self.measurement))
+            probe.cooccurrence.append(
+                cooccurrence_row(relation, tally, row, topical, vectors, self.vocabulary, self.measurement)
+            )
 
     def vectors(self, loaded: LoadedModel, token: np.ndarray) -> Vectors:
         return word_vectors(loaded.model, token, layer=self.measurement.embedding == "layer")
