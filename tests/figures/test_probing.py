@@ -10,6 +10,7 @@ import pytest
 
 from topicscope.figures import Heat, Lines, Points
 from topicscope.figures.probe_tables import (
+    commonest_table,
     cooccurrence_table,
     difference_table,
     family,
@@ -84,7 +85,7 @@ def test_ratios_are_drawn_against_thresholds_one_curve_per_model() -> None:
     figure = ratio_figure(rows)
     assert (figure.name, figure.columns, len(figure.panels)) == ("probe-ratios", 3, 3)
     cosine, dot, attention = (panel for panel in figure.panels if isinstance(panel, Lines))
-    assert [panel.title for panel in (cosine, dot, attention)] == ["cosine", "dot", "attention"]
+    assert [panel.title for panel in (cosine, dot, attention)] == ["cosine", "dot", "attention, mean over all heads"]
     assert all(panel.log_x and not panel.log_y for panel in (cosine, dot, attention))
     assert cosine.levels == [(1.0, "no effect")]
     assert [(one.name, one.x, one.y, one.group) for one in cosine.series] == [
@@ -166,7 +167,7 @@ def test_topics_of_several_models_have_a_figure_each_and_unknown_cosines_no_poin
 
 def test_ratios_stand_in_a_table_with_their_intervals() -> None:
     table = ratio_table([row(dot=None), row("roberta", "random", None, attention=effect(None))])
-    assert table.columns[5:] == ["cosine ratio", "dot ratio", "attention ratio"]
+    assert table.columns[5:] == ["cosine ratio", "dot ratio", "attention ratio, mean over all heads"]
     one = "1.2 [1.125, 1.25]"
     assert table.rows == [
         ["bert", "trained", "0.001", "one", "80", one, "-", one],
@@ -187,7 +188,7 @@ def test_every_effect_stands_beside_its_controls() -> None:
     controls = ["[-0.5, 0.5]", "0.0123", "0.0111 [0.005, 0.02]"]
     assert [line[4:] for line in table.rows] == [
         ["cosine", *numbers, "[0.01, 0.03]", *controls],
-        ["attention", *numbers, "-", "-", "-", "-"],
+        ["attention, mean over all heads", *numbers, "-", "-", "-", "-"],
         ["cosine centred", *numbers, "-", "-", "-", "-"],
     ]
     assert all(line[:4] == ["bert", "trained", "0.001", "one"] for line in table.rows)
@@ -214,10 +215,40 @@ def test_pairs_of_a_topic_stand_beside_pairs_that_occur_together() -> None:
         "pairs",
         "cosine: same topic",
         "cosine: co-occurring (95%)",
-        "attention: same topic",
-        "attention: co-occurring (95%)",
+        "attention, mean over all heads: same topic",
+        "attention, mean over all heads: co-occurring (95%)",
     ]
     assert table.rows == [["bert", "0.0005", "90", "0.512", "0.4 [0.3, 0.5]", "-", "0.007 -"]]
+
+
+def test_topical_heads_stand_beside_the_mean_over_all() -> None:
+    """The verdict may be on them; a row without them, as of given topics, has a dash."""
+    rows = [replace(row(), topical=effect(1.75)), row(threshold=0.002)]
+    ratios = ratio_table(rows)
+    assert ratios.columns[7:] == ["attention ratio, mean over all heads", "attention ratio, topical heads"]
+    one = "1.2 [1.125, 1.25]"
+    assert [line[7:] for line in ratios.rows] == [[one, "1.75 [1.125, 1.25]"], [one, "-"]]
+    attention = [line[4] for line in difference_table(rows).rows if line[4].startswith("attention")]
+    mean, topical = "attention, mean over all heads", "attention, topical heads"
+    assert attention == [mean, topical, mean]
+    contrast = PairContrast(0.03, 0.02, (0.01, 0.025))
+    pairs = cooccurrence_table([replace(cooccurrence(), topical=contrast), cooccurrence()])
+    assert pairs.columns[7:] == [
+        "attention, topical heads: same topic",
+        "attention, topical heads: co-occurring (95%)",
+    ]
+    assert [line[7:] for line in pairs.rows] == [["0.03", "0.02 [0.01, 0.025]"], ["-", "-"]]
+
+
+def test_the_commonest_pairs_are_listed_once_per_model() -> None:
+    few = replace(cooccurrence(), commonest=[["boat", "anchor"]])
+    more = replace(few, pairs=91, commonest=[["boat", "anchor"], ["<b>", "salt"]])
+    other = replace(few, model="org/roberta", commonest=[["judge", "court"]])
+    assert commonest_table([few, more, other]).rows == [
+        ["bert", "1", "boat", "anchor"],
+        ["bert", "2", "<b>", "salt"],
+        ["roberta", "1", "judge", "court"],
+    ]
 
 
 def test_a_probe_shows_what_was_measured() -> None:

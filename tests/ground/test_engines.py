@@ -28,6 +28,10 @@ def double(common: int, item: int) -> int:
     return common + 2 * item
 
 
+def stopped(common: int, item: int) -> int:
+    raise KeyboardInterrupt
+
+
 class FakeRay:
     """As much of Ray as the engine calls; `lost(item, times)` says whether a task that ran so often is lost."""
 
@@ -154,12 +158,16 @@ class FakePools:
 
     def __init__(self, breaks: Callable[[int, int], bool] = lambda _item, _times: False, refuses: int = -1) -> None:
         self.breaks, self.refuses, self.taken, self.opened, self.closed = breaks, refuses, list[int](), 0, 0
+        self.errors: list[BaseException] = []
 
     @contextmanager
     def __call__(self, workers: int) -> Iterator[FakePools]:
         self.opened += 1
         try:
             yield self
+        except BaseException as error:
+            self.errors.append(error)
+            raise
         finally:
             self.closed += 1
 
@@ -190,6 +198,16 @@ def test_an_item_that_a_broken_pool_did_not_take_is_run_all_the_same(pools: Fake
     assert pools.refuses == -1
     assert pools.taken == [0, 1, 0, 1, 2, 3, 4]  # what was running goes first, in its order
     assert (pools.opened, pools.closed) == (2, 2)
+
+
+def test_ctrl_c_reaches_the_pool_which_ends_its_workers(pools: FakePools) -> None:
+    """Without it a command would wait for what is running, and lose it."""
+    with open_engine("local", workers=1) as engine:
+        assert list(engine(double, 1, [3])) == [(0, 7)]
+    assert (pools.errors, pools.closed) == ([], 1)
+    with pytest.raises(KeyboardInterrupt), open_engine("local", workers=1) as engine:
+        list(engine(stopped, 1, range(9)))
+    assert ([type(error) for error in pools.errors], pools.closed) == ([KeyboardInterrupt], 2)
 
 
 def test_each_worker_has_one_item_running_and_one_waiting(pools: FakePools) -> None:

@@ -62,6 +62,9 @@ def test_configs_to_resume_are_those_that_the_folder_was_opened_for(tmp_path: Pa
     assert configs_to_resume(str(tmp_path / "one"), KIND, Settings) == one
     with folders.open_folder(tmp_path / "two", KIND, {"runs": [one.as_dict(), two.as_dict()]}, runs=2):
         assert configs_to_resume(tmp_path / "two", KIND, Settings) == [one, two]
-    for path, kind in ((tmp_path / "one", Kind("other", 1)), (tmp_path / "none", KIND), (tmp_path, KIND)):
+    for path in (tmp_path / "none", tmp_path):
         with pytest.raises(InputError, match="holds no made-up run to resume"):
-            configs_to_resume(path, kind, Settings, "made-up run")
+            configs_to_resume(path, KIND, Settings, "made-up run")
+    made = f"was made by 'topicscope {KIND.name}', not by 'topicscope other'; go on with 'topicscope {KIND.name}'"
+    with pytest.raises(InputError, match=made):
+        configs_to_resume(tmp_path / "one", Kind("other", 1), Settings)

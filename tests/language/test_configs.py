@@ -113,7 +113,8 @@ def test_one_number_of_topics_is_written_as_one() -> None:
     assert (one.topics, one.as_dict()["topics"]) == ((7,), 7)
     assert (several.topics, several.as_dict()["topics"]) == ((25, 50), [25, 50])
     assert TopicsConfig.of(several.as_dict()) == several
-    for topics, said in ((1, "topics.0 = 1"), ([5, 1], "topics.1 = 1"), ([], r"topics = \[\]")):
+    twice = "topics = 5 is given more than once"
+    for topics, said in ((1, "topics.0 = 1"), ([5, 1], "topics.1 = 1"), ([], r"topics = \[\]"), ([7, 5, 5], twice)):
         with pytest.raises(InputError, match=said):
             TopicsConfig.of(corpus="x", tokenizer="t", topics=topics)
 

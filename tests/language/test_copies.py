@@ -10,7 +10,8 @@ from tests.language.samples import THETA, assignment
 from tests.language.test_label_probing import BARE, TOKENIZER, VOCABULARY
 from tests.language.test_labels import NAMES, labelled
 from topicscope.language import LoadedModel, checked, label_words, probe_model
-from topicscope.language.copies import copies_note, drawn_halves, once, originals
+from topicscope.language.copies import copies_note, drawn_halves, large_text_note, once, originals
+from topicscope.language.document_rows import DocumentRow
 
 
 def test_originals_have_the_same_words() -> None:
@@ -71,3 +72,63 @@ def test_a_text_has_the_label_of_a_copy_that_has_one() -> None:
     probe = probe_model(loaded_model(), texts * 2, words, BARE, labels=given, vocabulary=VOCABULARY)
     assert {row.documents for row in probe.labels} == {60}
     assert BARE.thresholds == (THETA,)
+
+
+def measured_rows(pairs: list[tuple[int, int, int]], place: int | None = None) -> list[DocumentRow]:
+    """Documents with so many pairs of one topic, pairs of different topics and topic words."""
+    return [
+        DocumentRow(
+            model="m",
+            document=number,
+            place=None if place is None else place + number,
+            words=9,
+            tokens=9,
+            topic_words=topic_words,
+            topics=[],
+            threshold=None,
+            part="encoder",
+            same=None,
+            different=None,
+            contrast=None,
+            same_pairs=same,
+            different_pairs=different,
+        )
+        for number, (same, different, topic_words) in enumerate(pairs)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("large", "said"),
+    [
+        ((20, 20, 20), ""),  # exactly a fifth of all
+        ((21, 20, 20), "21% of the pairs of positions of one topic"),
+        ((20, 80, 20), "50% of the pairs of positions of different topics"),
+        ((20, 20, 80), "50% of the positions of topic words"),
+    ],
+)
+def test_a_text_with_more_than_a_fifth_is_named(large: tuple[int, int, int], said: str) -> None:
+    rows = measured_rows([(10, 10, 10)] * 8 + [large], place=101)
+    note = large_text_note(rows, np.arange(9))
+    assert (said in note) if said else not note
+    assert not said or note.startswith("warning: document 109 of the corpus has ")
+
+
+def test_copies_count_as_one_text() -> None:
+    rows, texts = measured_rows([(10, 10, 10)] * 10), [*map(str, range(7)), "same", "same", "same"]
+    assert large_text_note(rows, np.arange(10)) == large_text_note([], np.arange(0)) == ""
+    note = large_text_note(rows, originals(texts))
+    assert note.startswith("warning: document 7 with 2 of its copies has 30% of the pairs of positions of one topic")
+
+
+def test_a_probe_warns_of_a_long_document() -> None:
+    """Some documents may lack a row, as the empty one does."""
+    a = assignment(VOCABULARY, several=False)
+    short, long = "honey garlic boat anchor", " ".join(["honey garlic boat anchor"] * 6)
+    for texts, named in (
+        ([short + f" {n}" for n in range(8)], ""),
+        (["", *[short + f" {n}" for n in range(8)], long], "9"),
+    ):
+        probe = probe_model(loaded_model(), texts, a, BARE, vocabulary=VOCABULARY)
+        said = [line for line in probe.summary() if line.startswith("warning: document ")]
+        assert [line.split()[2] for line in said] == ([named] if named else [])
+        assert set(said) <= set(probe.as_dict()["notes"])

@@ -20,8 +20,9 @@ import pytest
 import zstandard
 from pyarrow import parquet
 
+from tests.language.samples import model_folder
 from topicscope import InputError
-from topicscope.language import Corpus, unread
+from topicscope.language import Corpus, ProbeConfig, TopicsConfig, fit_corpus, probe, unread
 from topicscope.language.corpora import reservoir
 
 TEXTS = ["first text", "second, with a comma", "third \u00e9\u4e2d"]
@@ -105,7 +106,13 @@ def test_plain_text_is_split_as_it_looks(tmp_path: Path) -> None:
     ("name", "content", "complaint"),
     [
         ("a.jsonl", '{"body": "x", "title": "y"}\n', "has no field 'text'; it has 'body', 'title'"),
-        ("a.csv", "body,title\nx,y\n", "has no field 'text'; it has 'body', 'title'"),
+        ("a.csv", "body,title\nx,y\n", "has no field 'text'; it has 'body', 'title': choose"),
+        (
+            "a.csv",
+            "id;text\n1;y\n",
+            "it has 'id;text' .its columns seem to be separated by semicolons; expected commas",
+        ),
+        ("a.tsv", "id,text\n1,y\n", "separated by commas; expected commas in .csv and tabs in .tsv"),
         ("a.pdf", "x", "kind of file not known"),
         ("a.txt", " \n\n", "has no text"),
     ],
@@ -114,6 +121,36 @@ def test_complaints(tmp_path: Path, name: str, content: str, complaint: str) -> 
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=complaint):
         Corpus([tmp_path / name]).sample(None)
+
+
+def test_too_little_text_is_blamed_on_what_could_not_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "a"}\n{"text": "b\n[1]\n{"text": ""}\n{"text": "\xff"}\n')
+    corpus = Corpus([path])
+    corpus.sample(None)
+    with pytest.raises(InputError) as said, corpus.blamed():
+        raise InputError("2 documents are too few")
+    assert str(said.value) == (
+        "2 documents are too few; 2 of 5 documents could not be read (the first: a.jsonl, line 2); "
+        "1 lines have a bad encoding (the first: a.jsonl, line 5)"
+    )
+    path.write_text('{"text": "a"}\n')
+    corpus.sample(None)
+    with pytest.raises(InputError, match=r"too few$"), corpus.blamed():
+        raise InputError("1 document is too few")
+
+
+def test_fits_and_labels_of_broken_text_say_so(tmp_path: Path) -> None:
+    path, model = tmp_path / "a.jsonl", model_folder(tmp_path)
+    for labels, complaint in (("aab", "2 different labels in 3 documents"), ("aabb", "fewer than two labels")):
+        whole = "".join(json.dumps({"text": "bread boat", "subject": label}) + "\n" for label in labels)
+        path.write_text(whole + '{"text": "bread\n' * 40)
+        count, first = len(labels) + 40, len(labels) + 1
+        said = rf"40 of {count} documents could not be read \(the first: a.jsonl, line {first}\)"
+        with pytest.raises(InputError, match=f"fewer than 25 topics.*; {said}"):
+            fit_corpus(TopicsConfig(path, model, topics=25, min_documents=1))
+        with pytest.raises(InputError, match=f"{complaint}.*; {said}"):
+            probe(ProbeConfig(model, path, label_field="subject"))
 
 
 def test_no_such_corpus(tmp_path: Path) -> None:

@@ -168,6 +168,20 @@ def test_words_of_labels_are_those_of_the_highest_score() -> None:
     assert many.membership.sizes.max() < 15
 
 
+def test_a_long_label_is_cut_with_a_mark() -> None:
+    texts, labels = labelled(60)
+    exact, long = "x" * 40, "mechanics of materials and of continuous media"
+    renamed = {labels[0]: long, next(name for name in NAMES if name != labels[0]): exact}
+    given: list[str | None] = [*(renamed.get(label, label) for label in labels), "r" * 41]
+    words = label_words([*texts, "bread"], given, VOCABULARY)
+    titles = dict(zip(words.names, words.titles, strict=True))
+    assert titles[long].startswith("mechanics of materials and of continuou…: ")
+    assert titles[exact].startswith(f"{exact}: ")
+    assert f"{exact} {given.count(exact)}" in words.remark
+    assert f"mechanics of materials and of continuou… {given.count(long)}" in words.remark
+    assert f"fewer than 5 documents ({'r' * 39}…)" in words.remark
+
+
 def test_labels_with_too_few_documents_are_refused() -> None:
     with pytest.raises(InputError, match="fewer than two labels of 'label' have 5 documents in the sample of 8"):
         label_words(["bread"] * 8, ["a"] * 6 + ["b"] * 2, VOCABULARY)

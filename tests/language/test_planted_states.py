@@ -104,7 +104,7 @@ def test_few_documents_and_models_without_states_are_said(monkeypatch: pytest.Mo
     )
     few = probe_model(loaded, texts(6), a, BARE, vocabulary=VOCABULARY)
     assert few.states[0].mixture is None
-    assert few.notes == [
+    assert [note for note in few.notes if not note.startswith("warning: document ")] == [
         "hidden states: fewer than 10 documents have words of topics, too few to predict mixtures; give more documents",
         NO_HEAD,
     ]
@@ -118,7 +118,7 @@ def test_few_documents_and_models_without_states_are_said(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(without, "forward", stripped)
     none = probe_model(LoadedModel("planted", without, TOKENIZER, 40), texts(12), a, BARE, vocabulary=VOCABULARY)
-    assert (none.states, none.notes) == (
+    assert (none.states, [note for note in none.notes if not note.startswith("warning: document ")]) == (
         [],
         ["hidden states: this model returns none for each position, so they are not measured", NO_HEAD],
     )

@@ -61,6 +61,7 @@ PAIRS = CooccurrenceRow(
     pairs=30,
     cosine=PairContrast(0.5, 0.25, (0.1, 0.3), (0.2, 0.4), 30),
     attention=PairContrast(None, None, None),
+    commonest=[["boat", "anchor"], ["honey", "salt"]],
 )
 TOPIC = TopicRow(
     model="a/b",
@@ -102,6 +103,7 @@ def test_records_are_flat_and_empty_tables_are_left_out() -> None:
     assert [(record["layer"], record["ratio"]) for record in records["heads"]] == [(0, 1.5), (1, None)]
     assert records["cooccurrence"][0]["cosine_interval_high"] == 0.3
     assert records["cooccurrence"][0]["attention_interval_low"] is None
+    assert records["cooccurrence"][0]["commonest"] == "boat anchor; honey salt"
     assert list(dataclasses.replace(PROBE, heads=[], topics=[]).records()) == ["effects", "cooccurrence", "checks"]
     assert PROBE.table().num_rows == 3
 

@@ -102,6 +102,7 @@ def test_pairs_that_stand_together() -> None:
     assert (row.topics_per_word, row.pairs, row.variant) == ("one", 15, "trained")
     u = unit(word_vectors(loaded.model, topics.token))
     left, right = topics.cooccurring[:15].T
+    assert row.commonest == [[topics.words[i], topics.words[j]] for i, j in topics.cooccurring[:10]]
     cosines = (u[left] * u[right]).sum(1)
     assert row.cosine.cooccurring == pytest.approx(cosines.mean())
     assert row.cosine.interval is not None
@@ -122,7 +123,7 @@ def test_pairs_that_stand_together_are_counted_in_the_texts_where_topics_are_giv
     shown = [*["bread boat"] * 3, *["judge piano"] * 2, *texts(10, 1)]
     found = probe_model(loaded, shown, a, replace(BARE, cooccurrence=True))
     (row,) = found.cooccurrence
-    assert row.pairs == 10
+    assert row.pairs == len(row.commonest) == 10
     counts: Counter[tuple[str, str]] = Counter()
     number = vocabulary.number
     for text in shown:
@@ -130,6 +131,7 @@ def test_pairs_that_stand_together_are_counted_in_the_texts_where_topics_are_giv
             itertools.combinations(sorted({w for w in text.split() if w in number}, key=number.__getitem__), 2)
         )
     listed = sorted(counts, key=lambda pair: (-counts[pair], number[pair[0]], number[pair[1]]))[:10]
+    assert row.commonest == [list(pair) for pair in listed]
     u = unit(word_vectors(loaded.model, vocabulary.token))
     expected = np.mean([u[number[one]] @ u[number[two]] for one, two in listed])
     assert row.cosine.cooccurring == pytest.approx(expected)

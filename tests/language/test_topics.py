@@ -140,7 +140,8 @@ def test_topics_given_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(json.dumps({"bread": "food", "butter": "food", "boat": "sea"}))
     assert given_topics(tmp_path / "b.json", vocabulary).topics_per_word == "one"
     for name, content, complaint in [
-        ("c.csv", "a,b\nx,y\n", "columns word and topic"),
+        ("c.csv", "a,b\nx,y\n", "columns word and topic; it has 'a', 'b'$"),
+        ("c.csv", "word;topic\nx;y\n", "it has 'word;topic' .its columns seem to be separated by semicolons; expected"),
         ("d.csv", "word,topic\nbread,x\n", "two topics are needed"),
         ("e.json", "[", "no JSON"),
     ]:

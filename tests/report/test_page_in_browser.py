@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, drawn, needs_browser, opened, script
@@ -264,3 +267,28 @@ def test_a_page_without_judgements_has_no_verdicts(tmp_path: Path) -> None:
         ]
         keys = "return [...document.querySelectorAll('.keys li')].map(item => item.textContent)"
         assert script(driver, keys) == ["early", "late"]
+
+
+@needs_browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_shadow_shows_where_a_wide_table_goes_on(tmp_path: Path, theme: str) -> None:
+    wide = TableData("A wide table", [f"column {i}" for i in range(20)], [[f"{i / 7:.6f}" for i in range(20)]])
+    narrow = TableData("A narrow table", ["model", "number"], [["bert", "1"]])
+    write_page(tmp_path / "page.html", "Tables", "", [Section("Tables", tables=[wide, narrow])])
+    with opened(tmp_path / "page.html", tmp_path / "profile", 0) as browser:
+        resize(browser, 800, 900)
+        script(browser, "document.documentElement.dataset.theme = arguments[0]", theme)
+        first, second = browser.find_elements("css selector", ".scroll")
+
+        def shadows(table: WebElement) -> tuple[bool, bool]:
+            """Whether the left and the right edge, in the line of the caption, differ from the page."""
+            picture = Image.open(io.BytesIO(table.screenshot_as_png)).convert("RGB")
+            plain = picture.getpixel((picture.width // 2, 2))
+            return picture.getpixel((0, 2)) != plain, picture.getpixel((picture.width - 2, 2)) != plain
+
+        found = [shadows(first)]
+        for place in (200, 10_000):
+            script(browser, "arguments[0].scrollLeft = arguments[1]", first, place)
+            found.append(shadows(first))
+        assert found == [(False, True), (True, True), (True, False)]
+        assert shadows(second) == (False, False)

@@ -138,9 +138,10 @@ def test_configs_are_of_runs_that_were_begun(tmp_path: Path) -> None:
     assert stored_configs(tmp_path / "run") == config
     about = tmp_path / "run" / "about.json"
     whole = json.loads(about.read_text())
-    for change in ({"status": "starting"}, {"kind": "sweep"}):
-        about.write_text(json.dumps(whole | change))
-        with pytest.raises(InputError, match="holds no run to resume"):
+    changes = {"status": ("starting", "holds no run to resume"), "kind": ("sweep", "was made by 'topicscope sweep'")}
+    for name, (value, said) in changes.items():
+        about.write_text(json.dumps(whole | {name: value}))
+        with pytest.raises(InputError, match=said):
             stored_configs(tmp_path / "run")
     about.write_text(json.dumps(whole | {"status": "running"}))
     assert stored_configs(tmp_path / "run") == config

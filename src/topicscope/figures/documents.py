@@ -64,7 +64,7 @@ def document_table(probe: Probe) -> TableData:
         cells.append(
             [
                 short(row.model),
-                name_of(row),
+                row.named,
                 one.why,
                 f"{row.words:,}",
                 f"{row.tokens:,}",
@@ -80,11 +80,6 @@ def document_table(probe: Probe) -> TableData:
 
 def rows_by_name(probe: Probe) -> dict[tuple[str, int], DocumentRow]:
     return {(row.model, row.document): row for row in probe.documents}
-
-
-def name_of(row: DocumentRow) -> str:
-    """By its number in the corpus where it has one, else in the sample."""
-    return str(row.document) if row.place is None else f"{row.place} of the corpus"
 
 
 def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[HeadRow]) -> MarkedText:
@@ -111,7 +106,7 @@ def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[Head
         + ("all heads." if not left_out else f"{len(heads)} of {document.all_heads} heads, those with topics first.")
     )
     return MarkedText(
-        f"{short(document.model)}, document {name_of(row)}: {document.why}{contrast}",
+        f"{short(document.model)}, document {row.named}: {document.why}{contrast}",
         note,
         [TextPiece(piece.before, piece.text, piece.topic) for piece in document.pieces],
         [(topic.name, f"{topic.name} ({', '.join(topic.words)})") for topic in document.topics],

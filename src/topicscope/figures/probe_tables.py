@@ -8,6 +8,7 @@ from topicscope.figures.states import setting_name
 from topicscope.language import (
     CooccurrenceRow,
     HeadRow,
+    PairContrast,
     ProbeRow,
     TopicRow,
     interval_text,
@@ -16,6 +17,8 @@ from topicscope.language import (
 )
 
 MAIN_MEASURES = ("cosine", "dot", "attention")
+# the verdict on attention is on one of the two: tables have both
+HEADS = {"attention": "mean over all heads", "topical": "topical heads"}
 
 PAPER = {
     "one": {
@@ -41,6 +44,12 @@ def number(value: float | None, digits: int = 3) -> str:
     return "-" if value is None else f"{value:.{digits}g}"
 
 
+def measure_name(measure: str, what: str = "") -> str:
+    """Of attention it says of which heads. `what`: of the measure, such as ' ratio'."""
+    plain = f"{measure}{what}".replace("_", " ")
+    return f"attention{what}, {HEADS[measure]}" if measure in HEADS else plain
+
+
 def at_first(rows: Sequence[Row]) -> list[Row]:
     """The rows at the first threshold and kind of topics."""
     return [row for row in rows if (row.threshold, row.topics_per_word) == (rows[0].threshold, rows[0].topics_per_word)]
@@ -54,14 +63,18 @@ def family(model: str, kind: str) -> str:
 
 def ratio_table(rows: Sequence[ProbeRow]) -> TableData:
     """Table 1: ratios with intervals."""
-    ratios = [f"{measure} ratio" for measure in MAIN_MEASURES]
+    measures = [*MAIN_MEASURES, *(["topical"] if any(row.topical for row in rows) else [])]
     return TableData(
         "Same topic over different topic, with 95% intervals",
-        ["model", "weights", "threshold", "topics per word", "words", *ratios],
         [
-            [*setting(row), str(row.words), *(ratio_text(row.effects[measure]) for measure in MAIN_MEASURES)]
-            for row in rows
+            "model",
+            "weights",
+            "threshold",
+            "topics per word",
+            "words",
+            *(measure_name(name, " ratio") for name in measures),
         ],
+        [[*setting(row), str(row.words), *(ratio_text(row.effects[name]) for name in measures)] for row in rows],
     )
 
 
@@ -74,7 +87,7 @@ def difference_table(rows: Sequence[ProbeRow]) -> TableData:
     cells = [
         [
             *setting(row),
-            measure.replace("_", " "),
+            measure_name(measure),
             number(effect.same, 4),
             number(effect.different, 4),
             number(effect.difference),
@@ -140,19 +153,33 @@ def topic_table(topics: Sequence[TopicRow]) -> TableData:
 
 def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
     """Table 2."""
-    pairs = [f"{m}: {which}" for m in ("cosine", "attention") for which in ("same topic", "co-occurring (95%)")]
+    measures = ["cosine", "attention", *(["topical"] if any(row.topical for row in rows) else [])]
+    columns = [f"{measure_name(name)}: {which}" for name in measures for which in ("same topic", "co-occurring (95%)")]
     cells = [
         [
             short(row.model),
             number(row.threshold),
             str(row.pairs),
-            *(
-                cell
-                for pair in (row.cosine, row.attention)
-                for cell in (number(pair.same_topic), f"{number(pair.cooccurring)} {interval_text(pair.interval)}")
-            ),
+            *(cell for name in measures for cell in both(row, name)),
         ]
         for row in rows
     ]
     title = "Pairs of one topic against the pairs that stand together most often"
-    return TableData(title, ["model", "threshold", "pairs", *pairs], cells)
+    return TableData(title, ["model", "threshold", "pairs", *columns], cells)
+
+
+def commonest_table(rows: Sequence[CooccurrenceRow]) -> TableData:
+    """The pairs that the control begins with; those of all thresholds begin alike."""
+    cells = []
+    for model in dict.fromkeys(row.model for row in rows):
+        longest = max((row.commonest for row in rows if row.model == model), key=len)
+        cells += [[short(model), str(place), *pair] for place, pair in enumerate(longest, start=1)]
+    return TableData("The pairs that stand together most often", ["model", "place", "word", "word"], cells)
+
+
+def both(row: CooccurrenceRow, measure: str) -> tuple[str, str]:
+    """The mean of pairs of one topic, and that of pairs that stand together."""
+    pair: PairContrast | None = getattr(row, measure)
+    if pair is None:
+        return "-", "-"
+    return number(pair.same_topic), f"{number(pair.cooccurring)} {interval_text(pair.interval)}"

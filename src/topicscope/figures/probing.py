@@ -11,9 +11,11 @@ from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Seri
 from topicscope.figures.probe_tables import (
     MAIN_MEASURES,
     at_first,
+    commonest_table,
     cooccurrence_table,
     difference_table,
     head_table,
+    measure_name,
     ratio_table,
     topic_table,
 )
@@ -45,7 +47,8 @@ def probe_sections(probe: Probe) -> list[Section]:
         Section(
             "Are words of a topic nearer, and do they attend each other more?",
             "Same-topic mean over different-topic mean; 'undefined' where the different-topic mean may be zero. "
-            "Attention is that of the encoder where there is one.",
+            "Attention is that of the encoder where there is one: the mean over all heads, and that over the topical "
+            "heads, if there are any. The answer on attention is on the better of the two; its sentence says which.",
             figures=[] if given else [ratio_figure(probe.rows)],
             tables=[ratio_table(probe.rows)],
         ),
@@ -78,7 +81,7 @@ def probe_sections(probe: Probe) -> list[Section]:
         Section(
             "Topics against co-occurrence (Table 2).",
             "As many pairs as a topic has: those that stand in the same fifty words of text most often.",
-            tables=[cooccurrence_table(probe.cooccurrence)],
+            tables=[cooccurrence_table(probe.cooccurrence), commonest_table(probe.cooccurrence)],
         ),
     ]
     measured = (probe.verdicts, True, True, probe.heads, probe.topics, probe.cooccurrence)
@@ -113,7 +116,16 @@ def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
         wanted = [key for key in models if key[1] == "trained" or measure == "attention"]
         curves = (ratio_curve([row for row in shown if (row.model, row.variant) == key], measure) for key in wanted)
         series = [curve for curve in curves if curve.x]
-        panels.append(Lines(measure, series, "threshold", "same / different", log_x=True, levels=[(1.0, "no effect")]))
+        panels.append(
+            Lines(
+                measure_name(measure),
+                series,
+                "threshold",
+                "same / different",
+                log_x=True,
+                levels=[(1.0, "no effect")],
+            )
+        )
     alt = "Ratios of cosine, dot product and attention against the threshold."
     return Figure("probe-ratios", "Same topic over different topic", alt, panels, columns=3)
 

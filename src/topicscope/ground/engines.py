@@ -15,6 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
+from types import TracebackType
 from typing import Generic, Literal, Protocol, TypeVar
 
 from topicscope.ground.errors import EngineError, InputError
@@ -119,8 +120,10 @@ class Local:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.held.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.held.__exit__(kind, error, trace)  # with the error: the pool then ends what is running, as after Ctrl-C
 
     def __call__(
         self, work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]

@@ -95,7 +95,12 @@ def configs_to_resume(
 ) -> Made | list[Made]:
     """The config, or the configs, of the runs that a folder was opened for: to go on with them."""
     about = read_about(folder)
-    if about is None or about.kind != kind.name or about.status == "starting":
+    if about is not None and about.kind != kind.name:
+        raise InputError(
+            f"{folder} was made by 'topicscope {about.kind}', not by 'topicscope {kind.name}'; go on with "
+            f"'topicscope {about.kind}', or choose another folder"
+        )
+    if about is None or about.status == "starting":
         raise InputError(f"{folder} holds no {what} to resume; leave resume out to start one there")
     check_digest(folder, about, CONFIG)
     settings = load_settings(Path(folder) / CONFIG, own=True)

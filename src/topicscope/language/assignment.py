@@ -13,6 +13,7 @@ from topicscope.ground import Engine, InputError, one_line, parse_json, plain, r
 from topicscope.language.configs import TopicsPerWord
 from topicscope.language.counting import word_documents
 from topicscope.language.labels import LEAST_Z, LabelWords
+from topicscope.language.lines import separator_hint
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import Membership
@@ -201,5 +202,6 @@ def _table_pairs(path: Path, text: str) -> list[tuple[str, str]]:
         raise InputError(f"{shown(path)} is no table ({one_line(error)}); expected lines 'word,topic'") from None
     if rows and not {"word", "topic"} <= set(rows[0]):
         columns = ", ".join(f"{name!r:.60}" for name in list(rows[0])[:20])
-        raise InputError(f"{shown(path)}: expected the columns word and topic; it has {columns}")
+        hint = separator_hint(list(rows[0]))
+        raise InputError(f"{shown(path)}: expected the columns word and topic; it has {columns}{hint}")
     return [(row["word"].strip(), row["topic"].strip()) for row in rows if row["word"] and row["topic"]]

@@ -121,9 +121,10 @@ def fit_sample(
     """One fit for every number of topics, fewest first."""
     progress("reading the corpus")
     how = Sampler(config.backend, config.iterations, 1, config.seed)
-    with one_thread():
+    texts = corpus.sample(config.max_documents, config.seed)
+    with one_thread(), corpus.blamed():
         fits = fit_each(
-            corpus.sample(config.max_documents, config.seed),
+            texts,
             vocabulary,
             sorted(set(config.topics)),
             how,
@@ -263,7 +264,8 @@ class TextSource:
             documents = self.corpus.sample_documents(self.config.max_documents, self.config.seed)
             texts, labels = zip(*documents, strict=True)
             name, engine = self.config.label_field, self.engine
-            return label_words(texts, labels, vocabulary, name=name, engine=engine, progress=self.progress)
+            with self.corpus.blamed():
+                return label_words(texts, labels, vocabulary, name=name, engine=engine, progress=self.progress)
         if self.config.topics_from is not None:
             self.progress("reading the topics")
             return load_topics(self.config.topics_from, vocabulary, self.texts, self.engine)

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, fields
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 from topicscope.ground import (
     LONGEST_LIST,
@@ -49,6 +49,13 @@ def _groups(value: Any) -> Any:
     return tuple(map(tuple, value)) if listed else value
 
 
+def _each_once(counts: Sequence[int]) -> Sequence[int]:
+    twice = next((count for count in counts if counts.count(count) > 1), None)
+    if twice is not None:
+        raise ValueError(f"topics = {twice} is given more than once; give every number of topics once")
+    return counts
+
+
 Name = Annotated[Text, BeforeValidator(_plain)]
 Names = Annotated[Sequence[Text], BeforeValidator(_several), Field(max_length=LONGEST_LIST)]
 SomeNames = Annotated[Names, Field(min_length=1)]
@@ -60,6 +67,7 @@ TopicCounts = Annotated[
     Sequence[TopicCount],
     BeforeValidator(_several),
     Field(min_length=1, max_length=100),
+    AfterValidator(_each_once),
     PlainSerializer(lambda counts: counts[0] if len(counts) == 1 else list(counts)),  # one is written as one
 ]
 Group = Annotated[Sequence[Text], Field(max_length=1000)]

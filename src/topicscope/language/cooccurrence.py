@@ -20,6 +20,7 @@ from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import Effect, interval
 
 MOST_PAIRS = 100_000  # that are counted for given topics
+LISTED = 10  # pairs that are named
 Pairs = Int[np.ndarray, "P 2"]
 
 
@@ -80,6 +81,7 @@ def cooccurrence_row(
     row: ProbeRow,
     topical: Sequence[int],
     vectors: Float[np.ndarray, "W d"],
+    vocabulary: Vocabulary,
     measurement: Measurement,
 ) -> CooccurrenceRow:
     """Table 2: pairs that stand together most often, against pairs of one topic.
@@ -96,6 +98,10 @@ def cooccurrence_row(
     return CooccurrenceRow(
         **row.about(),
         pairs=len(relation.pairs),
+        commonest=[
+            [vocabulary.words[word] for word in vocabulary.index[relation.token[pair]]]
+            for pair in relation.pairs[:LISTED]
+        ],
         cosine=PairContrast(
             of_topics.same if of_topics else None,
             float(cosines.mean()),

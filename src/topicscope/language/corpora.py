@@ -10,8 +10,8 @@ import hashlib
 import os
 import re
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -135,10 +135,28 @@ class Corpus:
                     labels = [document.label for document in first]
                     more = (d.label for d in documents if d.label is not None and d.label not in labels)
                     few = len({*labels} - {None}) < 2  # of texts in order of their labels: read on
-                    usable_labels([*labels, next(more, None)] if few else labels, self.label_field)
+                    with self.blamed():
+                        usable_labels([*labels, next(more, None)] if few else labels, self.label_field)
 
     def _without_text(self) -> InputError:
         return InputError(f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()})")
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """An InputError about too little text says how much of it could not be read."""
+        try:
+            yield
+        except InputError as error:
+            raise InputError("; ".join([f"{error}", *self.unreadable()])) from None
+
+    def unreadable(self) -> list[str]:
+        """How many documents could not be read, how many lines only in part, and where the first of each is."""
+        every = self.counts[BROKEN] + self.counts["documents"] + self.counts["empty"]
+        said = {
+            BROKEN: f"{self.counts[BROKEN]} of {every} documents could not be read",
+            ENCODING: f"{self.counts[ENCODING]} lines have a bad encoding",
+        }
+        return [f"{text} (the first: {self.places[name][0]})" for name, text in said.items() if self.counts[name]]
 
     def fingerprint(self) -> str:
         """Shows whether a corpus has changed: a digest of the files' bytes (of large ones of their sizes, of one on a

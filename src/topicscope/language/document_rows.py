@@ -50,6 +50,11 @@ class DocumentRow:
     different_pairs: int
     loss: float | None = None
 
+    @property
+    def named(self) -> str:
+        """By its number in the corpus where it has one, else in the sample."""
+        return str(self.document) if self.place is None else f"{self.place} of the corpus"
+
     def columns(self) -> dict[str, Any]:
         """For a table: each of the main topics has columns of its own."""
         row = {name: value for name, value in vars(self).items() if name != "topics"}

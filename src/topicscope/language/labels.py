@@ -63,7 +63,7 @@ class LabelWords:
     @property
     def titles(self) -> tuple[str, ...]:
         """'physics: quark boson field'."""
-        return tuple(f"{name:.{LONGEST}}: {' '.join(self.top_words(k))}" for k, name in enumerate(self.names))
+        return tuple(f"{cut(name, LONGEST)}: {' '.join(self.top_words(k))}" for k, name in enumerate(self.names))
 
     def check(self, vocabulary: Vocabulary) -> None:
         if self.fingerprint != vocabulary.fingerprint:
@@ -122,15 +122,19 @@ def label_words(
     )
 
 
+def cut(text: str, most: int) -> str:
+    """At most so many characters; an ellipsis says that there are more."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
 def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int) -> str:
     """labels of 'subject': 3 (law 40, art 30, music 20 documents); left out: 1 with fewer than 5 documents (chess)."""
 
     def some(said: Sequence[str]) -> str:
         return ", ".join(said[:NAMED]) + (", ..." if len(said) > NAMED else "")
 
-    largest = some([f"{label:.{LONGEST}} {count}" for label, count in counts.items()])
-    left_out = (
-        f"; left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({some(rare):.200})" if rare else ""
-    )
+    largest = some([f"{cut(label, LONGEST)} {count}" for label, count in counts.items()])
+    few = some([cut(label, LONGEST) for label in rare])
+    left_out = f"; left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({few})" if rare else ""
     unlabelled = f"; {without} of the documents have no label" if without else ""
     return f"labels of {name!r}: {len(counts)} ({largest} documents){left_out}{unlabelled}"

@@ -7,7 +7,7 @@ import io
 import lzma
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -17,6 +17,7 @@ from topicscope.ground import InputError
 PEEK = 200  # lines of a text file that decide how it is split
 MOST_LINE = 2**26  # bytes of a line, and of a document: more are not held in memory
 DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError)  # what unpacking raises
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 Line = tuple[str, str]  # where it stands, and what it says
 
 
@@ -57,6 +58,13 @@ def peeked(lines: Iterator[Line]) -> list[Line]:
         if len(first) == PEEK or sum(len(text) for _, text in first) > MOST_LINE:
             break
     return first
+
+
+def separator_hint(columns: Sequence[str]) -> str:
+    """What to do about a table whose header is one name that holds another separator; empty for other tables."""
+    found = next((name for sign, name in SEPARATORS.items() if len(columns) == 1 and sign in columns[0]), None)
+    expected = "expected commas in .csv and tabs in .tsv"
+    return "" if found is None else f" (its columns seem to be separated by {found}; {expected})"
 
 
 def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:

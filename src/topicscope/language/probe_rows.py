@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from topicscope.language.configs import SIGNIFICANT
@@ -56,8 +56,9 @@ class ProbeRow(MeasuredRow):
 
     @property
     def effects(self) -> dict[str, Effect | None]:
-        """By measure: cosine, dot, attention, then the others."""
-        return {"cosine": self.cosine, "dot": self.dot, "attention": self.attention} | self.embeddings
+        """By measure: cosine, dot, attention of all heads and of the topical ones, then the others."""
+        attention = {"attention": self.attention, "topical": self.topical}
+        return {"cosine": self.cosine, "dot": self.dot} | attention | self.embeddings
 
     def as_dict(self) -> dict[str, Any]:
         whole = {**self.embeddings, "attention": self.attention, "topical": self.topical}
@@ -124,6 +125,7 @@ class CooccurrenceRow(MeasuredRow):
     cosine: PairContrast
     attention: PairContrast
     topical: PairContrast | None = None  # of the heads that carry topics
+    commonest: list[list[str]] = field(default_factory=list)  # the first pairs of words, the commonest first
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

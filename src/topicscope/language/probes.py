@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 MANY_SHUFFLES = 99  # with which p can be as small as .01
 SHOWN, PARQUET = "shown.json", "documents.parquet"
-PROBE = Kind("probe", 4, ("*.csv", "topics-*", SHOWN, PARQUET), ("*.csv", SHOWN, PARQUET))
+PROBE = Kind("probe", 5, ("*.csv", "topics-*", SHOWN, PARQUET), ("*.csv", SHOWN, PARQUET))
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,6 +88,8 @@ class Probe(Result):
             if effect is not None
         ]
         others = {name: [columns(record) for record in self.as_dict()[name]] for name in FLAT}
+        for row in others["cooccurrence"]:
+            row["commonest"] = "; ".join(map(" ".join, row["commonest"]))
         checks = [columns(record) for verdict in self.verdicts for record in verdict.records()]
         documents = [row.columns() for row in self.documents]
         labels = [columns(row.as_dict()) for row in self.labels]

@@ -23,7 +23,7 @@ from topicscope.language.attention import (
 )
 from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
-from topicscope.language.copies import originals
+from topicscope.language.copies import large_text_note, originals
 from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
 from topicscope.language.heads import head_rows
 from topicscope.language.labels import LabelWords
@@ -105,16 +105,16 @@ def probe_model(
         pairs = pair_relations(
             topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
         )
-        states = None
+        states, of = None, originals(texts)
         if measurement.states:
-            states = StateProbe(assignments, pairs, topics, measurement, originals(texts), labels=labels)
+            states = StateProbe(assignments, pairs, topics, measurement, of, labels=labels)
         sums = DocumentSums(most_words(assignments))
-        trained = Variant(loaded, assignments, pairs, measurement, states=states, documents=sums)
+        trained = Variant(loaded, vocabulary, assignments, pairs, measurement, states=states, documents=sums)
         probe = trained.probed(cut, len(texts), engine, shown)
         topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
         if measurement.random:
             # of fresh weights the same heads are looked at
-            fresh = Variant(loaded.random(measurement.seed), assignments, {}, measurement, topical, states)
+            fresh = Variant(loaded.random(measurement.seed), vocabulary, assignments, {}, measurement, topical, states)
             untrained = fresh.probed(cut, len(texts), engine, shown)
             probe.rows.extend(untrained.rows)
             probe.states.extend(untrained.states)
@@ -145,6 +145,7 @@ def probe_model(
         )
     notes = dict.fromkeys(
         [
+            *filter(None, [large_text_note(probe.documents, of)]),  # first: it may turn an answer
             *loaded.notes,
             *(a.remark for a in assignments if a.remark),
             *(states.notes if states else ()),
@@ -160,6 +161,7 @@ class Variant:
     """A model, trained or random, with what is measured on it."""
 
     loaded: LoadedModel
+    vocabulary: Vocabulary
     assignments: Sequence[Assignment]
     pairs: dict[int, PairRelation]
     measurement: Measurement
@@ -228,7 +230,9 @@ class Variant:
             tally = parts[main][len(self.assignments) + list(self.pairs).index(number)]
             relation = self.pairs[number]
             vectors = unit(self.vectors(self.loaded, relation.token[np.unique(relation.pairs)]))
-            probe.cooccurrence.append(cooccurrence_row(relation, tally, row, topical, vectors, self.measurement))
+            probe.cooccurrence.append(
+                cooccurrence_row(relation, tally, row, topical, vectors, self.vocabulary, self.measurement)
+            )
 
     def vectors(self, loaded: LoadedModel, token: np.ndarray) -> Vectors:
         return word_vectors(loaded.model, token, layer=self.measurement.embedding == "layer")

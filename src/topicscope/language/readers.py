@@ -20,6 +20,7 @@ from topicscope.language.lines import (
     bounded_line,
     needed as needed,
     peeked,
+    separator_hint,
 )
 
 Split = Literal["auto", "line", "paragraph", "file"]
@@ -232,7 +233,8 @@ class Reader:
         else:
             some = ", ".join(f"{name!r:.60}" for name in names[:20])
             raise InputError(
-                f"{place} has no field {self.text_field!r}; it has {some or 'none'}: choose one of them as text_field"
+                f"{place} has no field {self.text_field!r}; it has {some or 'none'}{separator_hint(names)}: choose one "
+                "of them as text_field (--text-field)"
             )
         return self.text_field in names
 
