@@ -90,11 +90,15 @@ def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **cha
 
 
 def force(between: float, within: float, scale: float = 1.0) -> dict[str, Any]:
-    """Other forces at every rho; the gradient is `scale` times the formula."""
-    return {
-        "formula": dict.fromkeys(coarse_to_fine.RHOS, (between, within)),
-        "forces": dict.fromkeys(coarse_to_fine.RHOS, (scale * between, scale * within)),
-    }
+    """Other forces at every rho, none between groups at rho = 1; the gradient is `scale` times the formula."""
+    formula = {rho: (between * (rho < 1), within) for rho in coarse_to_fine.RHOS}
+    return {"formula": formula, "forces": {rho: (scale * a, scale * b) for rho, (a, b) in formula.items()}}
+
+
+def at_one(between: float) -> dict[str, Any]:
+    """A force between groups at rho = 1, in the gradient and in the formula."""
+    forces = groups().forces | {1.0: (between, 8e-4)}
+    return {"formula": forces, "forces": forces}
 
 
 TIMES = [80.0, 79.0, 78.0, 50.0, 49.0, 32.0, 31.5, 31.0]
@@ -164,6 +168,10 @@ BAD: dict[str, dict[str, Any]] = {
         "the force has the same order": groups(**force(4.6e-4, 2e-4)),
         "the force is the same": groups(**force(2e-4, 2e-4)),
         "the gradient is not the formula": groups(**force(2e-4, 4.6e-4, 1 + 2e-9)),
+        "the same order at the trained matrix": groups(trained=(3e-4, 1e-4)),
+        "the same force at the trained matrix": groups(trained=(3e-4, 3e-4)),
+        "a force between groups at rho = 1": groups(**at_one(2e-12)),
+        "a force between groups at rho = 1, the other sign": groups(**at_one(-2e-12)),
         "the same order, and a run that is too short": groups(0.001, **force(4.6e-4, 2e-4)),
     },
     "topic-order": {
@@ -186,6 +194,7 @@ STILL: dict[str, dict[str, Any]] = {
     },
     "coarse-to-fine": {
         "half-times just near enough": groups(1.04, 0.97),
+        "rounding at rho = 1": groups(**at_one(-1e-13)),
         "rounding in the gradient": groups(**force(2e-4, 4.6e-4, 1 + 1e-12)),
     },
     "topic-order": {
