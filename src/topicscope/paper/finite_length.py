@@ -163,7 +163,8 @@ def judge(found: Found) -> Outcome:
         + f"; W_i0 is {np.mean(found.mask_column[finite[-1]]):.6f} at N = {finite[-1]}, "
         f"{np.mean(found.mask_column[ENDLESS]):.6f} for infinite documents. The first is not judged: columns of W add "
         "up to 1 wherever the number of [MASK]s varies, which makes the mean of W_i0 1/(Tv) on any documents. Is "
-        f"this the diagonal of Figure 6 and Table 4? Diagonal less block after training: {answer(found, b)}. W* has {b:.4f}",
+        f"this the diagonal of Figure 6 and Table 4? Diagonal less block after training: {answer(found, b)}. "
+        f"W* has {b:.4f}",
         figures=[
             Figure(
                 "finite-length",
