@@ -20,17 +20,20 @@ SPREAD = (-1.0, 0.0, 1.0)
 def world(distance: float = 0.01, unit: float = 0.001, **changes: Any) -> relaxed_worlds.World:
     """A world that is as predicted: contrasts .2 in W* and .15 after training."""
     made = relaxed_worlds.World(
-        0.2,
-        0.151,
-        0.11,
-        0.3,
+        relaxed_worlds.Pattern(0.2, 0.11, 0.3),
+        relaxed_worlds.Pattern(0.151, 0.04, 0.2),
+        patterns(*(0.15 + 0.001 * shift for shift in SPREAD)),
         [20.0, 50.0],
-        [0.15 + 0.001 * shift for shift in SPREAD],
         [distance + unit * shift for shift in SPREAD],
+        [2 * distance + unit * shift for shift in SPREAD],
         [0.3] * 3,
         np.eye(4),
     )
     return replace(made, **changes)
+
+
+def patterns(*contrasts: float) -> list[relaxed_worlds.Pattern]:
+    return [relaxed_worlds.Pattern(contrast, 0.041, 0.21) for contrast in contrasts]
 
 
 def variations(
@@ -141,8 +144,9 @@ BAD: dict[str, dict[str, Any]] = {
         "one world is not where W(t) is": no_world("Zipf words", distance=0.0325),
         "the first world": no_world("none (Theorem 2)", distance=0.2),
         "the last world": no_world("many at once", distance=0.0325),
-        "one W* has no contrast": no_world("overlapping topics", contrast=0.0),
-        "one world loses its contrast in training": no_world("common words", trained=[0.001, -0.002, 0.004]),
+        "one W* has no contrast": no_world("overlapping topics", best=patterns(0.0)[0]),
+        "one world loses its contrast in training": no_world("common words", trained=patterns(0.001, -0.002, 0.004)),
+        "one world is nearer to W(t) of the unrelaxed world": no_world("100 to 150 words", to_unrelaxed=[0.005] * 3),
         "one world fails and another decides nothing": replace(
             no_world("Zipf words", distance=0.2),
             worlds=no_world("Zipf words", distance=0.2).worlds
@@ -185,7 +189,11 @@ BAD: dict[str, dict[str, Any]] = {
 }
 
 STILL: dict[str, dict[str, Any]] = {
-    "assumptions": {"just within the tolerance": no_world("Zipf words", distance=0.0275)},
+    "assumptions": {
+        "just within the tolerance": no_world("Zipf words", distance=0.0275),
+        "just told apart from the unrelaxed world": no_world("Zipf words", to_unrelaxed=[0.011, 0.012, 0.013]),
+        "nothing is relaxed": no_world("none (Theorem 2)", to_unrelaxed=[]),
+    },
     "finite-length": {
         "b a little above": lengths("30", B + 0.001),
         "infinite documents off by rounding": lengths("infinite", mask=1e-8),
@@ -207,6 +215,7 @@ UNDECIDED: dict[str, dict[str, Any]] = {
     "assumptions": {
         "the tolerance lies inside an interval": no_world("Zipf words", distance=0.029),
         "seeds differ too much": no_world("logistic normal", unit=0.01),
+        "not told apart from the unrelaxed world": no_world("100 to 150 words", to_unrelaxed=[0.009, 0.0105, 0.012]),
     },
     "finite-length": {"intervals are too wide": lengths(unit=0.03), "and about zero": lengths("30", 0.0, unit=0.03)},
     "coarse-to-fine": {"no run is half-way": groups(0.001), "one run is not": groups(fine=0.001, run=2)},
