@@ -138,10 +138,10 @@ def test_settings_and_worlds_of_assumptions() -> None:
     outcome = judged("assumptions", found)
     half = 4.3027 * 0.001 / 3**0.5
     assert outcome.measured == (
-        "9 of 10 settings show blocks; 13 of 13 relaxed worlds are as predicted, the worst "
+        "9 of 10 settings show blocks; 12 of 12 relaxed worlds are as predicted, the worst "
         f"0.02 [{0.02 - half:.4g}, {0.02 + half:.4g}] from W(t) (Zipf words)"
     )
-    assert "in 9 of 10 settings with trained attention; in 13 of 13 worlds" in outcome.reason
+    assert "in 9 of 10 settings with trained attention; in 12 of 12 worlds" in outcome.reason
     assert "Zipf words: topics half learnt at 20 to 50; overlapping" in outcome.reason
     assert outcome.ours == pytest.approx(0.02)
     assert outcome.tables[0].rows[1] == [

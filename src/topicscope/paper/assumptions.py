@@ -131,8 +131,8 @@ EXPERIMENT = Experiment(
     f"in W* and, 95% over seeds, in training, and the trained matrix is within {TOLERANCE:g} of W(t) at the last step "
     "(relative Frobenius norm), and nearer to it, 95% over seeds, than to W(t) of the unrelaxed world. Undecided where "
     "the 95% interval of a distance has the limit inside. Revised after a first run: the first rule did not ask for "
-    "the last, and two rows were within the limit of both; documents of 5 words were added, where the diagonal is "
-    "learnt in time.",
+    "the last, and two rows were within the limit of both. Documents of 5 words were tried as a row and left out: at "
+    "seed 0 they were 6.7% from W(t), and 2.8% [2.5, 3.0] with six times as many of them.",
     measure=measure,
     judge=judge,
     seconds=40,

@@ -38,7 +38,6 @@ WORLDS: dict[str, dict[str, dict[str, Any]]] = {
         "documents": {"kind": "groups", "groups": 2, "rho": 0.5, "topics_per_document": 2, "length": "infinite"}
     },
     "logistic normal": {"documents": NORMAL},
-    "documents of 5 words": {"documents": BASE["documents"] | {"length": 5}},
     "documents of 30 words": {"documents": BASE["documents"] | {"length": 30}},
     "100 to 150 words": {"documents": BASE["documents"] | {"length": [100, 150]}},
     "many at once": {
