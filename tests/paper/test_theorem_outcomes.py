@@ -18,6 +18,7 @@ from tests.paper.samples_blocks import HALF
 from topicscope.figures import Heat, Lines, Points
 from topicscope.paper import theorem2
 from topicscope.paper.experiment import Context
+from topicscope.paper.relaxed_worlds import Pattern
 
 
 def test_theorem_1() -> None:
@@ -129,7 +130,10 @@ def test_losses_of_parts() -> None:
 
 def test_settings_and_worlds_of_assumptions() -> None:
     found = worlds.variations(
-        2, blocks.block_runs(0.0, 0.0), "Zipf words", worlds.world(0.02, uneven=0.0, diagonal=0.0)
+        2,
+        blocks.block_runs(0.0, 0.0),
+        "Zipf words",
+        worlds.world(0.02, best=Pattern(0.2, 0.0, 0.0), flow=Pattern(0.15, 0.0, 0.0)),
     )
     outcome = judged("assumptions", found)
     half = 4.3027 * 0.001 / 3**0.5
@@ -146,8 +150,10 @@ def test_settings_and_worlds_of_assumptions() -> None:
         "0.151",
         f"0.15 [{0.15 - half:.4g}, {0.15 + half:.4g}]",
         f"0.01 [{0.01 - half:.4g}, {0.01 + half:.4g}]",
+        "0.02",
         "0.3",
-        "blocks are not flat (30% of W*); diagonal +0.11 from its block; topics half learnt at 20 to 50",
+        "blocks are not flat (30% in W*, 20% in W(t), 21% trained); diagonal from its block +0.11 in W*, "
+        "+0.04 in W(t), +0.041 trained; topics half learnt at 20 to 50",
         "yes",
     ]
     assert outcome.tables[1].rows[1] == ["fixed tau = 3", f"0.4 [{0.4 - HALF:.4g}, {0.4 + HALF:.4g}]", "2", "yes"]

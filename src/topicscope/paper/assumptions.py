@@ -84,8 +84,9 @@ def judge(found: Found) -> Outcome:
         verdict=all_of([*(c.above_zero for c in shown), *holds]),
         reason="same-topic minus different-topic mean above zero, 95% over seeds, "
         f"in {blocks} of {len(shown)} settings with trained attention; in {sum(h is True for h in holds)} of "
-        f"{len(holds)} worlds with uniform attention it is, and the matrix is within {100 * TOLERANCE:g}% of W(t)"
-        + (f". Longer batches would decide: {', '.join(open_worlds)}" if open_worlds else "")
+        f"{len(holds)} worlds with uniform attention it is, the matrix is within {100 * TOLERANCE:g}% of W(t), and "
+        "nearer to it than to W(t) of the unrelaxed world"
+        + (f". Larger batches would decide: {', '.join(open_worlds)}" if open_worlds else "")
         + ". What changes: "
         + "; ".join(f"{name}: {world.changes}" for name, world in list(worlds.items())[1:]),
         figures=[
@@ -128,7 +129,10 @@ EXPERIMENT = Experiment(
     rule="With trained attention, in every setting the same-topic minus different-topic mean of W_V has a 95% interval "
     "above zero. With uniform attention (squared loss, SGD from zero), in every relaxed world that mean is above zero "
     f"in W* and, 95% over seeds, in training, and the trained matrix is within {TOLERANCE:g} of W(t) at the last step "
-    "(relative Frobenius norm). Undecided where the 95% interval of that distance has the limit inside.",
+    "(relative Frobenius norm), and nearer to it, 95% over seeds, than to W(t) of the unrelaxed world. Undecided where "
+    "the 95% interval of a distance has the limit inside. Revised after a first run: the first rule did not ask for "
+    "the last, and two rows were within the limit of both. Documents of 5 words were tried as a row and left out: at "
+    "seed 0 they were 6.7% from W(t), and 2.8% [2.5, 3.0] with six times as many of them.",
     measure=measure,
     judge=judge,
     seconds=40,

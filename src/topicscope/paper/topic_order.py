@@ -27,6 +27,9 @@ LAWS: dict[str, dict[str, Any]] = {
 LEAST = 0.95
 """The rank correlation that the claim asks for."""
 
+CLOSE = 0.05
+"""How far mean half-times may be from those of W(t), as a share."""
+
 KEPT = 200  # matrices that are kept of a run
 
 
@@ -105,6 +108,11 @@ def correlations(law: Law) -> tuple[list[float], list[float]] | None:
     )
 
 
+def time_error(law: Law) -> float:
+    """How far the mean half-time of a topic is from that of W(t), as a share; of all topics the largest."""
+    return float(np.max(np.abs(np.mean(law.measured, 0) / law.predicted - 1)))
+
+
 def panel(name: str, law: Law) -> Lines:
     order = np.argsort(law.squares)
     x = [law.squares[i] for i in order]
@@ -125,24 +133,25 @@ def panel(name: str, law: Law) -> Lines:
 
 def judge(found: Found) -> Outcome:
     ranks = {name: correlations(law) for name, law in found.laws.items()}
-    checks = [None if both is None else min(map(min, both)) >= LEAST for both in ranks.values()]
+    apart = {name: time_error(law) for name, law in found.laws.items()}
+    checks = [
+        None if both is None else min(map(min, both)) >= LEAST and apart[name] <= CLOSE for name, both in ranks.items()
+    ]
     known = [both for both in ranks.values() if both is not None]
     lowest = min((min(both[0]) for both in known), default=float("nan"))
     lowest_square = min((min(both[1]) for both in known), default=float("nan"))
-    apart = {
-        name: float(np.nanmax(np.abs(np.mean(law.measured, 0) / law.predicted - 1))) if ranks[name] else float("nan")
-        for name, law in found.laws.items()
-    }
     thumbs = {name: 100 * (np.array(law.thumb) / law.predicted - 1) for name, law in found.laws.items()}
     silent = [name for name, both in ranks.items() if both is None]
     return Outcome(
         paper="not asked: the paper's topics are alike",
         theory="order of E[theta_t^2], times from W(t)",
         measured=f"rank correlation with the predicted order: {cell(lowest)} at worst; times are off by "
-        + ", ".join(f"{100 * off:.2g}% ({name})" for name, off in apart.items()),
+        + ", ".join(f"{100 * off:.2g}% ({name})" if ranks[name] else f"- ({name})" for name, off in apart.items()),
         verdict=all_of(checks),
         reason=f"lowest rank correlation of the measured half-times, over laws and runs: {cell(lowest)} with those of "
-        f"W(t), {cell(lowest_square)} with the order of E[theta^2]. The rule ln 2 v / (2 k^2 E[theta^2]) is off by "
+        f"W(t), {cell(lowest_square)} with the order of E[theta^2]; mean half-times are within "
+        f"{100 * CLOSE:g}% of W(t) under {sum(off <= CLOSE for off in apart.values())} of {len(apart)} laws. "
+        "The rule ln 2 v / (2 k^2 E[theta^2]) is off by "
         + ", ".join(f"{off.min():+.0f} to {off.max():+.0f}% ({name})" for name, off in thumbs.items())
         + (f". Some topics are not half-way at the end: {', '.join(silent)}; longer runs would decide" * bool(silent)),
         figures=[
@@ -173,6 +182,7 @@ def judge(found: Found) -> Outcome:
                 "rule_of_thumb": law.thumb,
                 "measured": law.measured,
                 "rank_correlation": ranks[name],
+                "time_error": apart[name] if ranks[name] else None,
             }
             for name, law in found.laws.items()
         },
@@ -186,8 +196,9 @@ EXPERIMENT = Experiment(
     claim="Unequal topics are learnt in the order of E[theta_t^2], at the times that W(t) predicts.",
     rule="Uniform attention, squared loss, SGD from zero, infinite documents. A topic's half-time: its block mean of "
     "W_V reaches half of that of W*. For each law of theta and each run Spearman's rank correlation of measured "
-    f"half-times is at least {LEAST} with those of W(t), and with the order of falling E[theta_t^2]. Undecided where a "
-    "topic is not half-way at the end.",
+    f"half-times is at least {LEAST} with those of W(t), and with the order of falling E[theta_t^2]; the mean "
+    f"half-time of every topic is within {100 * CLOSE:g}% of that of W(t). Undecided where a topic is not half-way at "
+    "the end. Revised after a first run, in which times were at most 3.3% off: the first rule looked at ranks alone.",
     measure=measure,
     judge=judge,
     seconds=10,
