@@ -12,7 +12,8 @@ import pytest
 
 from tests.training.settings import SMALL as ANY_RUN
 from topicscope import InputError, RunConfig, Runs, read, train
-from topicscope.training import Ensemble, run as run_module
+from topicscope.ground import flat
+from topicscope.training import Ensemble, config as config_module, run as run_module
 
 SMALL = ANY_RUN | {"steps": 3, "dtype": "float64"}
 
@@ -83,3 +84,46 @@ def test_data_files_are_read_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the data file .*none\.txt cannot be read: No such file"):
         train(small(data={"train_file": str(tmp_path / "none.txt")}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+WORLD_FILES = [
+    ("topic_model.matrix", [[0.5, 0.0], [0.3, 0.2], [0.2, 0.8]], [[0.1, 0.0], [0.7, 0.2], [0.2, 0.8]]),
+    ("documents.proportions", [[0.5, 0.2, 0.3], [0.1, 0.6, 0.3]], [[0.2, 0.5, 0.3], [0.1, 0.6, 0.3]]),
+    ("documents.covariance", [[1.0, 0.5, 0], [0.5, 1, 0], [0, 0, 1]], [[2.0, 0.5, 0], [0.5, 2, 0], [0, 0, 2]]),
+]
+
+
+@pytest.mark.parametrize(("name", "numbers", "others"), WORLD_FILES, ids=[name for name, _, _ in WORLD_FILES])
+def test_a_run_does_not_depend_on_the_files_of_its_world(
+    tmp_path: Path, name: str, numbers: list[list[float]], others: list[list[float]]
+) -> None:
+    """The file is changed and then deleted: the run in the folder is still the one that was trained."""
+    file, (section, key) = tmp_path / "A.csv", name.split(".")
+    np.savetxt(file, numbers, delimiter=",", fmt="%.17g")
+    kind = {"proportions": {"kind": "given"}, "covariance": {"kind": "logistic-normal"}}.get(key, {})
+    world = {"topic_model": SMALL["topic_model"], "documents": SMALL["documents"] | kind}
+    world[section] = {key: str(file)} if section == "topic_model" else world[section] | {key: str(file)}
+    config = RunConfig.of(SMALL | world)
+    run = train(config.with_seeds(2), tmp_path / "run", with_floors=False)[1]
+    same = train(config.changed({name: numbers, "seed": 1}), with_floors=False)
+    assert np.array_equal(run.weights["value"], same.weights["value"])
+    np.savetxt(file, others, delimiter=",", fmt="%.17g")
+    assert flat(read(tmp_path / "run")[1].config.as_dict())[name] == numbers
+    with pytest.raises(InputError, match="another config"):
+        train(RunConfig.of(SMALL | world).with_seeds(2), tmp_path / "run", resume=True)
+    file.unlink()
+    assert read(tmp_path / "run")[1].config == same.config
+    assert flat(run.config.as_dict())[name] == numbers
+
+
+def test_a_file_that_a_config_cannot_hold_is_refused_before_work_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savetxt(tmp_path / "A.csv", np.full((4, 3), 0.25), delimiter=",")
+    config = RunConfig.of(SMALL | {"topic_model": {"matrix": str(tmp_path / "A.csv")}})
+    monkeypatch.setattr(config_module, "MOST_NUMBERS", 11)
+    with pytest.raises(InputError, match=r"A.csv has 12 numbers; .* at most 11 per file"):
+        train(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(config_module, "MOST_NUMBERS", 12)
+    assert train(config, tmp_path / "run", with_floors=False).status == "done"

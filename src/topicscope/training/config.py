@@ -28,6 +28,7 @@ from topicscope.ground import (
     Seed,
     Steps,
     Text,
+    flat,
     log_steps,
     merged,
     nearest,
@@ -35,7 +36,7 @@ from topicscope.ground import (
     section,
 )
 from topicscope.model import ATTENTION_PARTS, PARTS, ModelConfig, Objective
-from topicscope.world import Dirichlet, Masking, Prior, TopicModel
+from topicscope.world import Dirichlet, Masking, Prior, TopicModel, matrix_of
 
 
 @section
@@ -160,6 +161,12 @@ AT_ONCE = {"cpu": 600_000, "cuda": 100_000_000}
 """Positions and words of documents whose batches are made together: on a CPU few enough for the cache."""
 
 
+WORLD_FILES = ("documents.covariance", "documents.proportions", "topic_model.matrix")
+"""Settings that may name a file instead of giving their numbers, without which the world is not known."""
+
+MOST_NUMBERS = 400_000  # of such files, that a config holds: config.yaml stays below 10 MB
+
+
 @section
 class RunConfig(Config):
     """Everything that a run depends on. The same config gives the same bytes."""
@@ -168,8 +175,7 @@ class RunConfig(Config):
     FILES: ClassVar[tuple[str, ...]] = (
         "data.train_file",
         "data.dev_file",
-        "documents.proportions",
-        "topic_model.matrix",
+        *WORLD_FILES,
         "model.value_matrix",
     )
 
@@ -228,6 +234,19 @@ class RunConfig(Config):
             if wrong:
                 raise ValueError(message)
         return self
+
+    def with_world(self) -> RunConfig:
+        """The same with the numbers of the world's files in place of their names: files may change, a run does not."""
+        settings = flat(self.as_dict())
+        files = {name: settings[name] for name in WORLD_FILES if isinstance(settings.get(name), str)}
+        numbers = {name: matrix_of(path, name) for name, path in files.items()}
+        for name, matrix in numbers.items():
+            if matrix.size > MOST_NUMBERS:
+                raise InputError(
+                    f"{name}: {files[name]} has {matrix.size:,} numbers; a run keeps its world in its own config, "
+                    f"which holds at most {MOST_NUMBERS:,} per file"
+                )
+        return self.changed({name: matrix.tolist() for name, matrix in numbers.items()}) if numbers else self
 
     @property
     def documents_per_step(self) -> int:

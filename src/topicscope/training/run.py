@@ -7,6 +7,7 @@ run.results["dev_loss"], run.weights["value"], run.metrics["norm_key"]
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
@@ -72,6 +73,8 @@ def train(
     single = isinstance(config, RunConfig)
     configs = [config] if isinstance(config, RunConfig) else list(config)
     check_alike(configs)
+    if (whole := configs[0].with_world()) is not configs[0]:
+        configs = [replace(config, topic_model=whole.topic_model, documents=whole.documents) for config in configs]
     refuse((force and out is None, FORCE_NEEDS_OUT))
     gpu = resolve_device(configs).type == "cuda"
     cost = cost_of(configs, floors=with_floors, gpu=gpu)
