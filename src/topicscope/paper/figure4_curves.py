@@ -33,6 +33,8 @@ RANGES: dict[str, tuple[float, float]] = {
 """The least and the largest of the nine curves. 'end' is the norm at step 1,000; 'tenth' and 'half' are the steps at
 which a norm reaches these shares of its end. Read to about 5 steps and .05."""
 
+NINE = "the figure's nine curves (range)"
+
 ENVELOPE: dict[str, list[tuple[int, float, float]]] = {
     "value": [
         (0, 0.03, 0.12),
@@ -87,45 +89,51 @@ ENVELOPE: dict[str, list[tuple[int, float, float]]] = {
 }
 """Step, least and largest norm of the nine curves."""
 
+QUERY_OVER_KEY = (1.2, 1.45)
+"""The ratio of the two ends in the nine curves; reported, no part of the distance."""
+
 MISSING = 10.0
-"""The factor by which a step counts as wrong that never comes, since the norm does not rise."""
+"""The factor by which a step counts as wrong that never comes, since the norm does not rise; and the largest factor."""
+
+Norms = Mapping[str, Float[np.ndarray, " S"]]
+"""norm_value, norm_key and norm_query of a run; with `step`, where not every step is there (curves of a sweep)."""
 
 
-def readings(norms: Mapping[str, Float[np.ndarray, " S"]]) -> dict[str, float]:
-    """The ten numbers of RANGES, of one run. NaN where a norm does not rise in the first 1,000 steps."""
+def readings(norms: Norms) -> dict[str, float]:
+    """The ten numbers of RANGES, of one run: NaN for the steps of a norm that does not double in 1,000 steps."""
+    steps = np.asarray(norms.get("step", np.arange(len(norms["norm_value"]))))
     numbers = {}
     for part in PARTS:
-        curve = norms[f"norm_{part}"][: STEPS + 1]
+        curve = norms[f"norm_{part}"][steps <= STEPS]
         end = float(curve[-1])
-        rises = end > 2 * float(curve[0])  # else half of its end is no step of its course
+        rises = end > 2 * float(curve[0])  # else it is past half of its end from the start
         for name, share in (("tenth", 0.1), ("half", 0.5)):
-            numbers[f"{part} {name}"] = float(np.argmax(curve >= share * end)) if rises else math.nan
+            numbers[f"{part} {name}"] = float(steps[np.argmax(curve >= share * end)]) if rises else math.nan
         numbers[f"{part} end"] = end
-    numbers["value at 500"] = float(norms["norm_value"][:STEPS][min(FLAT_FROM, len(norms["norm_value"]) - 1)])
+    numbers["value at 500"] = float(np.interp(FLAT_FROM, steps, norms["norm_value"]))
     return {name: numbers[name] for name in RANGES}
 
 
 def factor(name: str, number: float) -> float:
-    """By which factor a number is above its range (above 1) or below it (below 1); 1 inside."""
+    """By which factor a number lies above its range (more than 1) or below it (less than 1); 1 inside."""
     if not math.isfinite(number):
         return MISSING
     low, high = RANGES[name]
-    number = max(number, 1e-9)
-    return float(np.clip(number / float(np.clip(number, low, high)), 1 / MISSING, MISSING))
+    off = number / high if number > high else number / low if number < low else 1.0
+    return min(max(off, 1 / MISSING), MISSING)
 
 
-def distance(runs: Sequence[Mapping[str, Float[np.ndarray, " S"]]]) -> float:
-    """How far runs are from the figure: the root mean square, over ten numbers and all runs, of ln(factor).
+def distance(runs: Sequence[Norms]) -> float:
+    """How far runs are from the figure: the root mean square of ln(factor) over the ten numbers of all runs.
 
     0: every number of every run lies in the figure's range. .69: a typical number is off by a factor of 2. Times and
-    sizes count alike. A factor counts at most as 10.
+    sizes count alike. It was fixed before the sweep (examples/figure4.yaml).
     """
     logs = [math.log(factor(name, number)) for run in runs for name, number in readings(run).items()]
     return math.sqrt(sum(log * log for log in logs) / len(logs))
 
 
-def envelope(part: str) -> Series:
-    """The range of the nine curves, as a band behind our own."""
-    steps, low, high = zip(*ENVELOPE[part], strict=True)
-    middle = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
-    return Series("the figure's nine curves", [float(s) for s in steps], middle, list(low), list(high), thin=True)
+def envelope(part: str) -> list[Series]:
+    """The range of the nine curves, as a band behind our own: its lower edge with the band, and its upper edge."""
+    steps, low, high = (list(map(float, column)) for column in zip(*ENVELOPE[part], strict=True))
+    return [Series(NINE, steps, low, low, high, NINE, thin=True), Series(NINE, steps, high, group=NINE, thin=True)]
