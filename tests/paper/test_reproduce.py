@@ -24,7 +24,7 @@ from topicscope.paper.reproduction import compute, finite
 
 FAST = ["figure7", "figure8"]
 
-SECONDS = {"figure1": 40, "figure2": 12, "figure3": 2, "figure4": 60, "figure5": 60, "figure6": 6, "figure7": 1}
+SECONDS = {"figure1": 40, "figure2": 12, "figure3": 2, "figure4": 45, "figure5": 60, "figure6": 6, "figure7": 1}
 SECONDS |= {"figure8": 1, "figure9": 12, "figure10": 25, "table1": 40, "table2": 2, "table3": 40, "table4": 40}
 SECONDS |= {"table5": 6, "theorem1": 15, "theorem2": 40, "theorem3": 30, "theorem5": 30, "losses": 40}
 SECONDS |= {"assumptions": 40, "finite-length": 20, "coarse-to-fine": 5, "topic-order": 10}
