@@ -169,9 +169,13 @@ def test_what_is_not_exchangeable_is_refused() -> None:
 def test_under_cross_entropy_the_mask_query_is_first(topics: int, v: int, tau: int, size: float) -> None:
     s, w, pi = Setting.of(topics, v, tau), 1e-7, contrasts(topics, v)
     force = score_force(subset_world(topics, v, grouped_subsets(topics, tau)), s.masking, w * pi, loss="cross_entropy")
-    found = mask_force(s)
+    found = mask_force(topic_shares(Fixed(topics_per_document=tau), topics), v, s.masking)
     stated = np.array([found.mask, *[found.word] * (topics * v)])
     assert np.abs(force[:, 0] / w - stated).max() < 1e-6 * found.size
+    k, p0 = s.masking.k, s.masking.p_mask_word
+    qq = k / (tau * v) * (1 - tau / topics)
+    here = tau / topics * s.p1 * ((1 / tau - 1 / topics) / v - qq)
+    assert found.word == pytest.approx(p0 * (here - (1 - tau / topics) * s.p2 * (1 / (v * topics) + qq)), rel=1e-12)
     assert found.size == pytest.approx(size, rel=5e-3)
     assert np.linalg.norm(stated) == pytest.approx(found.size)
     assert abs((force * pi).sum()) / (topics - 1) < found.size * w / 10  # topic modes are far weaker
