@@ -23,6 +23,11 @@ Matrix = Float[np.ndarray, "V V"]
 Loss = Literal["squared", "cross_entropy"]
 
 
+def topic_contrasts(topics: int, v: int) -> Matrix:
+    """Pi: the projector on topic contrasts, zero at [MASK]."""
+    return np.pad(np.kron(np.eye(topics) - 1 / topics, np.full((v, v), 1 / v)), ((1, 0), (1, 0)))
+
+
 def score_force(
     world: SmallWorld, masking: Masking, value: Matrix, scores: Matrix | None = None, loss: Loss = "squared"
 ) -> Matrix:
