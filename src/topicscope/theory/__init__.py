@@ -16,7 +16,28 @@ from topicscope.theory.document_moments import (
     given_moments,
     length_weights,
 )
+from topicscope.theory.dynamics import dynamics
+from topicscope.theory.dynamics_result import (
+    AttentionStage,
+    Dynamics,
+    Embedding,
+    Optimizer,
+    Steps,
+    Training,
+    ValueStage,
+)
+from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
+from topicscope.theory.forces import (
+    Loss,
+    MaskForce,
+    contrast_force,
+    force_formula,
+    mask_force,
+    score_force,
+    topic_contrasts,
+)
+from topicscope.theory.growth import Growth
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.optimum import optimum
 from topicscope.theory.population import enumerated_loss, population_loss
@@ -31,12 +52,14 @@ from topicscope.theory.second_stage import (
     second_stage,
 )
 from topicscope.theory.setting import Constants, Setting
+from topicscope.theory.shares import TopicShares, topic_shares
 from topicscope.theory.symmetric_optimum import SymmetricOptimum
 from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
 from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias, prediction_bias_at, theorem1
 from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
+from topicscope.theory.third_act import escape_rate
 from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueOptimum, relative_distance
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
@@ -48,6 +71,7 @@ __all__ = [
     "OPTIMUM_THEOREMS",
     "WEIGHTINGS",
     "AttentionLandscape",
+    "AttentionStage",
     "AttentionTheorem",
     "BayesLoss",
     "Certificate",
@@ -55,27 +79,38 @@ __all__ = [
     "Convention",
     "DenseOptimum",
     "DocumentMoments",
+    "Dynamics",
+    "Embedding",
     "Entries",
     "FirstStageRates",
     "GroupRates",
+    "Growth",
     "Landscape",
+    "Loss",
+    "MaskForce",
     "Membership",
     "Mode",
     "NoFloor",
+    "Optimizer",
     "Optimum",
     "OptimumSettings",
     "OptimumTheorem",
     "SecondStage",
     "Setting",
+    "SmallWorld",
+    "Steps",
     "SymmetricOptimum",
     "Theorem",
     "Theorem1",
     "Theorem2",
     "Theorem3",
     "Theorem5",
+    "TopicShares",
+    "Training",
     "UniformOptimum",
     "ValueMatrix",
     "ValueOptimum",
+    "ValueStage",
     "Weighting",
     "assumptions",
     "asymptotic_loss",
@@ -84,17 +119,23 @@ __all__ = [
     "bayes_loss",
     "best_attention",
     "closed_form",
+    "contrast_force",
     "diagonal_value_matrix",
     "document_moments",
+    "dynamics",
     "enumerated_loss",
+    "escape_rate",
     "family_loss",
     "first_stage_rates",
     "fit_embedding",
     "fit_family",
+    "force_formula",
     "given_moments",
     "group_rates",
+    "grouped_subsets",
     "landscape",
     "length_weights",
+    "mask_force",
     "optimum",
     "population_loss",
     "prediction_bias",
@@ -102,13 +143,17 @@ __all__ = [
     "random_member",
     "read_landscape",
     "relative_distance",
+    "score_force",
     "second_stage",
     "shown_evidence",
     "solve_moments",
+    "subset_world",
     "theorem1",
     "theorem2",
     "theorem3",
     "theorem5",
+    "topic_contrasts",
+    "topic_shares",
     "uniform_optimum",
     "verify",
 ]
