@@ -17,9 +17,11 @@ from topicscope.theory.document_moments import (
     length_weights,
 )
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
+from topicscope.theory.gradient_flow import Course, gradient_flow, second_plateau
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.optimum import optimum
 from topicscope.theory.population import enumerated_loss, population_loss
+from topicscope.theory.population_gradient import Population, Weights
 from topicscope.theory.rates import FirstStageRates, GroupRates, first_stage_rates, group_rates
 from topicscope.theory.second_stage import (
     AttentionLandscape,
@@ -53,6 +55,7 @@ __all__ = [
     "Certificate",
     "Constants",
     "Convention",
+    "Course",
     "DenseOptimum",
     "DocumentMoments",
     "Entries",
@@ -65,6 +68,7 @@ __all__ = [
     "Optimum",
     "OptimumSettings",
     "OptimumTheorem",
+    "Population",
     "SecondStage",
     "Setting",
     "SymmetricOptimum",
@@ -77,6 +81,7 @@ __all__ = [
     "ValueMatrix",
     "ValueOptimum",
     "Weighting",
+    "Weights",
     "assumptions",
     "asymptotic_loss",
     "attention_landscape",
@@ -92,6 +97,7 @@ __all__ = [
     "fit_embedding",
     "fit_family",
     "given_moments",
+    "gradient_flow",
     "group_rates",
     "landscape",
     "length_weights",
@@ -102,6 +108,7 @@ __all__ = [
     "random_member",
     "read_landscape",
     "relative_distance",
+    "second_plateau",
     "second_stage",
     "shown_evidence",
     "solve_moments",
