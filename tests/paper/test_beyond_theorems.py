@@ -11,8 +11,9 @@ from tests.paper import samples_worlds as worlds
 from tests.paper.samples import judged
 from topicscope.figures import Lines, Points
 from topicscope.paper import finite_length, flows, relaxed_worlds, topic_order
-from topicscope.paper.coarse_to_fine import World, best_value, contrasts, force_formula, score_gradient
-from topicscope.world import TopicModel
+from topicscope.paper.coarse_to_fine import best_value, contrasts, world_of
+from topicscope.theory import force_formula, score_force
+from topicscope.world import Masking, TopicModel
 
 
 def test_half_way_lies_between_two_times() -> None:
@@ -28,43 +29,22 @@ def test_one_failure_outweighs_what_is_not_decided() -> None:
     assert flows.all_of([True, True]) == "reproduced"
 
 
-def loss_of(world: World, value: np.ndarray, scores: np.ndarray) -> float:
-    """Expected squared loss of a masked position: documents, words shown and true words one by one."""
-    size, total = len(value), 0.0
-    for true, shown, probability in zip(world.true, world.shown, world.probability, strict=True):
-        for query in range(size):
-            weight = [shown[key] * math.exp(scores[key, query]) for key in range(size)]
-            predicted = value @ np.array(weight) / sum(weight)
-            for word in range(1, size):
-                chance = true[word] * (world.instead[query] + world.masking.p_correct * (word == query))
-                error = predicted - np.eye(size)[word]
-                total += probability * chance * (error @ error)
-    return total
-
-
-def test_the_gradient_of_the_scores_is_that_of_the_loss() -> None:
-    """Central differences of a loop, of entries between topics, inside them, and at [MASK]."""
-    world, value, step = World.of(0.5), best_value(), 1e-3
-    gradient = score_gradient(world, value)
-    for key, query in ((1, 2), (1, 30), (0, 3)):
-        moved = np.zeros_like(value)
-        moved[key, query] = step
-        slope = (loss_of(world, value, moved) - loss_of(world, value, -moved)) / (2 * step)
-        assert gradient[key, query] == pytest.approx(-slope, rel=1e-4, abs=1e-10)
-
-
 def test_forces_between_and_inside_groups() -> None:
     """The numbers of R6 (ii); with rho = 1 there is none between groups, with rho = 0 no groups."""
     value = best_value()
+
+    def forces(rho: float, scale: float = 1.0) -> tuple[float, float]:
+        return contrasts(score_force(world_of(rho), Masking(), scale * value))
+
     for rho in (0.0, 0.5, 1.0):
-        world = World.of(rho)
-        formula, gradient = force_formula(world, value), score_gradient(world, value)
+        world = world_of(rho)
+        formula, gradient = force_formula(world, Masking(), value), score_force(world, Masking(), value)
         assert np.abs(formula - gradient).max() < 1e-15
-    between, within = contrasts(score_gradient(World.of(0.5), value))
+    between, within = forces(0.5)
     assert (between, within) == pytest.approx((1.96e-4, 4.58e-4), rel=2e-3)
-    assert abs(contrasts(score_gradient(World.of(1.0), value))[0]) < 1e-16
-    assert np.ptp(contrasts(score_gradient(World.of(0.0), value))) < 1e-16
-    other = contrasts(score_gradient(World.of(0.5), 1.01 * value))
+    assert abs(forces(1.0)[0]) < 1e-16
+    assert np.ptp(forces(0.0)) < 1e-16
+    other = forces(0.5, 1.01)
     assert abs(other[0] / between - 1) > 1e-3  # the formula is that of W* alone
 
 

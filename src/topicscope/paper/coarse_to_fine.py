@@ -15,8 +15,17 @@ from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import estimate
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell
 from topicscope.paper.flows import all_of, half_way, time_of, train_flow
-from topicscope.theory import Setting, closed_form, group_rates
-from topicscope.world import Groups, Masking, TopicModel
+from topicscope.theory import (
+    Setting,
+    SmallWorld,
+    closed_form,
+    force_formula,
+    group_rates,
+    grouped_subsets,
+    score_force,
+    subset_world,
+)
+from topicscope.world import Masking, TopicModel
 
 GROUPS, SIZE, WORDS, TAU, RHO = 3, 3, 4, 2, 0.5
 TOPICS = GROUPS * SIZE
@@ -43,7 +52,7 @@ class Found:
     times: list[float]
     between: list[list[float]]
     within: list[list[float]]
-    forces: dict[float, Contrasts]  # gradient of the scores at W*, by automatic differentiation
+    forces: dict[float, Contrasts]  # gradient of the scores at W*, over every document
     formula: dict[float, Contrasts]
     trained: Contrasts  # the same gradient at the first run's last value matrix, rho of the runs
     config: training.RunConfig
@@ -63,59 +72,14 @@ def contrasts(matrix: Matrix) -> Contrasts:
     return float((matrix * groups).sum()) / (GROUPS - 1), float((matrix * topics).sum()) / (TOPICS - GROUPS)
 
 
-@dataclass(frozen=True)
-class World:
-    """Every document of the law: the true words P, the words shown x, and its probability."""
-
-    masking: Masking
-    true: Float[np.ndarray, "D V"]
-    shown: Float[np.ndarray, "D V"]
-    probability: Float[np.ndarray, " D"]
-    instead: Float[np.ndarray, " V"]  # what a masked position shows where it does not show its own word
-
-    @classmethod
-    def of(cls, rho: float) -> World:
-        masking, topics = Masking(), TopicModel(TOPICS, WORDS)
-        support = Groups(groups=GROUPS, rho=rho, topics_per_document=TAU, length="infinite").support(TOPICS)
-        assert support is not None  # 36 sets
-        true = np.pad(support[0] @ topics.word_topics.T, ((0, 0), (1, 0)))
-        instead = np.full(topics.vocabulary, masking.p_random / topics.words)
-        instead[0] = masking.p_mask_word
-        p = masking.p_mask
-        shown = (1 - p) * true + p * (masking.p_correct * true + instead)
-        return cls(masking, true, shown, support[1], instead)
+def world_of(rho: float) -> SmallWorld:
+    """The topics, and all 36 sets of them with their probabilities."""
+    return subset_world(TOPICS, WORDS, grouped_subsets(TOPICS, TAU, GROUPS, rho))
 
 
 def best_value() -> Matrix:
     """W* = A (R A)^+: the same for every rho."""
     return closed_form(TopicModel(TOPICS, WORDS).word_topics, Masking())
-
-
-def score_gradient(world: World, value: Matrix) -> Matrix:
-    """-dLoss/dL at L = 0 (key word, query word), from the loss of every document, masked word and word shown."""
-    import torch
-
-    true, shown, probability, instead = (
-        torch.from_numpy(part) for part in (world.true, world.shown, world.probability, world.instead)
-    )
-    size = len(value)
-    scores = torch.zeros(size, size, dtype=torch.float64, requires_grad=True)
-    weight = shown[:, :, None] * scores.exp()
-    predicted = torch.einsum("yi,dij->dyj", torch.from_numpy(value), weight / weight.sum(1, keepdim=True))
-    masked = instead[None, None, :] * true[:, :, None] + world.masking.p_correct * torch.diag_embed(true)  # true, shown
-    errors = (predicted**2).sum(1) * masked.sum(1) - 2 * (predicted * masked).sum(1)
-    loss = 1 + (probability[:, None] * errors).sum()
-    (gradient,) = torch.autograd.grad(loss, scores)
-    return -gradient.numpy()
-
-
-def force_formula(world: World, value: Matrix) -> Matrix:
-    """R2: 2 p_c E[P_j x_i (e_i - x)' W' (e_j - P)], for W with W x = P."""
-    total = np.zeros_like(value)
-    for true, shown, probability in zip(world.true, world.shown, world.probability, strict=True):
-        keys, queries = np.eye(len(value)) - shown, np.eye(len(value)) - true
-        total += probability * shown[:, None] * (keys @ value.T @ queries.T) * true
-    return 2 * world.masking.p_correct * total
 
 
 def measure(context: Context) -> Found:
@@ -130,14 +94,14 @@ def measure(context: Context) -> Found:
     )
     k, value = Masking().k, best_value()
     courses = [[contrasts(k * run.snapshots[step]["value"]) for step in sorted(run.snapshots)] for run in runs]
-    worlds = {rho: World.of(rho) for rho in RHOS}
+    masking, worlds = Masking(), {rho: world_of(rho) for rho in RHOS}
     return Found(
         [time_of(runs[0], step) for step in sorted(runs[0].snapshots)],
         [[between for between, _ in course] for course in courses],
         [[within for _, within in course] for course in courses],
-        {rho: contrasts(score_gradient(world, value)) for rho, world in worlds.items()},
-        {rho: contrasts(force_formula(world, value)) for rho, world in worlds.items()},
-        contrasts(score_gradient(worlds[RHO], runs[0].weights["value"].astype(float))),
+        {rho: contrasts(score_force(world, masking, value)) for rho, world in worlds.items()},
+        {rho: contrasts(force_formula(world, masking, value)) for rho, world in worlds.items()},
+        contrasts(score_force(worlds[RHO], masking, runs[0].weights["value"].astype(float))),
         runs[0].config,
     )
 

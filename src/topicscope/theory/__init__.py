@@ -16,8 +16,11 @@ from topicscope.theory.document_moments import (
     given_moments,
     length_weights,
 )
+from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
+from topicscope.theory.forces import MaskForce, contrast_force, force_formula, mask_force, score_force
 from topicscope.theory.gradient_flow import Course, gradient_flow, second_plateau
+from topicscope.theory.growth import Growth
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.optimum import optimum
 from topicscope.theory.population import enumerated_loss, population_loss
@@ -33,6 +36,7 @@ from topicscope.theory.second_stage import (
     second_stage,
 )
 from topicscope.theory.setting import Constants, Setting
+from topicscope.theory.shares import TopicShares, topic_shares
 from topicscope.theory.symmetric_optimum import SymmetricOptimum
 from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
 from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias, prediction_bias_at, theorem1
@@ -61,7 +65,9 @@ __all__ = [
     "Entries",
     "FirstStageRates",
     "GroupRates",
+    "Growth",
     "Landscape",
+    "MaskForce",
     "Membership",
     "Mode",
     "NoFloor",
@@ -71,12 +77,14 @@ __all__ = [
     "Population",
     "SecondStage",
     "Setting",
+    "SmallWorld",
     "SymmetricOptimum",
     "Theorem",
     "Theorem1",
     "Theorem2",
     "Theorem3",
     "Theorem5",
+    "TopicShares",
     "UniformOptimum",
     "ValueMatrix",
     "ValueOptimum",
@@ -89,6 +97,7 @@ __all__ = [
     "bayes_loss",
     "best_attention",
     "closed_form",
+    "contrast_force",
     "diagonal_value_matrix",
     "document_moments",
     "enumerated_loss",
@@ -96,11 +105,14 @@ __all__ = [
     "first_stage_rates",
     "fit_embedding",
     "fit_family",
+    "force_formula",
     "given_moments",
     "gradient_flow",
     "group_rates",
+    "grouped_subsets",
     "landscape",
     "length_weights",
+    "mask_force",
     "optimum",
     "population_loss",
     "prediction_bias",
@@ -108,14 +120,17 @@ __all__ = [
     "random_member",
     "read_landscape",
     "relative_distance",
+    "score_force",
     "second_plateau",
     "second_stage",
     "shown_evidence",
     "solve_moments",
+    "subset_world",
     "theorem1",
     "theorem2",
     "theorem3",
     "theorem5",
+    "topic_shares",
     "uniform_optimum",
     "verify",
 ]

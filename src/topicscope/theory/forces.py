@@ -1,0 +1,93 @@
+"""The force on attention: -dLoss/dL, with L[i, j] the score that query word j gives to key word i.
+
+L = W_K' W_Q / sqrt(d_a). At uniform attention and the first stage's optimum the force is sigma times the projector on
+topic contrasts (R2); under cross entropy, near zero, it points at the [MASK] query first (R7).
+
+>>> from topicscope.theory.shares import fixed_shares
+>>> float(f"{contrast_force(fixed_shares(10, 3), 10, Masking()):.6g}")
+4.96396e-05
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.theory.enumeration import SmallWorld
+from topicscope.theory.setting import Setting
+from topicscope.theory.shares import TopicShares
+from topicscope.world import Masking
+
+Matrix = Float[np.ndarray, "V V"]
+Loss = Literal["squared", "cross_entropy"]
+
+
+def score_force(
+    world: SmallWorld, masking: Masking, value: Matrix, scores: Matrix | None = None, loss: Loss = "squared"
+) -> Matrix:
+    """-dLoss/dL of infinite documents, from every document, masked word and word shown; `scores` is L, 0 if absent."""
+    shown, true = world.infinite(masking)
+    words = shown.shape[1] - 1
+    instead = np.full(words + 1, masking.p_random / words)  # what a masked position shows, if not its own word
+    instead[0] = masking.p_mask_word
+    weight = shown[:, :, None] * np.exp(np.zeros_like(value) if scores is None else scores)
+    attended = weight / weight.sum(1, keepdims=True)  # document, key, query
+    output = np.einsum("yi,dij->dyj", value, attended)
+    masked = true[:, :, None] * instead + masking.p_correct * np.einsum("dy,yj->dyj", true, np.eye(words + 1))
+    times = masked.sum(1, keepdims=True)  # how often a masked position shows query word j
+    if loss == "squared":
+        pull = 2 * (masked - times * output)
+    else:
+        exponent = np.exp(output - output.max(1, keepdims=True))
+        pull = masked - times * exponent / exponent.sum(1, keepdims=True)
+    by_key = np.einsum("yi,dyj->dij", value, pull)
+    change = attended * (by_key - (attended * by_key).sum(1, keepdims=True))
+    return np.einsum("d,dij->ij", world.probabilities, change)
+
+
+def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:
+    """R2: 2 p_c E[P_j x_i (e_i - x)' W' (e_j - P)] at L = 0, for W with W x = P in every document.
+
+    Given the document and the word j shown, the expected error is p_c P_j (P - e_j); at [MASK] it is 0.
+    """
+    total, eye = np.zeros_like(value), np.eye(len(value))
+    for x, p, probability in zip(*world.infinite(masking), world.probabilities, strict=True):
+        total += probability * x[:, None] * ((eye - x) @ value.T @ (eye - p).T) * p
+    return 2 * masking.p_correct * total
+
+
+def contrast_force(shares: TopicShares, v: int, masking: Masking) -> float:
+    """sigma: at W* of disjoint topics of v equally probable words, -dLoss/dL = sigma Pi (R2).
+
+    With x_1 = k theta_1 / v + p_2 and q = |theta|^2,
+    sigma = 2 p_c / (k v) (E[theta_1 x_1 (1 - theta_1 - k (theta_1 - q))] + E[theta_2 x_1 (theta_1 + k (theta_2 - q))]).
+    For tau topics of equal shares this is 2 p_c p_1 (tau - 1) / (k v tau (T - 1)).
+    """
+    if shares.topics == 1:
+        return 0.0
+    k, theta = masking.k, shares.share
+    x = k * theta / v + masking.p_mask * masking.p_random / (shares.topics * v)
+    q = theta**2 + shares.others
+    own = theta * x * (1 - theta - k * (theta - q))
+    other = x * ((1 - theta) * theta + k * (shares.others - (1 - theta) * q)) / (shares.topics - 1)
+    return 2 * masking.p_correct / (k * v) * shares.mean(own + other)
+
+
+class MaskForce(NamedTuple):
+    """Force on the [MASK] query per unit of w where W = w Pi, under cross entropy near zero (R7)."""
+
+    word: float  # at every word as key
+    mask: float  # at [MASK] as key
+    size: float  # of the whole column: one singular value
+
+
+def mask_force(s: Setting) -> MaskForce:
+    """p_0 E[x_i (e_i - x)' Pi P]: once topics show in W_V, [MASK] learns not to look at [MASK]."""
+    p0, inside = s.masking.p_mask_word, s.tau / s.T
+    spread = s.masking.k / (s.tau * s.v) * (1 - inside)  # x' Pi P
+    here = s.p1 * ((1 / s.tau - 1 / s.T) / s.v - spread)
+    gone = s.p2 * (1 / (s.v * s.T) + spread)
+    word, mask = p0 * (inside * here - (1 - inside) * gone), -p0 * s.p0 * spread
+    return MaskForce(word, mask, float(np.hypot(mask, np.sqrt(s.T * s.v) * word)))

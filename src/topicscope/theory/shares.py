@@ -1,0 +1,101 @@
+"""One topic's share of a document, and what the other topics have then: all that the second stage needs of a prior.
+
+The topics must be exchangeable: alike, in every order. Attention that treats them alike looks at one topic and at all
+the others, so the joint law of theta_1 and |theta|^2 decides the force on it (R2) and how it grows (R3).
+
+>>> topic_shares(Fixed(topics_per_document=3), 10).contrast  # (T - tau) / (tau T (T - 1))
+0.025925925925925925
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.ground import InputError
+from topicscope.world import Dirichlet, DocumentPrior, Fixed
+
+NODES = 64  # of the quadrature over a Dirichlet share: exact for polynomials up to degree 127
+SAME = 1e-12  # difference of proportions and probabilities that are equal
+
+
+@dataclass(frozen=True, eq=False)
+class TopicShares:
+    """Values of theta_1 with their probabilities, and E[sum of theta_s^2 over the other topics] given each."""
+
+    topics: int
+    share: Float[np.ndarray, " n"]
+    others: Float[np.ndarray, " n"]
+    probability: Float[np.ndarray, " n"]
+
+    def mean(self, values: Float[np.ndarray, " n"]) -> float:
+        """Expectation over the law of one topic."""
+        return float(self.probability @ values)
+
+    @property
+    def contrast(self) -> float:
+        """Eigenvalue of E[theta theta'] on topic contrasts: E[theta_1^2] - E[theta_1 theta_2]."""
+        square = self.mean(self.share**2)
+        pair = self.mean(self.share * (1 - self.share)) / max(self.topics - 1, 1)
+        return max(square - pair, 0.0) if square - pair > SAME * square else 0.0
+
+
+def fixed_shares(topics: int, tau: int) -> TopicShares:
+    """tau distinct topics with equal shares."""
+    inside = tau / topics
+    return TopicShares(
+        topics, np.array([1 / tau, 0.0]), np.array([(tau - 1) / tau**2, 1 / tau]), np.array([inside, 1 - inside])
+    )
+
+
+def dirichlet_shares(topics: int, alpha: float) -> TopicShares:
+    """theta_1 is Beta(alpha, (T-1) alpha); the others, divided by 1 - theta_1, are Dirichlet again."""
+    from scipy.special import roots_jacobi
+
+    if topics == 1:
+        return TopicShares(1, np.ones(1), np.zeros(1), np.ones(1))
+    rest = (topics - 1) * alpha
+    nodes, weights = roots_jacobi(NODES, rest - 1, alpha - 1)
+    share = (nodes + 1) / 2
+    return TopicShares(topics, share, (1 - share) ** 2 * (alpha + 1) / (rest + 1), weights / weights.sum())
+
+
+def listed_shares(thetas: Float[np.ndarray, "K T"], probability: Float[np.ndarray, " K"]) -> TopicShares:
+    """From all the proportions that there are."""
+    squares = (thetas**2).sum(1)[:, None] - thetas**2
+    each = np.repeat(probability / thetas.shape[1], thetas.shape[1])
+    return TopicShares(thetas.shape[1], thetas.ravel(), squares.ravel(), each)
+
+
+def topic_shares(prior: DocumentPrior, topics: int) -> TopicShares:
+    """Of an exchangeable prior; InputError for one that is not, or whose law of theta is known by draws alone."""
+    prior.check(topics)
+    if isinstance(prior, Fixed) and (prior.weights is None or np.ptp(prior.weights) == 0):
+        return fixed_shares(topics, prior.topics_per_document)
+    if isinstance(prior, Dirichlet) and np.ptp(prior.weights(topics)) == 0:
+        return dirichlet_shares(topics, float(prior.weights(topics)[0]))
+    finite = prior.support(topics)
+    if finite is not None and exchangeable_rows(*finite):
+        return listed_shares(*finite)
+    raise InputError(
+        f"documents.kind = {getattr(prior, 'kind', type(prior).__name__)!r}: the force on attention is known in closed "
+        "form where all topics are alike: kind fixed or dirichlet, or a finite law that is the same in every order"
+    )
+
+
+def exchangeable_rows(thetas: Float[np.ndarray, "K T"], probability: Float[np.ndarray, " K"]) -> bool:
+    """Whether a swap of two topics and a turn of all of them, which make every order, leave the law as it is."""
+
+    def law(rows: Float[np.ndarray, "K T"]) -> Float[np.ndarray, "u c"]:
+        different, place = np.unique(np.round(rows, 11), axis=0, return_inverse=True)
+        return np.hstack([different, np.bincount(place.ravel(), probability)[:, None]])
+
+    topics, here = thetas.shape[1], law(thetas)
+    swapped = [1, 0, *range(2, topics)] if topics > 1 else [0]
+    orders = (swapped, [*range(1, topics), 0])
+    return all(
+        here.shape == there.shape and bool(np.abs(here - there).max() <= SAME)
+        for there in (law(thetas[:, order]) for order in orders)
+    )

@@ -1,0 +1,177 @@
+"""The force on attention: against a plain loop and automatic differentiation, and its closed forms against it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from topicscope.ground import InputError
+from topicscope.theory import (
+    Setting,
+    SmallWorld,
+    contrast_force,
+    first_stage_rates,
+    force_formula,
+    grouped_subsets,
+    mask_force,
+    score_force,
+    subset_world,
+    theorem2,
+    topic_shares,
+)
+from topicscope.theory.enumeration import random_world
+from topicscope.theory.forces import Loss
+from topicscope.theory.shares import exchangeable_rows, listed_shares
+from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal, Masking, TopicModel
+
+MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)
+
+
+def contrasts(topics: int, v: int) -> np.ndarray:
+    """Pi: the projector on topic contrasts, zero at [MASK]."""
+    return np.pad(np.kron(np.eye(topics) - 1 / topics, np.full((v, v), 1 / v)), ((1, 0), (1, 0)))
+
+
+def instead_of(masking: Masking, size: int) -> np.ndarray:
+    return np.array([masking.p_mask_word, *[masking.p_random / (size - 1)] * (size - 1)])
+
+
+def loop_loss(world: SmallWorld, masking: Masking, value: np.ndarray, scores: np.ndarray, loss: Loss) -> float:
+    """Expected loss of a masked position: documents, words shown and true words one by one."""
+    size, total = len(value), 0.0
+    instead = instead_of(masking, size)
+    for shown, true, probability in zip(*world.infinite(masking), world.probabilities, strict=True):
+        for query in range(size):
+            weight = [shown[key] * math.exp(scores[key, query]) for key in range(size)]
+            predicted = value @ np.array(weight) / sum(weight)
+            for word in range(1, size):
+                chance = true[word] * (instead[query] + masking.p_correct * (word == query))
+                error = predicted - np.eye(size)[word]
+                cost = error @ error if loss == "squared" else np.log(np.exp(predicted).sum()) - predicted[word]
+                total += probability * chance * cost
+    return total
+
+
+@pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
+def test_the_force_is_the_slope_of_a_plain_loop(loss: Loss) -> None:
+    """Central differences, away from uniform attention, of a world without any symmetry."""
+    rng, step = np.random.default_rng(3), 1e-4
+    world = random_world(rng, words=4, topics=3, laws=4)
+    value, scores = rng.standard_normal((2, 5, 5))
+    force = score_force(world, MASKING, value, scores, loss)
+    for key, query in itertools.product(range(5), repeat=2):
+        moved = np.zeros((5, 5))
+        moved[key, query] = step
+        above, below = (loop_loss(world, MASKING, value, scores + sign * moved, loss) for sign in (1, -1))
+        assert force[key, query] == pytest.approx(-(above - below) / (2 * step), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
+def test_the_force_is_that_of_automatic_differentiation(loss: Loss) -> None:
+    rng = np.random.default_rng(4)
+    world = random_world(rng, words=6, topics=3, laws=5)
+    numbers, start = rng.standard_normal((2, 7, 7))
+    shown, true = (torch.from_numpy(part) for part in world.infinite(MASKING))
+    scores = torch.tensor(start, requires_grad=True)
+    weight = shown[:, :, None] * scores.exp()
+    output = torch.einsum("yi,dij->dyj", torch.from_numpy(numbers), weight / weight.sum(1, keepdim=True))
+    masked = true[:, :, None] * torch.from_numpy(instead_of(MASKING, 7)) + MASKING.p_correct * torch.diag_embed(true)
+    if loss == "squared":
+        errors = (output**2).sum(1) * masked.sum(1) - 2 * (output * masked).sum(1)
+    else:
+        errors = -(masked * output.log_softmax(1)).sum(1)
+    (gradient,) = torch.autograd.grad((torch.from_numpy(world.probabilities)[:, None] * errors).sum(), scores)
+    assert np.abs(score_force(world, MASKING, numbers, start, loss) + gradient.numpy()).max() < 1e-15
+
+
+@pytest.mark.parametrize("masking", [Masking(), MASKING])
+@pytest.mark.parametrize(("topics", "v", "tau"), [(5, 4, 2), (6, 3, 3), (6, 3, 5), (4, 1, 2)])
+def test_after_the_first_stage_it_is_sigma_times_topic_contrasts(
+    topics: int, v: int, tau: int, masking: Masking
+) -> None:
+    s = Setting(TopicModel(topics, v), tau, masking)
+    world = subset_world(topics, v, grouped_subsets(topics, tau))
+    force = score_force(world, masking, theorem2(s).matrix())
+    sigma = contrast_force(topic_shares(Fixed(topics_per_document=tau), topics), v, masking)
+    assert sigma == pytest.approx(2 * masking.p_correct * s.p1 * (tau - 1) / (masking.k * v * tau * (topics - 1)))
+    assert np.abs(force - sigma * contrasts(topics, v)).max() < 1e-13 * sigma
+    assert np.abs(force - force_formula(world, masking, theorem2(s).matrix())).max() < 1e-13 * sigma
+
+
+def test_the_numbers_of_ten_topics_of_ten_words() -> None:
+    fixed, dirichlet = (topic_shares(prior, 10) for prior in (Fixed(topics_per_document=3), Dirichlet(alpha=0.1)))
+    assert contrast_force(fixed, 10, Masking()) == pytest.approx(4.96396e-5, rel=1e-6)
+    assert contrast_force(dirichlet, 10, Masking()) == pytest.approx(2.891e-5, rel=2e-4)
+    rates = first_stage_rates(Setting.of(10, 10, 3))
+    assert fixed.contrast * Masking().k ** 2 / 10 == pytest.approx(rates.topics, rel=1e-14)
+    assert dirichlet.contrast == pytest.approx(1 / (10 * (10 * 0.1 + 1)), rel=1e-12)
+
+
+def test_without_correct_words_or_with_one_topic_there_is_no_force() -> None:
+    shares = topic_shares(Fixed(topics_per_document=2), 5)
+    assert contrast_force(shares, 4, Masking(p_correct=0.0)) == 0
+    assert abs(contrast_force(topic_shares(Fixed(topics_per_document=1), 5), 4, Masking())) < 1e-19
+
+
+def permuted(rows: list[list[float]]) -> np.ndarray:
+    """All orders of every row: an exchangeable law."""
+    return np.array([order for row in rows for order in itertools.permutations(row)])
+
+
+def test_any_exchangeable_law_has_sigma_times_topic_contrasts() -> None:
+    rows = permuted([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05], [1.0, 0.0, 0.0, 0.0]])
+    shares = topic_shares(Given(proportions=rows.tolist()), 4)
+    s, world = Setting.of(4, 3, 2), SmallWorld(TopicModel(4, 3).word_topics, rows, np.full(len(rows), 1 / len(rows)))
+    force, sigma = score_force(world, s.masking, theorem2(s).matrix()), contrast_force(shares, 3, s.masking)
+    assert sigma > 0
+    assert np.abs(force - sigma * contrasts(4, 3)).max() < 1e-13 * sigma
+
+
+def test_a_dirichlet_law_is_that_of_its_draws() -> None:
+    """Quadrature over one share, against all shares of many draws: within four standard errors."""
+    draws = np.random.default_rng(1).dirichlet(np.full(6, 0.3), size=100_000)
+    exact = topic_shares(Dirichlet(alpha=0.3), 6)
+    assert exact.mean(exact.share) == pytest.approx(1 / 6, rel=1e-12)
+    for power in (1, 2, 5):
+        each = (draws**power * ((draws**2).sum(1)[:, None] - draws**2)).mean(1)
+        error = each.std() / math.sqrt(len(each))
+        assert exact.mean(exact.share**power * exact.others) == pytest.approx(each.mean(), abs=4 * float(error))
+    parts = [
+        contrast_force(listed_shares(part, np.full(len(part), 1 / len(part))), 3, Masking())
+        for part in np.split(draws, 20)
+    ]
+    error = np.std(parts) / math.sqrt(20)
+    assert contrast_force(exact, 3, Masking()) == pytest.approx(np.mean(parts), abs=4 * float(error))
+
+
+def test_what_is_not_exchangeable_is_refused() -> None:
+    for prior in (
+        Dirichlet(alpha=[0.1, 0.1, 0.2, 0.1]),
+        Fixed(topics_per_document=2, weights=[1.0, 1.0, 1.0, 2.0]),
+        Groups(groups=2, rho=0.5, topics_per_document=2),
+        LogisticNormal(covariance=1.0),
+    ):
+        with pytest.raises(InputError, match="all topics are alike"):
+            topic_shares(prior, 4)
+    assert topic_shares(Groups(groups=2, rho=0.0, topics_per_document=2), 4).contrast == pytest.approx(
+        topic_shares(Fixed(topics_per_document=2), 4).contrast
+    )
+    rows = permuted([[0.7, 0.2, 0.1]])
+    assert exchangeable_rows(rows, np.full(6, 1 / 6))
+    assert not exchangeable_rows(rows[[0, 3, 4]], np.full(3, 1 / 3))  # turns alone: two topics cannot be swapped
+
+
+@pytest.mark.parametrize(("topics", "v", "tau", "size"), [(5, 4, 2, 0.0064), (10, 10, 3, 0.00195)])
+def test_under_cross_entropy_the_mask_query_is_first(topics: int, v: int, tau: int, size: float) -> None:
+    s, w, pi = Setting.of(topics, v, tau), 1e-7, contrasts(topics, v)
+    force = score_force(subset_world(topics, v, grouped_subsets(topics, tau)), s.masking, w * pi, loss="cross_entropy")
+    found = mask_force(s)
+    stated = np.array([found.mask, *[found.word] * (topics * v)])
+    assert np.abs(force[:, 0] / w - stated).max() < 1e-6 * found.size
+    assert found.size == pytest.approx(size, rel=5e-3)
+    assert np.linalg.norm(stated) == pytest.approx(found.size)
+    assert abs((force * pi).sum()) / (topics - 1) < found.size * w / 10  # topic modes are far weaker
