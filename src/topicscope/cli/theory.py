@@ -17,6 +17,7 @@ from rich.table import Column, Table
 
 from topicscope import report
 from topicscope.cli import consoles
+from topicscope.cli.dynamics import command as stages_of_learning
 from topicscope.cli.optimum import command as optimum_in_any_world
 from topicscope.cli.options import AsJson, Force, Option, Out, with_options
 from topicscope.ground import progress_shown
@@ -255,6 +256,7 @@ for optimum_theorem in OPTIMUM_THEOREMS:
 for attention_theorem in ATTENTION_THEOREMS:
     attention_command(attention_theorem)
 app.command(name="optimum")(optimum_in_any_world)
+app.command(name="dynamics")(stages_of_learning)
 command(
     verify,
     "verify",

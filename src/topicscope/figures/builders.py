@@ -9,6 +9,7 @@ from topicscope.figures.panels import Section
 from topicscope.ground import InputError, Result
 
 BUILDERS = {
+    "dynamics": "theory.dynamics_sections",
     "landscape": "theory.landscape_sections",
     "optimum": "theory.optimum_sections",
     "pretrain": "dynamics.pretrain_sections",

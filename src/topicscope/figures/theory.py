@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 import numpy as np
 
-from topicscope.figures.panels import Figure, Heat, Section, TableData
-from topicscope.theory import AttentionLandscape, Landscape, Theorem, ValueOptimum
+from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
+from topicscope.theory import AttentionLandscape, Dynamics, Landscape, Theorem, ValueOptimum
 
 LARGEST = 401  # words of the largest matrix that is drawn
 CONTOURS = 12
@@ -63,6 +63,36 @@ def optimum_sections(best: ValueOptimum) -> list[Section]:
             figures,
             [TableData("Modes of learning", ["mode", "count", "eigenvalue", "half-time"], rows)],
             config=asdict(settings),
+        )
+    ]
+
+
+def dynamics_sections(found: Dynamics) -> list[Section]:
+    """Predicted norms over time, half-way points marked, and all numbers."""
+    figures, training = [], found.training
+    halves = {"value": found.value.half_time, "key, query": found.attention.half_time}
+    known = [half for half in halves.values() if half is not None]
+    if known and training.loss == "squared" and training.embedding == "one-hot":
+        times = np.geomspace(min(known) / 50, 4 * max(known), 300)
+        names = {"value": "||W_V||_F", "key": "||W_K||_F = ||W_Q||_F"}
+        curves = [Series(names[part], times.tolist(), norm.tolist()) for part, norm in found.norms(times).items()]
+        panel = Lines(
+            "predicted norms under gradient flow", curves, "time (rate x steps)", "Frobenius norm", log_x=True
+        )
+        alt = "Predicted norms of value, key and query against time on a logarithmic axis."
+        figures.append(Figure("dynamics", "When each stage comes", alt, [panel], 1))
+    rows = [
+        [row["stage"], row["quantity"], "not covered" if row["value"] is None else f"{row['value']:.6g}"]
+        for row in found.table().to_pylist()
+    ]
+    return [
+        Section(
+            "When each stage comes",
+            " ".join(found.summary()),
+            "topicscope theory dynamics",
+            figures,
+            [TableData("Rates, plateaus and half-times", ["stage", "quantity", "value"], rows)],
+            config=found.as_dict()["settings"],
         )
     ]
 

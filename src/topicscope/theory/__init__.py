@@ -16,9 +16,27 @@ from topicscope.theory.document_moments import (
     given_moments,
     length_weights,
 )
+from topicscope.theory.dynamics import dynamics
+from topicscope.theory.dynamics_result import (
+    AttentionStage,
+    Dynamics,
+    Embedding,
+    Optimizer,
+    Steps,
+    Training,
+    ValueStage,
+)
 from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
-from topicscope.theory.forces import MaskForce, contrast_force, force_formula, mask_force, score_force
+from topicscope.theory.forces import (
+    Loss,
+    MaskForce,
+    contrast_force,
+    force_formula,
+    mask_force,
+    score_force,
+    topic_contrasts,
+)
 from topicscope.theory.gradient_flow import Course, gradient_flow
 from topicscope.theory.growth import Growth
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
@@ -43,6 +61,7 @@ from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias,
 from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
+from topicscope.theory.third_act import escape_rate
 from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueOptimum, relative_distance
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
@@ -54,6 +73,7 @@ __all__ = [
     "OPTIMUM_THEOREMS",
     "WEIGHTINGS",
     "AttentionLandscape",
+    "AttentionStage",
     "AttentionTheorem",
     "BayesLoss",
     "Certificate",
@@ -62,15 +82,19 @@ __all__ = [
     "Course",
     "DenseOptimum",
     "DocumentMoments",
+    "Dynamics",
+    "Embedding",
     "Entries",
     "FirstStageRates",
     "GroupRates",
     "Growth",
     "Landscape",
+    "Loss",
     "MaskForce",
     "Membership",
     "Mode",
     "NoFloor",
+    "Optimizer",
     "Optimum",
     "OptimumSettings",
     "OptimumTheorem",
@@ -78,6 +102,7 @@ __all__ = [
     "SecondStage",
     "Setting",
     "SmallWorld",
+    "Steps",
     "SymmetricOptimum",
     "Theorem",
     "Theorem1",
@@ -85,9 +110,11 @@ __all__ = [
     "Theorem3",
     "Theorem5",
     "TopicShares",
+    "Training",
     "UniformOptimum",
     "ValueMatrix",
     "ValueOptimum",
+    "ValueStage",
     "Weighting",
     "Weights",
     "assumptions",
@@ -100,7 +127,9 @@ __all__ = [
     "contrast_force",
     "diagonal_value_matrix",
     "document_moments",
+    "dynamics",
     "enumerated_loss",
+    "escape_rate",
     "family_loss",
     "first_stage_rates",
     "fit_embedding",
@@ -129,6 +158,7 @@ __all__ = [
     "theorem2",
     "theorem3",
     "theorem5",
+    "topic_contrasts",
     "topic_shares",
     "uniform_optimum",
     "verify",

@@ -16,12 +16,16 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.theory.enumeration import SmallWorld
-from topicscope.theory.setting import Setting
 from topicscope.theory.shares import TopicShares
 from topicscope.world import Masking
 
 Matrix = Float[np.ndarray, "V V"]
 Loss = Literal["squared", "cross_entropy"]
+
+
+def topic_contrasts(topics: int, v: int) -> Matrix:
+    """Pi: the projector on topic contrasts, zero at [MASK]."""
+    return np.pad(np.kron(np.eye(topics) - 1 / topics, np.full((v, v), 1 / v)), ((1, 0), (1, 0)))
 
 
 def score_force(
@@ -83,11 +87,11 @@ class MaskForce(NamedTuple):
     size: float  # of the whole column: one singular value
 
 
-def mask_force(s: Setting) -> MaskForce:
+def mask_force(shares: TopicShares, v: int, masking: Masking) -> MaskForce:
     """p_0 E[x_i (e_i - x)' Pi P]: once topics show in W_V, [MASK] learns not to look at [MASK]."""
-    p0, inside = s.masking.p_mask_word, s.tau / s.T
-    spread = s.masking.k / (s.tau * s.v) * (1 - inside)  # x' Pi P
-    here = s.p1 * ((1 / s.tau - 1 / s.T) / s.v - spread)
-    gone = s.p2 * (1 / (s.v * s.T) + spread)
-    word, mask = p0 * (inside * here - (1 - inside) * gone), -p0 * s.p0 * spread
-    return MaskForce(word, mask, float(np.hypot(mask, np.sqrt(s.T * s.v) * word)))
+    p0, topics, k, theta = masking.p_mask_word, shares.topics, masking.k, shares.share
+    x = k * theta / v + masking.p_mask * masking.p_random / (topics * v)
+    spread = k / v * (theta**2 + shares.others - 1 / topics)  # x' Pi P
+    word = p0 * shares.mean(x * ((theta - 1 / topics) / v - spread))
+    mask = -p0 * masking.p_mask * p0 * shares.mean(spread)
+    return MaskForce(word, mask, float(np.hypot(mask, np.sqrt(topics * v) * word)))

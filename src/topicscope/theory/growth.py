@@ -42,6 +42,19 @@ class Moments(NamedTuple):
     square_slope: float
 
 
+class Attended(NamedTuple):
+    """Masses that a query word attends: its own topic's, and sums over all other topics.
+
+    Divided by z they are shares; other_square and other_joint are sums of mass^2 and of theta_s mass.
+    """
+
+    own: Float[np.ndarray, " n"]
+    other: Float[np.ndarray, " n"]
+    other_square: Float[np.ndarray, " n"]
+    other_joint: Float[np.ndarray, " n"]
+    z: Float[np.ndarray, " n"]
+
+
 @dataclass(frozen=True, eq=False)
 class Growth:
     """The second stage of exchangeable topics, each of v words of its own, all equally probable."""
@@ -69,35 +82,52 @@ class Growth:
         """Force on topic contrasts at l = 0, where W_V is optimal (R2)."""
         return contrast_force(self.shares, self.v, self.masking)
 
+    def attended(self, ell: float) -> Attended:
+        """What a query word attends, by the share of its topic."""
+        m, topics, theta, rest = self.masking, self.topics, self.shares.share, self.shares.others
+        f1, f0 = (math.exp(ell * slope) for slope in self.slopes)
+        k, noise = m.k, m.p_mask * m.p_random / topics  # a topic's mass in the document is k theta + noise
+        own, other = f1 * (k * theta + noise), f0 * (k * (1 - theta) + (topics - 1) * noise)
+        return Attended(
+            own,
+            other,
+            f0**2 * (k**2 * rest + 2 * k * noise * (1 - theta) + (topics - 1) * noise**2),
+            f0 * (k * rest + noise * (1 - theta)),
+            own + other + m.p_mask * m.p_mask_word,
+        )
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """Entries of Pi: two words of one topic, of two topics."""
+        return (1 - 1 / self.topics) / self.v, -1 / (self.topics * self.v)
+
+    @property
+    def shown(self) -> tuple[float, Float[np.ndarray, " n"]]:
+        """How often a masked position shows a random word of a topic, and its own; T times, by the topic's share."""
+        return self.masking.p_random, self.masking.p_correct * self.topics * self.shares.share
+
     def moments(self, ell: float) -> Moments:
         """E[y' Pi x'] and E[x' Pi x'] over documents, masked words and words shown: [MASK], any word, their own."""
-        m, topics, v, theta, rest = self.masking, self.topics, self.v, self.shares.share, self.shares.others
-        k, noise = m.k, m.p_mask * m.p_random / topics  # a topic's mass is k theta + noise
-        slope1, slope0 = (1 - 1 / topics) / v, -1 / (topics * v)
-        f1, f0 = math.exp(ell * slope1), math.exp(ell * slope0)
-        # masses before they are divided by their sum z, and the sums over other topics of mass, mass^2, theta x mass
-        own, other = f1 * (k * theta + noise), f0 * (k * (1 - theta) + (topics - 1) * noise)
-        other_square = f0**2 * (k**2 * rest + 2 * k * noise * (1 - theta) + (topics - 1) * noise**2)
-        other_joint = f0 * (k * rest + noise * (1 - theta))
+        topics, theta, mean, (random, correct) = self.topics, self.shares.share, self.shares.mean, self.shown
+        (slope1, slope0), (own, other, other_square, other_joint, z) = self.slopes, self.attended(ell)
         total, total_slope = own + other, slope1 * own + slope0 * other
-        z = total + m.p_mask * m.p_mask_word
         shrink = total_slope / z  # slope of log z
         square = own**2 + other_square - total**2 / topics
         square_slope = 2 * (slope1 * own**2 + slope0 * other_square - total * total_slope / topics)
-        joint = theta * own + other_joint - total / topics
-        joint_slope = slope1 * theta * own + slope0 * other_joint - total_slope / topics
-        right, right_slope = own - total / topics, slope1 * own - total_slope / topics  # the word shown is the true one
-
-        mean, shown = self.shares.mean, m.p_random + m.p_correct * topics * theta  # of a word of this topic
-        correct = m.p_correct * topics * theta * right + m.p_random * joint
-        correct_slope = m.p_correct * topics * theta * right_slope + m.p_random * joint_slope
+        # the true word is any of the document, or (correct) the word shown
+        joint = random * (theta * own + other_joint - total / topics) + correct * (own - total / topics)
+        joint_slope = (
+            random * (slope1 * theta * own + slope0 * other_joint)
+            + correct * slope1 * own
+            - (random + correct) * total_slope / topics
+        )
         # at [MASK] attention is uniform: x' = x
-        spread = (theta**2 + rest) - 1 / topics
+        at_mask = self.masking.p_mask_word * self.masking.k * mean(theta**2 + self.shares.others - 1 / topics)
         return Moments(
-            (m.p_mask_word * k * mean(spread) + mean(correct / z)) / v,
-            (m.p_mask_word * k**2 * mean(spread) + mean(shown * square / z**2)) / v,
-            mean((correct_slope - shrink * correct) / z) / v,
-            mean(shown * (square_slope - 2 * shrink * square) / z**2) / v,
+            (at_mask + mean(joint / z)) / self.v,
+            (at_mask * self.masking.k + mean((random + correct) * square / z**2)) / self.v,
+            mean((joint_slope - shrink * joint) / z) / self.v,
+            mean((random + correct) * (square_slope - 2 * shrink * square) / z**2) / self.v,
         )
 
     def force(self, ell: float) -> float:
@@ -127,17 +157,17 @@ class Growth:
 
     @cached_property
     def l_star(self) -> float:
-        """Where the force ends."""
-        from scipy.optimize import brentq
-
+        """Where the force ends: by bisection, to the last digit."""
         if self.reason is not None:
             raise InputError(f"no second stage is predicted: {self.reason}")
-        high = float(self.v)
+        low, high = 0.0, float(self.v)
         while self.force(high) > 0:
-            high *= 2
+            low, high = high, 2 * high
             if high > 600 * self.v:  # exp(l / v) is the ratio of attention
                 raise InputError("no plateau of the second stage was found: attention to the topic grows without end")
-        return brentq(self.force, 0.0, high, xtol=1e-13 * high, rtol=1e-14)
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (middle, high) if self.force(middle) > 0 else (low, middle)
+        return low
 
     @property
     def alpha_star(self) -> float:

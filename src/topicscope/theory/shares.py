@@ -17,7 +17,7 @@ from jaxtyping import Float
 from topicscope.ground import InputError
 from topicscope.world import Dirichlet, DocumentPrior, Fixed
 
-NODES = 64  # of the quadrature over a Dirichlet share: exact for polynomials up to degree 127
+NODES = 32  # of the quadrature over a Dirichlet share: exact for polynomials up to degree 63
 SAME = 1e-12  # difference of proportions and probabilities that are equal
 
 
@@ -52,14 +52,30 @@ def fixed_shares(topics: int, tau: int) -> TopicShares:
 
 def dirichlet_shares(topics: int, alpha: float) -> TopicShares:
     """theta_1 is Beta(alpha, (T-1) alpha); the others, divided by 1 - theta_1, are Dirichlet again."""
-    from scipy.special import roots_jacobi
-
     if topics == 1:
         return TopicShares(1, np.ones(1), np.zeros(1), np.ones(1))
     rest = (topics - 1) * alpha
-    nodes, weights = roots_jacobi(NODES, rest - 1, alpha - 1)
-    share = (nodes + 1) / 2
-    return TopicShares(topics, share, (1 - share) ** 2 * (alpha + 1) / (rest + 1), weights / weights.sum())
+    share, probability = beta_quadrature(alpha, rest)
+    return TopicShares(topics, share, (1 - share) ** 2 * (alpha + 1) / (rest + 1), probability)
+
+
+def beta_quadrature(a: float, b: float) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Gauss's nodes and weights for Beta(a, b): eigenvalues of the matrix of its orthogonal polynomials' recurrence.
+
+    scipy.special.roots_jacobi has the same, but overflows for large a + b and loses digits for small a.
+    """
+    n, total = np.arange(1, NODES), a + b
+    middle = ((a - 1) ** 2 - (b - 1) ** 2) / ((2 * n + total - 2) * (2 * n + total))
+    side = np.sqrt(
+        n
+        * (n + a - 1)
+        * (n + b - 1)
+        / ((2 * n + total - 2) ** 2 * (2 * n + total - 1))
+        * np.where(n == 1, 1.0, (n + total - 2) / np.where(n == 1, 1.0, 2 * n + total - 3))
+    )  # of n = 1 the last quotient is 1, also where it is 0 / 0
+    matrix = np.diag(np.concatenate([[a / total], (1 + middle) / 2]))
+    nodes, vectors = np.linalg.eigh(matrix + np.diag(side, 1) + np.diag(side, -1))
+    return np.clip(nodes, 0, 1), vectors[0] ** 2
 
 
 def listed_shares(thetas: Float[np.ndarray, "K T"], probability: Float[np.ndarray, " K"]) -> TopicShares:
@@ -74,8 +90,8 @@ def topic_shares(prior: DocumentPrior, topics: int) -> TopicShares:
     prior.check(topics)
     if isinstance(prior, Fixed) and (prior.weights is None or np.ptp(prior.weights) == 0):
         return fixed_shares(topics, prior.topics_per_document)
-    if isinstance(prior, Dirichlet) and np.ptp(prior.weights(topics)) == 0:
-        return dirichlet_shares(topics, float(prior.weights(topics)[0]))
+    if isinstance(prior, Dirichlet) and np.ptp(prior.alpha) == 0:
+        return dirichlet_shares(topics, float(np.ravel(prior.alpha)[0]))
     finite = prior.support(topics)
     if finite is not None and exchangeable_rows(*finite):
         return listed_shares(*finite)

@@ -1,0 +1,93 @@
+"""`topicscope theory dynamics`: when value, then key and query are learnt, predicted for any setting."""
+
+import json
+from typing import Annotated
+
+from rich.table import Table
+
+from topicscope import training
+from topicscope.cli import consoles
+from topicscope.cli.optimum import MASKING, parsed_length
+from topicscope.cli.options import AsJson, option
+from topicscope.cli.worlds import WORLD
+from topicscope.ground import gather
+from topicscope.theory import Dynamics, Embedding, Loss, Optimizer, dynamics
+
+TRAINING = "Training"
+UNKNOWN = "not covered"
+
+
+def command(
+    topics: Annotated[int | None, option("T, number of topics (default 10).", WORLD)] = None,
+    words_per_topic: Annotated[int | None, option("v, words per topic (default 10).", WORLD)] = None,
+    topics_per_document: Annotated[int | None, option("tau, of the prior fixed (default 3).", WORLD)] = None,
+    prior: Annotated[str | None, option("fixed (default) or dirichlet.", WORLD)] = None,
+    alpha: Annotated[float | None, option("Of the prior dirichlet (default 0.1).", WORLD)] = None,
+    length: Annotated[
+        str | None, option("Words of a document: N, LOW-HIGH or infinite (default); attention needs infinite.", WORLD)
+    ] = None,
+    p_mask: Annotated[float | None, option("p_m, share of positions that are masked.", MASKING)] = None,
+    p_correct: Annotated[float | None, option("p_c, share of them that show their word.", MASKING)] = None,
+    p_random: Annotated[float | None, option("p_r, share of them that show a random word.", MASKING)] = None,
+    init_scale: Annotated[float, option("s, standard deviation of all weights at the start.", TRAINING)] = 1e-3,
+    attention_dim: Annotated[int | None, option("d_a, rows of W_K and W_Q (default T v + 1).", TRAINING)] = None,
+    loss: Annotated[Loss, option("The loss, summed over the outputs.", TRAINING)] = "squared",
+    embedding: Annotated[
+        Embedding, option("one-hot words, or an embedding that is trained too.", TRAINING)
+    ] = "one-hot",
+    width: Annotated[int | None, option("d, of a trained embedding (default T v + 1).", TRAINING)] = None,
+    optimizer: Annotated[Optimizer, option("flow is gradient flow; sgd and adam need --lr.", TRAINING)] = "flow",
+    lr: Annotated[float | None, option("Learning rate.", TRAINING)] = None,
+    eps: Annotated[float, option("Epsilon of adam.", TRAINING)] = 1e-8,
+    loss_scale: Annotated[float, option("Factor of the loss: 1 / V where outputs are averaged.", TRAINING)] = 1.0,
+    batch_noise: Annotated[
+        float, option("Of adam: |mean| / rms of a batch's gradient; 1 for full batches.", TRAINING)
+    ] = 1.0,
+    output_bias: Annotated[
+        bool, option("Of adam: predictions have a trained bias.", TRAINING, "--output-bias")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """When each stage of learning comes: rates, plateaus and half-times of value, key and query, in time and steps.
+
+    Example: [bold]topicscope theory dynamics --topics 5 --words-per-topic 4 --topics-per-document 2
+    --optimizer sgd --lr 4[/bold]
+    """
+    world = {
+        "topic_model.topics": topics,
+        "topic_model.words_per_topic": words_per_topic,
+        "documents.kind": prior or "fixed",
+        "documents.topics_per_document": topics_per_document,
+        "documents.alpha": alpha,
+        "documents.length": parsed_length(length or "infinite"),
+        "masking.p_mask": p_mask,
+        "masking.p_correct": p_correct,
+        "masking.p_random": p_random,
+    }
+    found = dynamics(
+        training.RunConfig.of(gather(None, world, [])),
+        attention_dim=attention_dim,
+        init_scale=init_scale,
+        loss=loss,
+        embedding=embedding,
+        width=width,
+        optimizer=optimizer,
+        lr=lr,
+        eps=eps,
+        loss_scale=loss_scale,
+        batch_noise=batch_noise,
+        output_bias=output_bias,
+    )
+    if as_json:
+        print(json.dumps(found.as_dict(), allow_nan=False))
+        return 0
+    print_dynamics(found)
+    return 0
+
+
+def print_dynamics(found: Dynamics) -> None:
+    table = Table("stage", "quantity", "value")
+    for row in found.table().to_pylist():
+        table.add_row(row["stage"], row["quantity"], UNKNOWN if row["value"] is None else f"{row['value']:.6g}")
+    consoles.results().print(table)
+    consoles.print_lines(found.summary())

@@ -1,0 +1,255 @@
+"""`dynamics`: when each stage of learning comes, predicted for any setting (R1 to R4, R7, R8).
+
+>>> found = dynamics(Setting.of(5, 4, 2), init_scale=0.001)
+>>> round(found.value.half_time, 1), round(found.attention.half_time)
+(24.7, 39987)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from topicscope.ground import MOST, InputError, refuse
+from topicscope.theory.document_moments import length_weights
+from topicscope.theory.dynamics_result import (
+    EMBEDDINGS,
+    LOSSES,
+    OPTIMIZERS,
+    AttentionStage,
+    Dynamics,
+    Training,
+    ValueStage,
+)
+from topicscope.theory.dynamics_variants import with_cross_entropy, with_embedding, with_steps
+from topicscope.theory.growth import Growth
+from topicscope.theory.optimum import World, checked_length, described, optimum
+from topicscope.theory.setting import K_FROM, NO_K, Setting
+from topicscope.theory.symmetric_optimum import symmetric_optimum
+from topicscope.theory.third_act import escape_rate, gain_by_half_time
+from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum
+from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
+
+LARGEST_SCALE = 0.03  # of the start up to which the growth law was measured
+APART = 10  # times that W_V must be faster than key and query, to follow them at once
+EARLY = -2.0  # log of what differences inside topics have grown to at the half-time, from which no plateau shows
+TOPICS = "topic contrasts"  # the name of the mode
+
+
+def dynamics(
+    world: Setting | World | TopicModel,
+    prior: DocumentPrior | None = None,
+    masking: Masking | None = None,
+    *,
+    attention_dim: int | None = None,
+    init_scale: float = 1e-3,
+    **training: Any,
+) -> Dynamics:
+    """The prediction for a setting, for a whole world such as a RunConfig, or for a topic model with a prior.
+
+    `attention_dim` is T v + 1 unless it is given; all three matrices start from N(0, init_scale^2). The other keywords
+    are those of `Training`. What the theory does not cover is None, with the reason in `not_covered`.
+    """
+    topics, prior, masking = parts_of(world, prior, masking)
+    how = checked(topics, attention_dim, init_scale, training)
+    refuse((masking.k < K_FROM, NO_K))
+    growth, why_not = growth_of(topics, prior, masking)
+    best = value_optimum(topics, prior, masking, growth)
+    modes = [mode for mode in best.modes if mode.eigenvalue > 0]
+    topic = next((mode for mode in modes if mode.name == TOPICS), None)
+    if topic is None and growth is None and best.settings.infinite:
+        topic = min(modes, key=lambda mode: mode.eigenvalue)  # topics that are not alike: the last one that is learnt
+    found = Dynamics(
+        world_numbers(topics, prior, masking),
+        how,
+        value_stage(best, topic),
+        AttentionStage(),
+        None,
+        (value_sentence(best, topic),),
+        (why_not,) if why_not else (),
+        best,
+        growth,
+    )
+    if growth is not None:
+        found = with_attention(found, growth, topic)
+    if how.embedding == "trained":
+        found = with_embedding(found, topic)
+    elif how.loss == "cross_entropy":
+        found = with_cross_entropy(found, topic)
+    return with_steps(found, topic)
+
+
+def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, Any]:
+    return {
+        "topics": topics.topics,
+        "words": topics.words,
+        "prior": described(prior),
+        "length": prior.length,
+        "p_mask": masking.p_mask,
+        "p_correct": masking.p_correct,
+        "p_random": masking.p_random,
+    }
+
+
+def parts_of(
+    world: Setting | World | TopicModel, prior: DocumentPrior | None, masking: Masking | None
+) -> tuple[TopicModel, DocumentPrior, Masking]:
+    if isinstance(world, Setting):
+        return world.topic_model, Fixed(topics_per_document=world.tau, length="infinite"), world.masking
+    if isinstance(world, TopicModel):
+        if prior is None:
+            raise InputError("a topic model needs a prior: give the law of theta, or a Setting or RunConfig")
+        return world, prior, masking or Masking()
+    return world.topic_model, prior or world.documents, masking or world.masking  # type: ignore[return-value]
+
+
+def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, training: dict[str, Any]) -> Training:
+    """How the model is trained, or InputError."""
+    dim = topics.vocabulary if attention_dim is None else attention_dim
+    names = Training.__dataclass_fields__
+    unknown = [name for name in training if name not in names]
+    refuse((bool(unknown), f"unknown setting {unknown[:1]}; expected one of {', '.join(names)}"))
+    how = Training(dim, init_scale, **training)
+    lr_range = how.lr is not None and 0 < how.lr < math.inf
+    refuse(
+        (
+            attention_dim is not None and not 1 <= dim <= MOST,
+            f"attention_dim = {dim}: expected a number from 1 to {MOST:,}",
+        ),
+        (not 0 <= init_scale < math.inf, f"init_scale = {init_scale:g}: expected a number from 0"),
+        (how.loss not in LOSSES, f"loss = {how.loss!r}: expected {' or '.join(LOSSES)}"),
+        (how.embedding not in EMBEDDINGS, f"embedding = {how.embedding!r}: expected {' or '.join(EMBEDDINGS)}"),
+        (how.optimizer not in OPTIMIZERS, f"optimizer = {how.optimizer!r}: expected {', '.join(OPTIMIZERS)}"),
+        (how.optimizer != "flow" and not lr_range, f"lr = {how.lr}: {how.optimizer} needs a learning rate above 0"),
+        (how.optimizer == "flow" and how.lr is not None, "lr: gradient flow has no learning rate; choose sgd or adam"),
+        (not 0 <= how.eps < math.inf, f"eps = {how.eps:g}: expected a number from 0"),
+        (not 0 < how.loss_scale < math.inf, f"loss_scale = {how.loss_scale:g}: expected a number above 0"),
+        (not 0 < how.batch_noise <= 1, f"batch_noise = {how.batch_noise:g}: expected a number above 0 and at most 1"),
+        (how.width is not None and how.width < 1, f"width = {how.width}: expected a number from 1"),
+    )
+    return how
+
+
+def growth_of(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> tuple[Growth | None, str | None]:
+    """The growth of attention, or why it is not known."""
+    if checked_length(prior.length) != "infinite":
+        return None, (
+            f"key and query, at documents of length {prior.length}: finite documents teach W_V a diagonal, which adds "
+            "to the force on attention; only infinite documents are analysed (length infinite)"
+        )
+    try:
+        return Growth.of(topics, prior, masking), None
+    except InputError as error:
+        return None, f"key and query: {error}"
+
+
+def value_optimum(topics: TopicModel, prior: DocumentPrior, masking: Masking, growth: Growth | None) -> ValueOptimum:
+    """W*; where the topics are alike nothing of the size of T x T is made."""
+    if growth is None:
+        return optimum(topics, prior, masking)
+    numbers = (masking.p_mask, masking.p_correct, masking.p_random)
+    settings = OptimumSettings(topics.topics, topics.words, described(prior), "infinite", "run", *numbers)
+    return symmetric_optimum(settings, growth.shares.contrast, masking, length_weights("infinite", masking.p_mask))
+
+
+def value_stage(best: ValueOptimum, topic: Mode | None) -> ValueStage:
+    if topic is None:
+        return ValueStage(0.0, None, best.modes)
+    return ValueStage(2 * topic.eigenvalue, topic.half_time, best.modes)
+
+
+def value_sentence(best: ValueOptimum, topic: Mode | None) -> str:
+    if topic is None:
+        return "W_V never learns topics: all documents show them alike."
+    return (
+        f"W_V learns {topic.name} at the rate {2 * topic.eigenvalue:.5g}: half of it at time {topic.half_time:.5g} "
+        "(rate x steps), under gradient flow, squared loss and uniform attention."
+    )
+
+
+def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynamics:
+    """Sigma, the plateau and the half-time, as far as each is known."""
+    dim, scale, modes = found.training.attention_dim, found.training.init_scale, growth.topics - 1
+    if growth.reason is not None or topic is None:
+        sigma = None if topic is None else 0.0
+        stage = AttentionStage(sigma=sigma, rank=None if topic is None else 0)
+        return found.changed(attention=stage, not_covered=(*found.not_covered, f"key and query: {growth.reason}"))
+    e_fold = growth.e_fold(dim)
+    stage = AttentionStage(growth.sigma, min(modes, dim), e_fold)
+    said = (
+        f"The force on attention is then {growth.sigma:.6g} times the projector on {modes} topic contrasts: key and "
+        f"query grow by e in time {e_fold:.5g}."
+    )
+    if dim < modes:
+        reason = f"the plateau, at attention_dim = {dim}: {modes} topic contrasts do not fit into fewer dimensions"
+        return found.changed(
+            attention=stage, sentences=(*found.sentences, said), not_covered=(*found.not_covered, reason)
+        )
+    constant, norm = growth.constant(dim), growth.plateau_norm(dim)
+    leaving, gain = escape_rate(growth, dim), gain_by_half_time(growth, dim)
+    reason = no_half_time(scale, topic, e_fold, gain)
+    half = None if reason else growth.half_time(dim, growth.expected_start(dim, scale))
+    stage = AttentionStage(
+        growth.sigma,
+        modes,
+        e_fold,
+        growth.l_star,
+        growth.alpha_star,
+        norm,
+        constant,
+        half,
+        growth.loss(growth.l_star),
+        leaving,
+        gain,
+    )
+    sentences = [
+        said,
+        f"They end on a plateau: norm {norm:.5g}, {modes} equal singular values, {growth.alpha_star:.4g} times as much "
+        f"attention to a word of the same topic, loss {stage.loss:.5f}.",
+        f"They are half-way at {e_fold:.5g} ln({constant:.4g} / s)"
+        + (
+            "."
+            if half is None
+            else f" = {half:.5g}, {half * 2 * topic.eigenvalue / math.log(2):.4g} times as late as W_V."
+        )
+        + " s is the scale of the start.",
+    ]
+    if leaving > 0:
+        sentences.append(third_act_sentence(leaving, gain, scale))
+    return found.changed(
+        attention=stage,
+        sentences=(*found.sentences, *sentences),
+        not_covered=(*found.not_covered, *([reason] if reason else [])),
+    )
+
+
+def third_act_sentence(leaving: float, gain: float, scale: float) -> str:
+    said = (
+        f"The plateau is a saddle: on it differences inside topics grow by e in time {1 / leaving:.5g}; when key and "
+        f"query are half-way they have grown by exp({gain:.3g})."
+    )
+    if scale > 0 and math.log(scale) + gain > EARLY:
+        return said + " From this start they are not small then: the norms rise past the plateau without resting there."
+    return said + " When they show is not known."
+
+
+def no_half_time(scale: float, topic: Mode, e_fold: float, gain: float) -> str | None:
+    """Why the half-time of key and query is not predicted, where it is not."""
+    if scale == 0:
+        return "the half-time of key and query, at init_scale = 0: they stay at zero, an unstable balance"
+    if scale > LARGEST_SCALE:
+        return (
+            f"the half-time of key and query, at init_scale = {scale:g}: the law was measured up to {LARGEST_SCALE:g}; "
+            "larger starts mix the stages"
+        )
+    if 2 * topic.eigenvalue * e_fold < APART:
+        return (
+            "the half-time of key and query: W_V is less than ten times as fast as they are, so it does not follow "
+            "them at once"
+        )
+    if math.log(scale) + gain > 0:
+        return (
+            f"the half-time of key and query: before it differences inside topics grow by exp({gain:.3g}), from "
+            f"init_scale = {scale:g} to the size of the weights; a smaller start keeps the acts apart"
+        )
+    return None

@@ -1,0 +1,99 @@
+"""The rate at which the second plateau is left: against the whole Hessian, and the numbers worked out apart from it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.integrate import quad
+
+from tests.theory.test_forces import instead_of
+from tests.theory.test_growth import best_value, fixed
+from topicscope.theory import (
+    Growth,
+    SmallWorld,
+    escape_rate,
+    grouped_subsets,
+    score_force,
+    subset_world,
+    topic_contrasts,
+)
+from topicscope.theory.certify_dynamics import every_order
+from topicscope.theory.third_act import gain_by_half_time
+from topicscope.world import Dirichlet, Given, Masking, TopicModel
+
+
+@pytest.mark.parametrize(("sizes", "rate"), [((4, 3, 2), 9.055e-5), ((5, 4, 2), 5.800e-5)])
+def test_the_numbers_of_small_worlds(sizes: tuple[int, int, int], rate: float) -> None:
+    assert f"{escape_rate(fixed(*sizes), sizes[0] * sizes[1] + 1):.3e}" == f"{rate:.3e}"
+
+
+def test_it_is_the_lowest_eigenvalue_of_the_whole_hessian() -> None:
+    """All of W_V, W_K and W_Q, by automatic differentiation twice, at the plateau."""
+    growth, width, pi = fixed(4, 3, 2), 5, topic_contrasts(4, 3)
+    world, masking, size = subset_world(4, 3, grouped_subsets(4, 2)), growth.masking, 13
+    value, _ = best_value(world, masking, growth.l_star * pi)
+    values, vectors = np.linalg.eigh(pi)
+    key = np.zeros((width, size))
+    key[:3] = math.sqrt(math.sqrt(width) * growth.l_star) * vectors[:, values > 0.5].T  # W_K = W_Q, L = l* Pi
+    shown, true = (torch.from_numpy(part) for part in world.infinite(masking))
+    masked = true[:, :, None] * torch.from_numpy(instead_of(masking, size)) + masking.p_correct * torch.diag_embed(true)
+
+    def loss(numbers: torch.Tensor) -> torch.Tensor:
+        v, k, q = numbers[: size**2], numbers[size**2 : size**2 + width * size], numbers[-width * size :]
+        scores = k.reshape(width, size).T @ q.reshape(width, size) / math.sqrt(width)
+        weight = shown[:, :, None] * scores.exp()
+        output = torch.einsum("yi,dij->dyj", v.reshape(size, size), weight / weight.sum(1, keepdim=True))
+        errors = (output**2).sum(1) * masked.sum(1) - 2 * (output * masked).sum(1)
+        return (torch.from_numpy(world.probabilities)[:, None] * errors).sum()
+
+    point = torch.from_numpy(np.concatenate([value.ravel(), key.ravel(), key.ravel()]))
+    hessian = torch.autograd.functional.hessian(loss, point).numpy()
+    assert -np.linalg.eigvalsh(hessian)[0] == pytest.approx(escape_rate(growth, width), rel=1e-7)
+
+
+ROWS = every_order([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05]])
+
+
+@pytest.mark.parametrize("ell", [0.8, 3.0])
+def test_any_exchangeable_law_and_any_attention(ell: float) -> None:
+    """The block of the Hessian by differences of the force: a difference between two words, in W_V and in W_K."""
+    masking, pi, topics, v, dim = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1), topic_contrasts(4, 3), 4, 3, 7
+    growth = Growth.of(TopicModel(topics, v), Given(proportions=ROWS.tolist()), masking)
+    world = SmallWorld(TopicModel(topics, v).word_topics, ROWS, np.full(len(ROWS), 1 / len(ROWS)))
+    value, _ = best_value(world, masking, ell * pi)
+    kappa = np.array([0, 1, -1, *[0] * 10]) / math.sqrt(2)  # two words of the first topic
+    q = pi[:, 1] / np.linalg.norm(pi[:, 1])
+    step = 1e-4
+
+    def slope(in_value: np.ndarray, in_scores: np.ndarray) -> float:
+        above, below = (
+            score_force(world, masking, value + sign * step * in_value, ell * pi + sign * step * in_scores)
+            for sign in (1, -1)
+        )
+        return float(kappa @ (above - below) @ q / (2 * step))
+
+    outputs, zero = np.eye(13), np.zeros((13, 13))
+    b = np.array([slope(np.outer(c, kappa), zero) for c in outputs])
+    d, w2 = slope(zero, np.outer(kappa, q)), ell / math.sqrt(dim)
+    hessian = np.zeros((14, 14))
+    hessian[:13, 13] = hessian[13, :13] = math.sqrt(w2) * b
+    hessian[13, 13] = w2 * d
+    assert np.linalg.eigvalsh(hessian)[-1] == pytest.approx(escape_rate(growth, dim, ell), rel=1e-6)
+
+
+def test_the_gain_is_the_rate_over_time() -> None:
+    growth, dim, start = fixed(5, 4, 2), 21, 1e-9
+    course = growth.course
+    half = growth.half_time(dim, start)
+    by_time, _ = quad(
+        lambda time: escape_rate(growth, dim, float(course(np.array([time]), dim, start)[0])), 0, half, epsrel=1e-3
+    )
+    assert gain_by_half_time(growth, dim) == pytest.approx(by_time, rel=5e-3)
+
+
+def test_with_one_word_per_topic_nothing_is_left_to_learn() -> None:
+    assert escape_rate(fixed(4, 1, 2), 5) == 0
+    assert escape_rate(Growth.of(TopicModel(10, 10), Dirichlet()), 101) > 0
