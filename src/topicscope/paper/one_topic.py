@@ -55,7 +55,9 @@ def left(course: Course) -> float:
 
 def measure(context: Context) -> Found:
     scales = SCALES if context.scale == "quick" else FINER
-    population, times, losses = WORLD.population(), {}, {}
+    population = WORLD.population()
+    times: dict[int, list[float]] = {}
+    losses: dict[float, tuple[list[float], list[float]]] = {}
     for seed in (1000 * context.seed + i for i in range(SEEDS[context.scale])):
         times[seed] = []
         for scale in scales:
