@@ -130,6 +130,25 @@ def test_settings_of_sgd_are_stable_and_long_enough() -> None:
         assert 1.25 * said < setting.steps < 1.6 * said
 
 
+def test_the_large_world_is_judged_by_its_half_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not by its plateau."""
+    asked: list[tuple[World, float, int, float]] = []
+
+    def made(world: World, scale: float, seed: int, after: float) -> StageFlow:
+        asked.append((world, scale, seed, after))
+        return samples.flow(world, scale, seed, plateau=1.0)
+
+    monkeypatch.setattr(stage_law, "stage_flow", made)
+    monkeypatch.setattr(stage_law, "stage_flows", lambda _: samples.flows())
+    assert stage_law.measure(Context("quick")).large == []
+    found = stage_law.measure(Context("full", 3))
+    assert asked == [(World(10, 10, 3), 1e-3, 3000, 1.0)]
+    assert judged("stage-law", found).verdict == "reproduced"
+    assert len(judged("stage-law", found).figures[0].panels) == 8
+    late = [replace(found.large[0], measured=Halves(11.0, 10_310.0, 10_000.0))]
+    assert judged("stage-law", replace(found, large=late)).verdict == "not reproduced"
+
+
 def test_pictures_have_the_law_over_the_flow() -> None:
     outcome = judged("stage-law")
     assert len(outcome.figures[0].panels) == 6
