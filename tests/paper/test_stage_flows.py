@@ -155,8 +155,15 @@ def test_pictures_have_the_law_over_the_flow() -> None:
     panel = outcome.figures[0].panels[1]
     assert isinstance(panel, Lines)
     assert [line.name for line in panel.series] == [
-        *("s = 0.001, law", "s = 0.001, flow", "s = 0.01, law", "s = 0.01, flow")
+        *("s = 0.001, flow", "s = 0.01, flow", "s = 0.001, law", "s = 0.01, law")
     ]
     assert panel.series[0].x[0] > 0
-    assert panel.series[1].y == panel.series[0].y
-    assert [len(series.x) for series in outcome.figures[1].panels[0].series[1:]] == [4] * 6  # type: ignore[union-attr]
+    assert panel.series[0].y == panel.series[2].y[::2]  # every second step, as predicted
+    times, errors = outcome.figures[1].panels
+    assert isinstance(times, Lines)
+    assert isinstance(errors, Lines)
+    assert [len(series.x) for series in times.series[1:]] == [4] * 6
+    assert errors.series[2].y == pytest.approx([0.5] * 4)
+    falls = judged("one-topic").figures[0].panels[1]
+    assert isinstance(falls, Lines)
+    assert falls.series[0].y == [0.667, 0.66]

@@ -73,6 +73,12 @@ def measure(context: Context) -> Found:
     return Found(list(scales), times, losses, force)
 
 
+def fall(x: list[float], losses: list[float]) -> tuple[list[float], list[float]]:
+    """The course from the first plateau on."""
+    late = np.array(losses) <= 1 - 1 / WORLD.v + DROP / 2
+    return np.array(x)[late].tolist(), np.array(losses)[late].round(6).tolist()
+
+
 def ratios(found: Found, seed: int) -> list[float]:
     """t(s / 2) / t(s): 2 under the law C / s, towards 1 under one in log(1 / s)."""
     return [after / before for before, after in itertools.pairwise(found.times[seed])]
@@ -112,10 +118,7 @@ def judge(found: Found) -> Outcome:
                     ),
                     Lines(
                         "loss, one seed",
-                        [
-                            Series(f"s = {scale:.3g}", x[1:], np.round(losses, 6).tolist()[1:])
-                            for scale, (x, losses) in found.losses.items()
-                        ],
+                        [Series(f"s = {scale:.3g}", *fall(*course)) for scale, course in found.losses.items()],
                         "s x time",
                         "loss",
                         levels=[(1 - 1 / WORLD.v, "first plateau")],
