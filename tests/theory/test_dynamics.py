@@ -58,7 +58,8 @@ def test_a_dirichlet_world_has_a_second_stage_too() -> None:
 def test_any_size_costs_nothing() -> None:
     found = dynamics(Setting.of(100_000, 1000, 10))
     assert found.attention.rank == 99_999
-    assert (found.attention.half_time or 0) > (found.value.half_time or math.inf)
+    assert found.attention.half_time is None  # differences inside topics come first there
+    assert "differences inside topics grow" in reasons(found)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_any_size_costs_nothing() -> None:
         (S, {"init_scale": 0.1}, "up to 0.03", None),
         (RunConfig(), {}, "length (100, 150)", ()),
         (RunConfig.of({"documents": {"kind": "fixed", "length": 7}}), {}, "length 7", ()),
-        (S, {"loss": "cross_entropy"}, "half-times under cross entropy", ()),
+        (S, {"loss": "cross-entropy"}, "half-times under cross entropy", ()),
         (S, {"embedding": "trained", "init_scale": 0.1}, "sqrt(width)", ()),
         (S, {"embedding": "trained", "optimizer": "adam", "lr": 0.001}, "Adam", ()),
     ],
@@ -130,13 +131,13 @@ def test_steps_of_adam() -> None:
 
 
 def test_cross_entropy_and_trained_embeddings() -> None:
-    entropy = dynamics(S, loss="cross_entropy").as_dict()
+    entropy = dynamics(S, loss="cross-entropy").as_dict()
     assert round(entropy["mask_first"]["time"]) == 513
     assert entropy["value"]["half_time"] is None
     trained = dynamics(Setting.of(4, 3, 2), embedding="trained", init_scale=0.001)
     assert round(trained.attention.half_time or 0) == 14433
     assert trained.value.half_time == pytest.approx(4825, abs=0.5)
-    both = dynamics(Setting.of(4, 3, 2), embedding="trained", loss="cross_entropy", init_scale=0.001)
+    both = dynamics(Setting.of(4, 3, 2), embedding="trained", loss="cross-entropy", init_scale=0.001)
     assert both.value.half_time == pytest.approx(2 * 4825, abs=1)
     assert both.attention.half_time is None
 
@@ -192,4 +193,4 @@ def test_it_shows_itself() -> None:
     assert len(figure.panels[0].series) == 2
     assert "topics 5" in repr(found)
     assert found.table().num_rows == 2 + len(vars(found.attention)) + 2
-    assert not dynamics(S, loss="cross_entropy").sections()[0].figures
+    assert not dynamics(S, loss="cross-entropy").sections()[0].figures

@@ -53,7 +53,7 @@ def loop_loss(world: SmallWorld, masking: Masking, value: np.ndarray, scores: np
     return total
 
 
-@pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
+@pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
 def test_the_force_is_the_slope_of_a_plain_loop(loss: Loss) -> None:
     """Central differences, away from uniform attention, of a world without any symmetry."""
     rng, step = np.random.default_rng(3), 1e-4
@@ -67,7 +67,7 @@ def test_the_force_is_the_slope_of_a_plain_loop(loss: Loss) -> None:
         assert force[key, query] == pytest.approx(-(above - below) / (2 * step), rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
+@pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
 def test_the_force_is_that_of_automatic_differentiation(loss: Loss) -> None:
     rng = np.random.default_rng(4)
     world = random_world(rng, words=6, topics=3, laws=5)
@@ -160,7 +160,7 @@ def test_what_is_not_exchangeable_is_refused() -> None:
 @pytest.mark.parametrize(("topics", "v", "tau", "size"), [(5, 4, 2, 0.0064), (10, 10, 3, 0.00195)])
 def test_under_cross_entropy_the_mask_query_is_first(topics: int, v: int, tau: int, size: float) -> None:
     s, w, pi = Setting.of(topics, v, tau), 1e-7, topic_contrasts(topics, v)
-    force = score_force(subset_world(topics, v, grouped_subsets(topics, tau)), s.masking, w * pi, loss="cross_entropy")
+    force = score_force(subset_world(topics, v, grouped_subsets(topics, tau)), s.masking, w * pi, loss="cross-entropy")
     found = mask_force(topic_shares(Fixed(topics_per_document=tau), topics), v, s.masking)
     stated = np.array([found.mask, *[found.word] * (topics * v)])
     assert np.abs(force[:, 0] / w - stated).max() < 1e-6 * found.size

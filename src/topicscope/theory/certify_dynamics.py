@@ -125,7 +125,7 @@ def mask_query_is_first(s: Setting, force: MaskForce | None = None) -> Certifica
     """R7: under cross entropy near zero, at W = w Pi, the column of the [MASK] query."""
     force = mask_force(fixed_shares(s.T, s.tau), s.v, s.masking) if force is None else force
     world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
-    found = score_force(world, s.masking, SMALL_W * topic_contrasts(s.T, s.v), loss="cross_entropy")[:, 0] / SMALL_W
+    found = score_force(world, s.masking, SMALL_W * topic_contrasts(s.T, s.v), loss="cross-entropy")[:, 0] / SMALL_W
     stated = np.array([force.mask, *[force.word] * (s.T * s.v)])
     return Certificate(
         "under cross entropy the force on the [MASK] query near zero is as stated",

@@ -20,7 +20,7 @@ from topicscope.theory.shares import TopicShares
 from topicscope.world import Masking
 
 Matrix = Float[np.ndarray, "V V"]
-Loss = Literal["squared", "cross_entropy"]
+Loss = Literal["squared", "cross-entropy"]
 
 
 def topic_contrasts(topics: int, v: int) -> Matrix:
