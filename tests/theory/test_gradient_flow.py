@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from topicscope import InputError
-from topicscope.theory import Course, Growth, Population, Weights, gradient_flow, optimum
+from topicscope.theory import Course, Growth, Loss, Population, Weights, gradient_flow, optimum
 from topicscope.theory.gradient_flow import crossing, stages
-from topicscope.theory.population_gradient import Loss
 from topicscope.training import RunConfig, train
 from topicscope.world import Fixed, Masking, TopicModel, every_document
 

@@ -12,8 +12,7 @@ import torch
 
 from topicscope import InputError
 from topicscope.model import ModelConfig, Objective, dense_loss, initial
-from topicscope.theory import Population, Weights
-from topicscope.theory.population_gradient import Loss
+from topicscope.theory import Loss, Population, Weights, grouped_subsets, score_force, subset_world
 from topicscope.world import Dirichlet, Fixed, Given, Masking, TopicModel
 
 LOSSES: tuple[Loss, ...] = ("squared", "cross-entropy")
@@ -94,6 +93,16 @@ def test_sums_over_pairs_are_those_over_documents(topics: int, words: int, tau: 
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-13)
     for one, other in zip(results[0][1], results[1][1], strict=True):
         assert np.abs(one - other).max() < 1e-13 * np.abs(other).max()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_by_scores_is_the_force_on_attention(loss: Loss) -> None:
+    """With W_Q = I the gradient of W_K is that of the scores, which `score_force` computes on its own."""
+    world = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking(), loss)
+    value, key, _ = Weights.gaussian(13, 13, 0.8, seed=6)
+    gradient = world.gradient(Weights(value, key, np.eye(13)))[1]
+    force = score_force(subset_world(4, 3, grouped_subsets(4, 2)), Masking(), value, key.T / math.sqrt(13), loss)
+    assert np.abs(math.sqrt(13) * gradient.key.T + force).max() < 1e-13 * np.abs(force).max()
 
 
 def test_words_of_one_topic_are_one_group() -> None:

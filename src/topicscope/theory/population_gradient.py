@@ -16,16 +16,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, Stream, generator
+from topicscope.theory.forces import Loss
 from topicscope.world import DocumentPrior, Masking, TopicModel
 
 Matrix = Float[np.ndarray, "m n"]
-Loss = Literal["squared", "cross-entropy"]
 PLACES = (3, 1, 2)
 """Streams of value, key and query among those of initial weights."""
 
