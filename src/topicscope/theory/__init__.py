@@ -37,10 +37,12 @@ from topicscope.theory.forces import (
     score_force,
     topic_contrasts,
 )
+from topicscope.theory.gradient_flow import Course, gradient_flow
 from topicscope.theory.growth import Growth
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.optimum import optimum
 from topicscope.theory.population import enumerated_loss, population_loss
+from topicscope.theory.population_gradient import Population, Weights
 from topicscope.theory.rates import FirstStageRates, GroupRates, first_stage_rates, group_rates
 from topicscope.theory.second_stage import (
     AttentionLandscape,
@@ -77,6 +79,7 @@ __all__ = [
     "Certificate",
     "Constants",
     "Convention",
+    "Course",
     "DenseOptimum",
     "DocumentMoments",
     "Dynamics",
@@ -95,6 +98,7 @@ __all__ = [
     "Optimum",
     "OptimumSettings",
     "OptimumTheorem",
+    "Population",
     "SecondStage",
     "Setting",
     "SmallWorld",
@@ -112,6 +116,7 @@ __all__ = [
     "ValueOptimum",
     "ValueStage",
     "Weighting",
+    "Weights",
     "assumptions",
     "asymptotic_loss",
     "attention_landscape",
@@ -131,6 +136,7 @@ __all__ = [
     "fit_family",
     "force_formula",
     "given_moments",
+    "gradient_flow",
     "group_rates",
     "grouped_subsets",
     "landscape",
