@@ -29,10 +29,12 @@ from topicscope.theory.dynamics_result import (
 from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
 from topicscope.theory.forces import Loss, MaskForce, contrast_force, force_formula, mask_force, score_force
+from topicscope.theory.gradient_flow import Course, gradient_flow, second_plateau
 from topicscope.theory.growth import Growth
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.optimum import optimum
 from topicscope.theory.population import enumerated_loss, population_loss
+from topicscope.theory.population_gradient import Population, Weights
 from topicscope.theory.rates import FirstStageRates, GroupRates, first_stage_rates, group_rates
 from topicscope.theory.second_stage import (
     AttentionLandscape,
@@ -69,6 +71,7 @@ __all__ = [
     "Certificate",
     "Constants",
     "Convention",
+    "Course",
     "DenseOptimum",
     "DocumentMoments",
     "Dynamics",
@@ -87,6 +90,7 @@ __all__ = [
     "Optimum",
     "OptimumSettings",
     "OptimumTheorem",
+    "Population",
     "SecondStage",
     "Setting",
     "SmallWorld",
@@ -104,6 +108,7 @@ __all__ = [
     "ValueOptimum",
     "ValueStage",
     "Weighting",
+    "Weights",
     "assumptions",
     "asymptotic_loss",
     "attention_landscape",
@@ -123,6 +128,7 @@ __all__ = [
     "fit_family",
     "force_formula",
     "given_moments",
+    "gradient_flow",
     "group_rates",
     "grouped_subsets",
     "landscape",
@@ -136,6 +142,7 @@ __all__ = [
     "read_landscape",
     "relative_distance",
     "score_force",
+    "second_plateau",
     "second_stage",
     "shown_evidence",
     "solve_moments",

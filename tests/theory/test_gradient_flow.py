@@ -1,0 +1,165 @@
+"""Gradient flow: its steps, against tiny explicit ones, W(t) in closed form and small-step SGD of `train`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from topicscope import InputError
+from topicscope.theory import Course, Population, Weights, gradient_flow, optimum, second_plateau
+from topicscope.theory.gradient_flow import crossing, stages
+from topicscope.theory.population_gradient import Loss
+from topicscope.training import RunConfig, train
+from topicscope.world import Fixed, Masking, TopicModel, every_document
+
+
+def population(topics: int = 3, words: int = 2, tau: int = 2, loss: Loss = "squared") -> Population:
+    return Population.of(TopicModel(topics, words), Fixed(topics_per_document=tau, length="infinite"), Masking(), loss)
+
+
+def distance(one: Weights, other: Weights) -> float:
+    """The largest relative distance of a matrix."""
+    return max(float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("count", [2, 5, 17, 60])
+def test_a_step_has_order_two_and_is_stable(count: int) -> None:
+    """On u' = -z u the step is a polynomial in z: 1 - z + z^2/2 near 0, and below 1 up to .65 (s^2 - 1)."""
+    c = stages(count)
+
+    def grown(z: float) -> float:
+        before, now = 1.0, 1 - c.first * z
+        for mu, nu, mu_step, gamma_step in zip(c.mu, c.nu, c.mu_step, c.gamma_step, strict=True):
+            before, now = now, (1 - mu - nu) + mu * now + nu * before - z * (mu_step * now + gamma_step)
+        return now
+
+    assert grown(1e-3) == pytest.approx(1 - 1e-3 + 0.5e-6, abs=1e-9)
+    assert (grown(1e-2) - 1 + 1e-2) / 0.5e-4 == pytest.approx(1, abs=1e-2)
+    assert max(abs(grown(z)) for z in np.linspace(0.01, 0.65 * (count**2 - 1), 2000)) <= 1
+    assert abs(grown(0.75 * (count**2 - 1))) > 1
+
+
+@pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
+def test_flow_is_that_of_tiny_explicit_steps(loss: Loss) -> None:
+    world, start, h = population(loss=loss), Weights.gaussian(7, 4, 0.3, seed=0), 0.25
+
+    def speed(weights: Weights) -> Weights:
+        return Weights(*(-part for part in world.gradient(weights)[1]))
+
+    def moved(weights: Weights, by: Weights, step: float) -> Weights:
+        return Weights(*(w + step * v for w, v in zip(weights, by, strict=True)))
+
+    at = start
+    for _ in range(800):  # Runge-Kutta of order 4 to t = 200
+        one = speed(at)
+        two = speed(moved(at, one, h / 2))
+        three = speed(moved(at, two, h / 2))
+        four = speed(moved(at, three, h))
+        mean = Weights(*((a + 2 * b + 2 * c + d) / 6 for a, b, c, d in zip(one, two, three, four, strict=True)))
+        at = moved(at, mean, h)
+    errors = []
+    for tolerance in (1e-4, 1e-6):
+        course = gradient_flow(world, start, 200.0, tolerance=tolerance)
+        assert course.end is not None
+        errors.append(distance(course.end, at))
+        assert course.times[-1] == 200
+    assert errors[0] < 2e-3
+    assert errors[1] < min(5e-5, errors[0] / 10)  # order 2: 100^(2/3) = 22 times smaller
+    assert course.losses[-1] == pytest.approx(world.loss(at), rel=1e-6)
+    assert np.diff(course.losses).max() < 0
+
+
+def test_small_steps_of_train_follow_the_flow() -> None:
+    """Full-batch SGD is explicit Euler: its distance to the flow is in proportion to the rate."""
+    topics, time = TopicModel(3, 2), 60.0
+    course = gradient_flow(population(), Weights.gaussian(7, 4, 0.3, seed=0), time, tolerance=1e-7)
+    assert course.end is not None
+    distances = []
+    for rate in (0.4, 0.1):
+        config = RunConfig.of(
+            {
+                "device": "cpu",
+                "dtype": "float64",
+                "evaluate_every": None,
+                "seed": 0,
+                "steps": round(time / rate),
+                "batch_size": 3,
+                "topic_model": {"topics": 3, "words_per_topic": 2},
+                "documents": {
+                    "kind": "given",
+                    "proportions": every_document(topics, 2).proportions.tolist(),
+                    "length": "infinite",
+                },
+                "data": {"documents": 3, "dev_documents": 3},
+                "model": {"attention_dim": 4, "init_scale": 0.3, "prediction_bias": "none"},
+                "objective": {"loss": "squared"},
+                "optimizer": {"name": "sgd", "lr": rate},
+            }
+        )
+        (run,) = train([config], with_floors=False)
+        distances.append(distance(Weights(*(run.weights[name] for name in Weights._fields)), course.end))
+        steps = np.arange(len(run.metrics["norm_key"]))
+        assert run.metrics["norm_key"] == pytest.approx(
+            np.interp(steps * rate, course.times, course.norm("key")), rel=rate / 20
+        )
+    assert distances[1] < 0.01
+    assert distances[0] / distances[1] == pytest.approx(4, rel=0.15)
+
+
+def test_without_attention_the_value_matrix_is_that_of_the_closed_form() -> None:
+    start = Weights.gaussian(13, 5, 0.1, seed=1)._replace(key=np.zeros((5, 13)), query=np.zeros((5, 13)))
+    prior = Fixed(topics_per_document=2, length="infinite")
+    best = optimum(TopicModel(4, 3), prior, Masking())
+    course = gradient_flow(population(4, 3, 2), start, 40.0, tolerance=1e-6)
+    assert course.end is not None
+    wanted = best.value_at(40.0, start.value)
+    assert np.linalg.norm(course.end.value - wanted) < 1e-5 * np.linalg.norm(wanted)
+    assert not course.end.key.any()
+
+
+def test_second_plateau_of_a_small_world() -> None:
+    """(4, 3, 2): the loss and norm at which key and query stand were computed apart from this code (R3's table)."""
+    course = gradient_flow(population(4, 3, 2), Weights.gaussian(13, 13, 1e-3, 0), 2e5, stop=second_plateau)
+    assert course.losses[-1] == pytest.approx(0.82230, abs=1e-5)
+    assert course.norm("key")[-1] == pytest.approx(math.sqrt(math.sqrt(13) * 3 * 4.3436), rel=0.01)
+    finer = gradient_flow(
+        population(4, 3, 2), Weights.gaussian(13, 13, 1e-3, 0), 2e5, tolerance=1e-5, stop=second_plateau
+    )
+    for part, near in (("value", 2e-3), ("key", 1e-3), ("query", 1e-3)):
+        assert course.half_way(part) == pytest.approx(finer.half_way(part), rel=near)  # type: ignore[arg-type]
+    assert course.gradients < 2500
+    assert course.half_way("value") < 20 < 13_000 < course.half_way("key") < 14_000
+
+
+def test_a_number_is_reached_between_two_steps() -> None:
+    """The square of the norm is t^3: a cubic is exact."""
+    course = Course([0.0, 1.0, 3.0], [1.0] * 3)
+    course.squares["key"], course.slopes["key"] = [0.0, 1.0, 27.0], [0.0, 3.0, 27.0]
+    assert course.reaches("key", math.sqrt(8.0)) == pytest.approx(2.0, rel=1e-12)
+    assert course.reaches("key", 0.0) == 0.0
+    assert math.isnan(course.reaches("key", 6.0))
+    assert crossing(0.0, 1.0, 1.0, 1.0, 0.25) == pytest.approx(0.25)
+
+
+def test_a_plateau_comes_before_the_next_rise() -> None:
+    times = np.linspace(0, 60, 601)
+    norm = 1 + 4 / (1 + np.exp(-(times - 12))) + 3 / (1 + np.exp(-(times - 45)))
+    slope = np.gradient(norm, times)
+    course = Course(times.tolist(), [1.0] * 601)
+    course.squares["value"], course.slopes["value"] = (norm**2).tolist(), (2 * norm * slope).tolist()
+    place = course.plateau("value")
+    assert place is not None
+    assert norm[place] == pytest.approx(5, rel=0.01)
+    assert course.half_way("value") == pytest.approx(12, rel=0.01)
+    short = Course(times[:130].tolist(), [1.0] * 130)
+    short.squares["value"], short.slopes["value"] = course.squares["value"][:130], course.slopes["value"][:130]
+    assert short.plateau("value") is None
+    assert math.isnan(short.half_way("value"))
+
+
+@pytest.mark.parametrize(("until", "tolerance"), [(0.0, 1e-4), (math.inf, 1e-4), (10.0, 0.0), (10.0, 1.0)])
+def test_no_time_and_no_tolerance_are_refused(until: float, tolerance: float) -> None:
+    with pytest.raises(InputError, match="expected a time above 0 and a tolerance in"):
+        gradient_flow(population(), Weights.gaussian(7, 4, 0.1, 0), until, tolerance=tolerance)
