@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.paper import samples_worlds as worlds
+from tests.paper import samples_law as law, samples_worlds as worlds
 from tests.paper.samples_blocks import (
     OWN_WORD,
     block_rows,
@@ -84,6 +84,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "theorem5": second,
     "losses": dev_losses,
     **worlds.GOOD,
+    **law.GOOD,
     "pipeline": small_bert,
     "timeline": sandbox_timelines,
     "two-stage": lambda: stage_maps(at(1e-3, 1e-2, "two-stage")),
@@ -186,6 +187,7 @@ BAD: dict[str, dict[str, Any]] = {
         "no gain at all": no_gain(),
     },
     **worlds.BAD,
+    **law.BAD,
     "pipeline": weak_effects()
     | {
         "one word in twenty too many in the wrong topic": small_bert(0.9499),
@@ -253,6 +255,7 @@ STILL: dict[str, dict[str, Any]] = {
     "theorem5": {"just above the lower bound": second(0.01, 0.27), "just below the upper": second(0.8, 4.4e3)},
     "losses": {"just below a fifth": dev_losses(squared_value=0.9499)},
     **worlds.STILL,
+    **law.STILL,
     "pipeline": {
         "exactly 95%": small_bert(0.95),
         "p just below": small_bert(cosine=effect(0.05, p_value=0.049)),
@@ -276,6 +279,7 @@ UNDECIDED: dict[str, dict[str, Any]] = {
         "no word is a whole token": word_maps(0.6, 0.2, (2,) * 9),
     },
     **worlds.UNDECIDED,
+    **law.UNDECIDED,
 }
 """What decides nothing: words that the model does not have, intervals that are too wide, runs that are too short."""
 

@@ -86,6 +86,8 @@ COLUMNS |= {
     "finite-length": 3,
     "coarse-to-fine": 3,
     "topic-order": 3,
+    "rank": 3,
+    "no-correct-words": 3,
     "pipeline": 1,
     "two-stage": 4,
     "table1": 3,

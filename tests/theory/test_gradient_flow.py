@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from topicscope import InputError
-from topicscope.theory import Course, Population, Weights, gradient_flow, optimum, second_plateau
+from topicscope.theory import Course, Growth, Population, Weights, gradient_flow, optimum
 from topicscope.theory.gradient_flow import crossing, stages
 from topicscope.theory.population_gradient import Loss
 from topicscope.training import RunConfig, train
@@ -62,7 +62,6 @@ def test_flow_is_that_of_tiny_explicit_steps(loss: Loss) -> None:
     errors = []
     for tolerance in (1e-4, 1e-6):
         course = gradient_flow(world, start, 200.0, tolerance=tolerance)
-        assert course.end is not None
         errors.append(distance(course.end, at))
         assert course.times[-1] == 200
     assert errors[0] < 2e-3
@@ -75,7 +74,6 @@ def test_small_steps_of_train_follow_the_flow() -> None:
     """Full-batch SGD is explicit Euler: its distance to the flow is in proportion to the rate."""
     topics, time = TopicModel(3, 2), 60.0
     course = gradient_flow(population(), Weights.gaussian(7, 4, 0.3, seed=0), time, tolerance=1e-7)
-    assert course.end is not None
     distances = []
     for rate in (0.4, 0.1):
         config = RunConfig.of(
@@ -113,24 +111,25 @@ def test_without_attention_the_value_matrix_is_that_of_the_closed_form() -> None
     prior = Fixed(topics_per_document=2, length="infinite")
     best = optimum(TopicModel(4, 3), prior, Masking())
     course = gradient_flow(population(4, 3, 2), start, 40.0, tolerance=1e-6)
-    assert course.end is not None
     wanted = best.value_at(40.0, start.value)
     assert np.linalg.norm(course.end.value - wanted) < 1e-5 * np.linalg.norm(wanted)
     assert not course.end.key.any()
 
 
 def test_second_plateau_of_a_small_world() -> None:
-    """(4, 3, 2): the loss and norm at which key and query stand were computed apart from this code (R3's table)."""
-    course = gradient_flow(population(4, 3, 2), Weights.gaussian(13, 13, 1e-3, 0), 2e5, stop=second_plateau)
-    assert course.losses[-1] == pytest.approx(0.82230, abs=1e-5)
-    assert course.norm("key")[-1] == pytest.approx(math.sqrt(math.sqrt(13) * 3 * 4.3436), rel=0.01)
-    finer = gradient_flow(
-        population(4, 3, 2), Weights.gaussian(13, 13, 1e-3, 0), 2e5, tolerance=1e-5, stop=second_plateau
-    )
-    for part, near in (("value", 2e-3), ("key", 1e-3), ("query", 1e-3)):
-        assert course.half_way(part) == pytest.approx(finer.half_way(part), rel=near)  # type: ignore[arg-type]
-    assert course.gradients < 2500
-    assert course.half_way("value") < 20 < 13_000 < course.half_way("key") < 14_000
+    """(4, 3, 2): loss and norm where key and query stand, and when they are half-way, against the law (R3)."""
+    growth, start = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2)), Weights.gaussian(13, 13, 1e-3, 0)
+    norm, found = growth.plateau_norm(13), []
+    for tolerance in (1e-4, 1e-5):
+        course = gradient_flow(population(4, 3, 2), start, 30_000.0, tolerance=tolerance, keep=True)
+        place = course.slowest(after=course.reaches("key", norm / 2))
+        assert course.losses[place] == pytest.approx(growth.loss(growth.l_star), abs=1e-6)
+        assert np.linalg.norm(course.states[place].key) == pytest.approx(norm, rel=2e-3)
+        found.append([course.half_way("value", 2.2475), course.half_way("key", norm), course.half_way("query", norm)])
+        assert course.gradients < (1600, 3000)[len(found) - 1]
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
+    assert found[1][1] == pytest.approx(growth.half_time(13, growth.realised_start(start.key, start.query)), rel=0.01)
+    assert found[1][0] < 12
 
 
 def test_a_number_is_reached_between_two_steps() -> None:
@@ -138,25 +137,17 @@ def test_a_number_is_reached_between_two_steps() -> None:
     course = Course([0.0, 1.0, 3.0], [1.0] * 3)
     course.squares["key"], course.slopes["key"] = [0.0, 1.0, 27.0], [0.0, 3.0, 27.0]
     assert course.reaches("key", math.sqrt(8.0)) == pytest.approx(2.0, rel=1e-12)
+    assert course.half_way("key", 2 * math.sqrt(8.0)) == pytest.approx(2.0, rel=1e-12)
     assert course.reaches("key", 0.0) == 0.0
     assert math.isnan(course.reaches("key", 6.0))
     assert crossing(0.0, 1.0, 1.0, 1.0, 0.25) == pytest.approx(0.25)
 
 
-def test_a_plateau_comes_before_the_next_rise() -> None:
-    times = np.linspace(0, 60, 601)
-    norm = 1 + 4 / (1 + np.exp(-(times - 12))) + 3 / (1 + np.exp(-(times - 45)))
-    slope = np.gradient(norm, times)
-    course = Course(times.tolist(), [1.0] * 601)
-    course.squares["value"], course.slopes["value"] = (norm**2).tolist(), (2 * norm * slope).tolist()
-    place = course.plateau("value")
-    assert place is not None
-    assert norm[place] == pytest.approx(5, rel=0.01)
-    assert course.half_way("value") == pytest.approx(12, rel=0.01)
-    short = Course(times[:130].tolist(), [1.0] * 130)
-    short.squares["value"], short.slopes["value"] = course.squares["value"][:130], course.slopes["value"][:130]
-    assert short.plateau("value") is None
-    assert math.isnan(short.half_way("value"))
+def test_the_slowest_step_after_a_time() -> None:
+    course = Course([0.0, 1.0, 2.0, 3.0, 4.0], [1.0] * 5, [5.0, 1.0, 4.0, 2.0, 3.0])
+    assert [course.slowest(), course.slowest(1.5), course.slowest(3.5)] == [1, 3, 4]
+    with pytest.raises(InputError, match="the flow ended at 4"):
+        course.slowest(5.0)
 
 
 @pytest.mark.parametrize(("until", "tolerance"), [(0.0, 1e-4), (math.inf, 1e-4), (10.0, 0.0), (10.0, 1.0)])

@@ -29,7 +29,7 @@ from topicscope.theory.dynamics_result import (
 from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
 from topicscope.theory.forces import Loss, MaskForce, contrast_force, force_formula, mask_force, score_force
-from topicscope.theory.gradient_flow import Course, gradient_flow, second_plateau
+from topicscope.theory.gradient_flow import Course, gradient_flow
 from topicscope.theory.growth import Growth
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.optimum import optimum
@@ -142,7 +142,6 @@ __all__ = [
     "read_landscape",
     "relative_distance",
     "score_force",
-    "second_plateau",
     "second_stage",
     "shown_evidence",
     "solve_moments",

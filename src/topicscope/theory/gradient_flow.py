@@ -36,24 +36,27 @@ TOLERANCE = 1e-4
 ESTIMATE_EVERY = 25  # steps between two looks at the largest eigenvalue
 SLACK = 1.1  # by which its estimate, which comes from below, is raised
 MOST_STAGES = 200
-DOUBLED = 2.0  # times its start that a norm must have before a plateau is looked for
-FLAT = 1e-3  # of its fastest growth: below that a norm stands
 
 
 @dataclass
 class Course:
-    """A flow: at every step the time, the loss, squared norms of value, key and query, and their slopes."""
+    """A flow. At every step: time, loss, speed (norm of the gradient), squared norms of the parts and their slopes."""
 
     times: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
+    speeds: list[float] = field(default_factory=list)
     squares: dict[Part, list[float]] = field(default_factory=lambda: {"value": [], "key": [], "query": []})
     slopes: dict[Part, list[float]] = field(default_factory=lambda: {"value": [], "key": [], "query": []})
+    states: list[Weights] = field(default_factory=list)  # at every step, or only at the last
     gradients: int = 0  # that were computed
-    end: Weights | None = None
 
-    def add(self, time: float, loss: float, weights: Weights, speed: Weights) -> None:
+    def add(self, time: float, loss: float, weights: Weights, speed: Weights, keep: bool) -> None:
         self.times.append(time)
         self.losses.append(loss)
+        self.speeds.append(math.sqrt(sum(float(np.vdot(part, part)) for part in speed)))
+        if not keep:
+            self.states.clear()
+        self.states.append(weights)
         for part in self.squares:
             matrix, change = getattr(weights, part), getattr(speed, part)
             self.squares[part].append(float(np.vdot(matrix, matrix)))
@@ -63,9 +66,9 @@ class Course:
         """The Frobenius norm at `times`."""
         return np.sqrt(self.squares[part])
 
-    def growth(self, part: Part) -> Float[np.ndarray, " S"]:
-        """d|W|_F/dt at `times`."""
-        return np.array(self.slopes[part]) / (2 * np.maximum(self.norm(part), 1e-300))
+    @property
+    def end(self) -> Weights:
+        return self.states[-1]
 
     def reaches(self, part: Part, norm: float) -> float:
         """When the norm first rises to a number, between two steps by the cubic of its square; NaN: never."""
@@ -77,20 +80,16 @@ class Course:
         h = self.times[i] - self.times[i - 1]
         return self.times[i - 1] + h * crossing(squares[i - 1], squares[i], h * slopes[i - 1], h * slopes[i], norm**2)
 
-    def plateau(self, part: Part) -> int | None:
-        """The step at which a norm that has risen stands: it grows slowest before it grows again, or not any more."""
-        norm, growth = self.norm(part), self.growth(part)
-        fastest = np.maximum.accumulate(growth)
-        risen = norm >= DOUBLED * norm[0]
-        slower = growth < fastest / 10
-        turns = np.append(growth[1:] > growth[:-1], False)
-        found = np.flatnonzero(risen & slower & (turns | (growth < FLAT * fastest)))
-        return int(found[0]) if len(found) else None
+    def half_way(self, part: Part, plateau: float) -> float:
+        """t50: when half of the rise from the start to a plateau of this norm is made; NaN: never."""
+        return self.reaches(part, (float(self.norm(part)[0]) + plateau) / 2)
 
-    def half_way(self, part: Part) -> float:
-        """t50: when half of the rise from the start to the plateau is made; NaN where there is no plateau yet."""
-        place, norm = self.plateau(part), self.norm(part)
-        return float("nan") if place is None else self.reaches(part, float(norm[0] + norm[place]) / 2)
+    def slowest(self, after: float = 0.0) -> int:
+        """The step of least speed from a time on: where the flow comes nearest to a saddle or to its end."""
+        late = np.array(self.times) >= after
+        if not late.any():
+            raise InputError(f"after = {after:g}: the flow ended at {self.times[-1]:g}")
+        return int(np.argmin(np.where(late, self.speeds, np.inf)))
 
 
 def crossing(low: float, high: float, slope_low: float, slope_high: float, level: float) -> float:
@@ -102,11 +101,6 @@ def crossing(low: float, high: float, slope_low: float, slope_high: float, level
         at = (1 + 2 * x) * rest**2 * low + x**2 * (3 - 2 * x) * high + x * rest * (rest * slope_low - x * slope_high)
         left, right = (x, right) if at < level else (left, x)
     return right
-
-
-def second_plateau(course: Course) -> bool:
-    """To stop at: the end of the second stage, where key and query stand."""
-    return course.plateau("key") is not None and course.plateau("query") is not None
 
 
 class Stages(NamedTuple):
@@ -204,9 +198,13 @@ def gradient_flow(
     *,
     tolerance: float = TOLERANCE,
     stop: Callable[[Course], bool] | None = None,
+    keep: bool = False,
     progress: Progress = silent,
 ) -> Course:
-    """The flow from `start` to the time `until`, or to the first step after which `stop` is true."""
+    """The flow from `start` to the time `until`, or to the first step after which `stop` is true.
+
+    `keep` keeps the weights of every step.
+    """
     if not (0 < until < math.inf and 0 < tolerance <= 0.1):
         raise InputError(
             f"until = {until:g}, tolerance = {tolerance:g}: expected a time above 0 and a tolerance in (0, .1]"
@@ -214,8 +212,8 @@ def gradient_flow(
     flow, course = Flow(population, start, tolerance), Course()
     at, time = np.concatenate([part.ravel() for part in start]).astype(float), 0.0
     loss, speed = flow.speed(at)
-    course.add(time, loss, flow.weights(at), flow.weights(speed))
-    largest, taken, h = flow.largest_eigenvalue(at, speed), 0, 0.0
+    course.add(time, loss, flow.weights(at), flow.weights(speed), keep)
+    largest, taken = flow.largest_eigenvalue(at, speed), 0
     h = 0.1 / max(largest, 1 / until)
     while time < until and not (stop is not None and stop(course)):
         h = min(h, until - time, (MOST_STAGES**2 - 1) / (1.54 * max(largest, 1e-300)))
@@ -229,10 +227,10 @@ def gradient_flow(
             h *= max(0.1, 0.8 * error ** (-1 / 3)) if math.isfinite(error) else 0.1
             continue
         at, speed, loss, time, taken = there, new_speed, new_loss, time + h, taken + 1
-        course.add(time, loss, flow.weights(at), flow.weights(speed))
+        course.add(time, loss, flow.weights(at), flow.weights(speed), keep)
         if taken % ESTIMATE_EVERY == 0:
             largest = flow.largest_eigenvalue(at, speed)
             progress("gradient flow", time, until, f"loss {loss:.5f}")
         h *= min(5.0, max(0.1, 0.8 * max(error, 1e-12) ** (-1 / 3)))
-    course.gradients, course.end = flow.gradients, flow.weights(at)
+    course.gradients = flow.gradients
     return course
