@@ -21,19 +21,16 @@ from topicscope.theory import (
     score_force,
     subset_world,
     theorem2,
+    topic_contrasts,
     topic_shares,
 )
+from topicscope.theory.certify_dynamics import every_order
 from topicscope.theory.enumeration import random_world
 from topicscope.theory.forces import Loss
 from topicscope.theory.shares import exchangeable_rows, listed_shares
 from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal, Masking, TopicModel
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)
-
-
-def contrasts(topics: int, v: int) -> np.ndarray:
-    """Pi: the projector on topic contrasts, zero at [MASK]."""
-    return np.pad(np.kron(np.eye(topics) - 1 / topics, np.full((v, v), 1 / v)), ((1, 0), (1, 0)))
 
 
 def instead_of(masking: Masking, size: int) -> np.ndarray:
@@ -56,7 +53,7 @@ def loop_loss(world: SmallWorld, masking: Masking, value: np.ndarray, scores: np
     return total
 
 
-@pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
+@pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
 def test_the_force_is_the_slope_of_a_plain_loop(loss: Loss) -> None:
     """Central differences, away from uniform attention, of a world without any symmetry."""
     rng, step = np.random.default_rng(3), 1e-4
@@ -70,7 +67,7 @@ def test_the_force_is_the_slope_of_a_plain_loop(loss: Loss) -> None:
         assert force[key, query] == pytest.approx(-(above - below) / (2 * step), rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("loss", ["squared", "cross_entropy"])
+@pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
 def test_the_force_is_that_of_automatic_differentiation(loss: Loss) -> None:
     rng = np.random.default_rng(4)
     world = random_world(rng, words=6, topics=3, laws=5)
@@ -98,7 +95,7 @@ def test_after_the_first_stage_it_is_sigma_times_topic_contrasts(
     force = score_force(world, masking, theorem2(s).matrix())
     sigma = contrast_force(topic_shares(Fixed(topics_per_document=tau), topics), v, masking)
     assert sigma == pytest.approx(2 * masking.p_correct * s.p1 * (tau - 1) / (masking.k * v * tau * (topics - 1)))
-    assert np.abs(force - sigma * contrasts(topics, v)).max() < 1e-13 * sigma
+    assert np.abs(force - sigma * topic_contrasts(topics, v)).max() < 1e-13 * sigma
     assert np.abs(force - force_formula(world, masking, theorem2(s).matrix())).max() < 1e-13 * sigma
 
 
@@ -117,18 +114,13 @@ def test_without_correct_words_or_with_one_topic_there_is_no_force() -> None:
     assert abs(contrast_force(topic_shares(Fixed(topics_per_document=1), 5), 4, Masking())) < 1e-19
 
 
-def permuted(rows: list[list[float]]) -> np.ndarray:
-    """All orders of every row: an exchangeable law."""
-    return np.array([order for row in rows for order in itertools.permutations(row)])
-
-
 def test_any_exchangeable_law_has_sigma_times_topic_contrasts() -> None:
-    rows = permuted([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05], [1.0, 0.0, 0.0, 0.0]])
+    rows = every_order([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05], [1.0, 0.0, 0.0, 0.0]])
     shares = topic_shares(Given(proportions=rows.tolist()), 4)
     s, world = Setting.of(4, 3, 2), SmallWorld(TopicModel(4, 3).word_topics, rows, np.full(len(rows), 1 / len(rows)))
     force, sigma = score_force(world, s.masking, theorem2(s).matrix()), contrast_force(shares, 3, s.masking)
     assert sigma > 0
-    assert np.abs(force - sigma * contrasts(4, 3)).max() < 1e-13 * sigma
+    assert np.abs(force - sigma * topic_contrasts(4, 3)).max() < 1e-13 * sigma
 
 
 def test_a_dirichlet_law_is_that_of_its_draws() -> None:
@@ -160,15 +152,15 @@ def test_what_is_not_exchangeable_is_refused() -> None:
     assert topic_shares(Groups(groups=2, rho=0.0, topics_per_document=2), 4).contrast == pytest.approx(
         topic_shares(Fixed(topics_per_document=2), 4).contrast
     )
-    rows = permuted([[0.7, 0.2, 0.1]])
+    rows = every_order([[0.7, 0.2, 0.1]])
     assert exchangeable_rows(rows, np.full(6, 1 / 6))
     assert not exchangeable_rows(rows[[0, 3, 4]], np.full(3, 1 / 3))  # turns alone: two topics cannot be swapped
 
 
 @pytest.mark.parametrize(("topics", "v", "tau", "size"), [(5, 4, 2, 0.0064), (10, 10, 3, 0.00195)])
 def test_under_cross_entropy_the_mask_query_is_first(topics: int, v: int, tau: int, size: float) -> None:
-    s, w, pi = Setting.of(topics, v, tau), 1e-7, contrasts(topics, v)
-    force = score_force(subset_world(topics, v, grouped_subsets(topics, tau)), s.masking, w * pi, loss="cross_entropy")
+    s, w, pi = Setting.of(topics, v, tau), 1e-7, topic_contrasts(topics, v)
+    force = score_force(subset_world(topics, v, grouped_subsets(topics, tau)), s.masking, w * pi, loss="cross-entropy")
     found = mask_force(topic_shares(Fixed(topics_per_document=tau), topics), v, s.masking)
     stated = np.array([found.mask, *[found.word] * (topics * v)])
     assert np.abs(force[:, 0] / w - stated).max() < 1e-6 * found.size

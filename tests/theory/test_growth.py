@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from tests.theory.test_forces import contrasts, instead_of, permuted
+from tests.theory.test_forces import instead_of
 from topicscope.ground import InputError
-from topicscope.theory import Growth, SmallWorld, score_force
+from topicscope.theory import Growth, SmallWorld, score_force, topic_contrasts
+from topicscope.theory.certify_dynamics import every_order
 from topicscope.world import Dirichlet, Fixed, Given, Groups, Masking, TopicModel
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)
@@ -34,7 +35,7 @@ def best_value(world: SmallWorld, masking: Masking, scores: np.ndarray) -> tuple
     return value, 1 - float((value * joint).sum())
 
 
-ROWS = permuted([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05]])
+ROWS = every_order([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05]])
 
 
 @pytest.mark.parametrize("masking", [Masking(), MASKING])
@@ -43,7 +44,7 @@ ROWS = permuted([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05]])
 def test_force_and_loss_are_those_of_least_squares(prior: Fixed | Given, ell: float, masking: Masking) -> None:
     topics = TopicModel(4, 3)
     growth, (rows, probability) = Growth.of(topics, prior, masking), prior.support(4) or ((), ())
-    world, pi = SmallWorld(topics.word_topics, np.array(rows), np.array(probability)), contrasts(4, 3)
+    world, pi = SmallWorld(topics.word_topics, np.array(rows), np.array(probability)), topic_contrasts(4, 3)
     value, loss = best_value(world, masking, ell * pi)
     force = score_force(world, masking, value, ell * pi)
     assert growth.force(ell) == pytest.approx((force * pi).sum() / 3, rel=1e-9)
@@ -112,7 +113,7 @@ def test_the_realised_start_is_that_of_matrices_and_its_mean_is_the_expected_one
     for _ in range(400):
         key, query = 0.01 * rng.standard_normal((2, width, 21))
         starts.append(growth.realised_start(key, query))
-    whole = np.linalg.norm((key + query) @ contrasts(5, 4)) ** 2 / (4 * 4 * math.sqrt(width))
+    whole = np.linalg.norm((key + query) @ topic_contrasts(5, 4)) ** 2 / (4 * 4 * math.sqrt(width))
     assert starts[-1] == pytest.approx(whole, rel=1e-12)
     error = np.std(starts) / math.sqrt(len(starts))
     assert growth.expected_start(width, 0.01) == pytest.approx(np.mean(starts), abs=4 * float(error))

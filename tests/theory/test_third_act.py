@@ -9,9 +9,18 @@ import pytest
 import torch
 from scipy.integrate import quad
 
-from tests.theory.test_forces import contrasts, instead_of, permuted
+from tests.theory.test_forces import instead_of
 from tests.theory.test_growth import best_value, fixed
-from topicscope.theory import Growth, SmallWorld, escape_rate, grouped_subsets, score_force, subset_world
+from topicscope.theory import (
+    Growth,
+    SmallWorld,
+    escape_rate,
+    grouped_subsets,
+    score_force,
+    subset_world,
+    topic_contrasts,
+)
+from topicscope.theory.certify_dynamics import every_order
 from topicscope.theory.third_act import gain_by_half_time
 from topicscope.world import Dirichlet, Given, Masking, TopicModel
 
@@ -23,7 +32,7 @@ def test_the_numbers_of_small_worlds(sizes: tuple[int, int, int], rate: float) -
 
 def test_it_is_the_lowest_eigenvalue_of_the_whole_hessian() -> None:
     """All of W_V, W_K and W_Q, by automatic differentiation twice, at the plateau."""
-    growth, width, pi = fixed(4, 3, 2), 5, contrasts(4, 3)
+    growth, width, pi = fixed(4, 3, 2), 5, topic_contrasts(4, 3)
     world, masking, size = subset_world(4, 3, grouped_subsets(4, 2)), growth.masking, 13
     value, _ = best_value(world, masking, growth.l_star * pi)
     values, vectors = np.linalg.eigh(pi)
@@ -45,13 +54,13 @@ def test_it_is_the_lowest_eigenvalue_of_the_whole_hessian() -> None:
     assert -np.linalg.eigvalsh(hessian)[0] == pytest.approx(escape_rate(growth, width), rel=1e-7)
 
 
-ROWS = permuted([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05]])
+ROWS = every_order([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05]])
 
 
 @pytest.mark.parametrize("ell", [0.8, 3.0])
 def test_any_exchangeable_law_and_any_attention(ell: float) -> None:
     """The block of the Hessian by differences of the force: a difference between two words, in W_V and in W_K."""
-    masking, pi, topics, v, dim = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1), contrasts(4, 3), 4, 3, 7
+    masking, pi, topics, v, dim = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1), topic_contrasts(4, 3), 4, 3, 7
     growth = Growth.of(TopicModel(topics, v), Given(proportions=ROWS.tolist()), masking)
     world = SmallWorld(TopicModel(topics, v).word_topics, ROWS, np.full(len(ROWS), 1 / len(ROWS)))
     value, _ = best_value(world, masking, ell * pi)

@@ -29,7 +29,15 @@ from topicscope.theory.dynamics_result import (
 )
 from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
-from topicscope.theory.forces import Loss, MaskForce, contrast_force, force_formula, mask_force, score_force
+from topicscope.theory.forces import (
+    Loss,
+    MaskForce,
+    contrast_force,
+    force_formula,
+    mask_force,
+    score_force,
+    topic_contrasts,
+)
 from topicscope.theory.gradient_flow import Course, gradient_flow
 from topicscope.theory.growth import Growth
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
@@ -158,6 +166,7 @@ __all__ = [
     "theorem3",
     "theorem5",
     "tied_start",
+    "topic_contrasts",
     "topic_shares",
     "uniform_optimum",
     "verify",

@@ -11,6 +11,7 @@ import numpy as np
 from topicscope.ground import Progress, one_thread, watched
 from topicscope.theory import certify_optima as optima
 from topicscope.theory.attention_loss import Convention, asymptotic_loss, attention_loss, best_attention
+from topicscope.theory.certify_dynamics import dynamics_claims
 from topicscope.theory.certify_optima import EXACT, Certificate, loss_of
 from topicscope.theory.certify_worlds import world_claims
 from topicscope.theory.lemma1 import random_member
@@ -155,6 +156,7 @@ def all_claims() -> Iterator[list[Certificate]]:
             yield [theorem5_bounds(theorem5(s)), theorem5_bounds(theorem5(s), "exact")]
     yield [asymptotic_approach("blocks"), asymptotic_approach("diagonal")]
     yield from world_claims()
+    yield from dynamics_claims()
 
 
 def small_claims(s: Setting, members: int) -> list[Certificate]:

@@ -22,7 +22,7 @@ Optimizer = Literal["flow", "sgd", "adam"]
 Embedding = Literal["one-hot", "trained"]
 OPTIMIZERS: tuple[Optimizer, ...] = ("flow", "sgd", "adam")
 EMBEDDINGS: tuple[Embedding, ...] = ("one-hot", "trained")
-LOSSES: tuple[Loss, ...] = ("squared", "cross_entropy")
+LOSSES: tuple[Loss, ...] = ("squared", "cross-entropy")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,12 @@ from topicscope.theory.shares import TopicShares
 from topicscope.world import Masking
 
 Matrix = Float[np.ndarray, "V V"]
-Loss = Literal["squared", "cross_entropy"]
+Loss = Literal["squared", "cross-entropy"]
+
+
+def topic_contrasts(topics: int, v: int) -> Matrix:
+    """Pi: the projector on topic contrasts, zero at [MASK]."""
+    return np.pad(np.kron(np.eye(topics) - 1 / topics, np.full((v, v), 1 / v)), ((1, 0), (1, 0)))
 
 
 def score_force(

@@ -1,0 +1,71 @@
+"""`theory dynamics`: its JSON, its table and bad input in one line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
+from topicscope.theory import Setting, dynamics
+
+SIZES = ["--topics", "5", "--words-per-topic", "4", "--topics-per-document", "2"]
+MASKS = ["--p-mask", "0.2", "--p-correct", "0.15", "--p-random", "0.1"]
+
+
+def numbers(call: Call, *arguments: str) -> dict[str, Any]:  # noqa: F811
+    return json.loads(call("theory", "dynamics", *arguments, "--json").out)
+
+
+def test_the_contract(call: Call) -> None:  # noqa: F811
+    found = numbers(call, *SIZES, *MASKS, "--init-scale", "0.002", "--attention-dim", "8")
+    same = dynamics(Setting.of(5, 4, 2, p_mask=0.2, p_correct=0.15, p_random=0.1), init_scale=0.002, attention_dim=8)
+    assert {"rate", "half_time", "modes"} <= set(found["value"])
+    names = {"sigma", "rank", "e_fold", "l_star", "alpha_star", "plateau_norm", "constant", "half_time"}
+    assert names <= set(found["attention"])
+    assert found["steps"] is None
+    assert found["attention"]["half_time"] == pytest.approx(same.attention.half_time)
+    assert found["value"]["half_time"] == pytest.approx(same.value.half_time)
+    assert found["attention"]["rank"] == 4
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "value", "attention"),
+    [(["sgd", "--lr", "4"], 6.176, 9996.8), (["adam", "--lr", "0.001", "--eps", "1e-20"], 194.51, 255.70)],
+)
+def test_steps(call: Call, optimizer: list[str], value: float, attention: float) -> None:  # noqa: F811
+    steps = numbers(call, *SIZES, "--optimizer", *optimizer)["steps"]
+    assert (steps["value"], steps["attention"]) == pytest.approx((value, attention), rel=1e-4)
+
+
+def test_defaults_are_ten_topics_of_ten_words(call: Call) -> None:  # noqa: F811
+    found = numbers(call)
+    assert found["settings"]["attention_dim"] == 101
+    assert found["attention"]["half_time"] == pytest.approx(1.407e6, rel=1e-3)
+
+
+def test_a_person_sees_a_table_and_reasons(call: Call) -> None:  # noqa: F811
+    shown = call("theory", "dynamics", *SIZES).out
+    for text in ("l_star", "6.29", "half-way", "saddle"):
+        assert text in shown
+    for arguments in (["--p-correct", "0"], ["--prior", "dirichlet", "--length", "100-150"]):
+        assert "Not covered: key and query" in call("theory", "dynamics", *arguments).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--topics-per-document", "11"], "more than topics"),
+        (["--optimizer", "sgd"], "learning rate"),
+        (["--init-scale", "nan"], "init_scale"),
+        (["--p-mask", "2"], "p_mask"),
+        (["--alpha", "0.1"], "alpha"),
+        (["--length", "many"], "--length"),
+        (["--attention-dim", "0"], "attention_dim"),
+    ],
+)
+def test_bad_input_is_one_line(call: Call, arguments: list[str], text: str) -> None:  # noqa: F811
+    answer = call("theory", "dynamics", *arguments, code=2)
+    assert text in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
