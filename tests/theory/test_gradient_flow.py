@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from topicscope import InputError
-from topicscope.theory import Course, Growth, Population, Weights, gradient_flow, optimum
+from topicscope.theory import Course, Growth, Loss, Population, Weights, gradient_flow, optimum
 from topicscope.theory.gradient_flow import crossing, stages
-from topicscope.theory.population_gradient import Loss
 from topicscope.training import RunConfig, train
 from topicscope.world import Fixed, Masking, TopicModel, every_document
 
@@ -154,3 +153,18 @@ def test_the_slowest_step_after_a_time() -> None:
 def test_no_time_and_no_tolerance_are_refused(until: float, tolerance: float) -> None:
     with pytest.raises(InputError, match="expected a time above 0 and a tolerance in"):
         gradient_flow(population(), Weights.gaussian(7, 4, 0.1, 0), until, tolerance=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("part", "matrix", "words"),
+    [
+        ("value", np.zeros((7, 6)), r"has shapes \(7, 6\), \(4, 7\), \(4, 7\); expected \(7, 7\) for value"),
+        ("query", np.zeros((5, 7)), r"and \(d_a, 7\) for key and query"),
+        ("key", np.full((4, 7), np.nan), "three matrices of finite numbers"),
+        ("key", np.zeros(7), "three matrices of finite numbers"),
+    ],
+)
+def test_a_start_that_does_not_fit_is_refused(part: str, matrix: np.ndarray, words: str) -> None:
+    start = Weights.gaussian(7, 4, 0.1, 0)._replace(**{part: matrix})
+    with pytest.raises(InputError, match=words):
+        gradient_flow(population(), start, 10.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,7 @@ import torch
 
 from topicscope import InputError
 from topicscope.model import ModelConfig, Objective, dense_loss, initial
-from topicscope.theory import Population, Weights
-from topicscope.theory.population_gradient import Loss
+from topicscope.theory import Loss, Population, Weights, grouped_subsets, score_force, subset_world
 from topicscope.world import Dirichlet, Fixed, Given, Masking, TopicModel
 
 LOSSES: tuple[Loss, ...] = ("squared", "cross-entropy")
@@ -63,13 +63,14 @@ def loss_of(world: Population, weights: Weights, words: int) -> float:
     return total
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_any_topics_and_any_proportions(loss: Loss) -> None:
+@pytest.mark.parametrize(("loss", "by_pairs"), [("squared", True), ("squared", False), ("cross-entropy", False)])
+def test_any_topics_and_any_proportions(loss: Loss, by_pairs: bool) -> None:
     """Words with probabilities of their own: every word is a group. Central differences along a random direction."""
     topics = TopicModel(matrix=[[0.5, 0.1], [0.2, 0.2], [0.3, 0.7]])
     prior = Given(proportions=[[0.3, 0.7], [0.9, 0.1], [0.5, 0.5]], length="infinite")
     world = Population.of(topics, prior, Masking(0.3, 0.2, 0.3), loss)
-    assert len(world.groups[0]) == 4
+    assert len(world.groups.words) == 4
+    vars(world)["by_pairs"] = by_pairs
     weights, along = Weights.gaussian(4, 3, 0.7, seed=0), Weights.gaussian(4, 3, 1.0, seed=1)
     found, gradient = world.gradient(weights)
     assert found == pytest.approx(loss_of(world, weights, 3), rel=1e-12)
@@ -81,10 +82,35 @@ def test_any_topics_and_any_proportions(loss: Loss) -> None:
     assert sum(np.vdot(g, a) for g, a in zip(gradient, along, strict=True)) == pytest.approx(slope, rel=1e-8)
 
 
+@pytest.mark.parametrize(("topics", "words", "tau"), [(4, 3, 2), (3, 2, 1), (6, 3, 3), (3, 4, 3)])
+def test_sums_over_pairs_are_those_over_documents(topics: int, words: int, tau: int) -> None:
+    world = Population.of(TopicModel(topics, words), Fixed(topics_per_document=tau, length="infinite"), Masking())
+    weights = Weights.gaussian(topics * words + 1, 5, 1.0, seed=2)
+    results = []
+    for by_pairs in (True, False):
+        vars(world)["by_pairs"] = by_pairs
+        results.append(world.gradient(weights))
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-13)
+    for one, other in zip(results[0][1], results[1][1], strict=True):
+        assert np.abs(one - other).max() < 1e-13 * np.abs(other).max()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_by_scores_is_the_force_on_attention(loss: Loss) -> None:
+    """With W_Q = I the gradient of W_K is that of the scores, which `score_force` computes on its own."""
+    world = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking(), loss)
+    value, key, _ = Weights.gaussian(13, 13, 0.8, seed=6)
+    gradient = world.gradient(Weights(value, key, np.eye(13)))[1]
+    force = score_force(subset_world(4, 3, grouped_subsets(4, 2)), Masking(), value, key.T / math.sqrt(13), loss)
+    assert np.abs(math.sqrt(13) * gradient.key.T + force).max() < 1e-13 * np.abs(force).max()
+
+
 def test_words_of_one_topic_are_one_group() -> None:
     world = Population.of(TopicModel(10, 10), Fixed(topics_per_document=3, length="infinite"), Masking())
-    words, shares = world.groups
+    words, _, shares, _ = world.groups
     assert sorted(map(len, words)) == [1] + [10] * 10
+    assert world.by_pairs
+    assert not replace(world, objective="cross-entropy").by_pairs
     assert sum(share * len(group) for share, group in zip(shares[0], words, strict=True)) == pytest.approx(1)
     assert world.shown.sum(1) == pytest.approx(np.ones(120))
     assert world.queries.sum(1) == pytest.approx(np.ones(120))

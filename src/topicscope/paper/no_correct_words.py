@@ -58,7 +58,7 @@ def measure(context: Context) -> Found:
         if flow.scale == COMMON:
             start = flow.world.start(flow.scale, flow.seed)
             course = gradient_flow(flow.world.population(MASKING), start, LONGER * flow.predicted.key)
-            norms = {part: (course.norm(part) / course.norm(part)[0]).tolist() for part in ("key", "query")}  # type: ignore[arg-type]
+            norms = {part: (course.norm(part) / course.norm(part)[0]).tolist() for part in ("key", "query")}
             pairs.append(Pair(flow.world, flow.seed, course.times, course.losses, norms, flow))
     return Found(pairs)
 

@@ -55,7 +55,9 @@ def left(course: Course) -> float:
 
 def measure(context: Context) -> Found:
     scales = SCALES if context.scale == "quick" else FINER
-    population, times, losses = WORLD.population(), {}, {}
+    population = WORLD.population()
+    times: dict[int, list[float]] = {}
+    losses: dict[float, tuple[list[float], list[float]]] = {}
     for seed in (1000 * context.seed + i for i in range(SEEDS[context.scale])):
         times[seed] = []
         for scale in scales:
@@ -69,6 +71,12 @@ def measure(context: Context) -> Found:
             losses.setdefault(scale, ((scale * np.array(course.times)).round(4).tolist(), course.losses))
     force = WORLD.growth().sigma / World(WORLD.T, WORLD.v, 2).growth().sigma
     return Found(list(scales), times, losses, force)
+
+
+def fall(x: list[float], losses: list[float]) -> tuple[list[float], list[float]]:
+    """The course from the first plateau on."""
+    late = np.array(losses) <= 1 - 1 / WORLD.v + DROP / 2
+    return np.array(x)[late].tolist(), np.array(losses)[late].round(6).tolist()
 
 
 def ratios(found: Found, seed: int) -> list[float]:
@@ -110,10 +118,7 @@ def judge(found: Found) -> Outcome:
                     ),
                     Lines(
                         "loss, one seed",
-                        [
-                            Series(f"s = {scale:.3g}", x[1:], np.round(losses, 6).tolist()[1:])
-                            for scale, (x, losses) in found.losses.items()
-                        ],
+                        [Series(f"s = {scale:.3g}", *fall(*course)) for scale, course in found.losses.items()],
                         "s x time",
                         "loss",
                         levels=[(1 - 1 / WORLD.v, "first plateau")],

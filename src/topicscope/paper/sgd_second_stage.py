@@ -16,7 +16,7 @@ from topicscope.theory import Weights
 CLOSE = 0.2
 """How far the measured step may be from the predicted one, as a share."""
 
-DRAWN = 200  # points of a curve
+DRAWN = 50  # points of a curve
 
 
 class Setting(NamedTuple):
@@ -92,13 +92,26 @@ def half_way(norm: list[float], plateau: float) -> float:
     return float(there[0]) if len(there) else float("inf")
 
 
+def lines(courses: list[Course], name: str, law: str = "", *, markers: bool = False) -> list[Series]:
+    """A curve of every seed; those of the law have one colour."""
+    every = max(1, len(courses[0].norm) // DRAWN)
+    return [
+        Series(
+            f"{law or 'SGD'}, seed {seed}",
+            [float(step) for step in range(0, len(course.norm), every)],
+            np.round(getattr(course, name)[::every], 5).tolist(),
+            group=law or f"SGD, seed {seed}",
+            markers=markers,
+        )
+        for seed, course in enumerate(courses)
+    ]
+
+
 def judge(found: Found) -> Outcome:
     setting, courses = found.setting, found.courses
     measured = [half_way(course.norm, found.plateau) for course in courses]
     ratios = [step / course.predicted for step, course in zip(measured, courses, strict=True)]
     near = all(abs(ratio - 1) <= CLOSE for ratio in ratios)
-    every = max(1, len(courses[0].norm) // DRAWN)
-    steps = [float(step) for step in range(0, len(courses[0].norm), every)]
     said = ", ".join(f"{course.predicted:,.0f}" for course in courses)
     there = ", ".join(f"{step:,.0f}" if np.isfinite(step) else "not within the run" for step in measured)
     where = f"T = {setting.world.T}, v = {setting.world.v}, tau = {setting.world.tau}"
@@ -118,29 +131,13 @@ def judge(found: Found) -> Outcome:
                 "value matrix has long been there.",
                 [
                     Lines(
-                        f"|W_{part}|",
-                        [
-                            line
-                            for seed, course in enumerate(courses)
-                            for line in (
-                                [
-                                    Series(f"law, seed {seed}", steps, np.round(course.law[::every], 5).tolist()),
-                                    Series(
-                                        f"SGD, seed {seed}",
-                                        steps,
-                                        np.round(course.norm[::every], 5).tolist(),
-                                        markers=True,
-                                    ),
-                                ]
-                                if part == "K"
-                                else [Series(f"SGD, seed {seed}", steps, np.round(course.value[::every], 5).tolist())]
-                            )
-                        ],
+                        "|W_K|",
+                        [*lines(courses, "norm", markers=True), *lines(courses, "law", "law")],
                         "step",
                         "Frobenius norm",
-                        levels=[(found.plateau / 2, "half of the second plateau")] if part == "K" else [],
-                    )
-                    for part in ("K", "V")
+                        levels=[(found.plateau / 2, "half of the second plateau")],
+                    ),
+                    Lines("|W_V|", lines(courses, "value"), "step", "Frobenius norm"),
                 ],
             )
         ],

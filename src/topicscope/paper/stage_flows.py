@@ -24,7 +24,7 @@ COMMON = 1e-3
 """The scale that `no-correct-words` takes too."""
 
 AFTER = 8.0
-"""A flow ends so many e-folds after the predicted half-time of key and query."""
+"""A flow ends so many e-folds after the predicted half-time of key and query: on the second plateau."""
 
 SMALL = 1e-3
 """Up to this scale there is a second plateau: from larger starts the third act begins before the second ends."""
@@ -64,6 +64,8 @@ class World(NamedTuple):
 
 
 WORLDS = (World(4, 3, 2), World(5, 4, 2), World(6, 3, 3))
+LARGE = World(10, 10, 3)
+"""The paper's size. From scale .001 the third act begins here before key is half-way, and there is no plateau."""
 
 
 class Halves(NamedTuple):
@@ -130,11 +132,12 @@ def key_law(growth: Growth, start: Weights, times: Float[np.ndarray, " n"]) -> l
     return np.sqrt(rest + grows * growth.course(times, width, first)).tolist()
 
 
-def stage_flow(world: World, scale: float, seed: int) -> StageFlow:
+def stage_flow(world: World, scale: float, seed: int, after: float = AFTER) -> StageFlow:
+    """The flow up to `after` e-folds past the predicted half-time of key."""
     growth, start = world.growth(), world.start(scale, seed)
     first, norm = FirstStage(world, start.value), growth.plateau_norm(world.width)
     said = growth.half_time(world.width, growth.realised_start(start.key, start.query))
-    course = gradient_flow(world.population(), start, said + AFTER * growth.e_fold(world.width), keep=True)
+    course = gradient_flow(world.population(), start, said + after * growth.e_fold(world.width), keep=True)
     half = course.half_way("key", norm)
     place = course.slowest(after=half if half < course.times[-1] else said)
     there = course.states[place]

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, Progress, silent
+from topicscope.ground import InputError, Progress, refuse, silent
 from topicscope.theory.population_gradient import Population, Weights
 
 Part = Literal["value", "key", "query"]
@@ -205,10 +205,20 @@ def gradient_flow(
 
     `keep` keeps the weights of every step.
     """
-    if not (0 < until < math.inf and 0 < tolerance <= 0.1):
-        raise InputError(
-            f"until = {until:g}, tolerance = {tolerance:g}: expected a time above 0 and a tolerance in (0, .1]"
-        )
+    size = population.true.shape[1]
+    finite = all(part.ndim == 2 and bool(np.isfinite(part).all()) for part in start)
+    refuse(
+        (
+            not (0 < until < math.inf and 0 < tolerance <= 0.1),
+            f"until = {until:g}, tolerance = {tolerance:g}: expected a time above 0 and a tolerance in (0, .1]",
+        ),
+        (not finite, "the start of a gradient flow: expected three matrices of finite numbers"),
+        (
+            start.value.shape != (size, size) or start.key.shape != start.query.shape or start.key.shape[1:] != (size,),
+            f"the start of a gradient flow has shapes {', '.join(str(part.shape) for part in start)}; expected "
+            f"({size}, {size}) for value, and (d_a, {size}) for key and query",
+        ),
+    )
     flow, course = Flow(population, start, tolerance), Course()
     at, time = np.concatenate([part.ravel() for part in start]).astype(float), 0.0
     loss, speed = flow.speed(at)
@@ -225,6 +235,7 @@ def gradient_flow(
         if not error <= 1:  # NaN too
             largest = flow.largest_eigenvalue(at, speed)
             h *= max(0.1, 0.8 * error ** (-1 / 3)) if math.isfinite(error) else 0.1
+            refuse((time + h == time, f"the flow cannot go on at time {time:g}: its steps have become too small"))
             continue
         at, speed, loss, time, taken = there, new_speed, new_loss, time + h, taken + 1
         course.add(time, loss, flow.weights(at), flow.weights(speed), keep)
