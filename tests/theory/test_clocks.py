@@ -107,7 +107,7 @@ def blow_up(dim: int, seed: int) -> float:
     rng = np.random.default_rng(seed)
     e, b, time = rng.standard_normal(dim), rng.standard_normal((dim, dim)) / math.sqrt(dim), 0.0
     e /= np.linalg.norm(e)
-    while (size := np.linalg.norm(e)) < 1e4:
+    while (size := float(np.linalg.norm(e))) < 1e4:
         step = 0.01 / (1 + size)
         middle, half = e + step / 2 * (b + b.T) @ e, b + step / 2 * np.outer(e, e)
         e, b = e + step * (half + half.T) @ middle, b + step * np.outer(middle, middle)

@@ -50,7 +50,7 @@ def test_it_is_the_lowest_eigenvalue_of_the_whole_hessian() -> None:
         return (torch.from_numpy(world.probabilities)[:, None] * errors).sum()
 
     point = torch.from_numpy(np.concatenate([value.ravel(), key.ravel(), key.ravel()]))
-    hessian = torch.autograd.functional.hessian(loss, point).numpy()
+    hessian = torch.autograd.functional.hessian(loss, point).numpy()  # type: ignore[no-untyped-call]
     assert -np.linalg.eigvalsh(hessian)[0] == pytest.approx(escape_rate(growth, width), rel=1e-7)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topicscope.theory import Population, TiedPopulation, Weights, tied_start, word_tables
-from topicscope.theory.population_gradient import Loss
+from topicscope import InputError
+from topicscope.theory import Loss, Population, TiedPopulation, Weights, gradient_flow, tied_start, word_tables
 from topicscope.training import RunConfig, train
 from topicscope.world import Fixed, Masking, TopicModel
 
@@ -71,3 +71,10 @@ def test_steps_are_those_of_train(loss: Loss) -> None:
     assert np.hstack([trained["embedding"], trained["value"]]) == pytest.approx(at.value, abs=1e-10)
     assert trained["key"] == pytest.approx(at.key, abs=1e-10)
     assert trained["query"] == pytest.approx(at.query, abs=1e-10)
+
+
+def test_only_starts_that_fit_flow() -> None:
+    start = tied_start(VOCABULARY, WIDTH, DIM, 0.1, seed=0)
+    assert gradient_flow(population(), start, 1.0).times[-1] == 1.0
+    with pytest.raises(InputError, match="shapes"):
+        gradient_flow(population(), Weights.gaussian(VOCABULARY, DIM, 0.1, 0), 1.0)

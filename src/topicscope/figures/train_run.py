@@ -10,7 +10,7 @@ from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, Tabl
 from topicscope.figures.topic_relations import relation_figures, relation_tables
 from topicscope.figures.word_names import word_figures
 from topicscope.measure import stage_bands
-from topicscope.training import Run, RunData, word_scores
+from topicscope.training import Run, RunData, prediction_or_none, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
@@ -23,7 +23,7 @@ FLOORS = {
     "least_squares": "best uniform-attention fit of dev",
 }
 RELATIONS = {"same": "same topic", "different": "different topic", "diagonal": "diagonal"}
-TRAINING, DEV = "training, each batch", "dev"
+TRAINING, DEV, PREDICTED = "training, each batch", "dev", "predicted (theory dynamics)"
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLOURS = {
     "W_K (key)": "#0072B2",
@@ -36,6 +36,7 @@ COLOURS = {
     "diagonal": "#999999",
     TRAINING: "#AAAAAA",
     DEV: "#009E73",
+    PREDICTED: "#000000",
 }
 
 HOW_TO_READ = (
@@ -110,6 +111,14 @@ def norm_panel(run: Run) -> Lines:
     staged = run.course is not None and run.course.phase in ("two-stage", "staggered")
     bands = stage_bands(run.metrics) if staged else []
     series = [Series(name, *curve(run, f"norm_{part}")) for part, name in trained_parts(run).items()]
+    predicted = prediction_or_none(run.config)
+    if predicted is not None:
+        x = predicted.steps.tolist()
+        series += [
+            Series(f"{name}, predicted", x, predicted.norms[part].tolist(), group=PREDICTED, thin=True)
+            for part, name in trained_parts(run).items()
+            if part in predicted.norms
+        ]
     return Lines("Norms: which part moves first?", series, "step", "Frobenius norm", bands=bands)
 
 

@@ -27,6 +27,7 @@ from topicscope.theory import (
     mask_force,
     score_force,
     subset_world,
+    topic_contrasts,
 )
 from topicscope.world import Masking
 
@@ -42,8 +43,6 @@ ALONG, SECOND, MOVED = 0.9, 0.2, 1.1
 """Cosine with the predicted direction, second singular value over the first, growth of |W_K| under squared loss."""
 
 FIGURES = ("scale", "seed", "left", "half", "horizon", "query", "along", "second")  # of a flow, for results.json
-
-Matrix = Float[np.ndarray, "V V"]
 
 
 @dataclass(frozen=True)
@@ -84,12 +83,6 @@ class Found:
     squared: dict[World, float]  # |W_K| over its start under squared loss, once topics are learnt
 
 
-def projector(world: World) -> Matrix:
-    """On topic contrasts; zero at [MASK]."""
-    words = np.full((world.v, world.v), 1 / world.v)
-    return np.pad(np.kron(np.eye(world.T) - 1 / world.T, words), ((1, 0), (1, 0)))
-
-
 def direction(growth: Growth) -> Float[np.ndarray, " V"]:
     """The force on the [MASK] query by key word, per unit of w."""
     force = mask_force(growth.shares, growth.v, growth.masking)
@@ -98,7 +91,7 @@ def direction(growth: Growth) -> Float[np.ndarray, " V"]:
 
 def force_of(world: World) -> Force:
     documents = subset_world(world.T, world.v, grouped_subsets(world.T, world.tau))
-    force = score_force(documents, Masking(), TINY * projector(world), loss="cross_entropy") / TINY
+    force = score_force(documents, Masking(), TINY * topic_contrasts(world.T, world.v), loss="cross-entropy") / TINY
     formula = direction(world.growth())
     singular = np.linalg.svd(force, compute_uv=False)
     return Force(float(np.abs(force[:, 0] - formula).max() / np.abs(formula).max()), *map(float, singular[:2]))
@@ -124,7 +117,7 @@ def flow(world: World, scale: float, seed: int) -> Leaving:
     population = Population.of(world.topic_model, world.prior, Masking(), "cross-entropy")
     course = gradient_flow(population, world.start(scale, seed), HORIZON, keep=True)
     key = (course.norm("key") / course.norm("key")[0]).tolist()
-    pi = projector(world) / (world.T - 1)
+    pi = topic_contrasts(world.T, world.v) / (world.T - 1)
     contrast = [float(np.vdot(weights.value, pi)) for weights in course.states]
     left = course.reaches("key", LEAVES * float(course.norm("key")[0]))
     half = reached(course.times, contrast, (contrast[0] + contrast[-1]) / 2)

@@ -24,6 +24,10 @@ EMBEDDING = 0
 class TiedPopulation(Population):
     """Its weights have W_E (d x V) and W_V (d x d) side by side in `value`; W_K and W_Q are d_a x d."""
 
+    def fits(self, weights: Weights) -> bool:
+        value, key, query = (part.shape for part in weights)
+        return value[1] == value[0] + self.shown.shape[1] and key == query and key[1:] == value[:1]
+
     def gradient(self, weights: Weights) -> tuple[float, Weights]:
         embedding, value = split(weights, self.shown.shape[1])
         key, query = weights.key, weights.query

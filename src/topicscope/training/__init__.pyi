@@ -20,6 +20,11 @@ from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, 
 from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .feed import Feed as Feed
+from .prediction import (
+    PredictedNorms as PredictedNorms,
+    predicted_norms as predicted_norms,
+    prediction_or_none as prediction_or_none,
+)
 from .relations import topic_relations as topic_relations, topics_alike as topics_alike
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import train as train
