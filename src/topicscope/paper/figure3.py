@@ -160,7 +160,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     seconds=2,
     number=Number(
-        "cosine, inside - between",
+        "cosine, inside-between",
         "mean cosine of the embeddings of two words of a group less that of words of two groups, whole tokens only, "
         "mean over models; the paper prints a map and no number",
     ),

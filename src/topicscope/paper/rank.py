@@ -111,7 +111,7 @@ EXPERIMENT = Experiment(
     seconds=20,
     group=GROUP,
     number=Number(
-        "singular value T / T - 1",
+        "singular values, T/T-1",
         "the T-th singular value of W_K' W_Q at the second plateau over the (T - 1)-th, largest over flows (0 in "
         "theory); the paper prints none",
     ),

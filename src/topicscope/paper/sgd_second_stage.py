@@ -168,7 +168,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     seconds=15,
     number=Number(
-        "step, measured/law",
+        "step over law",
         "step at which the norm of W_K is half-way to the second plateau over the predicted step, mean over runs (1 in "
         "theory); the paper's runs of SGD end before it",
     ),

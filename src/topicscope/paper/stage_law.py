@@ -193,7 +193,7 @@ EXPERIMENT = Experiment(
     seconds=20,
     group=GROUP,
     number=Number(
-        "t50 of key, measured/law",
+        "t50 of key over law",
         "half-time of the norm of W_K under gradient flow over its prediction, median over worlds, scales and seeds (1 "
         "in theory); the paper prints no times of a flow",
     ),
