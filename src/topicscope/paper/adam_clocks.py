@@ -252,7 +252,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     seconds=15,
     number=Number(
-        "key, trained/predicted",
+        "key, run/predicted",
         "half-way step of key over the predicted one where epsilon rules it, mean over worlds, epsilons and runs (1 in "
         "theory); the paper has one epsilon",
     ),

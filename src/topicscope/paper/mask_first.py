@@ -286,7 +286,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     seconds=5,
     number=Number(
-        "attention leaves / value half-way",
+        "leaves / t50(value)",
         "time at which |W_K| is three times its start over that at which the topic contrast of W_V is half of that at "
         "time 3,000, mean over flows (below 1: attention is first); the paper prints none",
     ),
