@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.paper import samples_law as law, samples_worlds as worlds
+from tests.paper import samples_clocks as clocks, samples_law as law, samples_worlds as worlds
 from tests.paper.samples_blocks import (
     OWN_WORD,
     block_rows,
@@ -85,6 +85,7 @@ GOOD: dict[str, Callable[[], Any]] = {
     "losses": dev_losses,
     **worlds.GOOD,
     **law.GOOD,
+    **clocks.GOOD,
     "pipeline": small_bert,
     "timeline": sandbox_timelines,
     "two-stage": lambda: stage_maps(at(1e-3, 1e-2, "two-stage")),
@@ -188,6 +189,7 @@ BAD: dict[str, dict[str, Any]] = {
     },
     **worlds.BAD,
     **law.BAD,
+    **clocks.BAD,
     "pipeline": weak_effects()
     | {
         "one word in twenty too many in the wrong topic": small_bert(0.9499),
@@ -256,6 +258,7 @@ STILL: dict[str, dict[str, Any]] = {
     "losses": {"just below a fifth": dev_losses(squared_value=0.9499)},
     **worlds.STILL,
     **law.STILL,
+    **clocks.STILL,
     "pipeline": {
         "exactly 95%": small_bert(0.95),
         "p just below": small_bert(cosine=effect(0.05, p_value=0.049)),
@@ -280,6 +283,7 @@ UNDECIDED: dict[str, dict[str, Any]] = {
     },
     **worlds.UNDECIDED,
     **law.UNDECIDED,
+    **clocks.UNDECIDED,
 }
 """What decides nothing: words that the model does not have, intervals that are too wide, runs that are too short."""
 

@@ -19,6 +19,7 @@ from topicscope.training import Run, RunData
 
 SANDBOX = [name for name in REFERENCE if name in EXPERIMENTS and name not in ("figure5", "two-stage")]
 WEIGHTLESS = {"figure7", "figure8", "stage-law", "rank", "no-correct-words", "one-topic"}  # nothing is trained
+WEIGHTLESS |= {"mask-first", "small-start"}
 LANGUAGE = {"figure3", "figure5", "table1", "table2", "table5", "pipeline", "two-stage"}
 
 

@@ -88,6 +88,8 @@ COLUMNS |= {
     "topic-order": 3,
     "rank": 3,
     "no-correct-words": 3,
+    "mask-first": 3,
+    "small-start": 3,
     "pipeline": 1,
     "two-stage": 4,
     "table1": 3,

@@ -29,6 +29,7 @@ SECONDS |= {"figure8": 1, "figure9": 12, "figure10": 25, "table1": 40, "table2":
 SECONDS |= {"table5": 6, "theorem1": 15, "theorem2": 40, "theorem3": 30, "theorem5": 30, "losses": 40}
 SECONDS |= {"assumptions": 40, "finite-length": 20, "coarse-to-fine": 5, "topic-order": 10}
 SECONDS |= {"stage-law": 20, "rank": 20, "no-correct-words": 25, "one-topic": 5, "sgd-second-stage": 15}
+SECONDS |= {"adam-clocks": 15, "mask-first": 5, "small-start": 10}
 SECONDS |= {"pipeline": 60, "timeline": 30, "two-stage": 70}
 """What `topicscope list` promises: roughly, quick scale, one core."""
 

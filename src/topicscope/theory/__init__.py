@@ -7,6 +7,7 @@ from collections.abc import Callable
 from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_loss, attention_loss, best_attention
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
+from topicscope.theory.clocks import AdamClock, MaskFirst, adam_clock, mask_first
 from topicscope.theory.dense_optimum import DenseOptimum, closed_form, solve_moments
 from topicscope.theory.document_moments import (
     WEIGHTINGS,
@@ -62,6 +63,7 @@ from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
 from topicscope.theory.third_act import escape_rate
+from topicscope.theory.tied_gradient import TiedPopulation, tied_start, word_tables
 from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueOptimum, relative_distance
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
@@ -72,6 +74,7 @@ __all__ = [
     "ATTENTION_THEOREMS",
     "OPTIMUM_THEOREMS",
     "WEIGHTINGS",
+    "AdamClock",
     "AttentionLandscape",
     "AttentionStage",
     "AttentionTheorem",
@@ -90,6 +93,7 @@ __all__ = [
     "Growth",
     "Landscape",
     "Loss",
+    "MaskFirst",
     "MaskForce",
     "Membership",
     "Mode",
@@ -109,6 +113,7 @@ __all__ = [
     "Theorem2",
     "Theorem3",
     "Theorem5",
+    "TiedPopulation",
     "TopicShares",
     "Training",
     "UniformOptimum",
@@ -117,6 +122,7 @@ __all__ = [
     "ValueStage",
     "Weighting",
     "Weights",
+    "adam_clock",
     "assumptions",
     "asymptotic_loss",
     "attention_landscape",
@@ -141,6 +147,7 @@ __all__ = [
     "grouped_subsets",
     "landscape",
     "length_weights",
+    "mask_first",
     "mask_force",
     "optimum",
     "population_loss",
@@ -158,8 +165,10 @@ __all__ = [
     "theorem2",
     "theorem3",
     "theorem5",
+    "tied_start",
     "topic_contrasts",
     "topic_shares",
     "uniform_optimum",
     "verify",
+    "word_tables",
 ]

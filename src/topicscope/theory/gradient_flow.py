@@ -214,7 +214,7 @@ def gradient_flow(
         ),
         (not finite, "the start of a gradient flow: expected three matrices of finite numbers"),
         (
-            start.value.shape != (size, size) or start.key.shape != start.query.shape or start.key.shape[1:] != (size,),
+            not population.fits(start),
             f"the start of a gradient flow has shapes {', '.join(str(part.shape) for part in start)}; expected "
             f"({size}, {size}) for value, and (d_a, {size}) for key and query",
         ),

@@ -113,6 +113,12 @@ class Population:
         """Whether sums over pairs of groups are cheaper than one prediction for each document."""
         return self.objective == "squared" and len(self.groups.words) ** 2 <= FEW_PAIRS * len(self.shown)
 
+    def fits(self, weights: Weights) -> bool:
+        """Whether the matrices have the shapes that the gradient takes."""
+        value, key, query = (part.shape for part in weights)
+        size = self.true.shape[1]
+        return value == (size, size) and key == query and key[1:] == (size,)
+
     def loss(self, weights: Weights) -> float:
         return self.gradient(weights)[0]
 
