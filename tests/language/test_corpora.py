@@ -148,9 +148,9 @@ def test_fits_and_labels_of_broken_text_say_so(tmp_path: Path) -> None:
         count, first = len(labels) + 40, len(labels) + 1
         said = rf"40 of {count} documents could not be read \(the first: a.jsonl, line {first}\)"
         with pytest.raises(InputError, match=f"fewer than 25 topics.*; {said}"):
-            fit_corpus(TopicsConfig(path, model, topics=25, min_documents=1))
+            fit_corpus(TopicsConfig.of(corpus=path, tokenizer=model, topics=25, min_documents=1))
         with pytest.raises(InputError, match=f"{complaint}.*; {said}"):
-            probe(ProbeConfig(model, path, label_field="subject"))
+            probe(ProbeConfig.of(models=model, corpus=path, label_field="subject"))
 
 
 def test_no_such_corpus(tmp_path: Path) -> None:
