@@ -10,7 +10,7 @@ import pytest
 from tests.training.settings import SMALL
 from topicscope import RunConfig, train
 from topicscope.ground import InputError, Stream
-from topicscope.theory import given_moments, relative_distance, uniform_optimum
+from topicscope.theory import given_moments, optimum, relative_distance, uniform_optimum
 from topicscope.training import (
     RunData,
     compare_with_optimum,
@@ -65,6 +65,8 @@ def test_a_run_says_how_far_it_is_from_the_optimum() -> None:
         {"objective": {"loss": "cross-entropy"}},
         {"model": {"key": "trained", "query": "trained"}},
         {"model": {"key": "zero", "query": "zero", "hide_masked": True}},
+        {"objective": {"loss": "squared", "l2": 0.1}},
+        {"objective": {"loss": "squared", "l2": {"value": 0.1}}},
     ],
 )
 def test_without_an_optimum_nothing_is_said(settings: dict[str, Any]) -> None:
@@ -114,6 +116,21 @@ def test_documents_from_a_file_have_no_law(tmp_path: Any) -> None:
     assert "documents come from a file" in comparison.notes[0]
     with pytest.raises(InputError, match="hide_masked"):
         world_optimum(config(model={"hide_masked": True}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"objective": {"l2": 0.1}}, "L2 penalty"),
+        ({"model": {"hide_masked": True}}, "hide_masked"),
+        ({"data": {"train_file": "text"}}, "documents come from a file"),
+    ],
+)
+def test_theory_refuses_settings_that_move_the_optimum(settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        optimum(RunConfig.of(settings))
+    attention = RunConfig.of({"objective": {"l2": {"key": 0.1}}})  # a penalty that W* does not feel
+    assert optimum(attention).loss == optimum(RunConfig()).loss
 
 
 @pytest.mark.slow

@@ -147,6 +147,7 @@ def asked_optimum(settings: dict[str, Any], word_topics: str | None, weighting: 
     columns = read_matrix(word_topics, "word_topics")
     refuse(("topic_model" in settings, "--word-topics gives the topics; leave all other topics out"))
     world = training.RunConfig.of(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})
+    refuse((bool(world.no_optimum), world.no_optimum))
     return optimum(columns, world.documents, world.masking, weighting=weighting)
 
 

@@ -76,6 +76,8 @@ def optimum(
         if not hasattr(topics, "topic_model"):
             raise InputError("a topic model needs a prior: give the law of theta, or a whole RunConfig")
         world = cast("World", topics)
+        if why := getattr(world, "no_optimum", ""):  # settings of a run beside its world may rule W* out
+            raise InputError(why)
         topics, prior, masking = world.topic_model, world.documents, masking or world.masking
     topics = cast("TopicModel | WordTopics", topics)
     masking = masking or Masking()

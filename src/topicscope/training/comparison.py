@@ -48,13 +48,7 @@ def contributions(config: RunConfig, weights: Weights) -> ValueArray:
 
 
 def world_optimum(config: RunConfig) -> ValueOptimum:
-    """W* of the world that a config describes, weighted as `train` does."""
-    if config.data.train_file is not None:
-        raise InputError(
-            "documents come from a file, so their law is not known; W* is that of a topic model and a prior"
-        )
-    if config.model.hide_masked:
-        raise InputError("attention does not see masked positions (model.hide_masked); W* assumes that it does")
+    """W* of the world that a config describes, weighted as `train` does; refused where `no_optimum` says why."""
     return optimum(config)
 
 
@@ -84,7 +78,7 @@ def training_optimum(config: RunConfig) -> ValueArray | None:
         return None
     try:
         return world_optimum(config).matrix()
-    except InputError:  # documents from a file, hidden positions, moments or matrices that are too large
+    except InputError:  # documents from a file, hidden positions, L2, moments or matrices that are too large
         return None
 
 

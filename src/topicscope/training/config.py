@@ -249,6 +249,18 @@ class RunConfig(Config):
         return self.changed({name: matrix.tolist() for name, matrix in numbers.items()}) if numbers else self
 
     @property
+    def no_optimum(self) -> str:
+        """Why W*, the optimum under uniform attention, is not that of these settings; '' where it is."""
+        trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
+        if self.data.train_file is not None:
+            return "documents come from a file, so their law is not known; W* is that of a topic model and a prior"
+        if self.model.hide_masked:
+            return "attention does not see masked positions (model.hide_masked); W* assumes that it does"
+        if set(self.objective.penalties(trained)) - set(ATTENTION_PARTS):
+            return "the L2 penalty (objective.l2) moves the optimum; W* is that of the loss alone"
+        return ""
+
+    @property
     def documents_per_step(self) -> int:
         """The size of a batch: no document is in it twice."""
         return min(self.batch_size, self.data.documents)
