@@ -206,7 +206,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     seconds=5,
     number=Number(
-        "half-times, fine/coarse",
+        "half-time, fine/coarse",
         "half-time of contrasts between topics of a group over that of contrasts between groups (a ratio, 2.09 in "
         "theory), mean over runs; the paper has no groups",
     ),

@@ -192,7 +192,7 @@ EXPERIMENT = Experiment(
     judge=judge,
     seconds=70,
     number=Number(
-        "two-stage points, share",
+        "share of two-stage",
         "share of all points of the maps whose course is two-stage by the rule; the paper has no map",
     ),
 )
