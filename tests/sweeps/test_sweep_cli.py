@@ -197,7 +197,8 @@ def test_an_estimate_is_the_line_through_its_trials(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("engine", ["serial", "local"])
 def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path, engine: str) -> None:
-    path, out = grid_file(tmp_path, LONG), tmp_path / "out"
+    longer = {**LONG, "base": {**BASE, "steps": 10_000}}  # it must not be done before the signal comes, on any machine
+    path, out = grid_file(tmp_path, longer), tmp_path / "out"
     command = ["sweep", str(path), "--engine", engine, "--out", str(out), "--json"]
     driver = started(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert wait_until(lambda: count(out) >= 4 or driver.poll() is not None)
