@@ -11,6 +11,7 @@ from topicscope.theory import Setting, certify_worlds as worlds, first_stage_rat
 from topicscope.theory.certify_optima import Certificate
 from topicscope.theory.dense_optimum import shown_by
 from topicscope.theory.document_moments import (
+    WEIGHTINGS,
     LengthWeights,
     Weighting,
     length_weights,
@@ -83,8 +84,9 @@ DISTURBED: dict[str, Callable[[], Certificate]] = {
     ),
     "groups of another rho": lambda: worlds.groups_are_eigenvalues(GROUPED, 3, 0.5, group_rates(GROUPED, 3, 0.51)),
     "Theorem 2 as the limit of long documents": lambda: worlds.limit_is_approached(
-        WIDE, MASKING, value_by(C0, COLUMNS)
+        WIDE, MASKING, limit=value_by(C0, COLUMNS)
     ),
+    "the same, positions": lambda: worlds.limit_is_approached(WIDE, MASKING, "positions", value_by(C0, COLUMNS)),
 }
 
 
@@ -109,7 +111,7 @@ def test_the_undisturbed_formulas_hold_there() -> None:
         worlds.symmetry_is_matrix(S, 7, "run"),
         worlds.diagonal_excess(Setting.of(2, 2, 1), 3, "positions"),
         worlds.groups_are_eigenvalues(GROUPED, 3, 0.5),
-        worlds.limit_is_approached(WIDE, MASKING),
+        *(worlds.limit_is_approached(WIDE, MASKING, weighting) for weighting in WEIGHTINGS),
     ]
     assert not [one for one in found if not one.holds]
 

@@ -16,6 +16,7 @@ from topicscope.theory import (
     DenseOptimum,
     Setting,
     SymmetricOptimum,
+    ValueOptimum,
     closed_form,
     document_moments,
     given_moments,
@@ -200,17 +201,6 @@ def test_unlike_topics_and_words_take_the_matrix() -> None:
     assert isinstance(optimum(TopicModel(2, 3), even), SymmetricOptimum)
 
 
-def test_a_word_that_is_never_shown_gets_no_weight() -> None:
-    silent = np.array([[0.5, 0.2], [0.5, 0.8], [0.0, 0.0]])
-    for length in (4, "infinite"):
-        best = optimum(silent, Dirichlet(), Masking(p_random=0.0), length=length)
-        assert np.abs(best.matrix()[:, 3]).max() < 1e-12
-        assert np.abs(best.matrix()[3]).max() < 1e-12
-        assert np.isfinite(best.limit_matrix()).all()
-    no_mask = optimum(TopicModel(3, 2), Fixed(topics_per_document=1), Masking(p_correct=0.5, p_random=0.5), length=6)
-    assert no_mask.entries.mask_column == 0  # type: ignore[union-attr]
-
-
 def test_dependent_topics_use_a_basis_and_say_so() -> None:
     twice = OVERLAPPING[:, [0, 1, 1]]
     with pytest.raises(InputError, match=r"dependent.*a basis of their span instead"):
@@ -226,11 +216,12 @@ def test_dependent_topics_use_a_basis_and_say_so() -> None:
     ("topics", "prior", "more", "message"),
     [
         (2 * OVERLAPPING, Dirichlet(), {}, "column 1 of 3 sums to 2; expected 1"),
-        (-OVERLAPPING, Dirichlet(), {}, "negative"),
+        (-OVERLAPPING, Dirichlet(), {}, "row 1, column 1 is -.*; expected a probability"),
+        ([[0.5, 0.5], [0.5, 0.5], [0.0, 0.0]], Dirichlet(), {}, "word 3 has probability 0 in every topic"),
         (OVERLAPPING[:, 0], Dirichlet(), {}, "expected one row per word"),
         (OVERLAPPING, Moments(LAW.mean, -LAW.second), {"length": 5}, "outside the simplex"),
         (OVERLAPPING, Moments(2 * LAW.mean, LAW.second), {"length": 5}, "outside the simplex"),
-        (OVERLAPPING, Moments(LAW.mean[:2], LAW.second[:2, :2]), {"length": 5}, "expected 3 topics"),
+        (OVERLAPPING, Moments(LAW.mean[:2], LAW.second[:2, :2]), {"length": 5}, r"expected \(3,\) and \(3, 3\)"),
         (PAPER, Dirichlet(), {"masking": Masking(p_mask=1.0, p_correct=0.0)}, "p_mask = 1 and p_correct = 0"),
         (PAPER, None, {}, "needs a prior"),
         (TopicModel(6000, 1), Dirichlet(), {}, "6,000 topics: expected at most 5,000"),
@@ -294,3 +285,12 @@ def test_disjoint_topics_that_are_not_alike_have_means() -> None:
     assert best.numbers()["mask_column"] == pytest.approx(best.matrix()[1:, 0].mean())
     assert "Means of W*" in best.summary()[0]
     assert optimum(OVERLAPPING, Dirichlet()).entries is None
+
+
+def test_distances_from_four_entries_are_those_of_the_matrices() -> None:
+    for sizes in ((5, 4), (1, 4), (4, 1)):
+        for length in (9, "infinite"):
+            best = optimum(TopicModel(*sizes), Dirichlet(length=length))
+            whole = ValueOptimum.distances_between(best)
+            assert best.distances_between() == pytest.approx(whole, rel=1e-12, abs=1e-15)
+            assert whole["limit_to_theorem2"] > 0.01

@@ -14,6 +14,7 @@ from topicscope.theory import given_moments, optimum, relative_distance, uniform
 from topicscope.training import (
     RunData,
     compare_with_optimum,
+    comparison,
     contributions,
     own_optimum,
     training_optimum,
@@ -57,6 +58,9 @@ def test_a_run_says_how_far_it_is_from_the_optimum() -> None:
     assert run.results["distance_to_optimum"] == pytest.approx(expected, rel=1e-12)
     assert any("away from W*" in sentence for sentence in run.summary())
     assert run.facts()["W_V, distance to W* (relative)"] == run.results["distance_to_optimum"]
+    assert run.facts()["exact loss of W* (all documents)"] == world_optimum(run.config).loss
+    mean = train(config(objective={"loss": "squared-mean"}), with_floors=False)
+    assert mean.results["optimum_loss"] == pytest.approx(run.results["optimum_loss"] / 7, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -64,16 +68,51 @@ def test_a_run_says_how_far_it_is_from_the_optimum() -> None:
     [
         {"objective": {"loss": "cross-entropy"}},
         {"model": {"key": "trained", "query": "trained"}},
-        {"model": {"key": "zero", "query": "zero", "hide_masked": True}},
-        {"objective": {"loss": "squared", "l2": 0.1}},
-        {"objective": {"loss": "squared", "l2": {"value": 0.1}}},
     ],
 )
-def test_without_an_optimum_nothing_is_said(settings: dict[str, Any]) -> None:
+def test_a_run_that_does_not_end_in_the_optimum_says_nothing_of_it(settings: dict[str, Any]) -> None:
     run = train(RunConfig.of(UNIFORM | settings))
-    assert training_optimum(run.config) is None
-    assert "distance_to_optimum" not in run.results
+    assert training_optimum(run.config) == (None, None, "")
+    assert not {"distance_to_optimum", "no_optimum", "optimum_loss"} & set(run.results)
     assert not any("W*" in sentence for sentence in run.summary())
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"model": {"key": "zero", "query": "zero", "hide_masked": True}}, "hide_masked"),
+        ({"objective": {"loss": "squared", "l2": 0.1}}, "the L2 penalty (objective.l2) moves the optimum"),
+        ({"objective": {"loss": "squared", "l2": {"value": 0.1}}}, "L2 penalty"),
+    ],
+)
+def test_a_run_that_has_no_optimum_says_why(settings: dict[str, Any], why: str) -> None:
+    run = train(RunConfig.of(UNIFORM | settings))
+    assert "distance_to_optimum" not in run.results
+    assert why in run.results["no_optimum"]
+    (sentence,) = (sentence for sentence in run.summary() if "W*" in sentence)
+    assert sentence == f"No distance to W*: {run.results['no_optimum']}."
+    assert "\n" not in sentence
+
+
+def test_only_symmetry_makes_a_large_optimum_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal topics alone are not enough: with groups, or unequal weights, W* is a matrix that has to be solved for."""
+    monkeypatch.setattr(comparison, "MOST_WORDS", 5)
+    monkeypatch.setattr(comparison, "MOST_TOPICS", 3)
+    equal = {"topics": 4, "words_per_topic": 2}
+    groups = {"kind": "groups", "groups": 2, "rho": 0.5, "topics_per_document": 2, "length": 9}
+    no_groups = groups | {"rho": 0.0}
+    fixed = {"kind": "fixed", "weights": [1, 2, 3, 4], "topics_per_document": 2, "length": 9}
+    normal = {"kind": "logistic-normal", "covariance": 1.0, "length": 9}
+    for documents, why in (
+        (groups, "8 words: without symmetry at most 5 are taken"),
+        (fixed, "8 words: without symmetry at most 5 are taken"),
+        (normal, "4 topics: the moments of a logistic normal take seconds above 3"),
+        (no_groups, ""),  # by its moments the world is symmetric, whatever the prior is called
+        ({"length": 9}, ""),
+    ):
+        matrix, _, said = training_optimum(config(topic_model=equal, documents=documents))
+        assert said.startswith(why)
+        assert (matrix is None) == bool(said) == bool(why)
 
 
 def test_own_documents_have_an_optimum_of_their_own() -> None:
@@ -105,6 +144,58 @@ def test_gradient_descent_ends_in_the_optimum_of_its_own_documents() -> None:
     assert distances["optimum"] < 1e-4  # every document of the law is there, once
     assert distances["theorem2"] < 1e-4
     assert distances["limit"] > 0.1
+
+
+@pytest.mark.parametrize("loss", ["squared", "squared-mean"])
+def test_a_run_of_sgd_is_compared_with_where_flow_would_be(loss: str) -> None:
+    """A start that is not zero, a frozen bias, and the whole law in every step: only the size of a step is left."""
+    rows = {"kind": "given", "proportions": [[1, 0, 0], [0.5, 0.5, 0], [0, 0.3, 0.7]], "length": "infinite"}
+    scale = 7 if loss == "squared-mean" else 1
+    endless = config(
+        documents=rows,
+        data={"documents": 3},
+        steps=400,
+        optimizer={"name": "sgd", "lr": 0.01 * scale},
+        model={"init_scale": 0.3, "prediction_bias": 0.2},
+        objective={"loss": loss},
+        batch_size=3,
+    )
+    run = train(endless, with_floors=False)
+    compared = compare_with_optimum(run)
+    assert compared.distances["predicted"] < 0.002
+    assert compared.distances["optimum"] > 0.3
+    assert compared.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"optimizer": {"name": "adam"}}, "SGD without momentum"),
+        ({"optimizer": {"name": "sgd", "momentum": 0.5}}, "SGD without momentum"),
+        ({"model": {"key": "zero", "query": "zero"}}, "the value matrix alone is trained"),  # a bias is trained
+        ({"objective": {"loss": "cross-entropy"}}, "uniform attention and squared loss"),
+        ({"masking": {"fresh": False}}, "masks are drawn anew"),
+    ],
+)
+def test_where_flow_predicts_nothing_the_comparison_says_why(settings: dict[str, Any], why: str) -> None:
+    run = train(RunConfig.of(UNIFORM | {"optimizer": {"name": "sgd"}} | settings), with_floors=False)
+    compared = compare_with_optimum(run)
+    assert "predicted" not in compared.distances
+    (note,) = compared.notes
+    assert note.startswith("No predicted W(t): ")
+    assert why in note
+
+
+def test_a_run_that_diverged_is_compared_with_a_warning() -> None:
+    run = train(config(optimizer={"name": "sgd", "lr": 1e3}, steps=40, evaluate_every=20), with_floors=False)
+    assert run.status == "diverged"
+    warned, unpredicted = compare_with_optimum(run).notes
+    assert warned == f"The run diverged at step {run.results['steps']}: its matrix is the last one that was sound."
+    assert unpredicted == "No predicted W(t): the run diverged."
+    assert run.results["steps"] == 2
+    assert run.results["dev_step"] == 0  # step 20 was taken, but behind the end of the run
+    assert "dev loss" not in run.facts()
+    assert run.facts()["dev loss at step 0, before it diverged"] == run.results["dev_loss"]
 
 
 def test_documents_from_a_file_have_no_law(tmp_path: Any) -> None:

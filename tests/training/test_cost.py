@@ -137,6 +137,34 @@ def test_a_batch_is_no_larger_than_the_documents() -> None:
     assert RunConfig.of(batch_size=10**5, data=few).total_steps == 20
 
 
+def test_the_optimum_at_the_end_is_part_of_the_estimate() -> None:
+    """Four numbers where topics are alike; else a matrix of 1,501 words is decomposed, unless it is not given."""
+    world = {
+        "topic_model": {"topics": 30, "words_per_topic": 50},
+        "model": {"key": "zero", "query": "zero"},
+        "steps": 9,
+    }
+    groups = {"kind": "groups", "groups": 3, "rho": 0.5, "topics_per_document": 3}
+    squared = {"objective": {"loss": "squared"}, "documents": groups}
+    alike, solved, penalised, entropy = (
+        cost_of([RunConfig.of(world | more)])
+        for more in (
+            {"objective": {"loss": "squared"}},
+            squared,
+            squared | {"objective": {"loss": "squared", "l2": 0.1}},
+            {"documents": groups},
+        )
+    )
+    assert solved.seconds - alike.seconds == pytest.approx(25 * 1501**3 / 4e10)
+    assert penalised.seconds == pytest.approx(alike.seconds) == pytest.approx(entropy.seconds)
+    larger = world | {"topic_model": {"topics": 30, "words_per_topic": 70}}
+    one, other = (cost_of([RunConfig.of(larger | more)]).seconds for more in (squared, {"documents": groups}))
+    assert one == other  # 2,100 words: a note takes its place
+    of_the_end = {"data": {"documents": 10, "dev_documents": 10}, "batch_size": 10}
+    few, many = (cost_of([RunConfig.of(world | one | of_the_end)]).memory for one in ({}, squared))
+    assert many - few > 7 * 8 * 1501**2
+
+
 def test_more_of_anything_costs_more() -> None:
     base = cost_of([RunConfig(steps=5000)])
     for settings in (

@@ -10,6 +10,7 @@ import pytest
 from tests.training.settings import SMALL
 from topicscope import RunConfig, train
 from topicscope.ground import merged
+from topicscope.theory import SymmetricOptimum
 from topicscope.training import contributions, topic_relations, topics_alike, world_optimum
 
 UNIFORM = {"model": {"key": "zero", "query": "zero"}, "objective": {"loss": "squared"}, "floors": False}
@@ -87,6 +88,28 @@ def test_worlds_whose_topics_are_alike_have_no_relations() -> None:
     assert "relations" not in train(config()).results
     for unlike in ({"documents": {"alpha": [0.1, 0.2, 0.3]}}, {"topic_model": {"zipf": 1.0}}):
         assert not topics_alike(config(unlike))
+
+
+@pytest.mark.parametrize(
+    ("documents", "alike"),
+    [
+        ({"alpha": [0.2, 0.2, 0.2]}, True),
+        ({"alpha": [0.2, 0.2, 0.3]}, False),
+        ({"kind": "fixed", "topics_per_document": 2, "weights": [3, 3, 3]}, True),
+        ({"kind": "fixed", "topics_per_document": 3, "weights": [1, 2, 3]}, True),  # all topics in every document
+        ({"kind": "fixed", "topics_per_document": 2, "weights": [1, 2, 3]}, False),
+        ({"kind": "given", "proportions": [[1, 0, 0], [0, 1, 0], [0, 0, 1]]}, True),
+        ({"kind": "given", "proportions": [[1, 0, 0], [0, 1, 0], [0.5, 0, 0.5]]}, False),
+        ({"kind": "logistic-normal", "covariance": 1.0}, True),
+        ({"kind": "logistic-normal", "covariance": 1.0, "mean": [0, 0, 1]}, False),
+        ({"kind": "groups", "groups": 3, "topics_per_document": 1}, True),  # one topic per document: no group shows
+    ],
+)
+def test_topics_are_alike_where_the_optimum_is_a_handful_of_numbers(documents: dict[str, Any], alike: bool) -> None:
+    one = config({"documents": documents | {"length": 9}})
+    assert topics_alike(one) == alike
+    assert isinstance(world_optimum(one), SymmetricOptimum) == alike
+    assert (topic_relations(one, np.zeros((one.topic_model.vocabulary,) * 2)) == {}) == alike
 
 
 def test_numbers_that_are_not_finite_and_large_worlds() -> None:

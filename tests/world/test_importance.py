@@ -126,3 +126,19 @@ def test_the_logistic_normal_agrees_with_draws_of_the_prior(model: TopicModel) -
     spread = np.sqrt(0.06 / near.effective + 0.06 / plain.effective)[:, None]  # shares vary by less than .25
     assert (np.abs(near.mean - plain.mean) < 5 * spread).all()
     assert np.abs(near.mean - plain.mean).mean() < 0.01
+
+
+def test_posteriors_are_exact_where_all_sets_can_be_looked_at() -> None:
+    """9,880 sets of 3 of 40 topics over 80 overlapping words: exact; over 2,000 words more than 80 MB."""
+    prior, evidence = Fixed(topics_per_document=3), np.zeros((1, 80))
+    small, large = TopicModel(40, 4, overlap=0.5), TopicModel(40, 100, overlap=0.5)
+    assert prior.exact(small)
+    assert not prior.exact(large)
+    assert prior.support(40) is None  # whoever lists documents gets fewer
+    assert Groups(groups=2, topics_per_document=3).exact(small)
+    assert not Fixed(topics_per_document=10**5).exact(TopicModel(10**6, 2, overlap=0.5))  # no binomial is computed
+    evidence[0, :4] = 5  # the words of the first topic
+    posterior = prior.posterior(small, evidence, 0.9, 0.001)
+    assert posterior.halves is None
+    assert posterior.mean[0].argmax() == 0
+    assert posterior.mean[0, 20:39] == pytest.approx(posterior.mean[0, 20], rel=1e-12)  # not seen, nor a neighbour

@@ -19,6 +19,7 @@ from topicscope.world import (
     TopicModel,
     every_document,
 )
+from topicscope.world.normal_moments import correlated_normal
 
 DRAWS = 1_000_000
 COVARIANCE = [[1.0, 0.8, 0.0, -0.3], [0.8, 1.5, 0.1, 0.0], [0.0, 0.1, 0.5, 0.0], [-0.3, 0.0, 0.0, 2.0]]
@@ -34,7 +35,7 @@ def assert_moments_of_draws(prior: DocumentPrior, topics: int, moments: Moments 
     assert moments.second.sum(1) == pytest.approx(moments.mean, abs=1e-12)  # E[theta_s sum_t theta_t]
     mean, second, fourth = theta.mean(0), theta.T @ theta / DRAWS, (theta**2).T @ theta**2 / DRAWS
     spread = np.sqrt(np.maximum(np.diag(second) - mean**2, 0) / DRAWS)
-    assert (np.abs(mean - moments.mean) <= 5 * (spread + moments.error) + 1e-12).all()
+    assert (np.abs(mean - moments.mean) <= 5 * (spread + moments.errors[1]) + 1e-12).all()
     spread = np.sqrt(np.maximum(fourth - second**2, 0) / DRAWS)
     assert (np.abs(second - moments.second) <= 5 * (spread + moments.error) + 1e-12).all()
 
@@ -115,18 +116,51 @@ def test_moments_of_groups_equal_enumeration_and_the_closed_eigenvalues(
         assert np.linalg.eigvalsh(contrasts) == pytest.approx(np.sort(expected), abs=1e-13)
 
 
-def test_moments_of_the_logistic_normal_by_quadrature() -> None:
-    """Two topics: theta_1 is the logistic function of a normal variable."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
-    weights = weights / weights.sum()
-    theta = 1 / (1 + np.exp(-(0.5 + np.sqrt(2.5 - 0.8) * nodes)))
-    prior = LogisticNormal(mean=[0.5, 0.0], covariance=[[1.0, 0.4], [0.4, 1.5]])
-    moments = prior.moments(2)
-    assert 0 < moments.error < 1e-5
-    assert moments.mean[0] == pytest.approx(weights @ theta, abs=5 * moments.error)
-    assert moments.second[0, 0] == pytest.approx(weights @ theta**2, abs=5 * moments.error)
-    assert prior.moments(2) is not moments
-    assert (prior.moments(2).second == moments.second).all()  # the points have a fixed seed
+@pytest.mark.parametrize("scale", [1e-4, 0.05, 1.0, 3.0])
+def test_moments_of_independent_normals_are_exact(scale: float) -> None:
+    """Two topics: theta_1 is the logistic function of a normal variable. What topics have in common changes nothing."""
+    covariance = scale * np.array([[1.0, 0.4], [0.4, 1.5]])
+    z = np.linspace(-9, 9, 4001)
+    weights = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+    theta = 1 / (1 + np.exp(-(0.5 + np.sqrt(scale * 1.7) * z)))
+    moments = LogisticNormal(mean=[0.5, 0.0], covariance=covariance.tolist()).moments(2)
+    assert max(moments.errors) == 0
+    assert moments.mean == pytest.approx([weights @ theta, weights @ (1 - theta)], abs=1e-13)
+    assert moments.second[0] == pytest.approx([weights @ theta**2, weights @ (theta * (1 - theta))], abs=1e-13)
+
+
+def test_independent_normals_of_unequal_law_are_those_of_draws() -> None:
+    assert_moments_of_draws(LogisticNormal(mean=[0.0, 1.0, -1.0], covariance=np.diag([0.0, 1.0, 4.0]).tolist()), 3)
+
+
+def test_a_thousand_alike_topics_have_alike_moments() -> None:
+    """E[theta_t^2] within five standard errors of draws; and the same for all topics."""
+    moments, draws = LogisticNormal(covariance=1.0).moments(1000), np.random.default_rng(2)
+    theta = np.exp(draws.standard_normal((4000, 1000)))
+    squares = ((theta / theta.sum(1, keepdims=True)) ** 2).mean(1)
+    assert moments.error == 0
+    assert moments.second[0, 0] == pytest.approx(squares.mean(), abs=5 * squares.std() / np.sqrt(4000))
+    assert np.ptp(np.diagonal(moments.second)) < 1e-12 * moments.second[0, 0]
+    assert moments.mean == pytest.approx(1e-3, rel=1e-12)
+
+
+def test_errors_of_correlated_normals_are_of_entries_means_and_eigenvalues() -> None:
+    """Independent normals by points: their exact moments show whether the stated errors are the real ones."""
+    topics = 12
+    exact = LogisticNormal(covariance=1.0).moments(topics)
+    found = correlated_normal(np.zeros(topics), np.eye(topics))
+    second, mean, norm = found.errors
+    off = found.second - exact.second
+    assert 0.2 < np.abs(off).max() / second < 5
+    assert 0.2 < np.abs(found.mean - exact.mean).max() / mean < 5
+    assert 0.3 < np.abs(np.linalg.eigvalsh(off)).max() / norm < 3
+    assert second < mean  # E[theta] is not E[theta theta']
+    again = correlated_normal(np.zeros(topics), np.eye(topics))
+    assert (again.second == found.second).all()  # the points have a fixed seed
+
+
+def test_a_law_of_one_s_own_may_state_one_error() -> None:
+    assert Moments(np.full(4, 0.25), np.eye(4) / 4, 0.01).errors == (0.01, 0.01, 0.04)
 
 
 def test_a_covariance_of_zero_leaves_one_mixture() -> None:

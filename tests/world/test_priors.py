@@ -19,6 +19,7 @@ from topicscope.world import (
     Moments,
     Own,
     Prior,
+    checked_moments,
     priors,
 )
 
@@ -110,9 +111,10 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
         ),
         ({"alpha": 0}, "config: documents.alpha = 0: input should be greater than or equal to"),
         ({"kind": "fixed", "topics_per_document": 0}, "documents.topics_per_document = 0: input should be"),
-        ({"length": [5, 3]}, "length = (5, 3): expected a number of words >= 1, an increasing range, or 'infinite'"),
-        ({"length": 0}, "length = 0: input should be greater than or equal to 1"),
-        ({"length": [0, 3]}, "length.0 = 0: input should be greater than or equal to 1"),
+        *(
+            ({"length": length}, f"documents.length = {length!r}: expected a number of words from 1 to 10,000,000, an")
+            for length in ([5, 3], 0, [0, 3], [1, 2, 3], 2.5, "abc", True, None, 10**8)
+        ),
         ({"kind": "given", "proportions": [[1]], "alpha": 1}, "documents.alpha belongs to kind dirichlet"),
         ({"alpha": [1, 2]}, "documents.alpha has 2 numbers; expected one number per topic (10)"),
         ({"alpha": [0.1] * 9 + [0]}, "documents.alpha.9 = 0: input should be greater than or equal to 0.000001"),
@@ -122,7 +124,13 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
         ({"kind": "groups", "groups": 5, "topics_per_document": 3}, "is more than the 2 topics that they come from"),
         ({"kind": "groups", "groups": 2, "rho": 1.5}, "documents.rho = 1.5: input should be less than or equal to 1"),
         ({"kind": "logistic-normal"}, "documents.covariance is missing; kind logistic-normal needs it"),
-        ({"kind": "logistic-normal", "covariance": -1}, "documents.covariance = -1: input should be greater than"),
+        *(
+            (
+                {"kind": "logistic-normal", "covariance": given},
+                f"documents.covariance = {given!r}: expected a variance from 0 to 10,000, or a matrix: a row and",
+            )
+            for given in (-1, None, [[1, "x"], [2, 1]], [1, 2], True)
+        ),
         ({"kind": "logistic-normal", "covariance": [[1, 0], [0, 1]]}, "has shape (2, 2); expected (10, 10)"),
         ({"kind": "logistic-normal", "covariance": 1, "mean": [0]}, "documents.mean has 1 numbers; expected one"),
     ],
@@ -244,8 +252,40 @@ def test_a_law_of_the_users_own_samples_and_has_moments() -> None:
 def test_a_law_outside_the_simplex_is_refused() -> None:
     with pytest.raises(InputError, match="the law's sample: every row must be non-negative and sum to 1"):
         Own(Corner(1.1)).sample(TopicModel(4, 3), 5, np.random.default_rng(0))
-    with pytest.raises(InputError, match="the law's moments are none of proportions"):
+    with pytest.raises(InputError, match="the law's moments: theta lies outside the simplex"):
         Own(Corner(1.1)).moments(4)
+
+
+class Other(Corner):
+    """Its moments are those of documents with one topic each."""
+
+    def moments(self, topics: int) -> Moments:
+        return Moments(np.full(topics, 1 / topics), np.eye(topics) / topics)
+
+
+def test_moments_of_another_law_are_refused() -> None:
+    with pytest.raises(InputError, match="the law's moments are not those of its samples"):
+        Own(Other()).moments(4)
+
+
+@pytest.mark.parametrize("length", ["infnite", (5, 3), 0, 2.5, True, (1, 2, 3)])
+def test_a_law_of_the_users_own_has_a_length_that_is_one(length: Any) -> None:
+    with pytest.raises(InputError, match=r"expected a number of words from 1 to"):
+        Own(Corner(), length=length)
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ([[0.1, 0.4], [0.4, 0.1]], "no law has them"),  # a variance of -.15
+        ([[0.3, 0.25], [0.2, 0.25]], "must be symmetric"),
+        ([[0.25, float("nan")], [0.25, 0.25]], "finite"),
+        ([["a"]], "expected Moments"),
+    ],
+)
+def test_moments_that_no_law_has_are_refused(second: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        checked_moments(Moments([0.5, 0.5], second, 10.0), 2, "moments")  # type: ignore[arg-type]
 
 
 def test_a_configuration_holds_no_law_of_the_users_own() -> None:

@@ -136,8 +136,8 @@ def test_a_matrix_comes_from_an_array_or_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"matrix": [[0.5, 0.5], [0.5, 0.4]]}, "topic_model.matrix: column 2 sums to 0.9; expected 1"),
-        ({"matrix": [[1.5, 0.5], [-0.5, 0.5]]}, "holds negative numbers"),
+        ({"matrix": [[0.5, 0.5], [0.5, 0.4]]}, "topic_model.matrix: column 2 of 2 sums to 0.9; expected 1"),
+        ({"matrix": [[1.5, 0.5], [-0.5, 0.5]]}, "row 2, column 1 is -0.5; expected a probability"),
         ({"matrix": [[0.5, 0.5], [0.5, 0.5], [0, 0]]}, "word 3 has probability 0 in every topic"),
         ({"matrix": [[0.5, 0.5], [0.5]]}, "expected rows of equal length"),
         ({"matrix": [], "topics": 1}, "got no row"),

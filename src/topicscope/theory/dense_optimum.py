@@ -7,7 +7,7 @@ mixture of topics is missing from the documents, and it needs neither: dependent
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,15 +15,20 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import InputError
-from topicscope.theory.document_moments import DocumentMoments, LengthWeights, document_moments, infinite_map, with_mask
-from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueArray, ValueOptimum, ordered
-from topicscope.world import Masking
+from topicscope.theory.dense_modes import ZERO_ROOT, dense_modes, rate_errors
+from topicscope.theory.document_moments import (
+    DocumentMoments,
+    LengthWeights,
+    document_moments,
+    infinite_map,
+    with_mask,
+)
+from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueArray, ValueOptimum
+from topicscope.world import Masking, Moments
 
 WordTopics = Float[np.ndarray, "words T"]
 
 ZERO_MOMENT = 1e-13  # eigenvalues of E[xx'] below this share of the largest are zero
-ZERO_ROOT = 1e-9  # singular values of A E[theta theta']^(1/2) likewise: roots of eigenvalues
-EQUAL = 1e-8  # relative difference of eigenvalues that are one
 
 
 def topic_basis(word_topics: WordTopics, second: Float[np.ndarray, "T T"]) -> Float[np.ndarray, "V r"]:
@@ -101,6 +106,9 @@ class DenseOptimum(ValueOptimum):
     def matrix(self) -> ValueArray:
         return self.value
 
+    def topic_order(self) -> Int[np.ndarray, " words"]:
+        return np.argsort(self.word_topics.argmax(1), kind="stable")
+
     @property
     def entries(self) -> Entries | None:
         """Means of W* by the relation of two words, where topics are disjoint."""
@@ -114,22 +122,32 @@ class DenseOptimum(ValueOptimum):
         return limit_of_length(self.word_topics, self.mean, self.second, self.masking)
 
     def least_norm_matrix(self) -> ValueArray:
-        return least_norm(self.word_topics, self.second, self.masking)
+        return self._least_norm
+
+    @cached_property
+    def _least_norm(self) -> ValueArray:
+        return self.value if self.settings.infinite else least_norm(self.word_topics, self.second, self.masking)
 
     def learnt(self, difference: ValueArray, time: float) -> ValueArray:
         return (difference @ self.directions * -np.expm1(-2 * self.rates * time)) @ self.directions.T
 
     def numbers(self) -> dict[str, Any]:
-        entries = self.entries
-        means = {} if entries is None else asdict(entries) | {"entries_are": "means over pairs of words"}
-        return means | super().numbers() | {"method": "matrix"}
+        found = super().numbers() | {"method": "matrix"}
+        if self.topic is None:
+            return found
+        best, limit, theorem = (
+            self.entry_numbers(mean_entries(matrix, self.topic))
+            for matrix in (self.value, self.limit_matrix(), self.least_norm_matrix())
+        )
+        return best | {"entries_are": "means over pairs of words"} | found | {"limit": limit, "theorem2": theorem}
 
     def summary(self) -> list[str]:
         entries = self.entries
         if entries is None:
             return super().summary()
-        means = ", ".join(f"{value:.6g} ({name.replace('_', ' ')})" for name, value in asdict(entries).items())
-        return [f"Means of W*: {means}.", *super().summary()]
+        means = {name.replace("_", " "): value for name, value in self.entry_numbers(entries).items()}
+        said = ", ".join(f"{value:.6g} ({name})" for name, value in means.items() if value is not None)
+        return [f"Means of W*: {said}.", *super().summary()]
 
 
 def mean_entries(matrix: ValueArray, topic: Int[np.ndarray, " words"]) -> Entries:
@@ -147,24 +165,54 @@ def mean_entries(matrix: ValueArray, topic: Int[np.ndarray, " words"]) -> Entrie
 
 
 def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
-    """H G^+, and the eigenvectors and eigenvalues of G that are not zero, the largest first."""
-    rates, vectors = np.linalg.eigh(moments.shown)
-    some = rates > ZERO_MOMENT * rates[-1]
-    directions, rates = vectors[:, some][:, ::-1], rates[some][::-1]
+    """H G^+, and the eigenvectors and eigenvalues of G that are not zero, the largest first.
+
+    Rare words make small eigenvalues that are not zero. In D^(-1/2) G D^(-1/2), D = diag(E[x]), every word that is ever
+    shown counts alike: there is a solution, to full precision, unless documents lack some mixtures of words altogether.
+    """
+    shown = moments.shown.sum(1)  # E[x], since x sums to 1
+    some = np.flatnonzero(shown)
+    scale = np.sqrt(shown[some])
+    scaled = moments.shown[np.ix_(some, some)] / np.outer(scale, scale)
+    rates, vectors = graded_eigen(moments.shown)
+    value = np.zeros_like(moments.joint)
+    try:
+        pivots = np.diagonal(np.linalg.cholesky(scaled)) ** 2
+        whole = bool((pivots > ZERO_MOMENT * np.diagonal(scaled)).all())
+    except np.linalg.LinAlgError:
+        whole = False
+    if whole:
+        value[:, some] = np.linalg.solve(scaled, (moments.joint[:, some] / scale).T).T / scale
+        return value, vectors[:, : len(some)], rates[: len(some)]
+    kept = rates > ZERO_MOMENT * rates[0]
+    directions, rates = vectors[:, kept], rates[kept]
     return (moments.joint @ directions / rates) @ directions.T, directions, rates
+
+
+def graded_eigen(matrix: ValueArray) -> tuple[Float[np.ndarray, " V"], ValueArray]:
+    """Eigenvalues, the largest first, and eigenvectors; those too small to be seen beside the largest, once more.
+
+    On the space that they span the matrix is small, and its own eigenvalues are seen.
+    """
+    rates, vectors = (part[..., ::-1] for part in np.linalg.eigh(matrix))
+    small = rates <= ZERO_MOMENT * rates[0]
+    if not small.any() or not rates[0] > 0:
+        return rates, vectors
+    inner, turn = graded_eigen(vectors[:, small].T @ matrix @ vectors[:, small])
+    return np.concatenate([rates[~small], inner]), np.hstack([vectors[:, ~small], vectors[:, small] @ turn])
 
 
 def dense_optimum(
     settings: OptimumSettings,
     word_topics: WordTopics,
-    mean: Float[np.ndarray, " T"],
-    second: Float[np.ndarray, "T T"],
+    law: Moments,
     masking: Masking,
     weights: LengthWeights,
     notes: tuple[str, ...] = (),
     topic: Int[np.ndarray, " words"] | None = None,
 ) -> DenseOptimum:
     """From A, E[theta], E[theta theta'], masking and length."""
+    mean, second = law.mean, law.second
     if settings.infinite:
         value = least_norm(word_topics, second, masking)
         columns = with_mask(word_topics) @ square_root(second)
@@ -176,51 +224,8 @@ def dense_optimum(
         moments = document_moments(word_topics, mean, second, masking, weights)
         value, directions, rates = solve_moments(moments)
         loss = 1 - float((value * moments.joint).sum())
-    modes = dense_modes(value, directions, rates, with_mask(word_topics), mean)
+    errors = rate_errors(directions, with_mask(word_topics), law, masking, weights)
+    modes = dense_modes(value, directions, rates, errors, with_mask(word_topics), mean)
     return DenseOptimum(
         settings, loss, modes, notes, value, directions, rates, word_topics, mean, second, masking, topic
     )
-
-
-def dense_modes(
-    value: ValueArray,
-    directions: Float[np.ndarray, "V r"],
-    rates: Float[np.ndarray, " r"],
-    topics: Float[np.ndarray, "V T"],
-    mean: Float[np.ndarray, " T"],
-) -> tuple[Mode, ...]:
-    """Directions of one kind and one rate together. The kind is the space in which most of a direction lies.
-
-    Those inside topics differ in rate with the words' frequencies; they are put together whatever their rates.
-    """
-    plane = np.zeros((len(topics), 2))
-    plane[0, 0], plane[:, 1] = 1, topics @ mean
-    spaces, sizes, _ = np.linalg.svd(np.hstack([plane, topics]), full_matrices=False)
-    whole = spaces[:, sizes > ZERO_ROOT * sizes.max()]
-    in_plane = (np.linalg.qr(plane)[0].T @ directions) ** 2
-    in_topics = ((whole.T @ directions) ** 2).sum(0)
-    size = np.linalg.norm(value @ directions, axis=0)
-    groups: dict[tuple[str, int], list[int]] = {}
-    group, last = 0, np.inf
-    for i, rate in enumerate(rates):
-        group, last = (group if rate > last * (1 - EQUAL) else group + 1), rate
-        kind = "within-topic" if in_topics[i] < 0.5 else "topic contrasts" if in_plane[:, i].sum() < 0.5 else "mean"
-        groups.setdefault((kind, 0 if kind == "within-topic" else group), []).append(i)
-    modes = [
-        Mode(kind, len(rows), float(rates[rows[0]]), float(rates[rows[-1]]), float(np.linalg.norm(size[rows])))
-        for (kind, _), rows in groups.items()
-    ]
-    free = len(directions) - len(rates)
-    return ordered(numbered(modes)) + ((Mode("free", free, 0.0, 0.0, 0.0),) if free else ())
-
-
-def numbered(modes: list[Mode]) -> list[Mode]:
-    """Modes of one kind get numbers, in the order of learning; the second of the mean's plane is [MASK]'s."""
-    named: list[Mode] = []
-    for kind in ("mean", "topic contrasts", "within-topic"):
-        own = sorted((mode for mode in modes if mode.name == kind), key=lambda mode: -mode.eigenvalue)
-        names = ["mean", *["[MASK] against words"] * len(own)] if kind == "mean" else None
-        for i, mode in enumerate(own):
-            name = names[i] if names else kind if len(own) == 1 else f"{kind} {i + 1}"
-            named.append(Mode(name, mode.count, mode.eigenvalue, mode.slowest, mode.norm))
-    return named

@@ -55,11 +55,14 @@ def masked_numbers(
     """E[m], E[m(m-1)] and the weight of a document, by its length N."""
     if weighting == "positions":  # the target is masked, the others as they come
         return 1 + (n - 1) * p, 2 * (n - 1) * p + (n - 1) * (n - 2) * p**2, n
-    empty = (1 - p) ** n
+    pairs, single = (
+        n * (n - 1) * p**2,
+        n == 1,
+    )  # a single word is masked, exactly: no rounding may be left of the others
     if weighting == "documents":
         some = -np.expm1(n * np.log1p(-p)) if p < 1 else np.ones_like(n)
-        return n * p / some, n * (n - 1) * p**2 / some, some
-    return n * p + empty, n * (n - 1) * p**2, np.ones_like(n)
+        return np.where(single, 1, n * p / some), pairs / some, some
+    return np.where(single, 1, n * p + (1 - p) ** n), pairs, np.ones_like(n)
 
 
 def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") -> LengthWeights:

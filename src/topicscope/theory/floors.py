@@ -3,7 +3,7 @@
 Bayes: the best that any predictor can do on these masked documents, under the prior that made them. The loss is that on
 these documents and masks, a sample mean whose standard error is returned beside it. The posterior mean of the topic
 proportions comes from the prior. It is exact for infinite documents; for disjoint topics under all priors but the
-logistic normal; and for any topics under a finite law of at most 5,000 proportions. Elsewhere it is estimated by
+logistic normal; and for any topics under a finite law that is small (world/prior.py). Elsewhere it is estimated by
 importance sampling. A predictor that is slightly off can only be worse on average, so the estimate errs upwards: the
 first-order error vanishes at the optimum, and the second-order one is seen in two halves of the draws. Both are in
 `numerical_error`. Where the draws are worth too few, there is no floor, and `NoFloor` says why.
@@ -16,7 +16,7 @@ Without ridge the solution of least norm is taken: Theorem 2's limit.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -34,6 +34,7 @@ class BayesLoss:
     standard_error: float
     documents: int
     numerical_error: float | None = None  # None: the posterior is exact
+    costs: Float[np.ndarray, " D"] | None = field(default=None, repr=False, compare=False)  # of finite documents
 
 
 class NoFloor(InputError):  # noqa: N818  (nothing is wrong)
@@ -91,7 +92,7 @@ def bayes_loss(
         first, second = (float(per_document(half).mean()) for half in posterior.halves)
         # the mean of two has half of their excess; the difference shows what is left of chance
         error = abs((first + second) / 2 - float(costs.mean())) + abs(first - second) / 2
-    return BayesLoss(float(costs.mean()), float(costs.std() / math.sqrt(count)), count, error)
+    return BayesLoss(float(costs.mean()), float(costs.std() / math.sqrt(count)), count, error, costs)
 
 
 def shown_evidence(

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
-from jaxtyping import Float
 
 from topicscope.ground import InputError, refuse
 from topicscope.theory.dense_optimum import DenseOptimum, WordTopics, dense_optimum, topic_basis
@@ -21,13 +20,13 @@ from topicscope.theory.document_moments import WEIGHTINGS, Length, Weighting, le
 from topicscope.theory.setting import K_FROM, NO_K
 from topicscope.theory.symmetric_optimum import SymmetricOptimum, symmetric_optimum
 from topicscope.theory.value_optimum import OptimumSettings
-from topicscope.world import Masking, Moments, TopicModel
+from topicscope.world import Dirichlet, Fixed, Masking, Moments, TopicModel, checked_moments, checked_word_topics
 
 MOST_WORDS = 6000  # of a world without symmetry: E[xx'] is decomposed, in minutes
 MOST_TOPICS = 5000  # E[theta theta'] takes 200 MB
 LONGEST = 10**7  # words of a document
+MOST_LISTED = 20  # numbers of a prior that a result repeats
 MOST_SPREAD = 1e-12  # relative spread of moments that are equal by symmetry
-ROUNDING = 1e-6  # by which given probabilities may miss their sum
 
 
 class HasMoments(Protocol):
@@ -65,12 +64,14 @@ def optimum(
     *,
     length: Length | None = None,
     weighting: Weighting = "run",
+    most_words: int = MOST_WORDS,
 ) -> SymmetricOptimum | DenseOptimum:
     """W*, its loss and its modes.
 
     `topics` is a topic model or a matrix A with one row per word (without [MASK]) and one column per topic. `prior`
     has the moments of theta and the length of documents, which `length` overrides. Without a prior `topics` is a whole
     world, such as a RunConfig. The weighting 'run' is that of `train`; see `document_moments` for the others.
+    A world without symmetry is refused above `most_words`: 2,000 words take about 5 s, 6,000 minutes.
     """
     if prior is None:
         if not hasattr(topics, "topic_model"):
@@ -86,27 +87,34 @@ def optimum(
         (masking.k < K_FROM, NO_K),
         (weighting not in WEIGHTINGS, f"weighting = {weighting!r}: expected {', '.join(WEIGHTINGS)}"),
     )
-    matrix = None if isinstance(topics, TopicModel) else checked_topics(np.asarray(topics, dtype=float))
+    matrix = (
+        None if isinstance(topics, TopicModel) else checked_word_topics(np.asarray(topics, dtype=float), "word_topics")
+    )
     words, count = (topics.words, topics.topics) if isinstance(topics, TopicModel) else np.shape(topics)
+    plain = isinstance(topics, TopicModel) and topics.uniform  # what the prior may make symmetric
+    refuse((not plain and words > most_words, too_many(words, most_words)))
     refuse((count > MOST_TOPICS, f"{count:,} topics: expected at most {MOST_TOPICS:,}, since E[theta theta'] is made"))
-    moments = checked_moments(prior if isinstance(prior, Moments) else prior.moments(count), count)
+    moments = checked_moments(prior if isinstance(prior, Moments) else prior.moments(count), count, "moments")
     settings = OptimumSettings(
         count, words, described(prior), length, weighting, masking.p_mask, masking.p_correct, masking.p_random
     )
     weights, notes = length_weights(length, masking.p_mask, weighting), notes_on(moments)
     contrast = exchangeable(moments)
-    if isinstance(topics, TopicModel) and topics.uniform and contrast is not None:
+    if plain and contrast is not None:
         return symmetric_optimum(settings, contrast, masking, weights, notes)
-    if words > MOST_WORDS:
-        raise InputError(
-            f"{words:,} words: without symmetry at most {MOST_WORDS:,} are taken; "
-            "disjoint topics of equally probable words with an exchangeable prior may be of any size"
-        )
+    refuse((words > most_words, too_many(words, most_words)))
     if matrix is None:
         matrix = topics.word_topics if isinstance(topics, TopicModel) else np.asarray(topics)
     notes += notes_on_span(matrix, moments)
     topic = topics.topic_of_word[1:] if isinstance(topics, TopicModel) and topics.disjoint else None
-    return dense_optimum(settings, matrix, moments.mean, moments.second, masking, weights, notes, topic)
+    return dense_optimum(settings, matrix, moments, masking, weights, notes, topic)
+
+
+def too_many(words: int, most: int) -> str:
+    return (
+        f"{words:,} words: without symmetry at most {most:,} are taken; "
+        "disjoint topics of equally probable words with an exchangeable prior may be of any size"
+    )
 
 
 def checked_length(length: Any) -> Length:
@@ -133,64 +141,51 @@ def notes_on_span(word_topics: WordTopics, moments: Moments) -> tuple[str, ...]:
     )
 
 
+def topics_alike(topic_model: TopicModel, prior: HasMoments) -> bool:
+    """Whether disjoint topics have equal words (A) and are exchangeable (moments), so that W* is a handful of numbers.
+
+    Equal weights say so without moments, of which too many topics have none.
+    """
+    topics = topic_model.topics
+    if not topic_model.uniform:
+        return False
+    weights = prior.alpha if isinstance(prior, Dirichlet) else prior.weights if isinstance(prior, Fixed) else [0, 1]
+    if weights is None or np.ptp(weights) == 0:
+        return True
+    return topics <= MOST_TOPICS and exchangeable(prior.moments(topics)) is not None
+
+
 def exchangeable(moments: Moments) -> float | None:
     """The eigenvalue of E[theta theta'] on topic contrasts, where the topics are alike; None where they are not."""
     mean, second, topics = moments.mean, moments.second, len(moments.mean)
     square = float(np.trace(second)) / topics
     pair = (float(second.sum()) - topics * square) / max(topics * (topics - 1), 1)
-    alike = np.full_like(second, pair)
-    np.fill_diagonal(alike, square)
-    spread = max(float(np.abs(second - alike).max()) / square, float(np.ptp(mean)) * topics)
+    others = np.ascontiguousarray(second).ravel()[1:].reshape(topics - 1, topics + 1)[:, :-1]  # all but the diagonal
+    ranges = [np.ptp(part) for part in (np.diagonal(second), others) if part.size]
+    spread = max(float(max(ranges)) / square, float(np.ptp(mean)) * topics)
     if spread > MOST_SPREAD:
         return None
     return square - pair if square - pair > MOST_SPREAD * square else 0.0
 
 
-def checked_topics(word_topics: Float[np.ndarray, "words T"]) -> WordTopics:
-    """A, whose columns are the words' probabilities in each topic."""
-    shape = word_topics.shape
-    if word_topics.ndim != 2 or not word_topics.size:
-        raise InputError(f"word_topics has shape {shape}; expected one row per word and one column per topic")
-    if not np.isfinite(word_topics).all() or (word_topics < 0).any():
-        raise InputError("word_topics: every entry is a probability; found one that is negative or no number")
-    sums = word_topics.sum(0)
-    wrong = np.flatnonzero(np.abs(sums - 1) > ROUNDING)
-    if len(wrong):
-        raise InputError(
-            f"word_topics: column {wrong[0] + 1} of {shape[1]} sums to {sums[wrong[0]]:.6g}; expected 1: "
-            "one row per word, one column per topic"
-        )
-    return word_topics / sums
-
-
-def checked_moments(moments: Moments, topics: int) -> Moments:
-    """Moments of proportions: theta is on the simplex, so E[theta] sums to 1 and E[theta theta'] 1 = E[theta]."""
-    mean, second = np.asarray(moments.mean, dtype=float), np.asarray(moments.second, dtype=float)
-    if mean.shape != (topics,) or second.shape != (topics, topics):
-        raise InputError(f"moments have the shapes {mean.shape} and {second.shape}; expected {topics} topics")
-    allowed = ROUNDING + 10 * topics * moments.error
-    on_simplex = (
-        np.isfinite(second).all()
-        and (mean >= -allowed).all()
-        and (second >= -allowed).all()
-        and abs(mean.sum() - 1) <= allowed
-        and np.abs(second.sum(1) - mean).max() <= allowed
-        and np.abs(second - second.T).max() <= allowed
-    )
-    if not on_simplex:
-        raise InputError("moments: theta lies outside the simplex; proportions are not negative and sum to 1")
-    return moments
-
-
 def notes_on(moments: Moments) -> tuple[str, ...]:
-    if moments.error <= 0:
+    second, mean, norm = moments.errors
+    if second <= 0:
         return ()
-    return (f"E[theta theta'] is numerical; the standard error of an entry is {moments.error:.2g} at most.",)
+    return (
+        f"E[theta theta'] is numerical; the standard error of an entry is {second:.2g} at most, of one of E[theta] "
+        f"{mean:.2g}, and its eigenvalues may be off by {norm:.2g}. Topic contrasts whose rates this cannot tell "
+        "apart are one mode.",
+    )
 
 
 def described(prior: object) -> dict[str, Any]:
-    """The prior's own numbers, without long lists."""
-    if isinstance(prior, Moments) or not dataclasses.is_dataclass(prior):
+    """The prior's own numbers; of matrices and long lists how many there are."""
+    if isinstance(prior, Moments) or not dataclasses.is_dataclass(prior) or not hasattr(prior, "kind"):
         return {"kind": type(prior).__name__.lower()}
     fields = {field.name: getattr(prior, field.name, None) for field in dataclasses.fields(prior)}
-    return {name: value for name, value in fields.items() if isinstance(value, str | int | float) and name != "length"}
+    return {
+        name: value if np.ndim(value) < 2 and np.size(value) <= MOST_LISTED else f"{np.size(value):,} numbers"
+        for name, value in fields.items()
+        if isinstance(value, str | int | float | list) and name != "length"
+    }

@@ -10,6 +10,7 @@ the others, so the joint law of theta_1 and |theta|^2 decides the force on it (R
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -30,9 +31,10 @@ class TopicShares:
     others: Float[np.ndarray, " n"]
     probability: Float[np.ndarray, " n"]
 
-    def mean(self, values: Float[np.ndarray, " n"]) -> float:
-        """Expectation over the law of one topic."""
-        return float(self.probability @ values)
+    def mean(self, values: Float[np.ndarray, "... n"]) -> Any:
+        """Expectation over the law of one topic: a number, or one for each row."""
+        found = values @ self.probability
+        return float(found) if found.ndim == 0 else found
 
     @property
     def contrast(self) -> float:

@@ -3,12 +3,13 @@
 Every matrix then is a sum of parts on the [MASK]-and-mean plane, the topic contrasts and the differences inside
 topics, so that W* is a handful of numbers whatever T and v (R1 and R5):
     W* = u rho' + a Pi + b Pi_w,  rho = 1 for finite documents,  b = p_c / (1 - (E[m]/N) (1 - p_c - p_r)).
+Rates are sums of terms that are not negative, so that one is zero where it is exactly 0, however small others are.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +27,6 @@ from topicscope.theory.value_optimum import (
     ordered,
 )
 from topicscope.world import Masking
-
-ROUNDING = 1e-14  # eigenvalues below this share of the largest are zero
 
 
 class Parts(NamedTuple):
@@ -57,8 +56,8 @@ def parts_of(topics: int, v: int, contrast: float, masking: Masking, w: LengthWe
     topic = word + spread * contrast / v
     topic_joint = word_joint + (p_c * w.target_masked + w.target_plain) * contrast / v
     shown = (w.own + w.target_masked) * h + w.target_plain * p  # E[m] / N positions are masked
-    least = ROUNDING * max(topic, word, float(np.trace(plane)))
-    rho = np.linalg.pinv(plane, rcond=ROUNDING, hermitian=True) @ shown
+    # finite: G 1 = E[x], so that rho = 1 on what is shown; infinite: the least norm, since G is of rank one
+    rho = (shown > 0).astype(float) if w.own > 0 else shown * [1, 1 / root] / (shown @ shown)
     return Parts(
         plane,
         shown,
@@ -66,10 +65,22 @@ def parts_of(topics: int, v: int, contrast: float, masking: Masking, w: LengthWe
         topic_joint,
         word,
         word_joint,
-        rho * [1, 1 / root],
-        topic_joint / topic if topic > least else 0.0,
-        word_joint / word if word > least else 0.0,
+        rho,
+        topic_joint / topic if topic > 0 else 0.0,
+        word_joint / word if word > 0 else 0.0,
     )
+
+
+def plane_rates(parts: Parts, words: int) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, "2 2"]]:
+    """Eigenvalues of G on the plane, the smaller first, and eigenvectors.
+
+    Their product is the determinant: the variance of the share of [MASK]s over the number of words. It is taken from
+    the moments of that share and of the words', which are of one size; infinite documents have none.
+    """
+    rates, vectors = np.linalg.eigh(parts.plane)
+    shares = parts.plane * np.outer([1, np.sqrt(words)], [1, np.sqrt(words)])
+    variance = float(np.linalg.det(shares)) if parts.word > 0 else 0.0
+    return np.array([max(variance, 0.0) / words / rates[1], rates[1]]), vectors
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,6 +96,10 @@ class SymmetricOptimum(ValueOptimum):
     limit: Entries
     theorem2: Entries
 
+    @property
+    def world(self) -> str:
+        return self.settings.sentence(self.settings.words // self.settings.topics)
+
     def matrix(self) -> ValueArray:
         return self._whole(self.entries)
 
@@ -93,6 +108,10 @@ class SymmetricOptimum(ValueOptimum):
 
     def least_norm_matrix(self) -> ValueArray:
         return self._whole(self.theorem2)
+
+    def corner(self, topics: int, words: int) -> SymmetricOptimum:
+        few, v = min(topics, self.settings.topics), self.settings.words // self.settings.topics
+        return replace(self, settings=replace(self.settings, topics=few, words=few * min(words, v)))
 
     def _whole(self, entries: Entries) -> ValueArray:
         words, topics = self.settings.words, self.settings.topics
@@ -107,8 +126,7 @@ class SymmetricOptimum(ValueOptimum):
 
     def learnt(self, difference: ValueArray, time: float) -> ValueArray:
         words, topics, parts = self.settings.words, self.settings.topics, self.parts
-        rates, vectors = np.linalg.eigh(parts.plane)
-        rates = np.where(rates > ROUNDING * rates.max(), rates, 0)
+        rates, vectors = plane_rates(parts, words)
         basis = np.zeros((words + 1, 2))  # e_0 and 1 / sqrt(Tv)
         basis[0, 0], basis[1:, 1] = 1, 1 / np.sqrt(words)
         plane = basis @ (vectors * -np.expm1(-2 * rates * time)) @ vectors.T @ basis.T
@@ -120,20 +138,33 @@ class SymmetricOptimum(ValueOptimum):
         learnt[:, 1:] += moved.reshape(len(difference), words)
         return learnt
 
+    def distances_between(self) -> dict[str, float]:
+        best, limit, theorem = (np.array(list(vars(one).values())) for one in (self.entries, self.limit, self.theorem2))
+        n, v = self.settings.words, self.settings.words // self.settings.topics
+        pairs = np.array([n * (v - 1), n * (n - v), n, n], dtype=float)  # how often W has each entry
+        return {
+            name: math.sqrt(float(pairs @ (one - other) ** 2 / (pairs @ other**2)))
+            for name, one, other in (
+                ("optimum_to_limit", best, limit),
+                ("optimum_to_theorem2", best, theorem),
+                ("limit_to_theorem2", limit, theorem),
+            )
+        }
+
     def numbers(self) -> dict[str, Any]:
-        return (
-            asdict(self.entries)
-            | super().numbers()
-            | {"limit": asdict(self.limit), "theorem2": asdict(self.theorem2), "method": "symmetry"}
-        )
+        best, limit, theorem = map(self.entry_numbers, (self.entries, self.limit, self.theorem2))
+        return best | super().numbers() | {"limit": limit, "theorem2": theorem, "method": "symmetry"}
 
     def summary(self) -> list[str]:
-        excess = self.entries.diagonal - self.entries.same_topic
-        return [
-            f"W*: {self.entries.same_topic:.6g} inside a topic, {self.entries.different_topic:.6g} between topics, "
-            f"{excess:.6g} more on the diagonal, {self.entries.mask_column:.6g} from [MASK].",
-            *super().summary(),
-        ]
+        best, own = self.entries, self.entry_numbers(self.entries)
+        above = (
+            f"{best.diagonal:.6g} on the diagonal"
+            if own["same_topic"] is None
+            else f"{best.diagonal - best.same_topic:.6g} more on the diagonal"
+        )
+        pairs = {"inside a topic": own["same_topic"], "between topics": own["different_topic"]}
+        said = [*(f"{value:.6g} {where}" for where, value in pairs.items() if value is not None), above]
+        return [f"W*: {', '.join(said)}, {best.mask_column:.6g} from [MASK].", *super().summary()]
 
 
 def entries_of(topics: int, v: int, rho: Float[np.ndarray, " 2"], a: float, b: float) -> Entries:
@@ -146,9 +177,9 @@ def entries_of(topics: int, v: int, rho: Float[np.ndarray, " 2"], a: float, b: f
 def limit_entries(topics: int, v: int, contrast: float, masking: Masking) -> Entries:
     """As N grows: 1/N terms decide what infinite documents leave open. E[m] / N tends to p_m in every weighting."""
     seen = 1 - masking.p_mask * masking.p_mask_word  # share of positions that show a word
-    b = masking.p_correct / seen if seen > ROUNDING else 0.0
+    b = masking.p_correct / seen  # k > 0, so that words are seen
     a = 1 / masking.k if contrast > 0 else b  # where every document has all topics alike, topics are as words
-    shown = np.array([float(masking.p_mask * masking.p_mask_word > 0), float(seen > ROUNDING)])
+    shown = np.array([float(masking.p_mask * masking.p_mask_word > 0), 1.0])
     return entries_of(topics, v, shown, a, b)
 
 
@@ -175,8 +206,7 @@ def symmetric_optimum(
 
 def symmetric_modes(parts: Parts, topics: int, v: int) -> tuple[Mode, ...]:
     """Four rates at most: the plane has two, topic contrasts and differences inside topics one each."""
-    rates, vectors = np.linalg.eigh(parts.plane)
-    largest = max(float(rates.max()), parts.topic, parts.word)
+    rates, vectors = plane_rates(parts, topics * v)
     root = np.sqrt(topics * v)
     on_plane = [float(abs(vector @ (parts.rho * [1, root])) / root) for vector in vectors.T]
     found = [
@@ -185,5 +215,4 @@ def symmetric_modes(parts: Parts, topics: int, v: int) -> tuple[Mode, ...]:
         ("topic contrasts", topics - 1, parts.topic, parts.a * math.sqrt(topics - 1)),
         ("within-topic", topics * (v - 1), parts.word, parts.b * math.sqrt(topics * (v - 1))),
     ]
-    rounded = [(name, count, rate if rate > ROUNDING * largest else 0.0, norm) for name, count, rate, norm in found]
-    return ordered([Mode(name, count, rate, rate, norm) for name, count, rate, norm in rounded])
+    return ordered([Mode(name, count, rate, rate, norm) for name, count, rate, norm in found])

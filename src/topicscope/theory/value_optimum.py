@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, Result, arrow_table
 
@@ -74,6 +74,18 @@ class OptimumSettings:
     def infinite(self) -> bool:
         return isinstance(self.length, str)
 
+    def sentence(self, v: int | None = None) -> str:
+        """The world in one line; `v`: words of every topic, where they are as many."""
+        own = ", ".join(f"{name} {value}" for name, value in self.prior.items() if name != "kind")
+        low, high = self.length if isinstance(self.length, tuple) else (self.length, self.length)
+        words = "infinitely many" if self.infinite else f"{low}" if low == high else f"{low} to {high}"
+        return (
+            f"World: T = {self.topics:,} topics, {f'v = {v:,} words each' if v else f'{self.words:,} words'}; "
+            f"prior {self.prior['kind']}{f' ({own})' if own else ''}; documents of {words} words; "
+            f"masking p_m = {self.p_mask:g}, p_c = {self.p_correct:g}, p_r = {self.p_random:g}; "
+            f"weighting {self.weighting}."
+        )
+
 
 class ValueOptimum(Result):
     """W*, the best value matrix under uniform attention and squared loss, in a given world.
@@ -100,6 +112,10 @@ class ValueOptimum(Result):
     def least_norm_matrix(self) -> ValueArray:
         """W* of infinite documents: Theorem 2, for these topics."""
 
+    def corner(self, topics: int, words: int) -> ValueOptimum | None:
+        """The same entries for fewer topics and words, to be drawn; None where each word is different."""
+        return None
+
     @abstractmethod
     def learnt(self, difference: ValueArray, time: float) -> ValueArray:
         """`difference` times the share of each mode that is learnt by then."""
@@ -107,6 +123,15 @@ class ValueOptimum(Result):
     @property
     def vocabulary(self) -> int:
         return self.settings.words + 1
+
+    def topic_order(self) -> Int[np.ndarray, " words"]:
+        """Words, counted from 0, topic by topic: by the one in which each is most probable."""
+        return np.arange(self.settings.words)
+
+    @property
+    def world(self) -> str:
+        """Of what W* is the optimum, in one line."""
+        return self.settings.sentence()
 
     def value_at(self, time: float, start: ValueArray | None = None) -> ValueArray:
         """W after this time of gradient flow, from `start` or from zero."""
@@ -135,11 +160,27 @@ class ValueOptimum(Result):
             "limit": relative_distance(matrix, self.limit_matrix()),
         }
 
+    def distances_between(self) -> dict[str, float]:
+        """How far W*, its limit and Theorem 2 for these topics are from each other, relative to the one named last."""
+        best, limit, theorem = self.matrix(), self.limit_matrix(), self.least_norm_matrix()
+        return {
+            "optimum_to_limit": relative_distance(best, limit),
+            "optimum_to_theorem2": relative_distance(best, theorem),
+            "limit_to_theorem2": relative_distance(limit, theorem),
+        }
+
+    def entry_numbers(self, entries: Entries) -> dict[str, float | None]:
+        """Entries by name; None for pairs of words that there are not: one topic alone, or one word per topic."""
+        topics, words = self.settings.topics, self.settings.words
+        missing = {"different_topic": topics == 1, "same_topic": words == topics}
+        return {name: None if missing.get(name) else value for name, value in asdict(entries).items()}
+
     def numbers(self) -> dict[str, Any]:
         """The result as plain numbers, for JSON."""
         return {
             "settings": asdict(self.settings),
             "loss": self.loss,
+            "distances_between": self.distances_between(),
             "modes": [mode.as_dict() for mode in self.modes],
             "notes": list(self.notes),
         }

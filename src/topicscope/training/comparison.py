@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, Stream
+from topicscope.ground import InputError, Stream, refuse
+from topicscope.model import initial
 from topicscope.theory import ValueOptimum, given_moments, optimum, relative_distance, solve_moments, uniform_optimum
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
+from topicscope.training.optimum_cost import MOST_TOPICS, MOST_WORDS, ends_in_optimum
 from topicscope.training.result import Run
-from topicscope.world import InfiniteDocuments, mask_keys, word_counts
+from topicscope.world import InfiniteDocuments, LogisticNormal, mask_keys, word_counts
 
 ValueArray = Float[np.ndarray, "V V"]
 Weights = Mapping[str, np.ndarray]
-
-MOST_WORDS = 2000  # of a world without symmetry, for which `train` computes W*: up to ten seconds
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class OptimumComparison:
     """Relative Frobenius distances of a matrix: |W - W*| / |W*|; `best` is None where the world is not known."""
 
     best: ValueOptimum | None
-    distances: dict[str, float]  # to 'optimum', 'theorem2', 'limit' and 'own_documents'
+    distances: dict[str, float]  # to 'optimum', 'theorem2', 'limit', 'own_documents' and, where it holds, 'predicted'
     notes: tuple[str, ...] = ()
 
 
@@ -67,29 +68,70 @@ def own_optimum(config: RunConfig) -> ValueArray:
     return solve_moments(given_moments(word_counts(data.train.words, topics.vocabulary), masking))[0]
 
 
-def training_optimum(config: RunConfig) -> ValueArray | None:
-    """W* where a run's value matrix should end in it; None where attention is learnt or the loss is not squared.
+class TrainingOptimum(NamedTuple):
+    """W* and its loss, as the run counts it; or why they are not given."""
 
-    Also None where the world has no W*, or one that takes longer than a few seconds.
+    matrix: ValueArray | None = None
+    loss: float | None = None
+    why_not: str = ""
+
+
+def training_optimum(config: RunConfig) -> TrainingOptimum:
+    """W* where a run's value matrix should end in it, or why it is not given; neither where it should not.
+
+    It is not given where it takes longer than a few seconds: only symmetry makes it quick.
     """
-    if not config.model.uniform_attention or config.objective.loss == "cross-entropy":
-        return None
-    if not config.topic_model.uniform and config.topic_model.words > MOST_WORDS:
-        return None
+    if not ends_in_optimum(config):
+        return TrainingOptimum()
+    topics = config.topic_model.topics
+    if isinstance(config.documents, LogisticNormal) and topics > MOST_TOPICS:
+        slow = f"{topics:,} topics: the moments of a logistic normal take seconds above {MOST_TOPICS:,}"
+        return TrainingOptimum(why_not=slow)
     try:
-        return world_optimum(config).matrix()
-    except InputError:  # documents from a file, hidden positions, L2, moments or matrices that are too large
-        return None
+        best = optimum(config, most_words=MOST_WORDS)
+        return TrainingOptimum(best.matrix(), best.loss * loss_scale(config))
+    except InputError as error:  # documents from a file, hidden positions, L2, moments or matrices that are too large
+        return TrainingOptimum(why_not=str(error))
+
+
+def loss_scale(config: RunConfig) -> float:
+    """By how much a run's squared loss is less than the sum over the outputs."""
+    return 1 / config.topic_model.vocabulary if config.objective.loss == "squared-mean" else 1.0
+
+
+def predicted_value(run: Run, best: ValueOptimum) -> ValueArray:
+    """W(t) at the run's last step, from its own start; InputError says why it does not hold for the run."""
+    config, model, optimizer = run.config, run.config.model, run.config.optimizer
+    refuse(
+        (run.status == "diverged", "the run diverged"),
+        (not ends_in_optimum(config), "it holds under uniform attention and squared loss"),
+        (optimizer.name != "sgd" or optimizer.momentum > 0, "it holds for SGD without momentum"),
+        (set(model.trained_shapes(best.vocabulary)) != {"value"}, "it holds where the value matrix alone is trained"),
+        (model.embedding != "one-hot", "it holds for one-hot words"),
+        (bool(config.schedule.phases), "it holds where the value matrix trains throughout"),
+        (not config.masking.fresh, "it holds where masks are drawn anew"),
+    )
+    start = initial(model, best.vocabulary, config.seed)
+    frozen = {name: part for name, part in run.weights.items() if name not in start}
+    time = optimizer.lr * run.results["steps"] * loss_scale(config)
+    return best.value_at(time, contributions(config, frozen | start))
 
 
 def compare_with_optimum(run: Run) -> OptimumComparison:
     """A run's value matrix against W*, Theorem 2, the limit of long documents, and its own documents' optimum."""
     matrix = contributions(run.config, run.weights)
+    notes: tuple[str, ...] = ()
     if not np.isfinite(matrix).all():
         raise InputError("the run diverged: its value matrix is not finite")
-    own = {"own_documents": relative_distance(matrix, own_optimum(run.config))}
+    if run.status == "diverged":
+        notes = (f"The run diverged at step {run.results['steps']:,}: its matrix is the last one that was sound.",)
+    distances = {"own_documents": relative_distance(matrix, own_optimum(run.config))}
     try:
         best = world_optimum(run.config)
     except InputError as error:
-        return OptimumComparison(None, own, (f"No W*: {error}.",))
-    return OptimumComparison(best, best.distances(matrix) | own)
+        return OptimumComparison(None, distances, (*notes, f"No W*: {error}."))
+    try:
+        distances["predicted"] = relative_distance(matrix, predicted_value(run, best))
+    except InputError as error:
+        notes = (*notes, f"No predicted W(t): {error}.")
+    return OptimumComparison(best, best.distances(matrix) | distances, notes)

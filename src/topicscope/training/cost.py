@@ -14,6 +14,7 @@ from functools import cached_property
 from topicscope.ground import FLOPS, STREAMED, Cost, driving
 from topicscope.training.config import BLOCK, TOGETHER, RunConfig, steps_at_once
 from topicscope.training.data import floor_documents
+from topicscope.training.optimum_cost import optimum_bytes, optimum_seconds
 from topicscope.world import Fixed
 
 HISTORY = 10  # value matrices that the tracker holds
@@ -36,11 +37,11 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     count = len(configs)
     at_once = count if gpu else min(TOGETHER, count)
     size, seeds = Sizes(configs[0]), len({config.seed for config in configs[:at_once]})
-    metrics = size.steps * size.columns
+    metrics, after_steps = size.steps * size.columns, optimum_bytes(configs[0]) + (size.floors if floors else 0)
     memory = (
         seeds * size.data
         + at_once * (size.model + (size.batches if at_once > 1 else 0))
-        + max(size.drafts(seeds, gpu=gpu), at_once * size.pass_, size.dev_draft, size.floors if floors else 0)
+        + max(size.drafts(seeds, gpu=gpu), at_once * size.pass_, size.dev_draft, after_steps)
         + count * 8 * (2 * metrics + size.snapshots * size.parameters)
     )
     stored = (1 + size.snapshots) * size.parameters * size.real + LINE * metrics
@@ -48,6 +49,7 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     disk = count * stored + (0 if configs[0].checkpoint_every is None else at_once * checkpoint)
     steps = gpu_seconds(configs) if gpu else count * size.steps * size.step_seconds
     seconds = steps + count * (size.evaluations * size.dev_seconds + size.once_seconds)
+    seconds += math.ceil(count / at_once) * optimum_seconds(configs[0])
     return Cost(MARGIN * memory, disk, seconds)
 
 
@@ -238,8 +240,9 @@ class Sizes:
         used = min(dev, floor_documents(config))
         rows = min(float(self.vocabulary), 1 + self.masked * (1 - config.masking.p_mask_word))
         draws = 0 if config.topic_model.disjoint else 4 * 8 * MOST_DRAWS * self.vocabulary
+        paired = used * (8 * self.vocabulary + 24 * self.rows + 16 * self.targets)  # the run's loss on each of them
         bayes = draws + used * (4 * self.vocabulary + rows * (4 * self.vocabulary + 16 * config.topic_model.topics))
-        return max(bayes, 0.0 if config.objective.loss == "cross-entropy" else 60 * dev * self.vocabulary)
+        return max(bayes, paired, 0.0 if config.objective.loss == "cross-entropy" else 60 * dev * self.vocabulary)
 
     @cached_property
     def step_seconds(self) -> float:
@@ -262,4 +265,5 @@ class Sizes:
         """What is done once for every model: its documents, and its floors."""
         data, topics = self.config.data, self.config.topic_model.topics
         made = ((data.documents + data.dev_documents) * 8 * topics + data.dev_documents * self.draft_bytes) / DRAFTED
-        return made + (1e-6 * data.dev_documents * self.masked * topics if self.config.floors else 0.0)
+        floors = 1e-6 * data.dev_documents * self.masked * topics + self.dev_seconds
+        return made + (floors if self.config.floors else 0.0)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from topicscope import theory
 from topicscope.measure import partner_means, shared_topic_means, topic_pair_means
 from topicscope.training.config import RunConfig
-from topicscope.world import Dirichlet, Fixed, Groups
+from topicscope.world import Groups
 
 MOST_TOPICS = 100  # of the map that results hold: T x T numbers
 MOST_ENTRIES = 20_000_000  # of A, up to which means are made: seconds
@@ -21,11 +22,7 @@ MOST_ENTRIES = 20_000_000  # of A, up to which means are made: seconds
 
 def topics_alike(config: RunConfig) -> bool:
     """Whether all pairs of topics are alike, as in the paper: disjoint, equal and exchangeable."""
-    prior = config.documents
-    exchangeable = (isinstance(prior, Dirichlet) and not isinstance(prior.alpha, list)) or (
-        isinstance(prior, Fixed) and prior.weights is None
-    )
-    return config.topic_model.uniform and exchangeable
+    return theory.topics_alike(config.topic_model, config.documents)
 
 
 def topic_relations(config: RunConfig, matrix: Float[np.ndarray, "V V"]) -> dict[str, Any]:
@@ -39,7 +36,7 @@ def topic_relations(config: RunConfig, matrix: Float[np.ndarray, "V V"]) -> dict
     - `partners`: under the prior `groups`; words of one topic, of other topics of one group, and of no group in common.
     """
     model, prior = config.topic_model, config.documents
-    if topics_alike(config) or model.words * model.topics > MOST_ENTRIES or not np.isfinite(matrix).all():
+    if model.words * model.topics > MOST_ENTRIES or not np.isfinite(matrix).all() or topics_alike(config):
         return {}
     relations: dict[str, Any] = {}
     if model.topics <= MOST_TOPICS:

@@ -13,9 +13,10 @@ from topicscope.world.documents import (
     sample_words,
     write_documents,
 )
+from topicscope.world.entries import checked_word_topics
 from topicscope.world.masking import Masked, Masking, Positions, mask_keys
 from topicscope.world.matrices import matrix_of, read_matrix
-from topicscope.world.moments import Moments
+from topicscope.world.moments import Moments, checked_moments
 from topicscope.world.posteriors import Posterior
 from topicscope.world.prior import DocumentPrior, Law, Own
 from topicscope.world.priors import Dirichlet, Fixed, Given, Prior
@@ -47,6 +48,8 @@ __all__ = [
     "Prior",
     "Rows",
     "TopicModel",
+    "checked_moments",
+    "checked_word_topics",
     "every_document",
     "mask_keys",
     "masked_batches",

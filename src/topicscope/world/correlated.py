@@ -12,13 +12,14 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import BeforeValidator, Field
 
-from topicscope.ground import WIDEST, Count, InputError, Matrix, Probability, Text, number_only, section
+from topicscope.ground import WIDEST, Count, InputError, Matrix, Probability, Text, expected, number_only, section
 from topicscope.world import moments
 from topicscope.world.importance import from_normal, softmax
 from topicscope.world.matrices import matrix_of
 from topicscope.world.moments import Moments
+from topicscope.world.normal_moments import correlated_normal, independent_normal
 from topicscope.world.posteriors import Posterior, grouped_mean, in_slices
-from topicscope.world.prior import DocumentPrior, Length, Proportions, equal_sets
+from topicscope.world.prior import MOST_SETS, DocumentPrior, Length, Proportions, equal_sets
 from topicscope.world.topics import TopicModel, plain
 
 Evidence = Float[np.ndarray, "R words"]
@@ -65,9 +66,9 @@ class Groups(DocumentPrior):
         self.check(topics)
         return moments.grouped_shares(topics, self.groups, self.rho, self.topics_per_document)
 
-    def support(self, topics: int) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
+    def support(self, topics: int, most: int = MOST_SETS) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
         tau, size = self.topics_per_document, topics // self.groups
-        found = equal_sets(topics, tau)
+        found = equal_sets(topics, tau, most)
         if found is None:
             return None
         sets, rows = found
@@ -85,6 +86,7 @@ class Groups(DocumentPrior):
 
 Centre = Annotated[float, Field(ge=-1000, le=1000), number_only]
 Variance = Annotated[float, Field(ge=0, le=1e4), number_only]
+COVARIANCES = "a variance from 0 to 10,000, or a matrix: a row and a column per topic, or the file of one"
 
 
 @section
@@ -92,13 +94,15 @@ class LogisticNormal(DocumentPrior):
     """theta = softmax(eta), eta normal with `mean` and `covariance`.
 
     `mean` is one number per topic, or one for all. `covariance` is a matrix, the file of one, or a number: the variance
-    of every topic, all independent. Moments are numerical and say their error.
+    of every topic, all independent. Moments are exact for independent topics; else numerical, with their error.
     """
 
     _: KW_ONLY
     kind: Literal["logistic-normal"] = "logistic-normal"
     mean: Annotated[Centre | Annotated[list[Centre], Field(max_length=WIDEST)], BeforeValidator(plain)] = 0.0
-    covariance: Annotated[Variance | Matrix | Text, BeforeValidator(plain)]
+    covariance: Annotated[
+        Variance | Matrix | Text, BeforeValidator(plain), expected("documents.covariance", COVARIANCES)
+    ]
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
@@ -138,7 +142,14 @@ class LogisticNormal(DocumentPrior):
         return softmax(centre + rng.standard_normal((count, root.shape[1])) @ root.T)
 
     def moments(self, topics: int) -> Moments:
-        return moments.logistic_normal(*self.law(topics))
+        centre, root = self.law(topics)
+        covariance = root @ root.T
+        common = covariance[0, -1] if topics > 1 else 0.0  # a shift of all topics that all documents have alike
+        rest = covariance - common
+        variance = np.diagonal(rest)
+        if np.abs(rest - np.diag(variance)).max() <= 1e-12 * np.abs(covariance).max() and variance.min() >= 0:
+            return independent_normal(centre, variance)
+        return correlated_normal(centre, root)
 
     def exact(self, topic_model: TopicModel) -> bool:
         return False

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import refuse
+from topicscope.ground import InputError
 from topicscope.world.matrices import matrix_of
 
 NAME = "topic_model.matrix"
+ROUNDING = 1e-6  # by which given probabilities may miss their sum
 
 
 class Entries(NamedTuple):
@@ -24,22 +25,26 @@ class Entries(NamedTuple):
 
 def read_word_topics(given: Sequence[Sequence[float]] | str) -> Float[np.ndarray, "words T"]:
     """A matrix with one row per word and one column per topic, checked; columns are made to sum to 1 exactly."""
-    matrix = matrix_of(given, NAME)
+    name = f"{NAME}: {given}" if isinstance(given, str) else NAME
+    return checked_word_topics(matrix_of(given, NAME), name)
+
+
+def checked_word_topics(matrix: Float[np.ndarray, "words T"], name: str) -> Float[np.ndarray, "words T"]:
+    """A, whose columns are the words' probabilities in each topic; `name` says whose it is, for errors."""
+    if matrix.ndim != 2 or not matrix.size:
+        raise InputError(f"{name} has shape {matrix.shape}; expected one row per word and one column per topic")
+    for row, column in np.argwhere(~((matrix >= 0) & (matrix < np.inf)))[:1]:
+        raise InputError(
+            f"{name}: row {row + 1}, column {column + 1} is {matrix[row, column]:g}; expected a probability"
+        )
     totals = matrix.sum(0)
-    wrong = np.flatnonzero(np.abs(totals - 1) > 1e-6)
-    never = np.flatnonzero((matrix == 0).all(1))
-    refuse(
-        ((matrix < 0).any(), f"{NAME}: holds negative numbers; expected probabilities"),
-        (
-            wrong.size,
-            f"{NAME}: column {wrong[0] + 1 if wrong.size else ''} sums to {totals[wrong[:1]].sum():.6g}; "
-            "expected 1: one row per word, one column per topic",
-        ),
-        (
-            never.size,
-            f"{NAME}: word {never[0] + 1 if never.size else ''} has probability 0 in every topic; leave its row out",
-        ),
-    )
+    for column in np.flatnonzero(np.abs(totals - 1) > ROUNDING)[:1]:
+        raise InputError(
+            f"{name}: column {column + 1} of {matrix.shape[1]} sums to {totals[column]:.6g}; expected 1: "
+            "one row per word, one column per topic"
+        )
+    for word in np.flatnonzero((matrix == 0).all(1))[:1]:
+        raise InputError(f"{name}: word {word + 1} has probability 0 in every topic; leave its row out")
     return matrix / totals
 
 

@@ -21,7 +21,7 @@ DRAWS = 500  # of each half, for each row
 PRIOR_DRAWS = 10_000  # of each half, where all rows share the draws of the prior
 PRIOR_SHARE = 0.1  # of a normal proposal that is the prior itself
 LEAST_SHARE = 0.02  # of every part of a Dirichlet proposal, so that none is left out
-AT_A_TIME = 200  # rows
+AT_A_TIME, MOST_WEIGHTS = 200, 2 * 10**6  # rows, and rows times draws or proportions
 
 Evidence = Float[np.ndarray, "R words"]
 Sampler = Callable[[int, int, np.random.Generator], Float[np.ndarray, "D T"]]
@@ -42,8 +42,9 @@ def from_support(
         seen = np.maximum(np.log(a * topic_model.word_distribution(rows) + e), -1e300)
         prior = np.log(probability)
     mean = np.empty((len(evidence), rows.shape[1]))
-    for start in range(0, len(evidence), AT_A_TIME):
-        part = slice(start, start + AT_A_TIME)
+    at_a_time = min(AT_A_TIME, max(1, MOST_WEIGHTS // len(rows)))
+    for start in range(0, len(evidence), at_a_time):
+        part = slice(start, start + at_a_time)
         weight, _ = _weights(evidence[part] @ seen.T + prior)
         mean[part] = weight @ rows
     return Posterior(mean)

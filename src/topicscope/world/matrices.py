@@ -53,14 +53,31 @@ def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Matrix:
     return read_matrix(given, name) if isinstance(given, str) else as_matrix(given, name)
 
 
+def _from_lines(lines: Sequence[str], where: str) -> Matrix:
+    """Numbers separated by commas, a row per line; empty lines are left out."""
+    rows: list[list[float]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        cells, row = line.split(","), f"{where}, row {number}"
+        try:
+            rows.append([float(cell) for cell in cells])
+        except ValueError as error:
+            raise InputError(
+                f"{row}: {one_line(error)}; expected numbers separated by commas, without a head"
+            ) from None
+        if len(cells) != len(rows[0]):
+            raise InputError(f"{row}: has {len(cells)} numbers; expected {len(rows[0])}, as many as the first row")
+    return as_matrix(rows, where)
+
+
 def _stored(path: str, name: str, where: str, tensor: str) -> object:
     """What a file holds, not yet checked."""
     file, folder = Path(path), Path(path).is_dir()
     if path.endswith(".npy") and not folder:
         return np.load(checked_file(path, name), allow_pickle=False)
     if not path.endswith(".safetensors") and not folder:
-        lines = read_text(file, name, encoding="utf-8-sig").splitlines()
-        return as_matrix([[float(cell) for cell in line.split(",")] for line in lines if line.strip()], where)
+        return _from_lines(read_text(file, name, encoding="utf-8-sig").splitlines(), where)
     if folder and not (file / WEIGHTS).is_file():
         raise InputError(f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file")
     whole = "give a .safetensors file that is whole"

@@ -11,23 +11,67 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import Stream, generator
-from topicscope.world.importance import softmax
+from topicscope.ground import InputError
 from topicscope.world.posteriors import symmetric_mean
 
-SETS = 16  # of points of the quasi-Monte Carlo rule
+ROUNDING = 1e-6  # to which moments have to be those of proportions
+MOST_SLACK = 1e-2  # beyond this no stated error excuses moments that no law has
 
 
 @dataclass(frozen=True)
 class Moments:
-    """E[theta] and E[theta theta'] of a prior.
-
-    `error` is the largest standard error of an entry where they are numerical, and 0 where they are exact.
-    """
+    """E[theta] and E[theta theta'] of a prior. Errors are 0 where they are exact."""
 
     mean: Float[np.ndarray, " T"]
     second: Float[np.ndarray, "T T"]
-    error: float = 0.0
+    error: float = 0.0  # largest standard error of an entry of E[theta theta']
+    mean_error: float | None = None  # of an entry of E[theta]; None: as `error`
+    norm_error: float | None = (
+        None  # of E[theta theta'], spectral norm: so far eigenvalues may be off; None: T x `error`
+    )
+
+    @property
+    def errors(self) -> tuple[float, float, float]:
+        """Of entries of E[theta theta'] and of E[theta], and of eigenvalues of E[theta theta']."""
+        mean = self.error if self.mean_error is None else self.mean_error
+        return self.error, mean, len(self.mean) * self.error if self.norm_error is None else self.norm_error
+
+
+def checked_moments(found: Moments, topics: int, name: str) -> Moments:
+    """Moments that some law on the simplex may have, as arrays; else InputError.
+
+    E[theta] and every row of E[theta theta'] are not negative, E[theta theta'] 1 = E[theta], whose sum is 1, and the
+    covariance is positive semidefinite: with the slack on its diagonal it has a Cholesky factor.
+    """
+    try:
+        mean, second = np.array(found.mean, dtype=float), np.array(found.second, dtype=float)
+        errors = tuple(map(float, found.errors))
+    except (AttributeError, TypeError, ValueError):
+        raise InputError(f"{name}: expected Moments(mean, second, error) of numbers") from None
+    if mean.shape != (topics,) or second.shape != (topics, topics):
+        raise InputError(
+            f"{name} have the shapes {mean.shape} and {second.shape}; expected ({topics},) and ({topics}, {topics})"
+        )
+    if not (np.isfinite(mean).all() and np.isfinite(second).all() and all(0 <= error < np.inf for error in errors)):
+        raise InputError(f"{name}: every entry must be a finite number, and the errors not negative")
+    slack = min(ROUNDING + 10 * topics * max(errors[:2]), MOST_SLACK)
+    if np.abs(second - second.T).max() > slack:
+        raise InputError(f"{name}: E[theta theta'] must be symmetric")
+    on_simplex = (
+        (mean >= -slack).all()
+        and (second >= -slack).all()
+        and abs(mean.sum() - 1) <= slack
+        and np.abs(second.sum(1) - mean).max() <= slack
+    )
+    if not on_simplex:
+        raise InputError(f"{name}: theta lies outside the simplex; proportions are not negative and sum to 1")
+    try:
+        np.linalg.cholesky(second - np.outer(mean, mean) + slack * np.eye(topics))
+    except np.linalg.LinAlgError:
+        raise InputError(
+            f"{name}: no law has them; the covariance E[theta theta'] - E[theta] E[theta]' must be positive"
+        ) from None
+    return Moments(mean, second, *errors)
 
 
 def dirichlet(alpha: Float[np.ndarray, " T"]) -> Moments:
@@ -74,24 +118,3 @@ def grouped_shares(topics: int, groups: int, rho: float, tau: int) -> Moments:
     pairs = np.where(group[:, None] == group, inside, across)
     np.fill_diagonal(pairs, tau / topics)
     return Moments(np.full(topics, 1 / topics), pairs / tau**2)
-
-
-def logistic_normal(centre: Float[np.ndarray, " T"], root: Float[np.ndarray, "T k"]) -> Moments:
-    """theta = softmax(centre + root z), z normal, by quasi-Monte Carlo: Sobol points, scrambled SETS times.
-
-    The spread over the scrambled sets is the error.
-    """
-    from scipy.special import ndtri  # here, since not every command needs it
-    from scipy.stats import qmc
-
-    topics, k = root.shape
-    points = 14 if k <= 64 else 11  # powers of two
-    if k == 0:
-        return of_rows(softmax(centre)[None])
-    means, seconds = np.empty((SETS, topics)), np.empty((SETS, topics, topics))
-    for number in range(SETS):
-        uniform = qmc.Sobol(k, rng=generator(0, Stream.MOMENT_POINTS, number)).random_base2(points)
-        theta = softmax(centre + ndtri(np.clip(uniform, 1e-15, 1 - 1e-15)) @ root.T)
-        means[number], seconds[number] = theta.mean(0), theta.T @ theta / len(theta)
-    error = max(float(part.std(0, ddof=1).max()) for part in (means, seconds)) / np.sqrt(SETS)
-    return Moments(means.mean(0), seconds.mean(0), float(error))

@@ -7,7 +7,6 @@ A position other than the predicted one shows word w with probability a theta_t 
   trapezoidal rule on a parabola through the saddle point converges to machine precision with a few dozen nodes.
 - fixed tau: a sum over subsets, which is an elementary symmetric polynomial of the topics' likelihood ratios; groups
   are a mixture of such sums.
-- given proportions: a finite mixture of the rows.
 """
 
 import functools
@@ -144,16 +143,9 @@ def _log_products(counts: Float[np.ndarray, "R w"], shift: Float[np.ndarray, " w
 
 
 @np.errstate(divide="ignore")
-def _log_likelihood(counts: Counts, p: Float[np.ndarray, "*K T w"]) -> Float[np.ndarray, "R *K T"]:
+def _log_likelihood(counts: Counts, p: Shares) -> Means:
     """sum over the words of a topic of count * log p, where 0 log 0 = 0."""
-    return np.einsum("rtw,...tw->r...t", counts, np.maximum(np.log(p), -1e300))
-
-
-def mixture_mean(counts: Counts, q: Shares, given: Float[np.ndarray, "K T"], a: float, e: float) -> Means:
-    """Under theta = one of the rows of `given`, each as probable."""
-    log_posterior = _log_likelihood(counts, a * given[:, :, None] * q + e).sum(-1)
-    weight = np.exp(log_posterior - log_posterior.max(1, keepdims=True))
-    return (weight / weight.sum(1, keepdims=True)) @ given
+    return np.einsum("rtw,tw->rt", counts, np.maximum(np.log(p), -1e300))
 
 
 def subset_mean(counts: Counts, q: Shares, tau: int, a: float, e: float) -> Means:

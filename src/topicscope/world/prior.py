@@ -19,29 +19,37 @@ from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from topicscope.ground import InputError, number_only
+from topicscope.ground import InputError, Stream, expected, generator, number_only
 from topicscope.world.documents import PADDING, Documents, InfiniteDocuments, sample_words
 from topicscope.world.importance import from_draws, from_support
-from topicscope.world.moments import Moments
+from topicscope.world.moments import Moments, checked_moments, of_rows
 from topicscope.world.posteriors import Posterior
 from topicscope.world.topics import TopicModel
 
 Proportions = Float[np.ndarray, "D T"]
-MOST_ROWS = 5000  # of a finite law, up to which all its rows are looked at where no closed form helps
+MOST_SETS = 5000  # of topics that are listed for whoever asks for all of them
+MOST_NUMBERS = (
+    10**7
+)  # sets x (words + topics) of a posterior that looks at all of them: 80 MB, some 10 s for 500 documents
 TOLERANCE = 1e-6  # to which proportions have to sum to 1
+COMPARED = 4000  # draws of a law of the user's own, with which its moments are compared
 
 
-def _checked_length(length: Any) -> Any:
-    low, high = length if isinstance(length, tuple) else (length, length)
-    if length != "infinite" and not 1 <= low <= high:
-        raise ValueError(f"length = {length}: expected a number of words >= 1, an increasing range, or 'infinite'")
+def _increasing(length: Any) -> Any:
+    if isinstance(length, tuple) and length[0] > length[1]:
+        raise ValueError("a range ends before it begins")
     return length
 
 
+LENGTHS = "a number of words from 1 to 10,000,000, an increasing range of them such as [100, 150], or 'infinite'"
 Words = Annotated[int, Field(ge=1, le=10**7), number_only]
-Length = Annotated[Words | tuple[Words, Words] | Literal["infinite"], AfterValidator(_checked_length)]
+Length = Annotated[
+    Words | tuple[Words, Words] | Literal["infinite"],
+    AfterValidator(_increasing),
+    expected("documents.length", LENGTHS),
+]
 """Words of a document: a number, an inclusive range, or 'infinite' (Assumption 1)."""
 
 
@@ -71,19 +79,23 @@ class DocumentPrior(ABC):
         It is exact, or estimated from draws, and says which.
         """
 
-    def support(self, topics: int) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
-        """All proportions that there are and their probabilities, where they are few."""
+    def support(self, topics: int, most: int = MOST_SETS) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
+        """All proportions that there are and their probabilities, where they are few: `most` sets of topics."""
         return None
 
     def exact(self, topic_model: TopicModel) -> bool:
         """Whether `posterior` is exact."""
-        return topic_model.disjoint or self.support(topic_model.topics) is not None
+        return topic_model.disjoint or self._small_support(topic_model) is not None
+
+    def _small_support(self, topic_model: TopicModel) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
+        """Where every row of evidence can be held against all proportions."""
+        return self.support(topic_model.topics, MOST_NUMBERS // (topic_model.words + topic_model.topics))
 
     def posterior_of_any(
         self, topic_model: TopicModel, evidence: Float[np.ndarray, "R words"], a: float, e: float
     ) -> Posterior:
         """For any topics: exact where the law is finite and small, else estimated from draws of the prior."""
-        finite = self.support(topic_model.topics)
+        finite = self._small_support(topic_model)
         if finite is not None:
             return from_support(topic_model, evidence, a, e, *finite)
         return from_draws(topic_model, evidence, a, e, self.sample_proportions)
@@ -100,11 +112,10 @@ class DocumentPrior(ABC):
         return Documents(words, lengths, proportions)
 
 
-def equal_sets(topics: int, tau: int) -> tuple[Int[np.ndarray, "K tau"], Proportions] | None:
+def equal_sets(topics: int, tau: int, most: int) -> tuple[Int[np.ndarray, "K tau"], Proportions] | None:
     """All sets of tau topics, and the proportions of documents that share them equally; None where they are many."""
-    if (tau < topics > MOST_ROWS) or math.comb(
-        topics, tau
-    ) > MOST_ROWS:  # at first: a binomial may be too large to know
+    # one topic more or less makes T sets at least: of more topics than sets there is no need to count them
+    if (topics > most and tau < topics) or math.comb(topics, tau) > most:
         return None
     sets = np.array(list(itertools.combinations(range(topics), tau)))
     rows = np.zeros((len(sets), topics))
@@ -142,8 +153,14 @@ class Own(DocumentPrior):
     law: Law
     length: Length = (100, 150)
 
+    def __post_init__(self) -> None:
+        try:
+            TypeAdapter(Length).validate_python(self.length)
+        except ValidationError:
+            raise InputError(f"length = {self.length!r}: expected {LENGTHS}") from None
+
     def check(self, topics: int) -> None:
-        _checked_length(self.length)
+        """Any number of topics may be right; the law itself says."""
 
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         rows = checked_proportions(self.law.sample(topics, count, rng), topics, "the law's sample")
@@ -152,19 +169,19 @@ class Own(DocumentPrior):
         return rows
 
     def moments(self, topics: int) -> Moments:
-        found = self.law.moments(topics)
-        mean, second = np.asarray(found.mean, dtype=float), np.asarray(found.second, dtype=float)
-        if mean.shape != (topics,) or second.shape != (topics, topics):
-            raise InputError(
-                f"the law's moments have shapes {mean.shape} and {second.shape}; "
-                f"expected ({topics},) and ({topics}, {topics})"
-            )
-        slack = TOLERANCE + 10 * found.error
-        if abs(mean.sum() - 1) > slack or np.abs(second - second.T).max() > slack or abs(second.sum() - 1) > slack:
-            raise InputError(
-                "the law's moments are none of proportions: E[theta] and E[theta theta'] must each sum to 1"
-            )
-        return Moments(mean, second, float(found.error))
+        found = checked_moments(self.law.moments(topics), topics, "the law's moments")
+        rows = self.sample_proportions(topics, COMPARED, generator(0, Stream.MOMENT_POINTS))
+        drawn = of_rows(rows)
+        spread = [rows.std(0), np.sqrt(np.maximum((rows**2).T @ rows**2 / COMPARED - drawn.second**2, 0))]
+        stated_errors = found.errors[1], found.errors[0]
+        for stated, mean, deviation, error in zip(
+            (found.mean, found.second), (drawn.mean, drawn.second), spread, stated_errors, strict=True
+        ):
+            # six standard errors, and as much for topics that are too rare to be drawn (Bernstein)
+            allowed = 6 * (deviation / np.sqrt(COMPARED) + error) + 12 / COMPARED
+            if (np.abs(stated - mean) > allowed).any():
+                raise InputError(f"the law's moments are not those of its samples: {COMPARED:,} draws differ from them")
+        return found
 
     def exact(self, topic_model: TopicModel) -> bool:
         return False

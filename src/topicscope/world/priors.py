@@ -23,15 +23,8 @@ from topicscope.world.correlated import Groups, LogisticNormal
 from topicscope.world.importance import from_dirichlet
 from topicscope.world.matrices import matrix_of
 from topicscope.world.moments import Moments
-from topicscope.world.posteriors import (
-    Posterior,
-    dirichlet_mean,
-    in_slices,
-    mixture_mean,
-    subset_mean,
-    weighted_mean,
-)
-from topicscope.world.prior import DocumentPrior, Length, Proportions, checked_proportions, equal_sets
+from topicscope.world.posteriors import Posterior, dirichlet_mean, in_slices, subset_mean, weighted_mean
+from topicscope.world.prior import MOST_SETS, DocumentPrior, Length, Proportions, checked_proportions, equal_sets
 from topicscope.world.topics import TopicModel, left_out, plain
 
 Evidence = Float[np.ndarray, "R words"]
@@ -111,8 +104,8 @@ class Fixed(DocumentPrior):
             return moments.weighted_shares(np.array(self.weights), self.topics_per_document)
         return moments.equal_shares(topics, self.topics_per_document)
 
-    def support(self, topics: int) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
-        found = equal_sets(topics, self.topics_per_document)
+    def support(self, topics: int, most: int = MOST_SETS) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
+        found = equal_sets(topics, self.topics_per_document, most)
         if found is None:
             return None
         sets, rows = found
@@ -176,16 +169,13 @@ class Given(DocumentPrior):
     def moments(self, topics: int) -> Moments:
         return moments.of_rows(self.rows(topics))
 
-    def support(self, topics: int) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
-        rows = self.rows(topics)
+    def support(self, topics: int, most: int = MOST_SETS) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
+        rows = self.rows(topics)  # they are listed, however many
         return rows, np.full(len(rows), 1 / len(rows))
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
         """Exact for all topics."""
-        if not topic_model.disjoint:
-            return self.posterior_of_any(topic_model, evidence, a, e)
-        rows = self.rows(topic_model.topics)
-        return in_slices(topic_model, evidence, e, lambda counts, q, e: mixture_mean(counts, q, rows, a, e))
+        return self.posterior_of_any(topic_model, evidence, a, e)
 
 
 KINDS: dict[str, type[DocumentPrior]] = {
