@@ -57,7 +57,8 @@ def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> figure5.Fo
 def point(phase: str, **more: Any) -> dict[str, Any]:
     """A row of a sweep."""
     made = {"phase": phase, "separation": 3.0, "start_separation": 3.0, "loss": 0.9, "contrast": 0.1}
-    return made | {"steps_done": 100, "t50_value": 10.0, "t50_key": 30.0, "t50_query": None} | more
+    made |= {"steps_done": 100, "t50_value": 10.0, "t50_key": 30.0, "t50_query": None}
+    return made | {"predicted_phase": phase, "predicted_by": "closed form", "predicted_separation": 3.0} | more
 
 
 def swept(axes: dict[str, list[Any]], phase_at: Callable[[dict[str, Any]], str]) -> two_stage.Swept:

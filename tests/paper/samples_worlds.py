@@ -86,7 +86,7 @@ def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **cha
         courses(rates.within, fine),
         forces,
         forces,
-        (1e-4, 3e-4),
+        [(1e-4, 3e-4)] * 3,
         CONFIG,
     )
     return replace(made, **changes)
@@ -170,8 +170,9 @@ BAD: dict[str, dict[str, Any]] = {
         "the force has the same order": groups(**force(4.6e-4, 2e-4)),
         "the force is the same": groups(**force(2e-4, 2e-4)),
         "the gradient is not the formula": groups(**force(2e-4, 4.6e-4, 1 + 2e-9)),
-        "the same order at the trained matrix": groups(trained=(3e-4, 1e-4)),
-        "the same force at the trained matrix": groups(trained=(3e-4, 3e-4)),
+        "the same order at the trained matrix": groups(trained=[(3e-4, 1e-4)] * 3),
+        "the same order at the last run's trained matrix": groups(trained=[*[(1e-4, 3e-4)] * 2, (3e-4, 1e-4)]),
+        "the same force at one trained matrix": groups(trained=[(1e-4, 3e-4), (3e-4, 3e-4), (1e-4, 3e-4)]),
         "a force between groups at rho = 1": groups(**at_one(2e-12)),
         "a force between groups at rho = 1, the other sign": groups(**at_one(-2e-12)),
         "the same order, and a run that is too short": groups(0.001, **force(4.6e-4, 2e-4)),

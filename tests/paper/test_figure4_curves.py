@@ -124,3 +124,35 @@ def test_the_nearest_setting_comes_near() -> None:
     assert distance([metrics]) < 0.08
     off = {name: factor(name, number) for name, number in readings(metrics).items()}
     assert all(0.9 < off[name] < 1.1 for name in off if name != "value tenth")
+
+
+NEAREST_CONFIG = {
+    "objective": {"loss": "squared-mean"},
+    "optimizer": {"lr": 0.001},
+    "model": figure4.NEAREST,
+}
+
+
+def test_the_law_does_not_cover_the_nearest_setting_and_says_what_it_covers_nearby() -> None:
+    said = figure4.predicted(training.RunConfig.of(NEAREST_CONFIG))
+    for reason in ("a trained embedding with adam", "an untied head", "biases of attention", "finite documents"):
+        assert reason in said
+    assert "not covered" in said
+    assert "value half-way at step 58, key and query half-way at step 1,169" in said  # 374 + 737 for epsilon + 58
+    summed = figure4.predicted(training.RunConfig.of(NEAREST_CONFIG | {"objective": {"loss": "squared"}}))
+    assert "value half-way at step 58, key and query half-way at step 381" in summed  # a loss 101 times as large
+
+
+def test_the_law_covers_one_hot_words_on_infinite_documents() -> None:
+    config = training.RunConfig.of(
+        {
+            "objective": {"loss": "squared"},
+            "optimizer": {"name": "sgd", "lr": 4.0},
+            "model": {"init_scale": 0.001, "prediction_bias": "none"},
+            "topic_model": {"topics": 5, "words_per_topic": 4},
+            "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
+        }
+    )
+    assert figure4.predicted(config) == "value half-way at step 6, key and query half-way at step 9,997"
+    assert figure4.outside_the_law(config.changed({"optimizer.momentum": 0.5})) == ["momentum"]
+    assert figure4.outside_the_law(config.changed({"objective.loss": "cross-entropy"})) == ["cross entropy"]

@@ -83,6 +83,7 @@ def test_paths_of_figure_1() -> None:
 COLUMNS = {"figure4": 3, "figure5": 4, "figure6": 1, "table3": 1, "table4": 1, "theorem1": 1, "theorem3": 1}
 COLUMNS |= {
     "theorem5": 1,
+    "assumptions": 1,
     "finite-length": 3,
     "coarse-to-fine": 3,
     "topic-order": 3,

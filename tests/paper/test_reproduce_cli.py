@@ -22,6 +22,7 @@ from topicscope.cli.reproduce import Page, print_table, reproduce as command
 from topicscope.ground import folders
 from topicscope.paper import EXPERIMENTS, Context, Reproduction, chosen, read_reproduction, reproduce
 from topicscope.paper.experiment import Number
+from topicscope.paper.registry import BEYOND
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -62,11 +63,16 @@ def test_verdicts_are_printed_with_reasons(
     assert command(["assumptions"], out=tmp_path, engine="serial") == 1
     shown = capsys.readouterr()
     assert "not reproduced, though the reference runs were: assumptions" in shown.err
+    assert "assumptions: not as predicted (" in shown.err
+    assert "scale quick, seed 0: 1 not as predicted." in shown.out
     assert "assumptions: same-topic minus different-topic mean above zero" in shown.out
     page = (tmp_path / "report.html").read_text()
     assert all(f'id="section-{name}"' in page for name in ("figure6", "figure3", "assumptions"))
     results = json.loads((tmp_path / "results.json").read_text())["results"]
     assert [entry["id"] for entry in results] == ["figure3", "figure6", "assumptions"]
+    assert [entry["verdict"] for entry in results] == ["undecided", "reproduced", "not reproduced"]  # for programs
+    assert "<p>1 reproduced, 1 not as predicted, 1 undecided</p>" in page
+    assert "✗ </span>not as predicted</span>" in page
 
 
 def test_one_line_per_experiment_in_eighty_columns(
@@ -78,11 +84,13 @@ def test_one_line_per_experiment_in_eighty_columns(
     outcomes["figure6"] = samples.judged("figure6")  # its sizes are not the paper's
     print_table(Reproduction.of(Context(), outcomes, {}, tmp_path))
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1 + len(EXPERIMENTS) + 2
+    assert len(lines) == 1 + len(EXPERIMENTS) + 3
     for line, (name, outcome) in zip(lines[1:], outcomes.items(), strict=False):
         number, sign = EXPERIMENTS[name].number.compared(outcome.ours), "*" if name == "figure6" else ""
-        assert line.split() == f"{name} {outcome.verdict}{sign} {number.name} {number.paper} {number.ours}".split()
+        verdict = outcome.verdict.replace("reproduced", "as predicted") if name in BEYOND else outcome.verdict
+        assert line.split() == f"{name} {verdict}{sign} {number.name} {number.paper} {number.ours}".split()
         assert len(line.rstrip()) <= 80
+    assert lines[-2].startswith("'as predicted' or not: the claim is this project's")
     assert lines[-1].startswith("* pattern reproduced; ours is more than a tenth away")
 
 

@@ -14,7 +14,7 @@ from tests.paper.short_training import REFERENCE
 from topicscope import sweeps
 from topicscope.figures import Map
 from topicscope.measure import PHASES
-from topicscope.paper import stage_findings as findings, two_stage as module
+from topicscope.paper import predicted_map, stage_findings as findings, two_stage as module
 from topicscope.paper.experiment import Context
 from topicscope.paper.stage_findings import LR, SCALE
 
@@ -116,7 +116,7 @@ def test_the_outcome_counts_points_and_draws_maps() -> None:
     assert outcome.measured == (
         "1 two-stage, 0 staggered, 31 at once, 0 first stage only, 0 never, 0 diverged of 32 points"
     )
-    assert [len(figure.panels) for figure in outcome.figures] == [8, 8, 8, 8, 8, 4, 4]
+    assert [len(figure.panels) for figure in outcome.figures] == [8, 8, 8, 8, 8, 4, 4, 24]
     assert [figure.columns for figure in outcome.figures[:5]] == [4] * 5
     scales = {
         figure.name: {panel.log for panel in figure.panels if isinstance(panel, Map)} for figure in outcome.figures
@@ -124,7 +124,7 @@ def test_the_outcome_counts_points_and_draws_maps() -> None:
     logarithmic = {"two-stage-separation", "two-stage-starts", "two-stage-epsilon-separation"}
     assert scales == {name: {name in logarithmic} for name in scales}
     lines = outcome.reason.split("\n")
-    assert len(lines) == 1 + 8 + 2 + 4 + 4  # eight panels, two remarks, epsilon, flow
+    assert len(lines) == 1 + 8 + 2 + 4 + 4 + 2  # eight panels, two remarks, epsilon, flow, the laws
     assert lines[0].endswith("occur along the rates (yes) and along the scales (yes).")
     assert lines[1:] == outcome.numbers["findings"]
     assert outcome.numbers["phases"] == {"adam": {"at once": 15, "two-stage": 1}, "sgd": {"at once": 16}}
@@ -163,12 +163,20 @@ def test_grids_are_those_of_the_reference_runs(monkeypatch: pytest.MonkeyPatch, 
         asked.append(json.loads(json.dumps(grid)))
         return SimpleNamespace(rows=[{"model.init_scale": 0.01}])
 
+    def predictions(configs: Any) -> list[dict[str, Any]]:
+        assert {config.model.init_scale for config in configs} == {0.01}
+        return [{"predicted_phase": config.optimizer.name} for config in configs]
+
     monkeypatch.setattr(sweeps, "build_grid", lambda grid: grid)
+    monkeypatch.setattr(predicted_map, "predictions", predictions)
     monkeypatch.setattr(sweeps, "sweep", run)
     found = module.measure(Context(scale, 2))
     assert asked == REFERENCE["two-stage"][scale]
     assert list(found.maps) == ["adam", "sgd"]
     assert found.epsilon.axes == asked[2]["axes"]
+    assert [one.rows[0]["predicted_phase"] for one in found.maps.values()] == ["adam", "sgd"]
+    assert found.epsilon.rows[0]["predicted_phase"] == "adam"
+    assert {row["predicted_phase"] for row in found.flow} == {"sgd"}
     rates = [(row["objective.loss"], row["model.embedding"], round(row["optimizer.lr"], 3)) for row in found.flow]
     assert rates == [
         (loss, embedding, rate)
@@ -192,6 +200,7 @@ def test_the_grid_runs_and_its_phases_are_the_sandbox_s() -> None:
         "optimizer": {"name": "sgd"},
         "topic_model": {"topics": 3, "words_per_topic": 3},
     }
-    swept = module.run_grid(Context(), axes, steps=60, **base)
+    (swept,) = module.predicted([module.run_grid(Context(), axes, steps=60, **base)])
     assert [row["phase"] for row in swept.rows] == ["first stage only", "diverged"]
+    assert [row["predicted_phase"] for row in swept.rows] == ["first stage only", "diverged"]
     assert swept.axes == axes

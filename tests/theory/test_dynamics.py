@@ -48,6 +48,14 @@ def test_the_law_of_the_start_and_of_the_width() -> None:
     assert narrow.l_star == near.l_star
 
 
+def test_the_third_act_has_a_time_where_it_waits_for_the_plateau() -> None:
+    late, early = dynamics(S, init_scale=1e-4), dynamics(S, init_scale=1e-3)
+    assert late.attention.third_act_time == pytest.approx(138_670, abs=0.5)
+    assert "near time 1.3867e+05" in " ".join(late.sentences)
+    assert early.attention.third_act_time is None
+    assert "before the plateau" in " ".join(early.sentences)
+
+
 def test_a_dirichlet_world_has_a_second_stage_too() -> None:
     found = dynamics(TopicModel(), Dirichlet(length="infinite"))
     assert found.attention.sigma == pytest.approx(2.891e-5, rel=1e-3)
@@ -187,10 +195,48 @@ def test_a_topic_model_needs_a_prior() -> None:
 
 
 def test_it_shows_itself() -> None:
-    found = dynamics(S, optimizer="sgd", lr=4.0)
+    found = dynamics(S, init_scale=1e-4, optimizer="sgd", lr=4.0)
     (section,) = found.sections()
     (figure,) = section.figures
-    assert len(figure.panels[0].series) == 2
+    assert len(figure.panels[0].series) == 4  # value, key, and a point on each
+    assert [band[0] for band in figure.panels[0].bands] == [found.attention.third_act_time]
+    assert figure.panels[0].series[3].x == [found.attention.half_time]
+    assert figure.panels[0].series[3].y == pytest.approx([(found.attention.plateau_norm or 0) / 2], rel=1e-3)
     assert "topics 5" in repr(found)
     assert found.table().num_rows == 2 + len(vars(found.attention)) + 2
     assert not dynamics(S, loss="cross-entropy").sections()[0].figures
+
+
+def test_a_start_above_half_of_the_plateau_has_no_half_time() -> None:
+    found = dynamics(Setting.of(p_correct=1e-5), init_scale=0.03)
+    assert found.attention.plateau_norm is not None
+    assert found.attention.plateau_norm < 0.03 * 101  # below the norm that key starts with
+    assert found.attention.half_time is None
+    assert any("no rise to be half-way on" in reason for reason in found.not_covered)
+    assert set(found.norms(np.array([1.0, 1e9]))) == {"value"}
+
+
+def test_masked_positions_that_all_show_their_word_have_no_plateau() -> None:
+    found = dynamics(TopicModel(10, 10), Fixed(topics_per_document=3, length="infinite"), Masking(0.15, 1.0, 0.0))
+    assert found.attention.l_star is None
+    assert any("is no plateau" in reason for reason in found.not_covered)
+    near = dynamics(TopicModel(10, 10), Fixed(topics_per_document=3, length="infinite"), Masking(0.15, 0.9999, 0.0))
+    assert (near.attention.l_star, near.attention.half_time) == (None, None)
+    assert dynamics(Setting.of(p_correct=0.9, p_random=5e-4)).attention.l_star == pytest.approx(73.1266, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"init_scale": 1e-200}, "init_scale = 1e-200: expected 0, or a number from 1e-100"),
+        ({"optimizer": "adam", "lr": 0.001, "eps": 1e300}, "eps = 1e+300: expected a number from 0 to 1,000,000"),
+        ({"loss_scale": 0.01}, "choose sgd or adam"),
+        ({"width": 5}, "width belongs to a trained embedding"),
+        ({"batch_noise": 0.3}, "belong to adam"),
+        ({"optimizer": "sgd"}, "needs a learning rate (--lr)"),
+    ],
+)
+def test_what_does_not_apply_is_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as raised:
+        dynamics(Setting.of(), **settings)
+    assert words in str(raised.value)

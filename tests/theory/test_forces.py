@@ -17,7 +17,9 @@ from topicscope.theory import (
     first_stage_rates,
     force_formula,
     grouped_subsets,
+    inside_force,
     mask_force,
+    optimum,
     score_force,
     subset_world,
     theorem2,
@@ -27,7 +29,7 @@ from topicscope.theory import (
 from topicscope.theory.certify_dynamics import every_order
 from topicscope.theory.enumeration import random_world
 from topicscope.theory.forces import Loss
-from topicscope.theory.shares import exchangeable_rows, listed_shares
+from topicscope.theory.shares import exchangeable_rows, fixed_shares, listed_shares
 from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal, Masking, TopicModel
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)
@@ -121,6 +123,21 @@ def test_any_exchangeable_law_has_sigma_times_topic_contrasts() -> None:
     force, sigma = score_force(world, s.masking, theorem2(s).matrix()), contrast_force(shares, 3, s.masking)
     assert sigma > 0
     assert np.abs(force - sigma * topic_contrasts(4, 3)).max() < 1e-13 * sigma
+
+
+@pytest.mark.parametrize("masking", [Masking(), MASKING])
+def test_the_diagonal_of_long_documents_adds_differences_inside_topics(masking: Masking) -> None:
+    """At the limit of W* as documents grow; at Theorem 2, which infinite documents reach, nothing is added."""
+    prior, topics = Fixed(topics_per_document=2, length=1000), TopicModel(4, 3)
+    best, world, shares = optimum(topics, prior, masking), subset_world(4, 3, grouped_subsets(4, 2)), fixed_shares(4, 2)
+    sigma, delta = contrast_force(shares, 3, masking), inside_force(shares, 3, masking)
+    inside = np.pad(np.kron(np.eye(4), np.eye(3) - 1 / 3), ((1, 0), (1, 0)))
+    force = score_force(world, masking, best.limit_matrix())
+    assert np.abs(force - sigma * topic_contrasts(4, 3) - delta * inside).max() < 1e-12 * sigma
+    diagonal = masking.p_correct / (masking.k + masking.p_mask * masking.p_random)
+    assert delta / sigma == pytest.approx(diagonal * masking.k * 2 * 3 / 4)
+    plain = score_force(world, masking, best.least_norm_matrix())
+    assert np.abs(plain - sigma * topic_contrasts(4, 3)).max() < 1e-12 * sigma
 
 
 def test_a_dirichlet_law_is_that_of_its_draws() -> None:

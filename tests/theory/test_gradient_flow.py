@@ -7,8 +7,21 @@ import math
 import numpy as np
 import pytest
 
+from tests.theory.test_growth import best_value, fixed
 from topicscope import InputError
-from topicscope.theory import Course, Growth, Loss, Population, Weights, gradient_flow, optimum
+from topicscope.theory import (
+    Course,
+    Growth,
+    Loss,
+    Population,
+    Weights,
+    escape_rate,
+    gradient_flow,
+    grouped_subsets,
+    optimum,
+    subset_world,
+    topic_contrasts,
+)
 from topicscope.theory.gradient_flow import crossing, stages
 from topicscope.training import RunConfig, train
 from topicscope.world import Fixed, Masking, TopicModel, every_document
@@ -168,3 +181,24 @@ def test_a_start_that_does_not_fit_is_refused(part: str, matrix: np.ndarray, wor
     start = Weights.gaussian(7, 4, 0.1, 0)._replace(**{part: matrix})
     with pytest.raises(InputError, match=words):
         gradient_flow(population(), start, 10.0)
+
+
+def test_a_bound_on_steps_keeps_a_small_mode_that_leaves_a_plateau() -> None:
+    """1e-9 inside topics grows by e^3 in three e-folds of the third act; free steps are longer than an e-fold."""
+    growth, pi, within = fixed(4, 3, 2), topic_contrasts(4, 3), np.kron(np.eye(4), np.eye(3) - 1 / 3)
+    value, _ = best_value(subset_world(4, 3, grouped_subsets(4, 2)), Masking(), growth.l_star * pi)
+    values, vectors = np.linalg.eigh(pi)
+    key = math.sqrt(math.sqrt(3) * growth.l_star) * vectors[:, values > 0.5].T  # W_K = W_Q, L = l* Pi
+    rng, rate = np.random.default_rng(0), escape_rate(growth, 3)
+    start = Weights(*(part + 1e-9 * rng.standard_normal(part.shape) for part in (value, key, key)))
+
+    def grown(longest: float) -> float:
+        course = gradient_flow(population(4, 3), start, 8 / rate, longest=longest, keep=True)
+        inside = [math.log(np.linalg.norm(state.value[:, 1:] @ within)) for state in course.states]
+        late, early = np.interp([8 / rate, 5 / rate], course.times, inside)
+        return float(late - early)
+
+    assert grown(0.1 / rate) == pytest.approx(3, rel=0.01)
+    assert grown(math.inf) < 2.7
+    with pytest.raises(InputError, match="longest"):
+        gradient_flow(population(4, 3), start, 1.0, longest=0.0)

@@ -131,3 +131,12 @@ def test_where_nothing_is_predicted_the_reason_is_given() -> None:
     assert fixed(4, 3, 2).reason is None
     with pytest.raises(InputError, match="all topics are alike"):
         Growth.of(TopicModel(4, 3), Groups(groups=2, rho=0.5, topics_per_document=2))
+
+
+def test_many_l_at_once_are_the_same_as_one_by_one() -> None:
+    growth = Growth.of(TopicModel(10, 10), Dirichlet(alpha=0.3))
+    ls = np.linspace(0.0, 1.2 * growth.l_star, 17)
+    assert growth.force(ls) == pytest.approx([growth.force(float(ell)) for ell in ls], rel=1e-13, abs=1e-18)
+    each = [growth.moments(float(ell)) for ell in ls]
+    for name, together in growth.moments(ls)._asdict().items():
+        assert together == pytest.approx([getattr(one, name) for one in each], rel=1e-13)

@@ -12,17 +12,21 @@ from scipy.integrate import quad
 from tests.theory.test_forces import instead_of
 from tests.theory.test_growth import best_value, fixed
 from topicscope.theory import (
+    Course,
     Growth,
+    Population,
     SmallWorld,
+    Weights,
     escape_rate,
+    gradient_flow,
     grouped_subsets,
     score_force,
     subset_world,
     topic_contrasts,
 )
 from topicscope.theory.certify_dynamics import every_order
-from topicscope.theory.third_act import gain_by_half_time
-from topicscope.world import Dirichlet, Given, Masking, TopicModel
+from topicscope.theory.third_act import SHOWS, coupling, gain_by_half_time, third_act_time
+from topicscope.world import Dirichlet, Fixed, Given, Masking, TopicModel
 
 
 @pytest.mark.parametrize(("sizes", "rate"), [((4, 3, 2), 9.055e-5), ((5, 4, 2), 5.800e-5)])
@@ -97,3 +101,44 @@ def test_the_gain_is_the_rate_over_time() -> None:
 def test_with_one_word_per_topic_nothing_is_left_to_learn() -> None:
     assert escape_rate(fixed(4, 1, 2), 5) == 0
     assert escape_rate(Growth.of(TopicModel(10, 10), Dirichlet()), 101) > 0
+
+
+def test_the_pull_turns_round_before_the_plateau() -> None:
+    """So that what has grown by then dies out first."""
+    for sizes in ((4, 3, 2), (5, 4, 2), (6, 3, 3), (10, 10, 3)):
+        growth, dim = fixed(*sizes), sizes[0] * sizes[1] + 1
+        pulls = [coupling(growth, dim, share * growth.l_star).pull for share in (0.25, 0.9, 1.0)]
+        assert pulls[0] > pulls[1] > 0 > pulls[2]
+
+
+@pytest.mark.parametrize(("scale", "time"), [(1e-6, 144_700), (1e-4, 84_990), (1e-3, 55_140)])
+def test_the_time_of_the_third_act(scale: float, time: float) -> None:
+    found = third_act_time(fixed(4, 3, 2), 13, scale)
+    assert float(f"{found:.4g}") == time
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-3])
+def test_flows_have_their_third_act_then(scale: float) -> None:
+    """.96 to .99 of it were measured; an amplitude that were three times as large would come a tenth earlier."""
+    growth, start = fixed(4, 3, 2), Weights.gaussian(13, 13, scale, seed=0)
+    within, said = np.kron(np.eye(4), np.eye(3) - 1 / 3), third_act_time(growth, 13, scale)
+    assert said is not None
+
+    def shows(course: Course) -> bool:
+        return float(np.linalg.norm(course.end.value[:, 1:] @ within)) >= SHOWS
+
+    population = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
+    course = gradient_flow(population, start, 2 * said, longest=0.1 / escape_rate(growth, 13), stop=shows)
+    assert 0.95 < course.times[-1] / said < 1.01
+
+
+def test_a_tenth_of_the_start_waits_for_key_and_then_grows_tenfold() -> None:
+    growth = fixed(5, 4, 2)
+    per_decade = [third_act_time(growth, 21, scale) or 0 for scale in (1e-7, 1e-6)]
+    later = growth.e_fold(21) * math.log(10) + math.log(10) / escape_rate(growth, 21)
+    assert per_decade[0] - per_decade[1] == pytest.approx(later, rel=1e-3)  # key comes later, and then starts smaller
+    assert third_act_time(growth, 21, 1e-4) is not None
+    assert third_act_time(growth, 21, 1e-3) is None  # .42 already before the plateau
+    assert third_act_time(growth, 21, 0.0) is None
+    assert third_act_time(growth, 21, 0.03) is None  # 15 differences of .03 have a norm above .1
+    assert third_act_time(fixed(4, 1, 2), 5, 1e-3) is None

@@ -56,9 +56,18 @@ def test_a_run_follows_them() -> None:
     early = predicted.steps < half / 2  # later the next act begins, in which W_V grows further
     measured = np.interp(predicted.steps, run.metrics["step"], run.metrics["norm_value"])[early][-10:]
     assert measured == pytest.approx(predicted.norms["value"][early][-10:], rel=0.01)
+    assert f"value {predicted.half_way['value']:,.0f}, key {half:,.0f}, query {half:,.0f}." in run.summary()[-1]
     drawn = [panel for panel in sections(run)[0].figures[0].panels if isinstance(panel, Lines)]
     names = [one.name for panel in drawn for one in panel.series]
     assert [f"W_{x} ({y}), predicted" in names for x, y in (("V", "value"), ("K", "key"), ("Q", "query"))] == [True] * 3
+
+
+def test_they_have_points_where_key_rises_and_where_value_does() -> None:
+    predicted = predicted_norms(changed())
+    for part in ("value", "key"):
+        norm = predicted.norms[part]
+        rising = (norm > norm[0] + 0.1 * np.ptp(norm)) & (norm < norm[0] + 0.9 * np.ptp(norm))
+        assert rising.sum() >= 10
 
 
 def test_uniform_attention_has_the_value_matrix_alone() -> None:
@@ -92,3 +101,23 @@ def test_other_runs_have_none(settings: dict[str, Any], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         predicted_norms(changed(**settings))
     assert prediction_or_none(changed(**settings)) is None
+
+
+@pytest.mark.parametrize("sizes", [(5, 4, 2), (3, 2, 2), (4, 3, 2)])
+def test_value_is_half_way_where_its_predicted_norm_is(sizes: tuple[int, int, int]) -> None:
+    """Not where half of the topic contrasts is learnt, which is later: the mean comes first."""
+    topics, words, tau = sizes
+    config = RunConfig.of(
+        topic_model={"topics": topics, "words_per_topic": words},
+        documents={"kind": "fixed", "topics_per_document": tau, "length": "infinite"},
+        model={"init_scale": 1e-3, "prediction_bias": "none"},
+        objective={"loss": "squared"},
+        optimizer={"name": "sgd", "lr": 0.01},
+        steps=200_000,
+    )
+    predicted = predicted_norms(config)
+    norm = predicted.norms["value"]
+    first = int(np.argmax(norm >= (norm[0] + norm[-1]) / 2))
+    low, high = predicted.steps[first - 1], predicted.steps[first]
+    assert 0.9 * low <= predicted.half_way["value"] <= 1.1 * high
+    assert predicted.half_way["value"] < 0.9 * dynamics(config).value.half_time / 0.01  # type: ignore[operator]

@@ -35,11 +35,15 @@ from .pairs import (
     shuffled_means as shuffled_means,
 )
 from .phases import (
+    NOT_COVERED as NOT_COVERED,
     PHASES as PHASES,
     ROTATION_SPAN as ROTATION_SPAN,
     TWO_STAGE as TWO_STAGE,
+    Act as Act,
     Course as Course,
+    Phase as Phase,
     Stages as Stages,
+    act as act,
     course as course,
     phase as phase,
     risen as risen,

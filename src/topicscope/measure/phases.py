@@ -70,6 +70,7 @@ def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float
 
 Phase = Literal["two-stage", "staggered", "at once", "first stage only", "never", "diverged"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
+NOT_COVERED = "not covered"  # in place of a phase, where no law predicts one
 
 TWO_STAGE = 2.0
 """From this stage separation on a run counts as two-stage."""
@@ -154,3 +155,33 @@ def course(
     starts = stages(layers[least], START)
     rising = tuple(part for part in ("value", "key", "query") if still_rising(layers[least][f"norm_{part}"]))
     return Course(phase(halves[least], starts, float(losses[0]), last_loss), halves[least], starts, rising)
+
+
+Act = Literal["start", "stage 1", "between", "stage 2", "at once", "third act", "ended"]
+MOVING = 0.02  # share of its norm that a part gains in the last tenth of the steps
+
+
+def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
+    """Where a run that goes on stands: which norms have risen from their start, and which are rising now.
+
+    Unlike `phase` it knows no plateau: the rest of the run is not there yet.
+    """
+    norms = [metrics[f"norm_{part}"] for part in ("value", "key", "query")]
+    window = max(1, len(norms[0]) // 10)
+    if len(norms[0]) < 3:
+        return "start"
+    has_risen = [norm[-1] > RISEN * norm[0] for norm in norms]
+    moves = [norm[-1] > (1 + MOVING) * norm[-1 - window] for norm in norms]
+    value, attention = has_risen[0], any(has_risen[1:])
+    apart = stages(metrics, START).separation >= TWO_STAGE  # value had started long before key and query
+    rules: list[tuple[Act, bool]] = [  # the first that holds
+        ("start", not value and not attention),
+        ("stage 1", not attention and moves[0]),
+        ("between", not attention),
+        ("stage 2", any(moves[1:]) and not moves[0]),
+        ("at once", any(moves[1:]) and not apart),
+        ("third act", moves[0] and apart),
+        ("stage 1", moves[0]),
+        ("ended", True),
+    ]
+    return next(name for name, holds in rules if holds)

@@ -127,6 +127,22 @@ def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, 
 
 
 @torch.inference_mode()
+def document_losses(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " B"]:
+    """Loss of a single model on each document of its batch, whose mean is `collapsed_loss`."""
+    documents, vocabulary = batch.context.shape[1:]
+    word = tables(config, weights.parts, vocabulary, batch.queries)
+    output = product(attend(word.scores, batch, 1), word.contributions.mT)[0]
+    row = batch.target // vocabulary
+    if objective.loss == "cross-entropy":
+        cost = -output.log_softmax(-1).view(-1)[batch.target]
+    else:
+        cost = (output**2).sum(1)[row] - 2 * output.reshape(-1)[batch.target] + 1
+    cost = cost / vocabulary if objective.loss == "squared-mean" else cost
+    total = torch.zeros(documents, dtype=cost.dtype, device=cost.device)
+    return total.index_add_(0, batch.row_document[row], batch.target_weight * cost).mul_(documents)
+
+
+@torch.inference_mode()
 def loss_and_gradient(
     config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None
 ) -> Float[Tensor, " E"]:

@@ -161,7 +161,14 @@ def panel(world: World, found: Found) -> Lines:
             Series("key, predicted", x, key),
             Series("key, ten times epsilon in the formula", x, tenfold, thin=True),
             *(
-                Series(f"{name}, trained", at, [m.mean for m in every], [m.low for m in every], [m.high for m in every])
+                Series(
+                    f"{name}, trained",
+                    at,
+                    [m.mean for m in every],
+                    [m.low for m in every],
+                    [m.high for m in every],
+                    markers=True,
+                )
                 for name, every in means.items()
             ),
         ],
@@ -212,7 +219,8 @@ def judge(found: Found) -> Outcome:
                 "adam-clocks",
                 "Half-way steps along Adam's epsilon, predicted and trained",
                 "Value stays where it is as epsilon grows; key and query leave it and are delayed in proportion to "
-                "epsilon. Points of training lie on the predicted lines.",
+                "epsilon. Points of training lie near the predicted lines, those of key below where epsilon does "
+                "nothing.",
                 [panel(world, found) for world in dict.fromkeys(clock.world for clock in found.clocks)],
             )
         ],

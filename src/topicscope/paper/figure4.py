@@ -4,7 +4,7 @@ The rule judges the order. Times and sizes are compared with the figure's nine c
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import Estimate, estimate, stage_bands, stages
 from topicscope.paper import figure4_curves as figure
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, train_many, verdict
+from topicscope.theory import dynamics
 
 BIASES = {"key_bias": "trained", "query_bias": "trained", "value_bias": "trained"}
 NEAREST: dict[str, object] = {"embedding": "trained", "head": "untied", "dim": 12, "init_scale": 4e-3, **BIASES}
@@ -112,12 +113,51 @@ def sizes(runs: Sequence[Norms]) -> str:
     )
 
 
-def predicted(_config: training.RunConfig) -> str:
-    """What the law of the dynamics says of the nearest setting: the place for its times and sizes.
+def outside_the_law(config: training.RunConfig) -> list[str]:
+    """What of a setting the law of the dynamics does not cover."""
+    model, biases = config.model, (config.model.key_bias, config.model.query_bias, config.model.value_bias)
+    wrong = {
+        "cross entropy": config.objective.loss == "cross-entropy",
+        f"a trained embedding with {config.optimizer.name}": model.embedding != "one-hot",
+        "momentum": config.optimizer.momentum > 0,
+        "an untied head": model.head == "untied",
+        "biases of attention": any(bias not in ("none", 0) for bias in biases),
+        "finite documents": config.documents.length != "infinite",
+    }
+    return [reason for reason, here in wrong.items() if here]
 
-    Adam, a trained embedding and an untied head together have no closed form yet; only the order follows.
+
+def predicted(config: training.RunConfig) -> str:
+    """Half-way steps that the law of the dynamics gives; where it gives none, why not, and those of the nearest model.
+
+    That has squared loss, one-hot words, no biases of attention, infinite documents and full batches.
     """
-    return "near zero the gradients of key and query are of second order"
+    model, optimizer, vocabulary = config.model, config.optimizer, config.topic_model.vocabulary
+    law = dynamics(
+        replace(config, documents=replace(config.documents, length="infinite")),
+        attention_dim=model.attention_dim or model.width(vocabulary),
+        init_scale=1 / np.sqrt(vocabulary) if model.init_scale == "usual" else model.init_scale,
+        loss_scale=1 / vocabulary if config.objective.loss == "squared-mean" else 1.0,
+        optimizer=optimizer.name,
+        lr=optimizer.lr,
+        eps=optimizer.eps,
+        output_bias=model.prediction_bias == "trained",
+    )
+    outside = outside_the_law(config)
+    assert law.steps is not None
+    steps = [
+        f"{name} half-way at step {step:,.0f}"
+        for name, step in (("value", law.steps.value), ("key and query", law.steps.attention))
+        if step is not None
+    ]
+    said = ", ".join(steps) or "no step is known"
+    if not outside:
+        return said
+    return (
+        "order: near zero the gradients of key and query are of second order. Times: not covered "
+        f"({', '.join(outside)}). Nearest that is covered (squared loss, one-hot words, infinite documents, full "
+        f"batches): {said}"
+    )
 
 
 def series(name: str, norm: np.ndarray) -> Series:

@@ -5,6 +5,7 @@ And whether this diagonal is that of Figure 6 and Table 4.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -184,15 +185,15 @@ def judge(found: Found) -> Outcome:
                     ),
                     found.value.heat("least squares, N = 125"),
                     Points(
-                        "diagonal less block, trained",
-                        list(found.diagonals),
+                        "diagonal less block, trained with this attention",
+                        [re.sub(r" \(.*\)| attention", "", name) for name in found.diagonals],
                         [
                             by_category(
                                 "trained",
                                 [estimate([r.diagonal - r.same for r in runs]) for runs in found.diagonals.values()],
                             )
                         ],
-                        "diagonal less same-topic mean",
+                        "b",
                         [(b, "W*")],
                     ),
                 ],

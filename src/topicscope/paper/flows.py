@@ -24,9 +24,16 @@ FLOW: dict[str, Any] = {
 }
 
 
-def train_flow(context: Context, rate: float, **settings: Any) -> list[training.Run]:
-    """Only the value matrix is trained, by SGD of this rate."""
-    return train_many(context, **merged(FLOW | {"optimizer": {"name": "sgd", "lr": rate}}, settings))
+def train_flow(context: Context, rate: float, steps: int, kept: int = 0, **settings: Any) -> list[training.Run]:
+    """Only the value matrix is trained, by SGD of this rate; `kept` matrices of its course are kept.
+
+    The full scale has four times the steps in the same time of flow.
+    """
+    finer = context.pick(1, 4)
+    total = finer * steps
+    own: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": rate / finer}, "steps": total}
+    own |= {"snapshots": list(range(0, total + 1, total // kept))} if kept else {}
+    return train_many(context, **merged(FLOW | own, settings))
 
 
 def time_of(run: training.Run, step: int | None = None) -> float:

@@ -46,8 +46,8 @@ def panel(world: World, flows: list[StageFlow]) -> Lines:
             )
             for flow in here
         ],
-        "number",
-        "singular value over the largest",
+        "singular value, by size",
+        "share of the largest",
         log_y=True,
         levels=[(NONE, "1%")],
     )

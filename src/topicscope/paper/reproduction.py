@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from topicscope.figures import Compared, Judgement, Section, Verdict
+from topicscope.figures import Compared, Judgement, Section, counted
 from topicscope.ground import (
     Cost,
     Engine,
@@ -43,7 +42,7 @@ from topicscope.paper.outcome_files import (
     stored_context,
     write_outcome,
 )
-from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE
+from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE, verdict_name
 
 if TYPE_CHECKING:
     import pyarrow
@@ -130,11 +129,14 @@ class Reproduction(Result):
         outcome = self.outcomes[name]
         return EXPERIMENTS[name].number.sizes(outcome.verdict, outcome.ours)
 
+    def expected_seconds(self, name: str) -> float:
+        """About how long an experiment takes at this scale."""
+        return EXPERIMENTS[name].seconds * self.context.pick(1, FULL)
+
     @property
     def counts(self) -> str:
-        """For example '20 reproduced, 1 not reproduced, 4 skipped'."""
-        counts = Counter(outcome.verdict for outcome in self.outcomes.values())
-        return ", ".join(f"{counts[kind]} {kind}" for kind in get_args(Verdict) if counts[kind]) or "no experiments"
+        """For example '20 reproduced, 14 as predicted, 1 not reproduced, 4 skipped'."""
+        return counted(verdict_name(name, o.verdict) for name, o in self.outcomes.items()) or "no experiments"
 
     def sections(self) -> list[Section]:
         """One section per experiment."""
@@ -152,6 +154,7 @@ class Reproduction(Result):
                     self.seconds.get(name),
                     self.compared(name),
                     self.sizes(name),
+                    verdict_name(name, o.verdict),
                 ),
                 config=o.config,
             )
@@ -268,6 +271,11 @@ def read_reproduction(folder: str | Path) -> Reproduction:
                 f"{path} is missing or damaged; run it again: topicscope reproduce {entry['id']} --out {folder}"
             )
     return whole
+
+
+def outcomes_so_far(folder: str | Path) -> Reproduction:
+    """All outcomes that a folder holds by now, also while others are computed."""
+    return stored_reproduction(Path(folder), stored_context(Path(folder)))
 
 
 def stored_reproduction(folder: Path, context: Context) -> Reproduction:

@@ -88,13 +88,14 @@ def half_times(flows: list[StageFlow]) -> list[Lines]:
     ]
     errors = [
         Series(
-            str(world),
-            [flow.scale for flow in here],
-            [100 * flow.errors.key for flow in here],
+            f"{world} seed {seed}",
+            [flow.scale for flow in here if flow.seed == seed],
+            [100 * flow.errors.key for flow in here if flow.seed == seed],
             group=str(world),
             markers=True,
         )
         for world, here in worlds.items()
+        for seed in dict.fromkeys(flow.seed for flow in here)
     ]
     ends = [10.0, max(flow.predicted.key for flow in flows)]
     diagonal = Series("as predicted", ends, ends, thin=True)

@@ -75,14 +75,11 @@ def law_of(runs: list[training.Run]) -> Law:
 
 
 def measure(context: Context) -> Found:
-    steps = context.pick(STEPS, 4 * STEPS)
     made, first = {}, None
     for name, documents in LAWS.items():
         runs = train_flow(
             context,
-            RATE * STEPS / steps,
-            steps=steps,
-            snapshots=list(range(0, steps + 1, steps // KEPT)),
+            *(RATE, STEPS, KEPT),
             topic_model={"topics": TOPICS, "words_per_topic": WORDS},
             documents=documents | {"length": "infinite"},
         )

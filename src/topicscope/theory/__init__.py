@@ -34,14 +34,15 @@ from topicscope.theory.forces import (
     MaskForce,
     contrast_force,
     force_formula,
+    inside_force,
     mask_force,
     score_force,
     topic_contrasts,
 )
-from topicscope.theory.gradient_flow import Course, gradient_flow
+from topicscope.theory.gradient_flow import Course, curvature, gradient_flow
 from topicscope.theory.growth import Growth
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
-from topicscope.theory.optimum import optimum
+from topicscope.theory.optimum import optimum, topics_alike
 from topicscope.theory.population import enumerated_loss, population_loss
 from topicscope.theory.population_gradient import Population, Weights
 from topicscope.theory.rates import FirstStageRates, GroupRates, first_stage_rates, group_rates
@@ -62,8 +63,9 @@ from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias,
 from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
-from topicscope.theory.third_act import escape_rate
+from topicscope.theory.third_act import escape_rate, third_act_time
 from topicscope.theory.tied_gradient import TiedPopulation, tied_start, word_tables
+from topicscope.theory.topic_flow import TopicPopulation
 from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueOptimum, relative_distance
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
@@ -114,6 +116,7 @@ __all__ = [
     "Theorem3",
     "Theorem5",
     "TiedPopulation",
+    "TopicPopulation",
     "TopicShares",
     "Training",
     "UniformOptimum",
@@ -131,6 +134,7 @@ __all__ = [
     "best_attention",
     "closed_form",
     "contrast_force",
+    "curvature",
     "diagonal_value_matrix",
     "document_moments",
     "dynamics",
@@ -145,6 +149,7 @@ __all__ = [
     "gradient_flow",
     "group_rates",
     "grouped_subsets",
+    "inside_force",
     "landscape",
     "length_weights",
     "mask_first",
@@ -165,9 +170,11 @@ __all__ = [
     "theorem2",
     "theorem3",
     "theorem5",
+    "third_act_time",
     "tied_start",
     "topic_contrasts",
     "topic_shares",
+    "topics_alike",
     "uniform_optimum",
     "verify",
     "word_tables",

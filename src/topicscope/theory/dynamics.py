@@ -21,16 +21,16 @@ from topicscope.theory.dynamics_result import (
     Training,
     ValueStage,
 )
-from topicscope.theory.dynamics_variants import with_cross_entropy, with_embedding, with_steps
+from topicscope.theory.dynamics_variants import LARGEST_SCALE, with_cross_entropy, with_embedding, with_steps
 from topicscope.theory.growth import Growth
 from topicscope.theory.optimum import World, checked_length, described, optimum
 from topicscope.theory.setting import K_FROM, NO_K, Setting
 from topicscope.theory.symmetric_optimum import symmetric_optimum
-from topicscope.theory.third_act import escape_rate, gain_by_half_time
+from topicscope.theory.third_act import SHOWS, escape_rate, gain_by_half_time, third_act_time
 from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
 
-LARGEST_SCALE = 0.03  # of the start up to which the growth law was measured
+SMALLEST_SCALE, LARGEST_RATE = 1e-100, 1e6  # of what is given: nothing beyond overflows
 APART = 10  # times that W_V must be faster than key and query, to follow them at once
 EARLY = -2.0  # log of what differences inside topics have grown to at the half-time, from which no plateau shows
 OVERTAKEN = 3.0
@@ -114,20 +114,41 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
     unknown = [name for name in training if name not in names]
     refuse((bool(unknown), f"unknown setting {unknown[:1]}; expected one of {', '.join(names)}"))
     how = Training(dim, init_scale, **training)
-    lr_range = how.lr is not None and 0 < how.lr < math.inf
+    lr_range = how.lr is not None and SMALLEST_SCALE <= how.lr <= LARGEST_RATE
     refuse(
         (
             attention_dim is not None and not 1 <= dim <= MOST,
             f"attention_dim = {dim}: expected a number from 1 to {MOST:,}",
         ),
-        (not 0 <= init_scale < math.inf, f"init_scale = {init_scale:g}: expected a number from 0"),
+        (
+            not (init_scale == 0 or SMALLEST_SCALE <= init_scale <= LARGEST_RATE),
+            f"init_scale = {init_scale:g}: expected 0, or a number from {SMALLEST_SCALE:g} to {LARGEST_RATE:,.0f}",
+        ),
         (how.loss not in LOSSES, f"loss = {how.loss!r}: expected {' or '.join(LOSSES)}"),
         (how.embedding not in EMBEDDINGS, f"embedding = {how.embedding!r}: expected {' or '.join(EMBEDDINGS)}"),
         (how.optimizer not in OPTIMIZERS, f"optimizer = {how.optimizer!r}: expected {', '.join(OPTIMIZERS)}"),
-        (how.optimizer != "flow" and not lr_range, f"lr = {how.lr}: {how.optimizer} needs a learning rate above 0"),
+        (
+            how.optimizer != "flow" and not lr_range,
+            f"lr = {how.lr}: {how.optimizer} needs a learning rate (--lr) above 0",
+        ),
         (how.optimizer == "flow" and how.lr is not None, "lr: gradient flow has no learning rate; choose sgd or adam"),
-        (not 0 <= how.eps < math.inf, f"eps = {how.eps:g}: expected a number from 0"),
-        (not 0 < how.loss_scale < math.inf, f"loss_scale = {how.loss_scale:g}: expected a number above 0"),
+        (not 0 <= how.eps <= LARGEST_RATE, f"eps = {how.eps:g}: expected a number from 0 to {LARGEST_RATE:,.0f}"),
+        (
+            not SMALLEST_SCALE <= how.loss_scale <= LARGEST_RATE,
+            f"loss_scale = {how.loss_scale:g}: expected a number above 0",
+        ),
+        (
+            how.optimizer == "flow" and how.loss_scale != 1,
+            "loss_scale: times of gradient flow are those of the loss itself; choose sgd or adam",
+        ),
+        (
+            how.embedding != "trained" and how.width is not None,
+            "width belongs to a trained embedding; one-hot words have none",
+        ),
+        (
+            how.optimizer != "adam" and (how.batch_noise != 1 or how.output_bias),
+            "batch_noise and output_bias belong to adam; leave them out",
+        ),
         (not 0 < how.batch_noise <= 1, f"batch_noise = {how.batch_noise:g}: expected a number above 0 and at most 1"),
         (how.width is not None and how.width < 1, f"width = {how.width}: expected a number from 1"),
     )
@@ -191,8 +212,9 @@ def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynam
         )
     constant, norm = growth.constant(dim), growth.plateau_norm(dim)
     leaving, gain = escape_rate(growth, dim), gain_by_half_time(growth, dim)
-    unknown = no_half_time(scale, topic, e_fold, gain)
-    half = None if unknown else growth.half_time(dim, growth.expected_start(dim, scale))
+    first = growth.expected_start(dim, scale)
+    unknown = no_half_time(growth, first, scale, topic, e_fold, gain)
+    half = None if unknown else growth.half_time(dim, first)
     stage = AttentionStage(
         growth.sigma,
         modes,
@@ -205,6 +227,7 @@ def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynam
         growth.loss(growth.l_star),
         leaving,
         gain,
+        None if unknown else third_act_time(growth, dim, scale),
     )
     sentences = [
         said,
@@ -214,12 +237,12 @@ def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynam
         + (
             "."
             if half is None
-            else f" = {half:.5g}, {half * 2 * topic.eigenvalue / math.log(2):.4g} times as late as W_V."
+            else f" = {half:.5g}, {half * 2 * topic.eigenvalue / math.log(2):.4g} times as late as contrasts in W_V."
         )
         + " s is the scale of the start.",
     ]
     if leaving > 0:
-        sentences.append(third_act_sentence(leaving, gain, scale))
+        sentences.append(third_act_sentence(leaving, gain, scale, stage.third_act_time))
     return found.changed(
         attention=stage,
         sentences=(*found.sentences, *sentences),
@@ -227,7 +250,7 @@ def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynam
     )
 
 
-def third_act_sentence(leaving: float, gain: float, scale: float) -> str:
+def third_act_sentence(leaving: float, gain: float, scale: float, time: float | None) -> str:
     said = (
         f"The plateau is a saddle: on it differences inside topics grow by e in time {1 / leaving:.5g}; when key and "
         f"query are half-way they have grown by exp({gain:.3g})."
@@ -236,10 +259,12 @@ def third_act_sentence(leaving: float, gain: float, scale: float) -> str:
     if reached > EARLY:
         said += " From this start they are not small then: the norms rise past the plateau without resting there"
         return said + (", and half-way comes 2% to 20% earlier." if reached > 0 else ".")
-    return said + " When they show is not known."
+    if time is None:
+        return said + " They show before the plateau is reached; when they come for good is not known."
+    return said + f" In W_V their norm is {SHOWS:g} near time {time:.5g} (measured: up to 16% earlier)."
 
 
-def no_half_time(scale: float, topic: Mode, e_fold: float, gain: float) -> str | None:
+def no_half_time(growth: Growth, first: float, scale: float, topic: Mode, e_fold: float, gain: float) -> str | None:
     """Why the half-time of key and query is not predicted, where it is not."""
     if scale == 0:
         return "the half-time of key and query, at init_scale = 0: they stay at zero, an unstable balance"
@@ -247,6 +272,11 @@ def no_half_time(scale: float, topic: Mode, e_fold: float, gain: float) -> str |
         return (
             f"the half-time of key and query, at init_scale = {scale:g}: the law was measured up to {LARGEST_SCALE:g}; "
             "larger starts mix the stages"
+        )
+    if first >= growth.l_star / 4:
+        return (
+            f"the half-time of key and query, at init_scale = {scale:g}: in topic contrasts they start above half of "
+            "the plateau's norm, so there is no rise to be half-way on"
         )
     if 2 * topic.eigenvalue * e_fold < APART:
         return (

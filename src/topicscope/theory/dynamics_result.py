@@ -70,6 +70,7 @@ class AttentionStage:
     loss: float | None = None  # on the plateau
     third_act_rate: float | None = None  # at which differences inside topics grow on the plateau: it is a saddle
     third_act_gain: float | None = None  # e-folds by which they have grown at the half-time
+    third_act_time: float | None = None  # when they show in W_V on the plateau: a norm of .1
 
 
 @dataclass(frozen=True)

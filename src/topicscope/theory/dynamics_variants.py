@@ -11,6 +11,7 @@ from topicscope.theory.clocks import adam_clock, embedding_clock, mask_first
 from topicscope.theory.dynamics_result import AttentionStage, Dynamics, Steps, ValueStage
 from topicscope.theory.value_optimum import Mode
 
+LARGEST_SCALE = 0.03  # of the start, up to which the laws of one-hot words were measured
 WIDEST_START = 0.3  # s sqrt(d) of a trained embedding up to which the law was measured
 
 
@@ -20,7 +21,14 @@ def with_cross_entropy(found: Dynamics, topic: Mode | None) -> Dynamics:
     sentences = ["Under cross entropy W_V has no finite optimum on infinite documents: absent words want -infinity."]
     not_covered = ["half-times under cross entropy: they depend on the length of the run; only the start is known"]
     first = None
-    if growth is not None and topic is not None:
+    if found.growth is not None and found.growth.masking.p_mask_word == 0:
+        not_covered.append("the start under cross entropy: no masked position shows [MASK]")
+    elif not 0 < how.init_scale <= LARGEST_SCALE:
+        not_covered.append(
+            f"the start under cross entropy at init_scale = {how.init_scale:g}: the law holds above 0 and was "
+            f"measured up to {LARGEST_SCALE:g}"
+        )
+    elif growth is not None and topic is not None:
         first = mask_first(growth, topic.eigenvalue, how.attention_dim)
         sentences.append(
             f"At first W_V grows evenly on topic contrasts, {first.speed:.4g} per unit of time. [MASK] then learns not "

@@ -79,6 +79,18 @@ def contrast_force(shares: TopicShares, v: int, masking: Masking) -> float:
     return 2 * masking.p_correct / (k * v) * shares.mean(own + other)
 
 
+def inside_force(shares: TopicShares, v: int, masking: Masking) -> float:
+    """delta: at the optimum of long documents -dLoss/dL = sigma Pi + delta Pi_w, Pi_w: differences inside topics.
+
+    That optimum has a diagonal b = p_c / (k + p_m p_r) (R5), which infinite documents neither need nor forbid. It adds
+    2 p_c b E[P_j x_i] for two words of one topic. For tau topics delta / sigma = b k tau (T - 1) / (T (tau - 1)).
+    """
+    k, theta = masking.k, shares.share
+    x = k * theta / v + masking.p_mask * masking.p_random / (shares.topics * v)
+    diagonal = masking.p_correct / (k + masking.p_mask * masking.p_random)
+    return 2 * masking.p_correct * diagonal * shares.mean(theta / v * x)
+
+
 class MaskForce(NamedTuple):
     """Force on the [MASK] query per unit of w where W = w Pi, under cross entropy near zero (R7)."""
 

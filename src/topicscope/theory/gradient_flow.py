@@ -191,19 +191,28 @@ class Flow:
         return max(float(np.linalg.norm(e) / (self.tolerance * np.linalg.norm(w) + 1e-300)) for e, w in parts)
 
 
+def curvature(population: Population, weights: Weights) -> float:
+    """The largest eigenvalue of the Hessian, approached from below: SGD is stable at rates below two over it."""
+    flow, at = Flow(population, weights, TOLERANCE), np.concatenate([part.ravel() for part in weights])
+    flow.direction = np.ones_like(at)
+    return flow.largest_eigenvalue(at, flow.speed(at)[1]) / SLACK
+
+
 def gradient_flow(
     population: Population,
     start: Weights,
     until: float,
     *,
     tolerance: float = TOLERANCE,
+    longest: float = math.inf,
     stop: Callable[[Course], bool] | None = None,
     keep: bool = False,
     progress: Progress = silent,
 ) -> Course:
     """The flow from `start` to the time `until`, or to the first step after which `stop` is true.
 
-    `keep` keeps the weights of every step.
+    `keep` keeps the weights of every step. `longest` bounds a step: what is far smaller than its matrix, as a mode that
+    leaves a plateau, does not show in the error, and steps longer than its e-fold make it grow too slowly.
     """
     size = population.true.shape[1]
     finite = all(part.ndim == 2 and bool(np.isfinite(part).all()) for part in start)
@@ -212,6 +221,7 @@ def gradient_flow(
             not (0 < until < math.inf and 0 < tolerance <= 0.1),
             f"until = {until:g}, tolerance = {tolerance:g}: expected a time above 0 and a tolerance in (0, .1]",
         ),
+        (not longest > 0, f"longest = {longest:g}: expected a time above 0"),
         (not finite, "the start of a gradient flow: expected three matrices of finite numbers"),
         (
             not population.fits(start),
@@ -226,7 +236,7 @@ def gradient_flow(
     largest, taken = flow.largest_eigenvalue(at, speed), 0
     h = 0.1 / max(largest, 1 / until)
     while time < until and not (stop is not None and stop(course)):
-        h = min(h, until - time, (MOST_STAGES**2 - 1) / (1.54 * max(largest, 1e-300)))
+        h = min(h, until - time, longest, (MOST_STAGES**2 - 1) / (1.54 * max(largest, 1e-300)))
         count = max(2, 1 + math.ceil(math.sqrt(1 + 1.54 * h * largest)))
         there = flow.step(at, speed, h, count)
         new_loss, new_speed = flow.speed(there)

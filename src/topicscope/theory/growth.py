@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -31,15 +31,19 @@ from topicscope.world import DocumentPrior, Masking, TopicModel
 NODES = 400  # of the quadratures and of the curve
 END = 1e-9  # share of l* at which the curve stops: it never arrives
 NOTHING = 1e-12  # force below this share of p_c / v^2 is none
+STRONGEST = 20  # l / v, of which exp is the ratio of attention: a plateau further up is not looked for
+
+Numbers = float | Float[np.ndarray, " m"]
+"""One l, or several at once."""
 
 
 class Moments(NamedTuple):
-    """A and B at l, and their slopes in l."""
+    """A and B at l, and their slopes in l: numbers, or arrays where several l are given."""
 
-    joint: float
-    square: float
-    joint_slope: float
-    square_slope: float
+    joint: Any
+    square: Any
+    joint_slope: Any
+    square_slope: Any
 
 
 class Attended(NamedTuple):
@@ -48,11 +52,11 @@ class Attended(NamedTuple):
     Divided by z they are shares; other_square and other_joint are sums of mass^2 and of theta_s mass.
     """
 
-    own: Float[np.ndarray, " n"]
-    other: Float[np.ndarray, " n"]
-    other_square: Float[np.ndarray, " n"]
-    other_joint: Float[np.ndarray, " n"]
-    z: Float[np.ndarray, " n"]
+    own: Float[np.ndarray, "... n"]
+    other: Float[np.ndarray, "... n"]
+    other_square: Float[np.ndarray, "... n"]
+    other_joint: Float[np.ndarray, "... n"]
+    z: Float[np.ndarray, "... n"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +86,10 @@ class Growth:
         """Force on topic contrasts at l = 0, where W_V is optimal (R2)."""
         return contrast_force(self.shares, self.v, self.masking)
 
-    def attended(self, ell: float) -> Attended:
-        """What a query word attends, by the share of its topic."""
+    def attended(self, ell: Numbers) -> Attended:
+        """What a query word attends, by the share of its topic; of several l one row each."""
         m, topics, theta, rest = self.masking, self.topics, self.shares.share, self.shares.others
-        f1, f0 = (math.exp(ell * slope) for slope in self.slopes)
+        f1, f0 = (np.exp(np.asarray(ell)[..., None] * slope) for slope in self.slopes)
         k, noise = m.k, m.p_mask * m.p_random / topics  # a topic's mass in the document is k theta + noise
         own, other = f1 * (k * theta + noise), f0 * (k * (1 - theta) + (topics - 1) * noise)
         return Attended(
@@ -106,7 +110,7 @@ class Growth:
         """How often a masked position shows a random word of a topic, and its own; T times, by the topic's share."""
         return self.masking.p_random, self.masking.p_correct * self.topics * self.shares.share
 
-    def moments(self, ell: float) -> Moments:
+    def moments(self, ell: Numbers) -> Moments:
         """E[y' Pi x'] and E[x' Pi x'] over documents, masked words and words shown: [MASK], any word, their own."""
         topics, theta, mean, (random, correct) = self.topics, self.shares.share, self.shares.mean, self.shown
         (slope1, slope0), (own, other, other_square, other_joint, z) = self.slopes, self.attended(ell)
@@ -130,7 +134,7 @@ class Growth:
             mean((random + correct) * (square_slope - 2 * shrink * square) / z**2) / self.v,
         )
 
-    def force(self, ell: float) -> float:
+    def force(self, ell: Numbers) -> Any:
         """g(l): at the best W_V the slope of the loss is that of A and B alone."""
         joint, square, joint_slope, square_slope = self.moments(ell)
         a = joint / square
@@ -153,6 +157,11 @@ class Growth:
                 "every document has one topic, so the force on attention is 0 at the first plateau; attention and "
                 "W_V pull each other out of it, in a time in proportion to 1/s whose factor is not known"
             )
+        if self.masking.p_mask_word + self.masking.p_random == 0 or self.force(STRONGEST * self.v) >= 0:
+            return (
+                "nearly all masked positions show their own word: attention to its topic grows without end, and there "
+                "is no plateau"
+            )
         return None
 
     @cached_property
@@ -163,8 +172,6 @@ class Growth:
         low, high = 0.0, float(self.v)
         while self.force(high) > 0:
             low, high = high, 2 * high
-            if high > 600 * self.v:  # exp(l / v) is the ratio of attention
-                raise InputError("no plateau of the second stage was found: attention to the topic grows without end")
         while low < (middle := (low + high) / 2) < high:
             low, high = (middle, high) if self.force(middle) > 0 else (low, middle)
         return low
@@ -183,7 +190,7 @@ class Growth:
         """int_0^(l*/4) (sigma / g - 1) dl / l: how much later than at constant force a norm is half-way."""
         nodes, weights = np.polynomial.legendre.leggauss(NODES // 4)
         ls = self.l_star / 8 * (nodes + 1)
-        return float(self.l_star / 8 * weights @ [(self.sigma / self.force(ell) - 1) / ell for ell in ls])
+        return float(self.l_star / 8 * weights @ ((self.sigma / self.force(ls) - 1) / ls))
 
     def e_fold(self, attention_dim: int) -> float:
         """Time in which key and query grow by e at first."""
@@ -213,6 +220,6 @@ class Growth:
         top = self.l_star
         z = np.linspace(math.log(start / (top - start)), -math.log(END), NODES + 1)
         ls = top / (1 + np.exp(-z))
-        pace = [math.sqrt(attention_dim) / 2 * (1 - ell / top) / self.force(ell) for ell in ls]  # dt / dz
-        t = np.concatenate([[0.0], np.cumsum(np.diff(z) * (np.array(pace[1:]) + pace[:-1]) / 2)])
+        pace = math.sqrt(attention_dim) / 2 * (1 - ls / top) / self.force(ls)  # dt / dz
+        t = np.concatenate([[0.0], np.cumsum(np.diff(z) * (pace[1:] + pace[:-1]) / 2)])
         return top / (1 + np.exp(-np.interp(times, t, z)))

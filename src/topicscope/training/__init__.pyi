@@ -20,6 +20,11 @@ from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, 
 from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .feed import Feed as Feed
+from .phase_law import (
+    PredictedPhase as PredictedPhase,
+    predicted_phase as predicted_phase,
+    predicted_phases as predicted_phases,
+)
 from .prediction import (
     PredictedNorms as PredictedNorms,
     predicted_norms as predicted_norms,
@@ -33,4 +38,6 @@ from .timeline import (
     read_snapshots as read_snapshots,
     sandbox_effects as sandbox_effects,
     sandbox_timeline as sandbox_timeline,
+    snapshot_timeline as snapshot_timeline,
 )
+from .watching import WatchedRun as WatchedRun, ask_to_pause as ask_to_pause

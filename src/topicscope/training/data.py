@@ -1,6 +1,5 @@
 """The documents of one run, and how good a run can get on them."""
 
-import dataclasses
 from functools import partial
 
 import numpy as np
@@ -34,6 +33,7 @@ class RunData:
 
     def __init__(self, config: RunConfig) -> None:
         self.config, self.no_floor = config, ""
+        self.floor_costs: dict[str, np.ndarray] = {}  # of each document of a Bayes floor, once `floors` has found it
         self.train = self._documents(config.data.train_file, Stream.TRAIN_DOCUMENTS, config.data.documents)
         self.dev = self._documents(config.data.dev_file, Stream.DEV_DOCUMENTS, config.data.dev_documents)
         self.dev_masked = self.dev.masked(config.masking, config.topic_model, mask_keys(Stream.DEV_MASKS, config.seed))
@@ -82,7 +82,10 @@ class RunData:
         try:
             both = {"bayes": bayes(own_word=True), "bayes_topics": bayes(own_word=False)}
             for name, floor in both.items():
-                result[name] = {key: value for key, value in dataclasses.asdict(floor).items() if value is not None}
+                result[name] = {
+                    key: value for key, value in vars(floor).items() if value is not None and key != "costs"
+                }
+            self.floor_costs = {name: floor.costs for name, floor in both.items() if floor.costs is not None}
         except NoFloor as error:
             self.no_floor = str(error)
         return result if config.objective.loss == "cross-entropy" else result | {"least_squares": self._least_squares()}

@@ -200,6 +200,8 @@ class Ensemble:
             if not all(block[e].isfinite().all() for block in self.weights.blocks):  # taken again, it may end earlier
                 self.restore(before)
             self.retire(e, "diverged", failed)
+            member = self.members[e]  # dev losses of the same block, but of steps behind its end, are none of its own
+            member.dev = {step: loss for step, loss in member.dev.items() if step < failed}
         self.restore(after)
         self.step = end
 

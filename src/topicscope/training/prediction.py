@@ -8,8 +8,10 @@ start's own part in topic contrasts (R3).
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +21,9 @@ from topicscope.model import initial
 from topicscope.theory import Dynamics, Growth, dynamics, topic_contrasts
 from topicscope.training.config import RunConfig
 
-POINTS = 60  # of a curve
+POINTS = 60  # of a curve: evenly, and as many on a logarithmic scale for its start
+HALF_POINTS = 80  # at which |W(t)| is looked for its half-way point
+SLOWEST = 1e-9  # rates below this share of the fastest are never learnt
 MOST_WORDS = 600  # whose W(t) is made at every point
 
 Curve = Float[np.ndarray, " n"]
@@ -39,10 +43,11 @@ def predicted_norms(config: RunConfig) -> PredictedNorms:
     found = run_dynamics(config)
     rate = config.optimizer.lr * found.training.loss_scale
     start = initial(config.model, config.topic_model.vocabulary, config.seed)
-    steps = np.unique(np.concatenate([[0.0], np.geomspace(1, config.total_steps, POINTS)]))
+    ends = (1, config.total_steps, POINTS)
+    steps = np.unique(np.concatenate([[0.0], np.geomspace(*ends), np.linspace(*ends)]))
     times, factor = rate * steps, np.zeros_like(steps)
     norms: dict[str, Curve] = {}
-    half_way = {} if found.value.half_time is None else {"value": found.value.half_time / rate}
+    half_way = value_half_way(found, start["value"], rate)
     if found.growth is not None and {"key", "query"} <= set(start) and found.attention.half_time is not None:
         growth, dim = found.growth, found.training.attention_dim
         first = growth.realised_start(start["key"], start["query"])
@@ -51,6 +56,21 @@ def predicted_norms(config: RunConfig) -> PredictedNorms:
         half_way |= dict.fromkeys(("key", "query"), growth.half_time(dim, first) / rate)
         factor = np.array([best_factor(growth, ell) - best_factor(growth, 0.0) for ell in course])
     return PredictedNorms(steps, {"value": value_norms(found, start["value"], factor, times)} | norms, half_way)
+
+
+def value_half_way(found: Dynamics, start: Float[np.ndarray, "V V"], rate: float) -> dict[str, float]:
+    """The step at which |W(t)| is half-way from its start to its plateau, where it rises.
+
+    Earlier than half of the topic contrasts (`value.half_time`): the mean is learnt first.
+    """
+    rates = [mode.eigenvalue for mode in found.best.modes if mode.eigenvalue > SLOWEST * found.best.modes[0].eigenvalue]
+    times = np.concatenate([[0.0], np.geomspace(1e-3 / max(rates), 20 / min(rates), HALF_POINTS)])
+    norm = value_norms(found, start, np.zeros_like(times), times)
+    half = (norm[0] + norm[-1]) / 2
+    if not norm[-1] > norm[0]:
+        return {}
+    after = int(np.argmax(norm >= half))
+    return {"value": float(np.interp(half, norm[after - 1 : after + 1], times[after - 1 : after + 1]) / rate)}
 
 
 def run_dynamics(config: RunConfig) -> Dynamics:
@@ -113,8 +133,13 @@ def attention_norms(
 
 
 def prediction_or_none(config: RunConfig) -> PredictedNorms | None:
-    """None where the theory does not apply."""
+    """None where the theory does not apply. Kept for a while: a run that is watched asks again and again."""
+    return _prediction(json.dumps(config.as_dict(), sort_keys=True))
+
+
+@lru_cache(maxsize=16)
+def _prediction(settings: str) -> PredictedNorms | None:
     try:
-        return predicted_norms(config)
+        return predicted_norms(RunConfig.of(json.loads(settings)))
     except InputError:
         return None

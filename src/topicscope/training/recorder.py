@@ -19,6 +19,7 @@ from jaxtyping import Float
 from topicscope.ground import (
     Folder,
     InputError,
+    Interrupted,
     MetricsFile,
     Progress,
     check_tensors,
@@ -31,10 +32,12 @@ from topicscope.ground import (
 )
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.theory import relative_distance
-from topicscope.training.comparison import contributions, training_optimum
+from topicscope.training.above_floor import above_floors
+from topicscope.training.comparison import TrainingOptimum, contributions, training_optimum
 from topicscope.training.ensemble import Ensemble, Member
+from topicscope.training.optimum_cost import optimum_seconds
 from topicscope.training.relations import topic_relations
-from topicscope.training.result import CHECKPOINT, DIGITS, SNAPSHOTS, WEIGHTS, Run, Weights, stored_snapshots
+from topicscope.training.result import CHECKPOINT, DIGITS, PAUSE, SNAPSHOTS, WEIGHTS, Run, Weights, stored_snapshots
 from topicscope.training.track import RELATIONS
 
 ANEW = "start the run anew with --force"
@@ -66,7 +69,15 @@ class Recorder:
                 file.cut(ensemble.step if member.rows is None else min(ensemble.step, member.rows), digest)
             elif file is not None:
                 file.start()
+        if self.checkpoint is not None:
+            self.pause.unlink(missing_ok=True)  # it was asked of the run before
         self.report_progress("")
+
+    @property
+    def pause(self) -> Path:
+        """The file that asks the run to end at its next block."""
+        assert self.checkpoint is not None
+        return self.checkpoint.with_name(PAUSE)
 
     def block(self, start: int, table: Float[np.ndarray, "S M E"]) -> None:
         """The figures of a block of steps; then a checkpoint, where it is time for one."""
@@ -79,13 +90,17 @@ class Recorder:
         losses = table[-1, 0][np.isfinite(table[-1, 0])]
         if len(table) > 1 and len(losses):
             self.report_progress(f"loss {losses.mean():.4f}")
-        due = ensemble.step - self.saved >= (config.checkpoint_every or math.inf)
+        paused = self.checkpoint is not None and self.pause.exists()
+        due = paused or ensemble.step - self.saved >= (config.checkpoint_every or math.inf)
         if self.checkpoint is not None and due and ensemble.step < config.total_steps and ensemble.running():
             written = [file for file in self.metrics_files if file is not None]
             for file in written:
                 file.sync()
             save_checkpoint(self.checkpoint, ensemble, [file.digest for file in written])
             self.saved = ensemble.step
+            if paused:
+                self.pause.unlink(missing_ok=True)
+                raise Interrupted(f"paused at step {ensemble.step:,}; 'train --resume' goes on from there")
 
     def report_progress(self, note: str) -> None:
         made = (self.ensemble.step - self.first) * len(self.homes)
@@ -125,8 +140,10 @@ class Recorder:
         return runs
 
     @cached_property
-    def optimum(self) -> Float[np.ndarray, "V V"] | None:
-        """W* of the world that all members share."""
+    def optimum(self) -> TrainingOptimum:
+        """W* of the world that all members share, or why it is not given."""
+        if optimum_seconds(self.ensemble.config) > 1:
+            self.progress("W*", 0, 1)
         return training_optimum(self.ensemble.config)
 
     def metrics(self, e: int) -> dict[str, np.ndarray]:
@@ -160,16 +177,20 @@ class Recorder:
                 results.setdefault("relations", {})[name] = relations
         if run.course is not None:
             results["course"] = run.course.as_dict() | {"sentence": run.course.sentence}
-        if self.optimum is not None and member.status != "diverged":
+        best = TrainingOptimum() if member.status == "diverged" else self.optimum
+        if best.why_not:
+            results["no_optimum"] = best.why_not
+        if best.matrix is not None:
             whole = contributions(config, weights)
-            results["distance_to_optimum"] = relative_distance(whole, self.optimum)
+            results["distance_to_optimum"] = relative_distance(whole, best.matrix)
+            results["optimum_loss"] = best.loss
             if "value" in results.get("relations", {}):  # W* less the run's bias is what W_V should be
-                results["relations"]["optimum"] = topic_relations(config, self.optimum - (whole - weights["value"]))
+                results["relations"]["optimum"] = topic_relations(config, best.matrix - (whole - weights["value"]))
         if with_floors and config.floors and member.status != "diverged":
             results["floors"] = floors = ensemble.data[e].floors()
             if ensemble.data[e].no_floor:
                 results["no_floor"] = ensemble.data[e].no_floor
-            results["above_floor"] = {name: results["dev_loss"] - floor["loss"] for name, floor in floors.items()}
+            results |= above_floors(ensemble.data[e], weights, results["dev_loss"], floors)
         return run
 
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors", "snapshots"
-TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS), (METRICS, WEIGHTS), resumes="asked")
+PAUSE = "pause"  # a file that asks the run to write a checkpoint and end
+TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS, PAUSE), (METRICS, WEIGHTS), resumes="asked")
 ADVICE = "train again (--force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
@@ -53,11 +54,14 @@ FACTS = {
     "its standard error": "floors.bayes.standard_error",
     "its numerical error": "floors.bayes.numerical_error",
     "no Bayes-optimal loss": "no_floor",
+    "dev loss on its documents": "floor_dev_loss",
     "dev loss above it": "above_floor.bayes",
+    "standard error of that": "above_floor_error.bayes",
     "Bayes-optimal loss from topics alone": "floors.bayes_topics.loss",
     "dev loss above that": "above_floor.bayes_topics",
     "best uniform-attention fit of dev": "floors.least_squares.loss",
     "dev loss above that fit": "above_floor.least_squares",
+    "exact loss of W* (all documents)": "optimum_loss",
     "W_V, same topic": "value.same",
     "W_V, different topic": "value.different",
     "W_V, one topic in common": "relations.value.shared.1",
@@ -90,6 +94,7 @@ class Run(Result):
     weights: Weights
     folder: Path | None = None
     in_memory: dict[int, Weights] = field(default_factory=dict)  # snapshots of a run without a folder
+    shown_step: int | None = None  # of the weights, where they are a snapshot; None: the last
 
     @cached_property
     def snapshots(self) -> dict[int, Weights]:
@@ -111,7 +116,11 @@ class Run(Result):
     def facts(self) -> dict[str, Any]:
         """The main numbers, by what they are."""
         values = flat(self.results)
-        return {label: values[name] for label, name in FACTS.items() if values.get(name) is not None}
+        facts = {label: values[name] for label, name in FACTS.items() if values.get(name) is not None}
+        if self.status != "diverged" or "dev loss" not in facts:
+            return facts
+        before = f"dev loss at step {values['dev_step']:,}, before it diverged"  # no loss of the run's end
+        return {before if label == "dev loss" else label: value for label, value in facts.items()}
 
     def summary(self) -> list[str]:
         if self.status == "diverged":
@@ -121,16 +130,35 @@ class Run(Result):
             ]
         loss = f"Seed {self.config.seed}: dev loss {self.results['dev_loss']:.5g} after {self.results['steps']:,} steps"
         above = self.results.get("above_floor", {}).get("bayes")
-        end = "." if above is None else f", {above:.4g} above the best possible (Bayes)."
-        error = self.results.get("floors", {}).get("bayes", {}).get("numerical_error")
-        estimated = "" if error is None else f" That is an estimate, with a numerical error of {error:.2g}."
+        end = "." if above is None else f", {above:.4g} above the best possible (Bayes){self._floor_errors()}."
         unknown = f" No best possible loss: {self.results['no_floor']}." if "no_floor" in self.results else ""
         distance = self.results.get("distance_to_optimum")
         return [
-            loss + end + estimated + unknown,
+            loss + end + unknown,
             *([] if distance is None else [FAR.format(distance)]),
+            *([f"No distance to W*: {self.results['no_optimum']}."] if "no_optimum" in self.results else []),
             *([] if self.course is None else [self.course.sentence]),
+            *self._predicted(),
         ]
+
+    def _floor_errors(self) -> str:
+        """On which documents a run was compared with the Bayes floor, and how far off the difference may be."""
+        floor = self.results.get("floors", {}).get("bayes", {})
+        errors = {
+            "standard error": self.results.get("above_floor_error", {}).get("bayes"),
+            "numerical error of the estimated floor": floor.get("numerical_error"),
+        }
+        some = "" if "floor_dev_loss" not in self.results else f" on the first {floor['documents']:,} dev documents"
+        said = ", ".join(f"{name} {error:.2g}" for name, error in errors.items() if error is not None)
+        return some + (f"; {said}" if said else "")
+
+    def _predicted(self) -> list[str]:
+        """The half-way steps of `theory dynamics`, where it applies to the run."""
+        from topicscope.training.prediction import prediction_or_none
+
+        predicted = prediction_or_none(self.config)
+        halves = {} if predicted is None else {part: f"{part} {step:,.0f}" for part, step in predicted.half_way.items()}
+        return [f"Predicted half-way steps (theory dynamics): {', '.join(halves.values())}."] if halves else []
 
     def table(self) -> pyarrow.Table:
         """One row per step."""
@@ -148,7 +176,8 @@ class Runs(SeveralRuns[Run]):
     kind: ClassVar[str] = TRAIN.name
 
     def summary(self) -> list[str]:
-        losses = [run.results["dev_loss"] for run in self if run.results.get("dev_loss") is not None]
+        done = [run for run in self if run.status != "diverged"]
+        losses = [run.results["dev_loss"] for run in done if run.results.get("dev_loss") is not None]
         if len(losses) < 2:
             return super().summary()
         mean, spread = statistics.fmean(losses), statistics.stdev(losses)
@@ -171,6 +200,15 @@ def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
     for path, weights in snapshots.items():
         check_tensors(weights, snapshots[paths[0]], path, advice)
     return {int(path.stem.removeprefix("step-")): weights for path, weights in snapshots.items()}
+
+
+def read_snapshot(folder: Path, step: int) -> Weights:
+    """The weights of one step."""
+    path = folder / SNAPSHOTS / f"step-{step:06d}.safetensors"
+    weights, note = read_tensors(path, ADVICE)
+    if note.get("snapshot") != path.stem:
+        raise InputError(f"{path} is the snapshot of another step; {ADVICE}")
+    return weights
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run | Runs:

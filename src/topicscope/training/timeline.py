@@ -4,7 +4,7 @@ In the embedding (with one-hot words: in the value matrix) and in the attention.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -47,14 +47,25 @@ def sandbox_timeline(
     config, snapshots = read_snapshots(Path(folder))
     settings = {"snapshots": [str(folder)], "bootstrap": bootstrap, "seed": seed}
     with open_folder(out, TIMELINE, settings, force=True) if out is not None else nullcontext() as opened:
-        effects = sandbox_effects(config, snapshots, bootstrap, seed)
         topics = "true topics" if config.topic_model.disjoint else "words' main topics, of several"
         ceilings = ceiling_notes(config, snapshots, bootstrap, seed)
-        timeline = Timeline.of(effects, [f"{folder}, against its {topics}; 95%: bootstrap over topics", *ceilings])
+        notes = [f"{folder}, against its {topics}; 95%: bootstrap over topics", *ceilings]
+        timeline = snapshot_timeline(config, snapshots, bootstrap, seed, notes)
         if opened is not None:
             opened.begin()  # an older timeline stays whole until here
             timeline.write(opened)
     return timeline
+
+
+def snapshot_timeline(
+    config: RunConfig,
+    snapshots: Mapping[int, Mapping[str, np.ndarray]],
+    resamples: int = 1000,
+    seed: int = 0,
+    notes: Sequence[str] = (),
+) -> Timeline:
+    """Of weights by step."""
+    return Timeline.of(sandbox_effects(config, snapshots, resamples, seed), notes)
 
 
 def ceiling_notes(

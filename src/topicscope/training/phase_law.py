@@ -1,0 +1,168 @@
+"""The phase that theory predicts for a run: its norms by the laws of learning, classified as measured ones are.
+
+>>> sgd = {"optimizer": {"name": "sgd", "lr": 0.3}, "objective": {"loss": "squared"}, "steps": 1000}
+>>> predicted_phase(RunConfig.of(sgd)).phase
+'first stage only'
+>>> predicted_phase(RunConfig.of(sgd, schedule="two-stage")).why
+'the laws are for runs in which all parts train throughout'
+
+Documents of LONG words and more count as infinite for key and query, and with a trained embedding or cross entropy for
+everything; W_V on one-hot words has the optimum of its own length (R5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from topicscope.ground import InputError, Progress, refuse, silent
+from topicscope.measure import NOT_COVERED, Course, Phase, course
+from topicscope.theory import Dynamics, optimum, topics_alike
+from topicscope.training.config import Optimizer, RunConfig
+from topicscope.training.law_curves import (
+    Curves,
+    TopicCourse,
+    closed_norms,
+    law_of,
+    loss_scale,
+    scale_of,
+    time_of,
+    topic_course,
+)
+
+LONG = 100
+"""Words from which documents count as infinite, as in the paper's. What differs inside topics is learnt last."""
+
+LARGEST_START = 0.3
+"""Scale of the start up to which attention counts as even at first: scores have the standard deviation s^2."""
+
+CLOSED, REDUCED = "closed form", "flow of topics"
+UNSTABLE = "the rate is not stable at the start"
+LEAVES = "SGD leaves the flow of topics where the rate times its curvature passes 2; it may diverge then, or not"
+
+
+@dataclass(frozen=True)
+class PredictedPhase:
+    """`why`: the law that says so; or, where `phase` is None, why none does. `rise`: of W_V's norm, over its start."""
+
+    phase: Phase | None
+    why: str
+    course: Course | None = None
+    rise: float | None = None
+
+    def as_dict(self) -> dict[str, float | str | None]:
+        """Columns of a table, each with 'predicted_' before its name."""
+        known = {} if self.course is None else self.course.as_dict()
+        separations = {f"predicted_{name}": known.get(name) for name in ("separation", "start_separation")}
+        rise = {"predicted_rise": self.rise}
+        return {"predicted_phase": self.phase or NOT_COVERED, "predicted_by": self.why, **separations, **rise}
+
+
+def predicted_phase(config: RunConfig, *, batch_noise: float = 1.0) -> PredictedPhase:
+    """Of one run. `batch_noise` is |mean| / rms of the gradients of key and query that Adam sees (R4)."""
+    return predicted_phases([config], batch_noise=batch_noise)[0]
+
+
+def predicted_phases(
+    configs: Sequence[RunConfig], *, batch_noise: float = 1.0, progress: Progress = silent
+) -> list[PredictedPhase]:
+    """Of many runs: those that differ in rate and steps alone share their law, followed to the longest time."""
+    laws: dict[str, Dynamics] = {}
+    flows: dict[str, TopicCourse] = {}
+
+    def prediction(config: RunConfig) -> PredictedPhase:
+        check(config)
+        key = shared(config)
+        if unstable(config):
+            return PredictedPhase("diverged", UNSTABLE)
+        if not by_flow(config):
+            laws[key] = laws.get(key) or law_of(config)
+            return classified(closed_norms(config, laws[key], batch_noise), CLOSED)
+        if key not in flows:
+            alike = (other for other in configs if shared(other) == key and not unstable(other))
+            flows[key] = topic_course(config, max(map(time_of, alike)))
+        refuse((flows[key].unstable(config), LEAVES))
+        return classified(flows[key].norms(config), REDUCED)
+
+    found = []
+    for number, config in enumerate(configs):
+        progress("predicted phases", number, len(configs), "")
+        try:
+            found.append(prediction(config))
+        except InputError as error:
+            found.append(PredictedPhase(None, str(error)))
+    return found
+
+
+def classified(norms: Curves, law: str) -> PredictedPhase:
+    """By the rule of measured curves. A flow never raises its loss, so only what is unstable diverges."""
+    made, value = course("done", np.array([1.0, 0.0]), 0.0, [norms]), norms["norm_value"]
+    return PredictedPhase(made.phase, law, made, float(value[-1] / value[0] - 1) if value[0] else None)
+
+
+def by_flow(config: RunConfig) -> bool:
+    """Cross entropy and trained embeddings have no closed form of a whole course."""
+    entropy, embedded = config.objective.loss == "cross-entropy", config.model.embedding == "trained"
+    return config.optimizer.name == "sgd" and (entropy or embedded)
+
+
+def shared(config: RunConfig) -> str:
+    """What a law depends on: everything but rate, epsilon and the number of steps; in closed form not the seed."""
+    seed = config.seed if by_flow(config) else 0
+    return repr(replace(config, steps=1, epochs=None, seed=seed, optimizer=Optimizer(name=config.optimizer.name)))
+
+
+def check(config: RunConfig) -> None:
+    """InputError, with the reason, for a run to which no law applies."""
+    model, optimizer, objective = config.model, config.optimizer, config.objective
+    length = config.documents.length
+    shortest = length[0] if isinstance(length, tuple) else length
+    adam, entropy = optimizer.name == "adam", objective.loss == "cross-entropy"
+    inner = (model.key_bias, model.query_bias, model.value_bias)
+    refuse(
+        (not config.topic_model.uniform, "the laws are for disjoint topics of equally many, equally probable words"),
+        (
+            config.topic_model.uniform and not topics_alike(config.topic_model, config.documents),
+            "the laws are for topics that are alike in every order",
+        ),
+        (not isinstance(shortest, str) and shortest < LONG, f"documents of {shortest} words are not nearly infinite"),
+        (bool(config.no_optimum), config.no_optimum),
+        (bool(objective.l2), "the laws are without an L2 penalty"),
+        (optimizer.momentum > 0, "the laws are for SGD without momentum"),
+        ({model.key, model.query, model.value} != {"trained"}, "the laws are for trained key, query and value"),
+        (model.head != "tied", "the laws are for a head that is the embedding"),
+        (any(bias not in ("none", 0) for bias in inner), "the laws are for key, query and value without biases"),
+        (model.prediction_bias not in ("none", 0, "trained"), "the output bias is fixed"),
+        (bool(config.schedule.phases), "the laws are for runs in which all parts train throughout"),
+        (
+            adam and model.embedding == "trained",
+            "Adam with a trained embedding: its steps do not feel the saddle at zero that R8 describes",
+        ),
+        (adam and entropy, "Adam with cross entropy: no law of its steps is known"),
+        (
+            entropy and scale_of(config) > LARGEST_START,
+            f"cross entropy from a start of {scale_of(config):g}: attention and predictions are not even at first",
+        ),
+    )
+
+
+def unstable(config: RunConfig) -> bool:
+    """Whether SGD is unstable at the start, by the largest eigenvalue of the loss's Hessian in W_V and the output bias.
+
+    With the squared loss it is 2 (1 + a g), g being E[xx']'s largest eigenvalue and a = 1 on one-hot words, without the
+    1 where no bias is trained; an embedding from N(0, s^2) makes a = s^2 d s^2 (sqrt(d) + sqrt(V))^2. Cross entropy has
+    half of it over V.
+    """
+    if config.optimizer.name != "sgd":
+        return False
+    vocabulary, scale = config.topic_model.vocabulary, scale_of(config)
+    width = config.model.width(vocabulary)
+    top = max(mode.eigenvalue for mode in optimum(config).modes)
+    if config.model.embedding == "trained":
+        top *= width * scale**4 * (math.sqrt(width) + math.sqrt(vocabulary)) ** 2
+    top += config.model.prediction_bias == "trained"
+    curvature = top / vocabulary if config.objective.loss == "cross-entropy" else 2 * top * loss_scale(config)
+    return config.optimizer.lr * curvature >= 2
