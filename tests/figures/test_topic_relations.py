@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from topicscope.figures import Heat
 from topicscope.figures.topic_relations import relation_figures, relation_tables
+from topicscope.report.layout import topic_ticks
 from topicscope.training import Run, RunConfig
 
 
@@ -32,9 +34,21 @@ def test_the_map_of_a_run_stands_beside_that_of_the_optimum_on_one_scale() -> No
     assert (ours.x_label, ours.y_label) == ("topic of the input word", "topic of the output word")
 
 
-def test_many_topics_have_no_names_on_the_axes() -> None:
-    (panel,) = heats(run_with({"value": {"topics": np.zeros((31, 31)).tolist()}}, topics=31))
-    assert (panel.labels, panel.x_label) == (None, "topic of the input word, counted from 0")
+def test_topics_count_from_1_however_many_there_are() -> None:
+    (panel,) = heats(run_with({"value": {"topics": np.zeros((70, 70)).tolist()}}, topics=70))
+    assert panel.labels == [str(t) for t in range(1, 71)]
+    assert panel.x_label == "topic of the input word"
+    ticks = topic_ticks(panel, 70)
+    assert ticks == ([float(3 * i) for i in range(24)], [str(3 * i + 1) for i in range(24)])  # there is room for 31
+
+
+def test_a_run_without_biases_has_none_taken_off() -> None:
+    maps = {"value": {"topics": [[0.0, 1.0], [1.0, 0.0]]}, "optimum": {"topics": [[0.0, 1.0], [1.0, 0.0]]}}
+    run = run_with(maps)
+    bare = replace(run, config=run.config.changed({"model.prediction_bias": "none"}))
+    assert [panel.title for panel in heats(bare)] == ["W_V", "W*"]
+    other = replace(run, config=run.config.changed({"model.prediction_bias": "none", "model.value_bias": "trained"}))
+    assert heats(other)[1].title == "W* (less the run's bias)"
 
 
 def test_means_by_relation_stand_in_a_table() -> None:

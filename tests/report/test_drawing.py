@@ -362,3 +362,11 @@ def test_a_legend_names_two_things_or_more() -> None:
     assert legend(axes[2])["zero"].get_linestyle() == "--"
     heat, chart = Heat("", [[0.0]]), Map("", [[0.0]], ["a"], ["b"])
     assert all(box.get_legend() is None for box in drawn(Figure("f", "", "", [heat, chart])))
+
+
+def test_a_map_has_crosses_on_marked_cells() -> None:
+    panel = Map("", [[0.0, 1.0], [1.0, 0.0]], ["a", "b"], ["c", "d"], marks=[(1, 0), (0, 1)])
+    (axes,) = drawn(Figure("f", "", "", [panel]))
+    (crosses,) = axes.lines
+    assert (list(crosses.get_xdata()), list(crosses.get_ydata())) == ([1, 0], [0, 1])
+    assert (crosses.get_marker(), crosses.get_linestyle()) == ("x", "None")

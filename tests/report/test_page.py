@@ -127,7 +127,7 @@ def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> No
     assert shared_keys(figure(4, odd=True), pens(figure(4, odd=True))) == []  # not the same curves
     write_page(tmp_path / "page.html", "t", "i", [Section("x", "note", "command", [figure(4)])])
     page = (tmp_path / "page.html").read_text()
-    assert page.count('<span class="key"') == 2
+    assert page.count('<svg class="key"') == 2
     assert "a &lt;b&gt;</li>" in page
     assert panel_spec(figure(4).panels[0], pens(figure(4)), legend=False)["layout"]["showlegend"] is False
     assert panel_spec(figure(4).panels[0], pens(figure(4)))["layout"]["showlegend"] is True
@@ -198,7 +198,7 @@ def keys(*panels: Panel, columns: int = 3, **colours: str) -> list[tuple[str, st
 def test_one_legend_for_all_panels_needs_the_same_curves_and_nothing_else_to_name() -> None:
     both = [Series("a", [0], [0]), Series("b", [0], [0])]
     plain = Lines("", both)
-    assert keys(plain, plain, a="#123456") == [("a", "#123456", "solid"), ("b", "#0072B2", "solid")]
+    assert keys(plain, plain, a="#123456") == [("a", "#123456", ""), ("b", "#0072B2", "")]
     assert keys(plain, plain, columns=2) == []
     assert keys(plain) == []
     assert keys(Lines("", both[:1]), Lines("", both[:1])) == []
@@ -209,14 +209,14 @@ def test_one_legend_for_all_panels_needs_the_same_curves_and_nothing_else_to_nam
     assert keys(plain, plain, Lines("", [])) == []
     many = Lines("", [Series(f"{i}", [0], [0]) for i in range(4 * len(PALETTE))])
     dashes = [dash for _, _, dash in keys(many, many)]
-    assert dashes[:: len(PALETTE)] == ["solid", "dashed", "dotted", "dashed"]
+    assert dashes[:: len(PALETTE)] == ["", "6 4", "2 4", "9 4 2 4"]
 
 
 def test_words_of_maps_have_one_legend() -> None:
     first, second = (Map("", [[0.0]], ["a"], ["b"], names=names) for names in ({"x": "#1"}, {"y": "#2", "x": "#1"}))
     assert keys(first, second, Map("", [[0.0]], ["a"], ["b"]), columns=1) == [
-        ("x", "#1", "solid"),
-        ("y", "#2", "solid"),
+        ("x", "#1", ""),
+        ("y", "#2", ""),
     ]
     assert keys(Map("", [[0.0]], ["a"], ["b"])) == []
 

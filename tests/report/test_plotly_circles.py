@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from tests.report.samples import EVIL
 from topicscope.figures import Circles, Figure
@@ -41,3 +42,24 @@ def test_the_picture_and_the_numbers() -> None:
     assert pens(figure) == {}
     assert canvas(figure).as_bytes("png") == canvas(figure).as_bytes("png")
     assert csv_rows(THREE)[:2] == [["name", "x", "y", "size", "value", "text"], ["0", 0.0, 3.0, 0.1, 0.2, "a"]]
+
+
+def test_given_colours_axes_and_details() -> None:
+    given = replace(
+        THREE,
+        colours=["#000001", "#000002", "#000003"],
+        ends=(-1.0, 3.0, -2.0, 4.0),
+        diameter=20.0,
+        details=[[("x", "1%")], [(EVIL, "2%")], []],
+    )
+    spec = circles_spec(given)
+    (trace,) = spec["data"]
+    assert trace["marker"]["color"] == ["#000002", "#000001", "#000003"]
+    assert "colorbar" not in trace["marker"]
+    assert trace["marker"]["size"] == [20.0, 10.0, SMALLEST_CIRCLE]
+    assert [spec["layout"][axis]["range"] for axis in ("xaxis", "yaxis")] == [[-1.0, 3.0], [-2.0, 4.0]]
+    assert [name for name, _, _ in spec["details"]] == ["0", "1", "2"]  # in their own order, and as plain text
+    assert spec["details"][1][2] == [(EVIL, "2%")]
+    axes = canvas(Figure("map", "Map", "A map.", [given])).axes
+    assert len(axes) == 1  # no colour bar
+    assert axes[0].axis() == (-1.0, 3.0, -2.0, 4.0)

@@ -159,3 +159,10 @@ def test_a_map_of_nothing_says_so() -> None:
     assert (note["text"], note["showarrow"], note["xref"], note["yref"]) == ("nothing to show", False, "paper", "paper")
     assert (note["x"], note["y"]) == (0.5, 0.5)  # in the middle
     assert trace["showscale"] is False
+
+
+def test_a_map_has_crosses_on_marked_cells() -> None:
+    found = map_spec(Map("", [[0.0, 1.0], [1.0, 0.0]], ["<a>", "b"], ["c", "d"], marks=[(0, 1)]))
+    json.dumps(found, allow_nan=False)
+    _, crosses = found["data"]
+    assert (crosses["x"], crosses["y"], crosses["mode"]) == (["&lt;a&gt;"], ["d"], "markers")

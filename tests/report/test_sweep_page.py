@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from topicscope.figures import PointMap
 from topicscope.report import sweep_page
 from topicscope.report.layout import PALETTE
 from topicscope.report.sweep_page import CURVE_POINTS, write_sweep_page
@@ -28,7 +29,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     steps = np.arange(1000.0)
     curves = [{"step": steps, "loss": steps / 2, "norm_key": steps * 2, "grad_key": steps}, {}]
     panels = {"loss": "loss", "norms": "norm_"}
-    write_sweep_page(path, "t", "i", {"rate": [0.1, 1.0]}, ROWS, curves, curve_panels=panels, colours=COLOURS)
+    points = PointMap({"rate": [0.1, 1.0]}, ROWS, panels, colours=COLOURS)
+    write_sweep_page(path, "t", "i", points, curves)
     return path.read_text(encoding="utf-8")
 
 
@@ -71,7 +73,7 @@ def test_failures_are_listed_as_text(page: str) -> None:
 
 def made(tmp_path: Path, rows: list[dict[str, Any]], curves: Any = (), **more: Any) -> dict[str, Any]:
     axes = {"rate": list(dict.fromkeys(row["rate"] for row in rows))}
-    write_sweep_page(tmp_path / "page.html", "t", "i", axes, rows, curves, curve_panels={"loss": "loss"}, **more)
+    write_sweep_page(tmp_path / "page.html", "t", "i", PointMap(axes, rows, {"loss": "loss"}, **more), curves)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
     return dict(json.loads(text))

@@ -9,13 +9,22 @@ from .dynamics import (
     starts as starts,
 )
 from .labels import label_figures as label_figures, label_table as label_table
+from .live import happening as happening, live_curves as live_curves, live_matrices as live_matrices
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
     Axes as Axes,
     Row as Row,
     map_figure as map_figure,
     phase_table as phase_table,
+    point_map as point_map,
     tick as tick,
+)
+from .moments import (
+    WordPlane as WordPlane,
+    pretrain_moment as pretrain_moment,
+    run_moment as run_moment,
+    timeline_moment as timeline_moment,
+    word_plane as word_plane,
 )
 from .panels import (
     Circles as Circles,
@@ -27,6 +36,7 @@ from .panels import (
     Map as Map,
     MarkedText as MarkedText,
     Panel as Panel,
+    PointMap as PointMap,
     Points as Points,
     Section as Section,
     Series as Series,
@@ -34,6 +44,7 @@ from .panels import (
     TextLinks as TextLinks,
     TextPiece as TextPiece,
     Verdict as Verdict,
+    counted as counted,
 )
 from .probe_tables import (
     MAIN_MEASURES as MAIN_MEASURES,

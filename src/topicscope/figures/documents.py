@@ -121,4 +121,5 @@ def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[Head
         document.keys,
         ("layer", "head"),
         next((places[head] for head in order if head in places), 0),
+        f"{document.model} {document.part}",
     )

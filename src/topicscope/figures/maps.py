@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from statistics import fmean, mode
 from typing import Any
 
-from topicscope.figures.panels import Figure, Map, Section, TableData
+from topicscope.figures.panels import Figure, Map, PointMap, Section, TableData
 from topicscope.ground import read_about
-from topicscope.measure import PHASES
-from topicscope.sweeps import Axes as Axes, Row as Row, Sweep
+from topicscope.measure import NOT_COVERED, PHASES
+from topicscope.sweeps import KINDS, Axes as Axes, Row as Row, Sweep
 
 PHASE_COLOURS: dict[str, str] = dict(
     zip(PHASES, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#BDBDBD", "#D55E00"), strict=True)
 )
+PREDICTED_COLOURS = PHASE_COLOURS | {NOT_COVERED: "#EEEEEE"}
+WORDS = {"phase": PHASE_COLOURS, "predicted_phase": PREDICTED_COLOURS}
 MOST_PANELS = 24
 MOST_ROWS = 40  # points that a table shows one by one; of more it shows how many are in which phase
 
@@ -35,6 +37,17 @@ def sweep_sections(sweep: Sweep) -> list[Section]:
     return [Section("Points", "", "" if about is None else about.command, figures, tables, config=config)]
 
 
+def point_map(sweep: Sweep) -> PointMap:
+    """All points, for a reader who chooses measure and axes."""
+    return PointMap(
+        sweep.grid.axes,
+        sweep.rows,
+        KINDS[sweep.grid.kind].curve_panels,
+        next(iter(sweep.main_measures), None),
+        {"phase": PHASE_COLOURS},
+    )
+
+
 def map_figure(
     rows: Sequence[Row],
     axes: Axes,
@@ -48,7 +61,7 @@ def map_figure(
 ) -> Figure:
     """`across` and `up` are the axes of the panels; by default the two longest."""
     chosen_x, chosen_y, rest = layout(axes, across, up)
-    words = PHASE_COLOURS if measure == "phase" else None
+    words = WORDS.get(measure)
     xs, ys = axes[chosen_x], axes.get(chosen_y, [None])
     values: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:

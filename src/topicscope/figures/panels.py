@@ -1,10 +1,19 @@
 """What a report is made of, as data: panels, figures, tables, judgements, sections. `topicscope.report` draws them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Verdict = Literal["reproduced", "not reproduced", "undecided", "skipped"]
+VERDICT_WORDS = ("reproduced", "as predicted", "not reproduced", "not as predicted", "undecided", "skipped")
+"""What tables and pages say; claims that are not the paper's are as predicted, or not."""
+
+
+def counted(words: Iterable[str]) -> str:
+    """How many verdicts of each kind there are: '3 reproduced, 1 undecided'."""
+    counts = Counter(words)
+    return ", ".join(f"{counts[kind]} {kind}" for kind in VERDICT_WORDS if counts[kind])
 
 
 @dataclass
@@ -30,6 +39,7 @@ class Heat:
     contours: int = 0  # about how many lines of equal value are drawn
     z_label: str = ""  # of the colour scale
     labels: list[str] | None = None  # of rows and columns alike, where they are words with names
+    shown_in: str = ""  # the `map` of texts that show the links of a cell, where rows and columns name them
     kind: Literal["heat"] = "heat"
 
 
@@ -100,6 +110,7 @@ class Map:
     low: float | None = None  # ends of the colour scale; None: from the data
     high: float | None = None
     log: bool = False  # the colour scale
+    marks: list[tuple[int, int]] = field(default_factory=list)  # column and row of cells that have a cross
     kind: Literal["map"] = "map"
 
 
@@ -107,7 +118,8 @@ class Map:
 class Circles:
     """Things in a plane in which near ones are alike: areas are `sizes`, colours are `values`.
 
-    `names` stand in the circles, `texts` where the reader points at one. The axes have no unit.
+    `names` stand in the circles, `texts` where the reader points at one, `details` (things with a number each) where
+    one is chosen. The axes have no unit. `colours`, where given, take the place of the colours of `values`.
     """
 
     title: str
@@ -120,6 +132,10 @@ class Circles:
     x_label: str = ""
     y_label: str = ""
     value_label: str = ""
+    details: list[list[tuple[str, str]]] = field(default_factory=list)
+    colours: list[str] | None = None
+    diameter: float | None = None  # of the largest circle, in pixels; None: large enough for a name
+    ends: tuple[float, float, float, float] | None = None  # left, right, bottom, top; None: from the data
     kind: Literal["circles"] = "circles"
 
 
@@ -175,6 +191,11 @@ class Judgement:
     seconds: float | None  # that the measurement took; None: not known
     number: Compared | None = None
     sizes: str = ""  # one sentence where the paper's number and ours are not close
+    shown: str = ""  # the verdict in words, where these are others
+
+    @property
+    def words(self) -> str:
+        return self.shown or self.verdict
 
 
 @dataclass(frozen=True)
@@ -214,6 +235,23 @@ class MarkedText:
     keys: int = 0
     link_names: tuple[str, str] = ("", "")  # what the names of links are names of
     first: int = 0  # the links that are shown first
+    map: str = ""  # the name by which a heat map finds the text: see `Heat.shown_in`
+
+
+@dataclass(frozen=True)
+class PointMap:
+    """All points of a grid, to be drawn over any two of its axes; the reader chooses them, and the measure.
+
+    `rows` have their place on every axis, their state and their measures by name. `curve_panels` says which of the
+    curves of a point are shown: by panel title, how their names start. `first` is the measure that the map opens with.
+    `colours` has, for measures whose values are words, the words and their colours.
+    """
+
+    axes: dict[str, list[Any]]
+    rows: list[dict[str, Any]]
+    curve_panels: Mapping[str, str]
+    first: str | None = None
+    colours: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

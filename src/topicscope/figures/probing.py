@@ -154,7 +154,7 @@ def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
             z = np.full((max(head.layer for head in here) + 1, max(head.head for head in here) + 1), np.nan)
             for head in here:
                 z[head.layer, head.head] = head.effect.difference
-            panels.append(Heat(f"{part} attention", z.tolist(), "head", "layer"))
+            panels.append(Heat(f"{part} attention", z.tolist(), "head", "layer", shown_in=f"{model} {part}"))
         name, title = (
             f"probe-heads-{len(figures) + 1}",
             f"{short(model)}: more attention to the same topic, head by head, {setting_name(mine)}",

@@ -3,6 +3,7 @@
 In landscapes beta goes to the right, alpha upwards, both logarithmic; dark is low.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 
@@ -12,6 +13,7 @@ from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, Tabl
 from topicscope.theory import AttentionLandscape, Dynamics, Landscape, Theorem, ValueOptimum
 
 LARGEST = 401  # words of the largest matrix that is drawn
+CORNER = 10  # topics, and words of each, that stand for a larger matrix whose entries are only four numbers
 CONTOURS = 12
 
 
@@ -39,13 +41,19 @@ def theorem_sections(theorem: Theorem) -> list[Section]:
 def optimum_sections(best: ValueOptimum) -> list[Section]:
     """W* beside its limit and Theorem 2, on one scale, and the modes in the order of learning."""
     settings, figures = best.settings, []
-    if best.vocabulary <= LARGEST:
-        matrices = {"W*": best.matrix(), "limit of long documents": best.limit_matrix()}
-        matrices["Theorem 2"] = best.least_norm_matrix()
+    corner = best if best.vocabulary <= LARGEST else best.corner(CORNER, CORNER)
+    if corner is not None:
+        matrices = {"W*": corner.matrix(), "limit of long documents": corner.limit_matrix()}
+        matrices["Theorem 2"] = corner.least_norm_matrix()
+        order = np.append(0, 1 + corner.topic_order())
+        matrices = {name: matrix[np.ix_(order, order)] for name, matrix in matrices.items()}
         low, high = (float(end([end(matrix) for matrix in matrices.values()])) for end in (np.min, np.max))
-        panels = [Heat(name, np.round(matrix, 6).tolist(), low=low, high=high) for name, matrix in matrices.items()]
-        alt = "Heat maps over words, [MASK] first: the optimum, its limit as documents grow, and Theorem 2."
-        figures.append(Figure("optimum", f"The optimal W_V, documents of length {settings.length}", alt, panels))
+        panels = [Heat(name, rounded(matrix), low=low, high=high) for name, matrix in matrices.items()]
+        alt = "Heat maps over words, [MASK] first, topic by topic: the optimum, its limit of long documents, Theorem 2."
+        if corner is not best:
+            alt += f" Of the {best.vocabulary - 1:,} words the first {CORNER} of {CORNER} topics."
+        title = f"The optimal W_V, documents of length {settings.length}"
+        figures.append(Figure("optimum", title, alt, panels, columns=3))
     rows = [
         [
             mode.name,
@@ -67,6 +75,12 @@ def optimum_sections(best: ValueOptimum) -> list[Section]:
     ]
 
 
+def rounded(matrix: np.ndarray) -> list[list[float]]:
+    """Six digits of the largest entry, which is more than colours show, and keeps pages small."""
+    largest = float(np.abs(matrix).max()) or 1.0
+    return np.round(matrix, 5 - math.floor(math.log10(largest))).tolist()
+
+
 def dynamics_sections(found: Dynamics) -> list[Section]:
     """Predicted norms over time, half-way points marked, and all numbers."""
     figures, training = [], found.training
@@ -76,10 +90,20 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
         times = np.geomspace(min(known) / 50, 4 * max(known), 300)
         names = {"value": "||W_V||_F", "key": "||W_K||_F = ||W_Q||_F"}
         curves = [Series(names[part], times.tolist(), norm.tolist()) for part, norm in found.norms(times).items()]
+        for part, half in zip(("value", "key"), halves.values(), strict=True):
+            if half is not None:  # a point on the curve
+                norm = float(found.norms(np.array([half]))[part][0])
+                curves.append(Series(f"half-way, {part}", [half], [norm], group="half-way", markers=True))
+        third = found.attention.third_act_time
         panel = Lines(
-            "predicted norms under gradient flow", curves, "time (rate x steps)", "Frobenius norm", log_x=True
+            "predicted norms under gradient flow",
+            curves,
+            "time (rate x steps)",
+            "Frobenius norm",
+            log_x=True,
+            bands=[] if third is None or third > times[-1] else [(third, float(times[-1]), "third act: norms rise on")],
         )
-        alt = "Predicted norms of value, key and query against time on a logarithmic axis."
+        alt = "Predicted norms of value, key and query against time on a logarithmic axis; a band where they rise on."
         figures.append(Figure("dynamics", "When each stage comes", alt, [panel], 1))
     rows = [
         [row["stage"], row["quantity"], "not covered" if row["value"] is None else f"{row['value']:.6g}"]

@@ -3,32 +3,33 @@
 import numpy as np
 
 from topicscope.figures.panels import Figure, Heat, TableData
-from topicscope.figures.word_names import topic_names
+from topicscope.figures.word_names import optimum_name, topic_names
 from topicscope.training import Run
 
-MATRICES = {"value": "W_V", "optimum": "W* (less the run's bias)", "gram": "W_E'W_E"}
 PARTNERS = {
     "same": "a topic in common",
     "partner": "topics of one group, none in common",
     "other": "no group in common",
 }
-MOST_LABELS = 30  # topics along the side of a map that have room for their names
+
+
+def matrix_names(run: Run) -> dict[str, str]:
+    return {"value": "W_V", "optimum": optimum_name(run), "gram": "W_E'W_E"}
 
 
 def relation_figures(run: Run) -> list[Figure]:
     """A map for each matrix, on one scale; none where all topics are alike."""
-    maps = {MATRICES[name]: one["topics"] for name, one in run.results.get("relations", {}).items() if "topics" in one}
+    relations, titles = run.results.get("relations", {}), matrix_names(run)
+    maps = {titles[name]: one["topics"] for name, one in relations.items() if "topics" in one}
     arrays = {name: np.array(rows, dtype=float) for name, rows in maps.items()}  # None is NaN
     finite = np.concatenate([array[np.isfinite(array)] for array in arrays.values()] or [np.empty(0)])
     if not finite.size:
         return []
     names = topic_names(run)
-    few = len(names) <= MOST_LABELS
-    x_label, y_label = (f"topic of the {word} word{'' if few else ', counted from 0'}" for word in ("input", "output"))
+    x_label, y_label = (f"topic of the {word} word" for word in ("input", "output"))
     low, high = float(finite.min()), float(finite.max())
     panels = [
-        Heat(name, array.tolist(), x_label, y_label, low=low, high=high, labels=names if few else None)
-        for name, array in arrays.items()
+        Heat(name, array.tolist(), x_label, y_label, low=low, high=high, labels=names) for name, array in arrays.items()
     ]
     alt = "Heat maps over pairs of topics: the mean entry between words of one and of the other, without the diagonal."
     return [Figure("topics", "Mean entry by pair of topics", alt, panels)]
@@ -50,5 +51,7 @@ def relation_tables(run: Run) -> list[TableData]:
         for relation, of in rows.items()
     ]
     return [
-        TableData("Means by relation of two words", ["two words have", *map(MATRICES.__getitem__, relations)], cells)
+        TableData(
+            "Means by relation of two words", ["two words have", *map(matrix_names(run).__getitem__, relations)], cells
+        )
     ]

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from topicscope.figures.panels import Circles, Figure, Lines, Panel, Points, Section, Series, TableData
-from topicscope.language import TopicQuality, Topics
+from topicscope.language import TopicQuality, Topics, best
 from topicscope.measure import topic_map
 
 MOST_NAMED = 8  # topics whose names fit side by side under a figure; of more, the map shows coherence in colours
 MOST_MAPPED = 300  # circles, the largest topics; more would hide each other
+MOST_WORDS = 30  # of a topic that is chosen
 
 
 def topic_model_sections(topics: Topics) -> list[Section]:
@@ -61,7 +62,8 @@ def map_section(topics: Topics) -> Section:
     which = "" if count == len(topics) else f" The {count} largest of {len(topics)} topics are shown."
     note = (
         "Topics that are near each other give similar probabilities to words. Areas: share of the text. Colours: "
-        "coherence. Distances are Hellinger distances between the topics' word probabilities; the map is their first "
+        "coherence. Click a topic to read its words. "
+        "Distances are Hellinger distances between the topics' word probabilities; the map is their first "
         f"two principal components, which keep {100 * plane.shown:.0f}% of the squared distances: topics that look "
         f"close may still be apart along other directions, as the nearest topics in the table show.{which}"
     )
@@ -82,6 +84,13 @@ def map_section(topics: Topics) -> Section:
         "first principal component",
         "second principal component",
         "c_npmi",
+        [
+            [
+                (topics.words[i], f"{100 * topics.probability[k, i]:.2f}%")
+                for i in best(topics.probability[k], MOST_WORDS)
+            ]
+            for k in range(count)
+        ],
     )
     alt = f"Map of {count} topics: near ones have similar words, large ones have more of the text."
     return Section("Topic map", note, figures=[Figure("topic-map", "Topic map", alt, [circles], columns=1)])

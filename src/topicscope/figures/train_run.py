@@ -1,6 +1,6 @@
 """A training run as figures: loss, norms with stages, means by word relation, matrices, attention of documents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,8 +103,14 @@ def run_figure(run: Run) -> Figure:
 def loss_panel(run: Run) -> Lines:
     training = Series(TRAINING, *curve(run, "loss"), thin=True)
     dev = Series(DEV, *curve(run, "dev_loss"), markers=True)
-    floors = [(floor["loss"], FLOORS[name]) for name, floor in run.results.get("floors", {}).items()]
+    floors = [(floor["loss"], floor_name(run, name, floor)) for name, floor in run.results.get("floors", {}).items()]
     return Lines("Loss and its floors", [one for one in (training, dev) if one.x], "step", "loss", levels=floors)
+
+
+def floor_name(run: Run, name: str, floor: Mapping[str, Any]) -> str:
+    """Which floor it is, and of which documents where they are not those of the curve."""
+    some = "floor_dev_loss" in run.results and name != "least_squares"
+    return FLOORS[name] + (f", first {floor['documents']:,} documents" if some else "")
 
 
 def norm_panel(run: Run) -> Lines:
@@ -134,13 +140,13 @@ def matrix_panels(run: Run) -> list[Heat]:
     weights = run.weights
     if run.config.model.embedding != "one-hot":
         gram = weights["embedding"].T @ weights["embedding"]
-        return word_heat("W_E'W_E at the end", gram, run, "topic of the word", "topic of the word")
+        return word_heat(f"W_E'W_E {when(run)}", gram, run, "topic of the word", "topic of the word")
     name, matrix = "W_V", weights.get("value")
     if "head" in weights:  # the outputs of W_V are no words then; those of the head are
         name, matrix = "W_pred W_V", weights["head"] if matrix is None else weights["head"] @ matrix
     if matrix is None:
         return []
-    return word_heat(f"{name} at the end", matrix, run, "topic of the input word", "topic of the output word")
+    return word_heat(f"{name} {when(run)}", matrix, run, "topic of the input word", "topic of the output word")
 
 
 def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: str, y_label: str) -> list[Heat]:
@@ -199,7 +205,7 @@ def attention_figures(run: Run) -> list[Figure]:
     figures = [
         Figure(
             "scores",
-            "Attention scores at the end",
+            f"Attention scores {when(run)}",
             "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns.",
             scores,
         ),
@@ -211,6 +217,10 @@ def attention_figures(run: Run) -> list[Figure]:
         ),
     ]
     return [figure for figure in figures if figure.panels]
+
+
+def when(run: Run) -> str:
+    return "at the end" if run.shown_step is None else f"at step {run.shown_step:,}"
 
 
 def trained_parts(run: Run) -> dict[str, str]:

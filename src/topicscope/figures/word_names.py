@@ -31,6 +31,12 @@ def named_words(run: Run) -> tuple[Int[np.ndarray, " n"], list[str]] | None:
     return np.array(picked), ["[MASK]", *(model.word_names[word - 1] for word in picked[1:])]
 
 
+def optimum_name(run: Run) -> str:
+    """Of W* as W_V should be: less what biases add to it, where there are any."""
+    biases = run.config.model.value_bias, run.config.model.prediction_bias
+    return "W*" if biases == ("none", "none") else "W* (less the run's bias)"
+
+
 def word_figures(run: Run) -> list[Figure]:
     """The matrix over the words with names, and W* where the run was compared with it; none without names."""
     named, weights = named_words(run), run.weights
@@ -42,9 +48,9 @@ def word_figures(run: Run) -> list[Figure]:
         matrices["W_E'W_E"] = weights["embedding"].T @ weights["embedding"]
     elif "value" in run.results:
         matrices["W_V"] = weights["value"]
-        best = training_optimum(run.config) if "distance_to_optimum" in run.results else None
+        best = training_optimum(run.config).matrix if "distance_to_optimum" in run.results else None
         if best is not None:  # W* less the run's bias is what W_V should be
-            matrices["W* (less the run's bias)"] = best - (contributions(run.config, weights) - weights["value"])
+            matrices[optimum_name(run)] = best - (contributions(run.config, weights) - weights["value"])
     shown = {name: np.asarray(matrix, dtype=float)[np.ix_(places, places)] for name, matrix in matrices.items()}
     panels = [
         Heat(name, np.round(z, 6).tolist(), "input word", "output word", labels=names)

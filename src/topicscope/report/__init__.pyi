@@ -1,3 +1,10 @@
-from .page import notebook_html as notebook_html, write_report as write_report
-from .pictures import canvas as canvas, draw_figure as draw_figure, write_csv as write_csv
-from .sweep_page import write_sweep_page as write_sweep_page
+from .page import (
+    environment as environment,
+    notebook_html as notebook_html,
+    page_html as page_html,
+    sections_html as sections_html,
+    write_report as write_report,
+)
+from .pictures import canvas as canvas, csv_of as csv_of, draw_figure as draw_figure, write_csv as write_csv
+from .scripts import STATIC as STATIC
+from .sweep_page import map_html as map_html, packed as packed, write_sweep_page as write_sweep_page

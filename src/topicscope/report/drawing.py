@@ -91,7 +91,7 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
         axes.contour(xs, ys, z, levels=heat.contours, colors="white", linewidths=0.4, alpha=0.5)
     for axis, given, length in ((axes.xaxis, heat.x, z.shape[1]), (axes.yaxis, heat.y, z.shape[0])):
         if (ticks := topic_ticks(heat, length)) is not None:
-            how = {} if heat.labels is None else label_style(heat.labels, turned=axis is axes.xaxis)
+            how = {} if heat.labels is None else label_style(ticks[1], turned=axis is axes.xaxis)
             axis.set_ticks(ticks[0], list(map(plain, ticks[1])), **how)
         elif given is None:
             axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
@@ -156,6 +156,8 @@ def draw_map(axes: Axes, chart: Map, _pens: Pens) -> None:
         crowded = axis is axes.xaxis and sum(len(names[i]) for i in pick) > 16
         axis.set_ticks(list(pick), [names[i] for i in pick], **({"rotation": 45, **TURNED} if crowded else {}))
     axes.grid(visible=False)
+    if chart.marks:
+        axes.plot(*zip(*chart.marks, strict=True), "x", color="black", markersize=5, markeredgewidth=1.5)
     if not z.count():
         axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color=GREY)
     elif chart.names is None:
@@ -196,8 +198,8 @@ def draw_circles(axes: Axes, circles: Circles, _pens: Pens) -> None:
         [circles.x[i] for i in order],
         [circles.y[i] for i in order],
         s=[across[i] ** 2 for i in order],
-        c=[circles.values[i] for i in order],
-        cmap="cividis",
+        c=[circles.values[i] if circles.colours is None else circles.colours[i] for i in order],
+        cmap="cividis" if circles.colours is None else None,
         alpha=0.75,
         edgecolors="white",
         linewidths=0.6,
@@ -208,7 +210,10 @@ def draw_circles(axes: Axes, circles: Circles, _pens: Pens) -> None:
         text.set_path_effects([mpl.patheffects.withStroke(linewidth=1.6, foreground="black")])
     axes.set(xticks=[], yticks=[])
     axes.margins(0.1)
-    add_colour_bar(axes, image, circles.value_label)
+    if circles.ends is not None:
+        axes.axis(circles.ends)
+    if circles.colours is None:
+        add_colour_bar(axes, image, circles.value_label)
 
 
 def draw_levels(axes: Axes, panel: Lines | Points) -> None:

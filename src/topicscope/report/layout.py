@@ -11,6 +11,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8
 GREY, MARK_COLOUR = "#808080", "#D55E00"  # levels and bands: seen on white and on black
 BAND_ALPHAS = (0.13, 0.28)
 MOST_TICKS = 10
+MOST_NAMES = 31  # along a side: [MASK] and 30 words; of more, every second, third, ... has its name
 DASH_COUNT = 4
 NOTHING = "nothing to show"
 
@@ -56,7 +57,8 @@ def topic_ticks(heat: Heat, length: int) -> tuple[list[float], list[str]] | None
     None where the axis is of neither kind. An axis of words has [MASK], then topic by topic.
     """
     if heat.labels is not None:
-        return [float(i) for i in range(length)], heat.labels
+        named = range(0, length, math.ceil(length / MOST_NAMES))
+        return [float(i) for i in named], [heat.labels[i] for i in named]
     topics, v = heat.topics, heat.words_per_topic
     if topics is None or v is None or length != topics * v + 1:
         return None
@@ -125,7 +127,8 @@ SMALLEST_CIRCLE = 8.0
 def diameters(circles: Circles) -> list[float]:
     """Areas are in proportion to the sizes, but a small circle can still be seen."""
     largest = max(circles.sizes, default=0.0) or 1.0
-    return [max(SMALLEST_CIRCLE, LARGEST_CIRCLE * math.sqrt(max(0.0, size) / largest)) for size in circles.sizes]
+    diameter = LARGEST_CIRCLE if circles.diameter is None else circles.diameter
+    return [max(SMALLEST_CIRCLE, diameter * math.sqrt(max(0.0, size) / largest)) for size in circles.sizes]
 
 
 def largest_first(circles: Circles) -> list[int]:

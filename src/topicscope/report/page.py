@@ -7,17 +7,16 @@ import base64
 import io
 import json
 import re
-from collections import Counter
 from collections.abc import Collection
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from topicscope.figures import Circles, Figure, Heat, Lines, Map, Panel, Points, Section, TableData, Verdict
+from topicscope.figures import Circles, Figure, Heat, Lines, Map, Panel, Points, Section, TableData, counted
 from topicscope.ground import write
 from topicscope.report.layout import Pen, groups, pens
 from topicscope.report.pictures import canvas, draw_figure, write_csv
@@ -25,11 +24,15 @@ from topicscope.report.plotly_circles import circles_spec
 from topicscope.report.plotly_curves import lines_spec, points_spec
 from topicscope.report.plotly_maps import heat_spec, map_spec
 from topicscope.report.plotly_parts import Spec
+from topicscope.report.scripts import bundled, source
 
 NARROW = 3  # columns from which on panels of the page are too narrow for legends of their own
 THUMBNAIL = (192, 112)  # pixels, at most: shown at half of it, for fine screens
 MOST_ROWS = 20  # of the table that a notebook shows
 NUMBER = re.compile(r"[-–—]?|[-+−±]?\s*[\d.,]+([eE][-+]?\d+)?\s*([%s×x]|±.*|\(.*\)|\[.*\])?")
+
+Judged = tuple[str, Section, list[str]]
+"""Of a claim: its anchor, its section, its small pictures as data."""
 
 
 def write_report(
@@ -47,32 +50,47 @@ def write_report(
 
 
 def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> None:
-    """Write the page, whole or not at all. Blank lines in `intro` part its paragraphs.
+    """Write the page, whole or not at all. Claims have a small picture, from the figures beside the page."""
+    write(path, page_html(title, intro, sections, path.parent / "figures").encode())
 
-    Claims have a small picture of their first figure, from the file beside the page.
+
+def page_html(title: str, intro: str, sections: list[Section], pictures: Path | None = None) -> str:
+    """The page as text. Blank lines in `intro` part its paragraphs. `pictures`: a folder of drawn figures."""
+    placed = with_anchors(sections)
+    summary, judged = judged_of(placed, pictures)
+    return html_of("page.html.jinja", title, intro, sections=placed, judged=judged, summary=summary)
+
+
+def sections_html(sections: list[Section], start: str = "", pictures: Path | None = None) -> str:
+    """The sections alone, with their verdicts, for a page that has the scripts. All ids begin with `start`.
+
+    `pictures`: a folder of drawn figures.
     """
-    placed = list(zip(anchors([section.title for section in sections]), sections, strict=True))
-    counts = Counter(section.verdict.verdict for section in sections if section.verdict is not None)
-    write_html(
-        path,
-        "page.html.jinja",
-        title,
-        intro,
-        sections=placed,
-        judged=[
-            (anchor, section, [thumbnail(path.parent / "figures", figure.name) for figure in section.figures[:1]])
-            for anchor, section in placed
-            if section.verdict is not None
-        ],
-        summary=", ".join(f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]),
-    )
+    template: Any = environment().get_template("sections.html.jinja").module
+    placed = [(f"{start}{anchor}", section) for anchor, section in with_anchors(sections)]
+    table = template.verdict_table(*judged_of(placed, pictures)) if any(section.verdict for section in sections) else ""
+    return str(table) + "".join(template.part(anchor, section) for anchor, section in placed)
 
 
-def write_html(path: Path, template: str, title: str, intro: str, **parts: Any) -> None:
+def with_anchors(sections: list[Section]) -> list[tuple[str, Section]]:
+    return list(zip(anchors([section.title for section in sections]), sections, strict=True))
+
+
+def judged_of(placed: list[tuple[str, Section]], pictures: Path | None = None) -> tuple[str, list[Judged]]:
+    """What the table of verdicts shows: how many there are of each kind, and the claims with their small pictures."""
+    judged = [
+        (anchor, section, [thumbnail(pictures, figure.name) for figure in section.figures[:1]] if pictures else [])
+        for anchor, section in placed
+        if section.verdict is not None
+    ]
+    return counted(section.verdict.words for _, section, _ in judged if section.verdict is not None), judged
+
+
+def html_of(template: str, title: str, intro: str, **parts: Any) -> str:
     """A page of any template, with plotly inside."""
     paragraphs = [paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()]
     page = environment().get_template(template)
-    write(path, page.render(title=title, paragraphs=paragraphs, plotly=Markup(get_plotlyjs()), **parts).encode())
+    return page.render(title=title, paragraphs=paragraphs, plotly=Markup(get_plotlyjs()), **parts)
 
 
 def thumbnail(folder: Path, name: str) -> str:
@@ -105,10 +123,11 @@ def notebook_html(summary: list[str], sections: list[Section]) -> str:
     return template.render(summary=summary, figure=figure, picture=picture, table=table, most_rows=MOST_ROWS)
 
 
-def environment() -> Environment:
-    """Templates of this folder; text is escaped wherever it stands."""
+@cache
+def environment(*folders: Path) -> Environment:
+    """Templates of this folder, and of others before it; text is escaped wherever it stands."""
     templates = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader([*folders, Path(__file__).parent]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -122,6 +141,8 @@ def environment() -> Environment:
         "spec": panel_spec,
         "pens": pens,
         "keys": shared_keys,
+        "script": lambda name: Markup(bundled(name)),
+        "static": lambda name: Markup(source(name)),
         "link_lists": lambda links: [(one.outer, one.inner, one.data) for one in links],
     }
     return templates
@@ -172,19 +193,19 @@ def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) ->
 
 
 def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str, str]]:
-    """Name, colour and dashes for one legend of a figure on the page.
+    """Name, colour and dashes (as SVG has them) for one legend of a figure on the page.
 
     Many narrow panels with the same curves have one legend for all of them, which leaves room for the curves.
     """
     maps = [panel.names or {} for panel in figure.panels if isinstance(panel, Map)]
     words = {name: colour for names in maps for name, colour in names.items()}
     if words:
-        return [(name, colour, "solid") for name, colour in words.items()]
+        return [(name, colour, "") for name, colour in words.items()]
     panels = [panel for panel in figure.panels if isinstance(panel, Lines) and not panel.levels and not panel.bands]
     if figure.columns < NARROW or len(panels) < max(2, len(figure.panels)):
         return []
     names = list(groups(panels[0]))
     if len(names) < 2 or any(list(groups(panel)) != names for panel in panels):
         return []
-    dashes = ("solid", "dashed", "dotted", "dashed")
+    dashes = ("", "6 4", "2 4", "9 4 2 4")
     return [(name, pens_of[name].colour, dashes[pens_of[name].dash]) for name in names]

@@ -55,11 +55,16 @@ def write_csv(figure: Figure, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, panel in enumerate(figure.panels, start=1):
-        stream = io.StringIO()
-        csv.writer(stream, lineterminator="\n").writerows(csv_rows(panel))
         paths.append(folder / f"{figure.name}-{number}.csv")
-        write(paths[-1], stream.getvalue().encode())
+        write(paths[-1], csv_of(panel).encode())
     return paths
+
+
+def csv_of(panel: Panel) -> str:
+    """A panel's numbers as one long table."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(csv_rows(panel))
+    return stream.getvalue()
 
 
 def csv_rows(panel: Panel) -> list[list[Any]]:

@@ -131,4 +131,12 @@ def map_spec(chart: Map) -> plotly.Spec:
         trace["showscale"] = False
         note = {"text": NOTHING, "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
         layout["annotations"] = [note]
-    return {"data": [trace], "layout": layout}
+    crosses: plotly.Spec = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [plotly.text(chart.x[column]) for column, _ in chart.marks],
+        "y": [plotly.text(chart.y[row]) for _, row in chart.marks],
+        "marker": {"symbol": "x-thin", "size": 8, "line": {"color": "black", "width": 2}},
+        "hoverinfo": "skip",
+    }
+    return {"data": [trace, *([crosses] if chart.marks else [])], "layout": layout}

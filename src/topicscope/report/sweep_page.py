@@ -1,18 +1,20 @@
 """The page of a sweep: a map of any measure over any two axes, the curves of the points that are clicked, failures.
 
-write_sweep_page(Path("report.html"), "My sweep", "What was run.", axes, rows, curves, curve_panels={"loss": "loss"})
+write_sweep_page(Path("report.html"), "My sweep", "What was run.", PointMap(axes, rows, {"loss": "loss"}), curves)
 """
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from topicscope.figures import PointMap
+from topicscope.ground import write
 from topicscope.report.layout import PALETTE
-from topicscope.report.page import write_html
+from topicscope.report.page import environment, html_of
 
 CURVE_POINTS = 100
 MOST_CURVES = 20_000_000  # bytes of curves in a page; points beyond have theirs in their folders only
@@ -20,43 +22,39 @@ MOST_CURVES = 20_000_000  # bytes of curves in a page; points beyond have theirs
 Curves = Mapping[str, np.ndarray]
 
 
-def write_sweep_page(
-    path: Path,
-    title: str,
-    intro: str,
-    axes: dict[str, list[Any]],
-    rows: list[dict[str, Any]],
-    curves: Iterable[Curves],
-    *,
-    curve_panels: Mapping[str, str],
-    first: str | None = None,
-    colours: Mapping[str, Mapping[str, str]] | None = None,
-) -> None:
-    """Write the page, whole or not at all.
+def write_sweep_page(path: Path, title: str, intro: str, points: PointMap, curves: Iterable[Curves]) -> None:
+    """Write the page, whole or not at all. `curves` are those of each row, read one after the other."""
+    parts = map_parts(points, packed(curves, tuple(points.curve_panels.values())))
+    write(path, html_of("sweep.html.jinja", title, intro, **parts).encode())
 
-    `curves` are those of each row, read one after the other. `curve_panels` says which of them are shown: by panel
-    title, how their names start. `first` is the measure that the map opens with. `colours` has, for measures whose
-    values are words, the words and their colours.
-    """
+
+def map_html(points: PointMap) -> str:
+    """The map alone, for a page that has sweep.js; the curves of its points come when they are asked for."""
+    return environment().get_template("points.html.jinja").render(**map_parts(points, None))
+
+
+def map_parts(points: PointMap, curves: dict[str, dict[str, str]] | None) -> dict[str, Any]:
+    """What the template takes: all numbers by their places on the axes, and the failures."""
+    axes, rows = points.axes, points.rows
     known = {"point", "state", "error", *axes}
     measures = list(
         dict.fromkeys(key for row in rows for key, value in row.items() if key not in known and value is not None)
     )
     values = {name: [row[name] for row in rows if row.get(name) is not None] for name in [*measures, "state"]}
     words = {
-        name: word_colours(found, (colours or {}).get(name))
+        name: word_colours(found, points.colours.get(name))
         for name, found in values.items()
         if any(isinstance(value, str | bool) for value in found)
     }
-    measures.sort(key=lambda name: (name != first, name in words))  # words last
+    measures.sort(key=lambda name: (name != points.first, name in words))  # words last
     places = {name: {json.dumps(value): i for i, value in enumerate(steps)} for name, steps in axes.items()}
     data = {
         "axes": axes,
         "measures": [*measures, "state"],
         "words": words,
         "palette": PALETTE,
-        "curvePanels": dict(curve_panels),
-        "curves": packed(curves, tuple(curve_panels.values())),
+        "curvePanels": dict(points.curve_panels),
+        "curves": curves,
         "rows": [
             {
                 "point": row["point"],
@@ -73,7 +71,7 @@ def write_sweep_page(
         for row in rows
         if row["state"] == "failed"
     ]
-    write_html(path, "sweep.html.jinja", title, intro, data=data, failures=failures)
+    return {"data": data, "failures": failures}
 
 
 def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dict[str, str]]:
@@ -83,11 +81,13 @@ def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dic
     return [{"name": name, "colour": colour} for name, colour in given.items()]
 
 
-def packed(curves: Iterable[Curves], starts: tuple[str, ...]) -> dict[str, dict[str, str]]:
+def packed(
+    curves: Iterable[Curves], starts: tuple[str, ...], numbers: Sequence[int] | None = None
+) -> dict[str, dict[str, str]]:
     """float32 in base64, by the row's number: a tenth of what the digits would take."""
     texts: dict[str, dict[str, str]] = {}
     size = 0
-    for number, of_point in enumerate(curves):
+    for number, of_point in enumerate(curves) if numbers is None else zip(numbers, curves, strict=True):
         if size > MOST_CURVES:
             break
         wanted = {name: values for name, values in of_point.items() if name == "step" or name.startswith(starts)}

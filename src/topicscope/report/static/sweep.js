@@ -1,7 +1,13 @@
-(() => {
-  const get = (id) => document.getElementById(id);
-  const { axes, measures, words, rows, curves, curvePanels, palette } = JSON.parse(get("data").textContent);
+// A map of any measure of a sweep over any two axes, and the curves of the points that are clicked.
+// `fetchCurves` brings the curves of some points, where the page does not have them all.
+export const drawSweep = (root, fetchCurves = null) => {
+  const get = (id) => root.querySelector(`#${id}`);
+  const { axes, measures, words, rows, curvePanels, palette, ...data } = JSON.parse(get("data").textContent);
+  const curves = data.curves ?? {};
   const names = Object.keys(axes);
+  for (const panels of root.querySelectorAll(".panels[data-columns]")) {
+    panels.style.setProperty("--columns", panels.dataset.columns);
+  }
   const make = (tag, text, attributes = {}) =>
     Object.assign(document.createElement(tag), { textContent: text ?? "" }, attributes);
   const config = { responsive: true, displayModeBar: false };
@@ -146,8 +152,14 @@
       if (traces.length) addPlot(get("curves"), title, "curve", traces, layout("step", title));
     }
   };
-  const choose = (group) => {
-    drawCurves(group);
+  let latest = 0;
+  const choose = async (group) => {
+    const asked = latest += 1, missing = group.slice(0, 8).filter((i) => !curves[i]);
+    showNumbers(group);
+    if (fetchCurves && missing.length) Object.assign(curves, await fetchCurves(missing));
+    if (asked === latest) drawCurves(group);
+  };
+  const showNumbers = (group) => {
     const [top, body, head] = ["thead", "tbody", "tr"].map((tag) => make(tag));
     head.append(...["point", ...names, ...measures, "error"].map((name) => make("th", name, { scope: "col" })));
     top.append(head);
@@ -164,4 +176,4 @@
   for (const id of ["measure", "across", "up"]) get(id).addEventListener("change", drawMap);
   get("point").addEventListener("change", ({ target: { value } }) => { if (value !== "") choose([Number(value)]); });
   drawMap();
-})();
+};

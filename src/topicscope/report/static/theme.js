@@ -1,5 +1,6 @@
-(() => {
-  const root = document.documentElement, button = document.getElementById("theme");
+// The button that turns light into dark; the choice is kept where the browser allows it.
+export const offerTheme = (button) => {
+  const root = document.documentElement;
   const wantsDark = matchMedia("(prefers-color-scheme: dark)");
   const stored = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
   const store = (theme) => { try { localStorage.setItem("theme", theme); } catch { /* private mode */ } };
@@ -14,4 +15,4 @@
   });
   wantsDark.addEventListener("change", showTheme);
   showTheme();
-})();
+};

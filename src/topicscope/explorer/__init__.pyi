@@ -1,0 +1,2 @@
+from .server import is_loopback as is_loopback, serve as serve
+from .workspace import Workspace as Workspace

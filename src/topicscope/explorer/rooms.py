@@ -1,0 +1,110 @@
+"""The rooms by name, the controls of the room of theory, and what the start page offers."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from topicscope.explorer.workspace import Workspace
+
+ROOMS = {
+    "theory": ("Theory", "Move a setting, and see the optimum, the best attention and the times of learning move."),
+    "live": ("Live", "Start training and watch the two stages happen."),
+    "models": ("Models", "Look into a probe: layers, heads, topics, and the documents behind the numbers."),
+    "maps": ("Maps", "Any measure of a sweep over any two of its axes."),
+    "time": ("Time", "How a run or a language model changes from step to step."),
+    "paper": ("Paper", "The paper's claims, with figures, rules and verdicts."),
+}
+"""By name: the title, and what it is for."""
+
+LOOKING_AT = {
+    "models": "A probe asks whether a language model keeps words of one topic together: in its embeddings, in its "
+    "hidden states, in its attention. Each answer has controls, which say whether chance, word frequency or "
+    "co-occurrence would give the same. Click a head in the map of layers by heads to see it in the documents; click "
+    "a topic to read its words; click a word of a document to see where it looks.",
+    "maps": "Each cell is one run of a sweep, or the mean of runs that differ only in settings that are not shown. "
+    "Choose what the colours mean and which settings go to the right and upwards. Click a cell to see its curves.",
+    "time": "The slider goes through the steps of training. Points are words, placed by what the model has learnt of "
+    "them; the axes are those of the last step and stay, so that words of one topic can be seen to come together. "
+    "Contrast: the mean of a measure for words of one topic less that for words of different topics.",
+    "paper": "Each claim of the paper, measured again. A rule that was fixed before says whether the claim is "
+    "reproduced; 'sizes differ' means that the pattern is the same and the numbers are not. Claims that the folder "
+    "lacks can be run from here.",
+}
+"""By room: what a newcomer sees there."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """One setting of a question: a slider with a box beside it, or a choice. `log`: the slider multiplies."""
+
+    name: str
+    label: str
+    group: str
+    kind: Literal["number", "choice", "text"] = "number"
+    low: float = 0
+    high: float = 1
+    step: float = 0.01
+    log: bool = False
+    whole: bool = False
+    choices: tuple[str, ...] = ()
+    only: str = ""  # NAME=VALUE of another control, without which it says nothing
+
+
+def count(name: str, label: str, group: str, high: float, only: str = "") -> Control:
+    return Control(name, label, group, low=1, high=high, step=1, log=high > 50, whole=True, only=only)
+
+
+CONTROLS = (
+    count("topics", "T, topics", "World", 200),
+    count("words_per_topic", "v, words per topic", "World", 500),
+    Control("prior", "prior", "World", "choice", choices=("fixed", "dirichlet", "groups")),
+    count("topics_per_document", "tau, topics per document", "World", 50),
+    Control("alpha", "alpha", "World", low=0.001, high=10, log=True, only="prior=dirichlet"),
+    count("groups", "groups of topics", "World", 50, only="prior=groups"),
+    Control("rho", "rho, documents of one group", "World", only="prior=groups"),
+    Control("zipf", "Zipf exponent of words", "World", high=2),
+    Control("overlap", "overlap of topics", "World", high=0.5),
+    Control("length", "N, words of a document", "World", "text"),
+    Control("p_mask", "p_m, masked", "Masking", low=0.01, high=0.99),
+    Control("p_correct", "p_c, of them correct", "Masking", low=0.01, high=0.9),
+    Control("p_random", "p_r, of them random", "Masking", low=0.01, high=0.9),
+    Control("value_matrix", "W_V in stage 2", "Attention", "choice", choices=("blocks", "diagonal")),
+    Control("convention", "convention", "Attention", "choice", choices=("exact", "paper")),
+    Control("init_scale", "initial scale", "Learning", low=1e-6, high=1, log=True),
+    Control("attention_dim", "d_a (empty: T v + 1)", "Learning", "text"),
+    Control("loss", "loss", "Learning", "choice", choices=("squared", "cross-entropy")),
+    Control("optimizer", "optimiser", "Learning", "choice", choices=("flow", "sgd", "adam")),
+    Control("lr", "learning rate", "Learning", low=1e-5, high=100, log=True),
+    Control("eps", "epsilon of Adam", "Learning", low=1e-12, high=1, log=True, only="optimizer=adam"),
+)
+
+
+RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("topic_model.topics", "T, topics", ()),
+    ("topic_model.words_per_topic", "v, words per topic", ()),
+    ("documents.kind", "prior", ("dirichlet", "fixed", "groups")),
+    ("documents.topics_per_document", "tau, topics per document", ()),
+    ("documents.length", "words of a document, or infinite", ()),
+    ("model.embedding", "embedding", ("one-hot", "trained")),
+    ("model.key", "key", ("trained", "zero")),
+    ("model.query", "query", ("trained", "zero")),
+    ("model.value", "value", ("trained", "identity", "blocks", "diagonal")),
+    ("model.init_scale", "initial scale", ()),
+    ("objective.loss", "loss", ("cross-entropy", "squared", "squared-mean")),
+    ("objective.l2", "L2", ()),
+    ("optimizer.name", "optimiser", ("adam", "sgd")),
+    ("optimizer.lr", "learning rate", ()),
+    ("optimizer.eps", "epsilon of Adam", ()),
+    ("steps", "steps", ()),
+    ("batch_size", "documents per step", ()),
+    ("seed", "seed", ()),
+)
+"""Of a run: the setting's name, what it is, and what it may be where it is one of a few words."""
+
+
+def first_things(workspace: Workspace) -> list[tuple[str, str, str]]:
+    """Three things to do with what ships: title, what happens, where."""
+    return [
+        ("Move an assumption", "See what theory says when topics overlap or documents are short.", "/theory"),
+        ("Watch two stages happen", "Train the small transformer, and see value settle before attention.", "/live"),
+        ("Look at the paper's claims", "Each with its figure, its rule and its verdict.", "/paper"),
+    ]

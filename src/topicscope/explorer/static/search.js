@@ -1,0 +1,61 @@
+// Search for a word: its topics, and the shown documents that have it, in which it is marked.
+import { ask, make } from "/explorer/shell.js";
+
+const percent = (share) => `${(100 * share).toFixed(share < 0.001 ? 3 : 1)}%`;
+
+const markIn = (root, word) => {
+  for (const piece of root.querySelectorAll(".pieces .found")) piece.classList.remove("found");
+  const found = [];
+  for (const text of word ? root.querySelectorAll(".marked") : []) {
+    const pieces = [...text.querySelectorAll(".pieces > span")].filter(
+      (piece) => piece.textContent.toLowerCase() === word.toLowerCase());
+    for (const piece of pieces) piece.classList.add("found");
+    if (pieces.length) found.push([text, pieces]);
+  }
+  return found;
+};
+
+const topicLines = ({ word, topics, fitted }) => {
+  if (!fitted) return [make("p", "This folder holds no fitted topics to look the word up in.")];
+  if (!topics.length) return [make("p", `The topics do not know '${word}'.`)];
+  const list = make("ul");
+  for (const { topic, name, share, probability, place } of topics) {
+    list.append(make("li", `topic ${topic} (${name}): ${percent(share)} of its occurrences; `
+      + `${percent(probability)} of the topic's words, its place there is ${place}`));
+  }
+  return [make("p", `Topics of '${word}', by the fitted model:`), list];
+};
+
+const documentLines = (word, found) => {
+  if (!found.length) return [make("p", `None of the shown documents has '${word}'.`)];
+  const list = make("ul");
+  for (const [text, pieces] of found) {
+    const item = make("li"), button = make("button", text.querySelector("summary").textContent, { type: "button", class: "plain" });
+    button.addEventListener("click", () => { text.open = true; pieces[0].scrollIntoView({ block: "center" }); });
+    item.append(button, ` ${pieces.length} times`);
+    list.append(item);
+  }
+  return [make("p", `Shown documents that have '${word}':`), list];
+};
+
+// A box in `tools`, and the answer right below; documents are looked for in `sections`.
+export const offerSearch = (tools, sections, place) => {
+  const form = make("form", "", { class: "search", role: "search" }), label = make("label", "word ");
+  const box = make("input", "", { type: "search", maxlength: 100, autocomplete: "off" });
+  const answer = make("div", "", { class: "answer", role: "status" });
+  label.append(box);
+  form.append(label, make("button", "Search", { type: "submit" }));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const word = box.value.trim(), found = markIn(sections, word);
+    if (!word) { answer.replaceChildren(); return; }
+    try {
+      const topics = await (await ask(`/api/models/${place.id}/word?word=${encodeURIComponent(word)}`)).json();
+      answer.replaceChildren(...topicLines(topics), ...(sections.querySelector(".marked") ? documentLines(word, found) : []));
+    } catch (error) {
+      answer.replaceChildren(make("p", error.message, { class: "wrong", role: "alert" }));
+    }
+  });
+  tools.append(form);
+  tools.after(answer);
+};

@@ -1,0 +1,175 @@
+"""The room of theory: one setting, and what the theorems and closed forms say of it at once.
+
+A question is a config like any other: the same names and ranges as on the command line. Its parts are separate views,
+so that a slow one does not keep the others waiting, and one that does not change is not made again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from topicscope import figures, theory, training
+from topicscope.explorer.views import View
+from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
+
+HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
+Exponent = Annotated[float, Field(ge=0, le=10)]
+
+
+@section
+class Question(Config):
+    """A world, how it is masked, and how it is learnt. 0 for zipf and overlap: none."""
+
+    topics: Count = 10
+    words_per_topic: Count = 10
+    prior: Literal["fixed", "dirichlet", "groups"] = "fixed"
+    topics_per_document: Count = 3
+    alpha: PositiveRate = 0.1
+    groups: Count = 5
+    rho: Probability = 0.5
+    zipf: Exponent = 0.0
+    overlap: HalfAtMost = 0.0
+    length: Text = "125"
+    p_mask: Probability = 0.15
+    p_correct: Probability = 0.1
+    p_random: Probability = 0.1
+    value_matrix: theory.ValueMatrix = "blocks"
+    convention: theory.Convention = "exact"
+    init_scale: Rate = 1e-3
+    attention_dim: Width | None = None
+    loss: Literal["squared", "cross-entropy"] = "squared"
+    optimizer: Literal["flow", "sgd", "adam"] = "flow"
+    lr: PositiveRate = 0.01
+    eps: Rate = 1e-8
+
+    @property
+    def world(self) -> dict[str, Any]:
+        """Topics, documents and masking, by the names that a run's config has."""
+        of_prior: dict[str, dict[str, Any]] = {
+            "fixed": {"topics_per_document": self.topics_per_document},
+            "dirichlet": {"alpha": self.alpha},
+            "groups": {"groups": self.groups, "rho": self.rho, "topics_per_document": self.topics_per_document},
+        }
+        shape = {"zipf": self.zipf, "overlap": self.overlap}
+        return {
+            "topic_model": {
+                "topics": self.topics,
+                "words_per_topic": self.words_per_topic,
+                **{name: value for name, value in shape.items() if value},
+            },
+            "documents": {"kind": self.prior, "length": length_of(self.length), **of_prior[self.prior]},
+            "masking": {"p_mask": self.p_mask, "p_correct": self.p_correct, "p_random": self.p_random},
+        }
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """The settings of a run of it: what 'train this' starts with."""
+        flow = {"name": "sgd", "lr": 1.0}
+        adam = {"eps": self.eps} if self.optimizer == "adam" else {}
+        optimizer = flow if self.optimizer == "flow" else {"name": self.optimizer, "lr": self.lr, **adam}
+        model: dict[str, Any] = {"init_scale": self.init_scale, "prediction_bias": "none"}
+        if self.attention_dim is not None:
+            model["attention_dim"] = self.attention_dim
+        return {**self.world, "model": model, "objective": {"loss": self.loss}, "optimizer": optimizer}
+
+    @property
+    def setting(self) -> theory.Setting:
+        """The paper's setting; InputError where topics are not disjoint and alike."""
+        if self.zipf or self.overlap or self.prior == "groups":
+            raise InputError("the paper's theorems need disjoint topics of equally probable words, and no groups")
+        return theory.Setting.of(
+            self.topics,
+            self.words_per_topic,
+            self.topics_per_document,
+            p_mask=self.p_mask,
+            p_correct=self.p_correct,
+            p_random=self.p_random,
+        )
+
+
+def question(query: Mapping[str, str]) -> Question:
+    """From the text of a query: values as YAML reads them, but for `length`, which may be a range."""
+    return Question.of({name: text if name == "length" else parsed(text) for name, text in query.items()})
+
+
+def length_of(text: str) -> Any:
+    """A number, LOW-HIGH, or infinite."""
+    low, dash, high = text.partition("-")
+    if dash and low.strip().isdigit() and high.strip().isdigit():
+        return [int(low), int(high)]
+    return int(text) if text.strip().isdigit() else text.strip()
+
+
+def value_part(asked: Question) -> list[figures.Section]:
+    """W* beside its limit and Theorem 2, and the modes in which it is learnt."""
+    best = theory.optimum(training.RunConfig.of(asked.world))
+    (first,) = best.sections()
+    return [replace(first, title="The best value matrix", note="\n".join(best.summary()), command="", config={})]
+
+
+def theorem_part(asked: Question) -> list[figures.Section]:
+    """The sentence of each theorem of the first stage, with its numbers."""
+    found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
+    return [replace(section, figures=[], config={}, command="") for theorem in found for section in theorem.sections()]
+
+
+def attention_part(asked: Question) -> list[figures.Section]:
+    """The loss over attention once W_V is learnt, its minimum, and the theorem's interval."""
+    theorem = theory.theorem3 if asked.value_matrix == "blocks" else theory.theorem5
+    found = theory.attention_landscape(asked.setting, asked.value_matrix, asked.convention)
+    stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention, theorem=theorem)
+    (first,) = found.sections()
+    note = "\n".join([first.note, *stage.summary()])
+    return [replace(first, note=note, config={}, command="")]
+
+
+def dynamics_part(asked: Question) -> list[figures.Section]:
+    """When value, then key and query are learnt."""
+    steps: dict[str, Any] = {} if asked.optimizer == "flow" else {"lr": asked.lr, "eps": asked.eps}
+    infinite = {**asked.world, "documents": {**asked.world["documents"], "length": "infinite"}}
+    found = theory.dynamics(
+        training.RunConfig.of(infinite),
+        attention_dim=asked.attention_dim,
+        init_scale=asked.init_scale,
+        loss=asked.loss,
+        optimizer=asked.optimizer,
+        **steps,
+    )
+    return [
+        replace(section, config={}, command="", tables=list(map(folded, section.tables)))
+        for section in found.sections()
+    ]
+
+
+def folded(table: figures.TableData) -> figures.TableData:
+    return replace(table, folded=True)
+
+
+PARTS: dict[str, tuple[str, Callable[[Question], list[figures.Section]]]] = {
+    "value": ("The best value matrix", value_part),
+    "dynamics": ("When each stage comes", dynamics_part),
+    "attention": ("The best attention", attention_part),
+    "theorems": ("The theorems", theorem_part),
+}
+"""By name: the title, and what makes the sections. The room shows them in this order."""
+
+
+@lru_cache(maxsize=256)
+def part_view(name: str, asked: Question) -> View:
+    """One part; where theory does not cover the question, the reason in its place."""
+    title, make = PARTS[name]
+    try:
+        return View(title, make(asked))
+    except InputError as error:
+        return View(title, [figures.Section(title, f"Not covered: {error}.")])
+
+
+def whole_view(asked: Question) -> View:
+    """All parts, as they are saved."""
+    given = {name: value for name, value in asked.as_dict().items() if value is not None}
+    settings = ", ".join(f"{name} {value}" for name, value in given.items())
+    sections = [section for name in PARTS for section in part_view(name, asked).sections]
+    return View("Theory", sections, [f"What theory says of one setting: {settings}."])

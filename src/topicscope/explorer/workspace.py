@@ -1,0 +1,88 @@
+"""The folders that the explorer may read, each under a name of its own: no path of a request is ever opened."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from topicscope.ground import InputError, folders, is_held, read_about, shown
+
+DEEPEST = 3  # levels of folders below one that was named
+MOST_FOLDERS = 5000
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder that topicscope wrote. `state`: its status, or what has become of a run that nobody writes any more."""
+
+    id: str
+    name: str  # below the folder that was named
+    path: Path
+    kind: str
+    state: str
+
+    def as_dict(self) -> dict[str, str]:
+        return {"id": self.id, "name": shown(self.name), "kind": self.kind, "state": self.state}
+
+
+class Workspace:
+    """`home`: where new runs are written; `named`: other folders that may be read. Links inside are not followed."""
+
+    def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
+        self.home = home.resolve()
+        for folder in named:
+            if not folder.is_dir():
+                raise InputError(f"{shown(folder)} is no folder; name folders that topicscope wrote, or that hold some")
+        self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
+
+    def places(self) -> list[Place]:
+        """All folders that are there now, the newest first."""
+        found = {place.id: place for root in self.roots for place in self._below(root)}
+        return sorted(found.values(), key=lambda place: (-written(place.path), place.name))
+
+    def _below(self, root: Path) -> Iterator[Place]:
+        waiting, seen = [(root, 0)], 0
+        while waiting and seen < MOST_FOLDERS:
+            folder, depth = waiting.pop()
+            seen += 1
+            if (place := place_of(folder, root)) is not None:
+                yield place
+                continue  # the folders inside are its own
+            try:
+                inside = [entry for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+            except OSError:  # gone meanwhile, or not for us
+                continue
+            if depth < DEEPEST:
+                hidden = (entry for entry in inside if not entry.name.startswith("."))
+                waiting += [(Path(entry.path), depth + 1) for entry in hidden]
+
+    def find(self, identity: str) -> Place:
+        """The folder with this name of ours."""
+        place = next((place for place in self.places() if place.id == identity), None)
+        if place is None:
+            raise InputError("there is no such folder any more; go back to the list")
+        return place
+
+
+def identity(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+
+
+def place_of(folder: Path, root: Path) -> Place | None:
+    try:
+        about = read_about(folder)
+    except (InputError, OSError):
+        return None
+    if about is None:
+        return None
+    state = "interrupted" if about.status in folders.UNFINISHED and not is_held(folder) else str(about.status)
+    name = str(folder.relative_to(root)) if folder != root else folder.name
+    return Place(identity(folder), name, folder, about.kind, state)
+
+
+def written(folder: Path) -> float:
+    try:
+        return (folder / folders.ABOUT).stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,50 @@
+"""A run while it goes on: curves so far, matrices at a step, and which sentence of the paper is happening."""
+
+from topicscope.figures.panels import Figure, Section
+from topicscope.figures.train_run import COLOURS, attention_figures, loss_panel, matrix_panels, mean_panels, norm_panel
+from topicscope.measure import Act, act
+from topicscope.training import Run
+
+FROZEN = "Key, query and value are not all trained: there is one stage to see, that of the parts that are."
+SENTENCES: dict[Act, str] = {
+    "start": "Nothing has risen yet: all weights are still near their start.",
+    "stage 1": "Stage 1: the value matrix learns which words share a topic, while attention is still uniform "
+    "(Section 5, Theorem 2).",
+    "between": "Between the stages: the value matrix rests near its optimum under uniform attention. Key and query are "
+    "too small to be seen, and grow by a constant factor in equal times.",
+    "stage 2": "Stage 2: key and query grow, and words attend to words of their topic (Section 5, Theorems 3 and 5).",
+    "at once": "Value and attention are learnt at the same time: here the two stages are not apart (Figure 4 has them "
+    "apart).",
+    "third act": "After the two stages: attention has formed, and the value matrix rises again, now inside topics. The "
+    "paper stops before this; docs/dynamics.md calls it the third act.",
+    "ended": "Nothing moves any more: value and attention have reached their plateaus.",
+}
+
+
+def happening(run: Run) -> str:
+    """The sentence for this moment of a run."""
+    if not {"norm_key", "norm_query", "norm_value"} <= set(run.metrics):
+        return FROZEN if run.metrics else SENTENCES["start"]
+    return SENTENCES[act(run.metrics)]
+
+
+def live_curves(run: Run) -> list[Section]:
+    """Loss, norms with the predicted ones, and means by word relation, up to now."""
+    if not run.metrics:
+        return [Section("Curves", "The first steps are not written yet.")]
+    title = f"Up to step {run.results['steps']:,} of {run.config.total_steps:,}"
+    alt = "Loss, Frobenius norms with their predictions, and means by word relation, against steps."
+    panels = [loss_panel(run), norm_panel(run), *mean_panels(run)]
+    return [Section("Curves", "", "", [Figure("curves", title, alt, panels, columns=3, colours=COLOURS)])]
+
+
+def live_matrices(run: Run) -> list[Section]:
+    """The value matrix and the scores between words, at the step whose weights are shown."""
+    if not run.weights:
+        return [Section("Matrices", "No weights are kept yet.")]
+    at = "at the end" if run.shown_step is None else f"at step {run.shown_step:,}"
+    scores = [panel for figure in attention_figures(run)[:1] for panel in figure.panels]
+    for panel in scores:
+        panel.title = f"attention scores {at}"
+    alt = "Heat maps over words, ordered by topic: the value matrix, and the scores of attention between words."
+    return [Section("Matrices", "", "", [Figure("matrices", f"Matrices {at}", alt, [*matrix_panels(run), *scores])])]

@@ -1,0 +1,31 @@
+"""An explorer and a browser for the tests of a file; `space` is its workspace, which a file may fill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+
+from tests.browser import browsing
+from tests.explorer.in_browser import ONLY_HERE
+from tests.explorer.serving import Served, explorer
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("space") / "runs"
+
+
+@pytest.fixture(scope="module")
+def served(space: Path) -> Iterator[Served]:
+    with explorer(space) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def browser(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    with browsing(tmp_path_factory.mktemp("profile"), ONLY_HERE) as driver:
+        driver.get(served.url)
+        yield driver

@@ -1,0 +1,94 @@
+"""An explorer that serves, and requests to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+
+@dataclass
+class Served:
+    process: subprocess.Popen[str]
+    url: str
+    port: int
+    workspace: Path
+
+    @property
+    def token(self) -> str:
+        return parse_qs(urlsplit(self.url).query)["token"][0]
+
+    def ask(
+        self,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        *,
+        method: str = "GET",
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        token: str | None = "",
+    ) -> tuple[int, bytes, dict[str, str]]:
+        """Status, body and headers of an answer; the token goes along unless it is None."""
+        sent = {"Host": f"127.0.0.1:{self.port}"}
+        if token is not None:
+            sent["Authorization"] = f"Bearer {token or self.token}"
+        data = None
+        if body is not None:
+            data, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            whole = f"{path}?{urlencode(query)}" if query else path
+            connection.request(method, whole, data, sent | dict(headers or {}))
+            response = connection.getresponse()
+            return response.status, response.read(), {k.lower(): v for k, v in response.getheaders()}
+        finally:
+            connection.close()
+
+    def json(self, path: str, query: Mapping[str, Any] | None = None, **how: Any) -> Any:
+        status, content, _ = self.ask(path, query, **how)
+        assert status == 200, content
+        return json.loads(content)
+
+    def refusal(self, path: str, query: Mapping[str, Any] | None = None, **how: Any) -> str:
+        status, content, _ = self.ask(path, query, **how)
+        assert status == 400, (status, content)
+        return str(json.loads(content)["error"])
+
+    def end(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+
+def start(workspace: Path, *options: str) -> Served:
+    command = [sys.executable, "-m", "topicscope", "explore", "--no-open", "--port", "0", "--json"]
+    process = subprocess.Popen(
+        [*command, "--workspace", str(workspace), *options],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert process.stdout is not None
+    said = json.loads(process.stdout.readline())
+    return Served(process, said["url"], said["port"], Path(said["workspace"]))
+
+
+@contextmanager
+def explorer(workspace: Path, *options: str) -> Iterator[Served]:
+    served = start(workspace, *options)
+    try:
+        yield served
+    finally:
+        if served.process.poll() is None:
+            served.process.kill()
+        served.process.wait()
+        if served.process.stdout is not None:
+            served.process.stdout.close()

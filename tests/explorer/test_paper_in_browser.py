@@ -1,0 +1,116 @@
+"""The room of the paper: verdicts as the page has them, and claims that are run from there."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from tests.browser import complaints, needs_browser, script
+from tests.explorer.in_browser import drawn_folder, folder_id, go, until
+from tests.explorer.serving import Served, explorer
+from topicscope.paper import EXPERIMENTS, Context, chosen, read_reproduction, reproduce
+
+pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("space") / "runs"
+    reproduce(chosen(["figure7"]), Context("quick", 3), home / "seed-3")
+    return home
+
+
+def verdicts(browser: webdriver.Chrome) -> dict[str, list[str]]:
+    """By claim the cells of its row. Read at once: the page may be renewed at any time."""
+    rows = script(
+        browser,
+        "return [...document.querySelectorAll('.verdicts tbody tr')].map(row =>"
+        " [...row.cells].map(cell => cell.innerText.trim()))",
+    )
+    return {name: cells for name, *cells in rows}
+
+
+def test_a_missing_claim_is_run_and_its_verdict_turns_up(
+    browser: webdriver.Chrome, served: Served, space: Path
+) -> None:
+    identity = folder_id(served, "seed-3")
+    go(browser, served, f"/paper?id={identity}")
+    drawn_folder(browser, identity)
+    assert list(verdicts(browser)) == ["figure7"]
+    missing = [row.text for row in browser.find_elements(By.CSS_SELECTOR, ".missing th")]
+    assert missing == [name for name in EXPERIMENTS if name != "figure7"]
+    browser.find_element(By.CSS_SELECTOR, "[aria-label='Run theorem1']").click()
+    said = browser.find_element(By.CSS_SELECTOR, ".missing .state")
+    until(browser, lambda: said.text.startswith("Running: "))
+    until(browser, lambda: "theorem1" in verdicts(browser))
+    found = read_reproduction(space / "seed-3")
+    assert found.context.seed == 3
+    shown = verdicts(browser)["theorem1"]
+    number = found.compared("theorem1")
+    assert found.outcomes["theorem1"].verdict in shown[1]
+    assert shown[2:5] == [number.name, number.paper, number.ours]
+    assert [row.text for row in browser.find_elements(By.CSS_SELECTOR, ".missing th")] == [
+        name for name in EXPERIMENTS if name not in ("figure7", "theorem1")
+    ]
+    assert complaints(browser) == []
+
+
+def test_without_a_folder_a_new_one_is_begun(tmp_path: Path, browser: webdriver.Chrome) -> None:
+    with explorer(tmp_path / "runs") as served:
+        browser.get(served.url)
+        go(browser, served, "/paper")
+        until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "[aria-label='Run figure8']"))
+        browser.find_element(By.CSS_SELECTOR, "[aria-label='Run figure8']").click()
+        until(browser, lambda: "figure8" in verdicts(browser))
+        assert list(read_reproduction(tmp_path / "runs" / "reproduce-1").outcomes) == ["figure8"]
+        assert script(browser, "return document.querySelectorAll('.verdicts img[src^=data]').length") == 1
+        assert re.search(r"\?id=[0-9a-f]{16}$", browser.current_url)
+        assert complaints(browser) == []
+
+
+def test_read_only_runs_nothing(space: Path, tmp_path: Path, browser: webdriver.Chrome) -> None:
+    with explorer(space, "--read-only") as served:
+        browser.get(served.url)
+        identity = folder_id(served, "seed-3")
+        go(browser, served, f"/paper?id={identity}")
+        drawn_folder(browser, identity)
+        assert browser.find_elements(By.CSS_SELECTOR, ".missing th")
+        assert browser.find_elements(By.CSS_SELECTOR, ".missing button") == []
+        body = {"name": "figure8", "id": identity}
+        assert "read-only" in served.refusal("/api/paper/run", method="POST", body=body)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({"name": "figure99"}, "no experiment 'figure99'"),
+        ({"name": ["figure8"]}, "expected the name of a claim"),
+        ({"name": "--help"}, "no experiment '--help'"),
+        ({"name": "figure8", "id": "../../etc"}, "no such folder"),
+    ],
+)
+def test_bad_questions_get_one_line(served: Served, body: dict[str, object], why: str) -> None:
+    said = served.refusal("/api/paper/run", method="POST", body=body)
+    assert why in said
+    assert "\n" not in said
+
+
+def test_one_claim_at_a_time_in_a_folder(served: Served) -> None:
+    body = {"name": "figure8", "id": folder_id(served, "seed-3")}
+    started = served.json("/api/paper/run", method="POST", body=body)
+    assert "wait until it is done" in served.refusal("/api/paper/run", method="POST", body=body)
+    while served.json(f"/api/paper/run/{started['id']}")["running"]:
+        time.sleep(0.3)
+    assert "started nothing there" in served.refusal("/api/paper/run/0000000000000000")
+
+
+def test_the_verdicts_can_be_kept_as_one_page(served: Served) -> None:
+    status, page, _ = served.ask("/api/keep/paper", {"id": folder_id(served, "seed-3")})
+    assert status == 200
+    assert b'<section id="verdicts">' in page
+    assert page.count(b'<section class="part"') >= 1

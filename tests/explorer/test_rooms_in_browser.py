@@ -1,0 +1,145 @@
+"""The rooms, as a person uses them in a browser that can reach nothing but the server."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.browser import complaints, needs_browser, script
+from tests.explorer.in_browser import go, until
+from tests.explorer.serving import Served
+from topicscope.theory import Setting, dynamics, theorem2
+
+pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
+
+
+def theory_drawn(browser: webdriver.Chrome, query: str) -> None:
+    """Until all parts of the room of theory show the setting of this query."""
+    until(browser, lambda: script(browser, "return document.body.dataset.drawn") == query)
+
+
+def set_box(browser: webdriver.Chrome, name: str, text: str) -> None:
+    box = browser.find_element(By.ID, name)
+    box.send_keys(Keys.CONTROL, "a")
+    box.send_keys(text)
+
+
+def part_text(browser: webdriver.Chrome, part: str) -> str:
+    return str(script(browser, f"return document.querySelector('[data-part={part}]').innerText"))
+
+
+def test_the_first_page_offers_three_things(browser: webdriver.Chrome, served: Served) -> None:
+    assert browser.current_url == f"http://127.0.0.1:{served.port}/"  # the token is gone from the address
+    links = [link.get_attribute("href") for link in browser.find_elements(By.CSS_SELECTOR, ".things a")]
+    assert [str(link).rsplit("/", 1)[1] for link in links] == ["theory", "live", "paper"]
+    until(browser, lambda: "Nothing yet" in browser.find_element(By.ID, "folders").text)
+    assert complaints(browser) == []
+
+
+def test_theory_follows_its_controls(browser: webdriver.Chrome, served: Served) -> None:
+    go(browser, served, "/theory")
+    theory_drawn(browser, "")
+    assert f"{theorem2(Setting.of(10, 10)).numbers()['same_topic']:.5f}" in part_text(browser, "theorems")
+    set_box(browser, "topics", "6")
+    theory_drawn(browser, "topics=6")
+    setting = Setting.of(6, 10)
+    assert f"{theorem2(setting).numbers()['same_topic']:.5f}" in part_text(browser, "theorems")
+    half = dynamics(setting).value.half_time
+    assert f"{half:.5g}" in part_text(browser, "dynamics")
+    assert browser.current_url.endswith("/theory?topics=6")
+    shown = script(browser, "return document.querySelector('[data-part=value] .plot').data[0].z.length")
+    assert shown == 61
+    go(browser, served, "/theory?topics=6")  # the link keeps the setting
+    theory_drawn(browser, "topics=6")
+    assert browser.find_element(By.ID, "topics").get_attribute("value") == "6"
+    assert complaints(browser) == []
+
+
+def test_a_slider_moves_by_keys_and_draws_anew(browser: webdriver.Chrome, served: Served) -> None:
+    go(browser, served, "/theory")
+    theory_drawn(browser, "")
+    slider = browser.find_element(By.CSS_SELECTOR, "[data-name=p_mask] [type=range]")
+    before = browser.find_element(By.ID, "p_mask").get_attribute("value")
+    slider.send_keys(Keys.PAGE_UP)
+    value = browser.find_element(By.ID, "p_mask").get_attribute("value")
+    assert float(str(value)) > float(str(before))
+    theory_drawn(browser, f"p_mask={value}")
+    number = theorem2(Setting.of(p_mask=float(str(value)))).numbers()["same_topic"]
+    assert f"{number:.5f}" in part_text(browser, "theorems")
+
+
+def test_what_theory_does_not_cover_is_said(browser: webdriver.Chrome, served: Served) -> None:
+    go(browser, served, "/theory?overlap=0.2")
+    theory_drawn(browser, "overlap=0.2")
+    assert "Not covered" in part_text(browser, "theorems")
+    assert "W*" in part_text(browser, "value")
+    set_box(browser, "topics", "0")
+    wrong = browser.find_element(By.ID, "wrong")
+    until(browser, wrong.is_displayed)
+    assert "topics = 0" in wrong.text
+    set_box(browser, "topics", "5")
+    until(browser, lambda: not wrong.is_displayed())
+    assert [entry for entry in complaints(browser) if "400" not in entry["message"]] == []
+
+
+def test_a_run_is_started_watched_and_looked_back_at(browser: webdriver.Chrome, served: Served) -> None:
+    go(browser, served, "/theory?topics=3&words_per_topic=2&topics_per_document=2&length=infinite")
+    theory_drawn(browser, "topics=3&words_per_topic=2&topics_per_document=2&length=infinite")
+    script(browser, "document.getElementById('train').click()")
+    until(browser, lambda: script(browser, "return document.getElementById('preset')?.value") == "from theory")
+    assert browser.find_element(By.ID, "topic_model.topics").get_attribute("value") == "3"
+    set_box(browser, "steps", "600")
+    set_box(browser, "more", "data.documents=50\ndata.dev_documents=20\nfloors=false\nmodel.prediction_bias=none")
+    browser.find_element(By.CSS_SELECTOR, "#settings [type=submit]").click()
+    until(browser, lambda: script(browser, "return document.querySelector('.run')?.dataset.state") == "done")
+    run = browser.find_element(By.CSS_SELECTOR, ".run")
+    assert "step 600 of 600" in run.find_element(By.CSS_SELECTOR, ".state").text
+    assert run.find_element(By.CSS_SELECTOR, ".happening").text
+    until(browser, lambda: script(browser, "return document.querySelectorAll('.run .plot svg.main-svg').length") >= 5)
+    slider = run.find_element(By.CSS_SELECTOR, ".scrub input")
+    slider.send_keys(Keys.HOME)
+    until(browser, lambda: "at step 0" in run.find_element(By.CSS_SELECTOR, ".matrices").text)
+    slider.send_keys(Keys.END)
+    until(browser, lambda: "at step 600" in run.find_element(By.CSS_SELECTOR, ".matrices").text)
+    assert re.search(r"\?id=[0-9a-f]{16}$", browser.current_url)
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize("room", ["", "theory", "live", "models", "maps", "time", "paper"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 800])
+def test_rooms_fit_and_say_nothing_on_the_console(
+    browser: webdriver.Chrome, served: Served, room: str, theme: str, width: int
+) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    go(browser, served, f"/{room}")
+    script(browser, "document.documentElement.dataset.theme = arguments[0]", theme)
+    until(browser, lambda: script(browser, "return document.readyState") == "complete")
+    assert script(browser, "return document.documentElement.scrollWidth") <= width
+    unnamed = script(
+        browser,
+        "return [...document.querySelectorAll('input, select, button, textarea')].filter(e => !e.labels?.length"
+        " && !e.getAttribute('aria-label') && !e.textContent.trim()).map(e => e.outerHTML)",
+    )
+    assert unnamed == []
+    assert complaints(browser) == []
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_corpora_and_names_are_text(served: Served, browser: webdriver.Chrome, tmp_path: Path) -> None:
+    """A folder whose name is markup, in a list that scripts make."""
+    from topicscope.training import RunConfig, train
+
+    name = "<img src=x onerror=window.hacked=1>"
+    config = RunConfig.of(steps=3, topic_model={"topics": 2, "words_per_topic": 2}, floors=False)
+    train(config.changed({"data.documents": 20, "data.dev_documents": 5}), served.workspace / name)
+    go(browser, served, "/live")
+    until(browser, lambda: name in browser.find_element(By.ID, "folders").text)
+    assert script(browser, "return document.querySelectorAll('#folders img').length") == 0
+    assert script(browser, "return window.hacked === undefined")

@@ -1,0 +1,172 @@
+"""The server: its contract, who may ask, and that the answers are those of the commands."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from tests.command import error_line, topicscope
+from tests.explorer.serving import Served, start
+from topicscope.cli import theory
+from topicscope.cli.explore import ASKED
+
+pytestmark = pytest.mark.process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_where_it_is_and_ends_with_zero(tmp_path: Path, number: int) -> None:
+    served = start(tmp_path / "runs")
+    assert served.url == f"http://127.0.0.1:{served.port}/?token={served.token}"
+    assert served.workspace == (tmp_path / "runs").resolve()
+    assert len(served.token) >= 24
+    assert served.ask("/")[0] == 200
+    assert served.end(number) == 0
+    served.process.stdout.close()  # type: ignore[union-attr]
+
+
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("theorem1", {"topics": 7, "words_per_topic": 3}),
+    ("theorem2", {"topics": 10, "words_per_topic": 10}),
+    ("theorem3", {"topics": 50, "words_per_topic": 20, "topics_per_document": 5, "convention": "paper"}),
+    ("theorem5", {"topics": 50, "words_per_topic": 20, "topics_per_document": 5}),
+    ("optimum", {"topics": 4, "words_per_topic": 3, "prior": "fixed", "topics_per_document": 2, "length": 30}),
+    ("dynamics", {"topics": 5, "words_per_topic": 4, "topics_per_document": 2, "optimizer": "sgd", "lr": 4}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), QUESTIONS)
+def test_answers_are_those_of_the_commands(served: Served, name: str, options: dict[str, Any]) -> None:
+    flags = [part for key, value in options.items() for part in (f"--{key.replace('_', '-')}", str(value))]
+    printed = topicscope("theory", name, *flags, "--json").stdout
+    assert served.json(f"/api/theory/{name}", options) == json.loads(printed)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("theorem2", {"topics": 0}, "topics = 0: expected a number from 1"),
+        ("theorem2", {"topics": "ten"}, "'--topics'"),
+        ("theorem2", {"topic": 3}, "theorem2 has no option 'topic'"),
+        ("theorem9", {}, "did you mean"),
+        ("optimum", {"matrix": "/etc/passwd"}, "optimum has no option 'matrix'"),
+        ("optimum", {"word_topics": "/etc/passwd"}, "no option 'word_topics'"),
+        ("optimum", {"set_": "documents.kind=given"}, "no option 'set_'"),
+        ("landscape", {"out": "/tmp/x"}, "no option 'out'"),
+    ],
+)
+def test_bad_questions_get_one_line(served: Served, name: str, options: dict[str, Any], words: str) -> None:
+    why = served.refusal(f"/api/theory/{name}", options)
+    assert words in why
+    assert "\n" not in why
+
+
+def test_every_option_of_theory_is_known_to_be_safe_or_not() -> None:
+    """A new option that names a file must not be taken; one that does not should be."""
+    group: Any = typer.main.get_command(theory.app)
+    options = {str(one.name) for command in group.commands.values() for one in command.params}
+    files = {"matrix", "word_topics", "world_from", "words", "config", "set_", "out", "force", "given", "as_json"}
+    assert options == ASKED | files
+
+
+def test_nothing_is_answered_without_the_token(served: Served) -> None:
+    for path in ("/", "/theory", "/static/plots.js", "/plotly.js", "/api/folders", "/api/theory/theorem2", "/nowhere"):
+        assert served.ask(path, token=None)[0] == 403, path
+        assert served.ask(path, token="x" * 32)[0] == 403, path
+    assert served.ask("/", token=None, headers={"Cookie": f"topicscope-{served.port}=wrong"})[0] == 403
+
+
+def test_the_token_of_the_address_becomes_a_cookie(served: Served) -> None:
+    status, _, headers = served.ask("/", {"token": served.token}, token=None)
+    assert status == 200
+    cookie = headers["set-cookie"]
+    assert cookie == f"topicscope-{served.port}={served.token}; Path=/; HttpOnly; SameSite=Strict"
+    assert served.ask("/theory", token=None, headers={"Cookie": cookie.split(";")[0]})[0] == 200
+    assert "set-cookie" not in served.ask("/theory")[2]
+
+
+@pytest.mark.parametrize("host", ["example.org", "127.0.0.1", "localhost.evil.org:{port}", "127.0.0.1:1", ""])
+def test_other_names_of_the_host_are_refused(served: Served, host: str) -> None:
+    assert served.ask("/", headers={"Host": host.format(port=served.port)})[0] == 421
+
+
+@pytest.mark.parametrize("origin", ["http://example.org", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1"])
+def test_other_origins_are_refused(served: Served, origin: str) -> None:
+    sent = {"Origin": origin.format(port=served.port)}
+    assert served.ask("/api/folders", headers=sent)[0] == 403
+    assert served.ask("/api/runs", method="POST", body={"settings": {}}, headers=sent)[0] == 403
+    assert served.ask("/api/folders", headers={"Origin": f"http://127.0.0.1:{served.port}"})[0] == 200
+
+
+def test_every_answer_has_the_policy(served: Served) -> None:
+    for path in ("/", "/static/plots.js", "/api/folders", "/nowhere"):
+        _, _, headers = served.ask(path)
+        assert headers["content-security-policy"].startswith("default-src 'self'; script-src 'self'; style-src 'self';")
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../page.py",
+        "/static/%2e%2e/page.py",
+        "/static/..%2fpage.py",
+        "/explorer/../app.py",
+        "/explorer/%2e%2e%2fapp.py",
+        "/static//etc/passwd",
+        "/api/view/folder/..%2f..",
+    ],
+)
+def test_paths_do_not_lead_out(served: Served, path: str) -> None:
+    status, content, _ = served.ask(path)
+    assert status in (400, 404)
+    assert b"import" not in content
+    assert b"root:" not in content
+
+
+def test_only_json_of_a_bounded_size_is_taken(served: Served) -> None:
+    text = {"Content-Type": "text/plain"}
+    status, content, _ = served.ask("/api/runs", method="POST", body={"settings": {}}, headers=text)
+    assert (status, json.loads(content)["error"]) == (400, "expected application/json")
+    assert served.ask("/api/runs", method="POST", body={"settings": {"x": "y" * 1_100_000}})[0] == 413
+    assert served.ask("/api/folders", method="DELETE")[0] == 413
+
+
+def test_a_port_that_is_taken_is_bad_input(served: Served, tmp_path: Path) -> None:
+    options = ("--no-open", "--port", str(served.port), "--workspace", str(tmp_path / "x"))
+    done = topicscope("explore", *options, code=2)
+    assert f"cannot listen on 127.0.0.1:{served.port}" in error_line(done.stderr)
+
+
+def test_a_folder_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+    done = topicscope("explore", str(tmp_path / "none"), "--no-open", "--workspace", str(tmp_path / "x"), code=2)
+    assert "is no folder" in error_line(done.stderr)
+
+
+def test_parts_of_theory_are_drawn_from_the_same_numbers(served: Served) -> None:
+    status, content, _ = served.ask("/api/view/theory/theorems", {"topics": 4, "words_per_topic": 3})
+    assert status == 200
+    same = served.json("/api/theory/theorem2", {"topics": 4, "words_per_topic": 3})["same_topic"]
+    assert f"{same:.7g}" in content.decode()
+    assert "Not covered" in served.ask("/api/view/theory/theorems", {"overlap": 0.2})[1].decode()
+    assert "unknown key 'topix'" in served.refusal("/api/view/theory/value", {"topix": 4})
+    assert "greater than or equal to 1" in served.refusal("/api/view/theory/value", {"topics": 0})
+
+
+def test_a_view_is_kept_as_a_page_and_as_files(served: Served) -> None:
+    query = {"topics": 4, "words_per_topic": 3}
+    status, page, headers = served.ask("/api/keep/theory", query)
+    assert status == 200
+    assert headers["content-disposition"] == 'attachment; filename="topicscope-theory.html"'
+    assert page.startswith(b"<!doctype html>")
+    assert b"Plotly" in page
+    for form, start_bytes in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("csv", b"PK")):
+        assert served.ask(f"/api/keep/theory/optimum.{form}", query)[1].startswith(start_bytes)
+    assert "there is no figure 'x'" in served.refusal("/api/keep/theory/x.png", query)
+    assert "figures are kept as" in served.refusal("/api/keep/theory/optimum.exe", query)

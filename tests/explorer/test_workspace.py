@@ -1,0 +1,90 @@
+"""Which folders the explorer reads."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from topicscope.explorer.workspace import DEEPEST, Workspace, identity
+from topicscope.ground import InputError, folders
+from topicscope.ground.about import Kind
+
+ANY = Kind("train", 4, (), (), resumes="asked")
+
+
+def folder(path: Path, *, finished: bool = True) -> Path:
+    with folders.open_folder(path, ANY, {"seed": 0}) as one:
+        if finished:
+            one.finish({"x": 1})
+    return path
+
+
+def test_folders_of_the_workspace_and_those_that_were_named_are_found(tmp_path: Path) -> None:
+    folder(tmp_path / "runs" / "a")
+    folder(tmp_path / "runs" / "deep" / "b")
+    folder(tmp_path / "elsewhere" / "c")
+    folder(tmp_path / "other" / "d")
+    space = Workspace(tmp_path / "runs", [tmp_path / "elsewhere"])
+    assert {place.name for place in space.places()} == {"a", "deep/b", "c"}
+    assert {place.state for place in space.places()} == {"done"}
+
+
+def test_a_folder_that_was_named_is_one_itself(tmp_path: Path) -> None:
+    one = folder(tmp_path / "x" / "probe")
+    [place] = Workspace(tmp_path / "runs", [one]).places()
+    assert (place.name, place.path) == ("probe", one)
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    secret = folder(tmp_path / "secret")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "link").symlink_to(secret)
+    (tmp_path / "runs" / "up").symlink_to(tmp_path)
+    space = Workspace(tmp_path / "runs")
+    assert space.places() == []
+    with pytest.raises(InputError, match="no such folder"):
+        space.find(identity(secret))
+
+
+def test_depth_is_bounded_and_what_is_damaged_is_left_out(tmp_path: Path) -> None:
+    deep = tmp_path / "runs" / "/".join("abcdefg"[:DEEPEST])
+    folder(deep)
+    folder(tmp_path / "runs" / "/".join("hijklmn"[: DEEPEST + 1]))
+    (tmp_path / "runs" / "bad").mkdir()
+    (tmp_path / "runs" / "bad" / folders.ABOUT).write_text("{")
+    folder(tmp_path / "runs" / ".hidden")
+    assert [place.path for place in Workspace(tmp_path / "runs").places()] == [deep]
+
+
+def test_a_run_that_nobody_writes_is_interrupted(tmp_path: Path) -> None:
+    path = tmp_path / "runs" / "one"
+    space = Workspace(tmp_path / "runs")
+    with folders.open_folder(path, ANY, {"seed": 0}) as one:
+        [place] = space.places()
+        assert place.state == "running"
+        assert one.about.status == "running"
+    [place] = space.places()
+    assert place.state == "interrupted"
+
+
+def test_looking_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
+    """The look takes the lock for an instant; who wants it waits a little."""
+    path = folder(tmp_path / "runs" / "one", finished=False)
+    space = Workspace(tmp_path / "runs")
+    for _ in range(20):
+        space.places()
+        with folders.open_folder(path, ANY, {"seed": 0}, resume=True):
+            assert space.places()[0].state == "running"
+
+
+def test_a_folder_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+    path = folder(tmp_path / "runs" / "one")
+    space = Workspace(tmp_path / "runs")
+    found = space.find(identity(path))
+    assert found.kind == "train"
+    for entry in path.iterdir():
+        os.remove(entry)
+    with pytest.raises(InputError, match="no such folder any more"):
+        space.find(found.id)
