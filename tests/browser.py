@@ -30,20 +30,27 @@ needs_browser = pytest.mark.skipif(
 
 
 @contextmanager
-def opened(page: Path, profile: Path, plots: int) -> Iterator[webdriver.Chrome]:
-    """A browser with the page open and so many plots drawn."""
+def browsing(profile: Path, *flags: str) -> Iterator[webdriver.Chrome]:
+    """A browser that keeps what its console says."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+    for flag in (*FLAGS, f"--user-data-dir={profile}", *flags):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
     try:
-        driver.get(page.as_uri())
-        WebDriverWait(driver, 120).until(lambda _: drawn(driver) == plots)
         yield driver
     finally:
         driver.quit()
+
+
+@contextmanager
+def opened(page: Path, profile: Path, plots: int) -> Iterator[webdriver.Chrome]:
+    """A browser with the page open and so many plots drawn."""
+    with browsing(profile) as driver:
+        driver.get(page.as_uri())
+        WebDriverWait(driver, 120).until(lambda _: drawn(driver) == plots)
+        yield driver
 
 
 def script(browser: webdriver.Chrome, code: str, *arguments: Any) -> Any:

@@ -40,6 +40,7 @@ KNOWS: dict[str, set[str]] = {
         "figures",
     },
     "report": {"ground", "figures"},
+    "explorer": {"ground", "theory", "training", "figures", "paper", "report", "reading"},
     "bench": {"ground", "world", "training", "model", "measure", "language", "pretraining", "sweeps"},
     "cli": {
         "ground",
@@ -53,6 +54,7 @@ KNOWS: dict[str, set[str]] = {
         "paper",
         "report",
         "bench",
+        "explorer",
         "reading",
     },
     "reading": {"ground"},

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from topicscope import InputError, RunConfig
+from topicscope.explorer.theory_room import Question
 from topicscope.ground import Config
 from topicscope.ground.config import adapter_of
 from topicscope.language import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
@@ -17,7 +18,7 @@ from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal
 
 CONFIGS: list[type] = [
     *(RunConfig, PretrainConfig, TopicsConfig, ProbeConfig, TimelineConfig, WordsConfig, GridConfig),
-    *(Dirichlet, Fixed, Given, Groups, LogisticNormal),
+    *(Dirichlet, Fixed, Given, Groups, LogisticNormal, Question),
 ]
 LOWER, UPPER = {"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}
 

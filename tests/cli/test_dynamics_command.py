@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,3 +70,30 @@ def test_bad_input_is_one_line(call: Call, arguments: list[str], text: str) -> N
     answer = call("theory", "dynamics", *arguments, code=2)
     assert text in answer.err
     assert len(answer.err.strip().splitlines()) == 1
+
+
+def test_the_picture(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    for name, start in (("law.png", b"\x89PNG"), ("law.svg", b"<?xml")):
+        found = numbers(call, *SIZES, "--out", str(tmp_path / name))
+        assert found["written"] == str(tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "text"),
+    [
+        ("law.jpg", [], "ending in .png or .svg"),
+        ("nowhere/law.png", [], "a folder that is there"),
+        ("law.png", ["--loss", "cross-entropy"], "no norms are predicted"),
+    ],
+)
+def test_a_picture_that_cannot_be_made(
+    call: Call,  # noqa: F811
+    tmp_path: Path,
+    name: str,
+    more: list[str],
+    text: str,
+) -> None:
+    failed = call("theory", "dynamics", *SIZES, *more, "--out", str(tmp_path / name), code=2)
+    assert text in failed.err
+    assert not list(tmp_path.iterdir())

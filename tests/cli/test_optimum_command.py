@@ -13,7 +13,7 @@ from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
 from topicscope import RunConfig, train
 from topicscope.theory import group_rates, optimum, theorem2
 from topicscope.theory.setting import Setting
-from topicscope.world import Dirichlet, Fixed, Masking, TopicModel
+from topicscope.world import Dirichlet, Fixed, Groups, Masking, TopicModel
 
 SIZES = ["--topics", "5", "--words-per-topic", "4"]
 FIXED = [*SIZES, "--prior", "fixed", "--topics-per-document", "2"]
@@ -76,6 +76,80 @@ def test_topics_from_a_file(call: Call, tmp_path: Path) -> None:  # noqa: F811
     assert "of the norm away from W*" in call("theory", "optimum", *flags, "--matrix", str(tmp_path / "W.csv")).out
 
 
+def test_limit_and_theorem_2_are_beside_the_optimum_of_any_topics(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    """In JSON and in the table; for infinite documents W* is Theorem 2 for these topics."""
+    np.savetxt(tmp_path / "A.csv", COLUMNS, delimiter=",")
+    flags = ["--word-topics", str(tmp_path / "A.csv"), "--alpha", "0.4"]
+    best = optimum(COLUMNS, Dirichlet(alpha=0.4, length=7))
+    parts = best.matrix(), best.limit_matrix(), best.least_norm_matrix()
+    exact = [
+        np.linalg.norm(parts[i] - parts[j]) / np.linalg.norm(parts[j])  # the one named last has the norm
+        for i, j in ((0, 1), (0, 2), (1, 2))
+    ]
+    between = numbers(call, *flags, "--length", "7")["distances_between"]
+    assert list(between) == ["optimum_to_limit", "optimum_to_theorem2", "limit_to_theorem2"]
+    assert list(between.values()) == pytest.approx(exact, rel=1e-10)
+    assert min(exact) > 0.01
+    shown = call("theory", "optimum", *flags, "--length", "7").out
+    assert all(f"{distance:.4g}" in shown for distance in exact)
+    assert numbers(call, *flags, "--length", "infinite")["distances_between"]["optimum_to_theorem2"] == 0
+
+
+def test_the_picture_has_words_in_the_order_of_topics(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    """Words of two topics by turns look as they look topic by topic, as those of a corpus should."""
+    columns = np.array([[0.4, 0.1], [0.1, 0.4], [0.3, 0.0], [0.1, 0.3], [0.1, 0.2]])
+    pictures = []
+    for name, order in (("turns", range(5)), ("blocks", (0, 2, 1, 3, 4))):
+        np.savetxt(tmp_path / f"{name}.csv", columns[list(order)], delimiter=",")
+        lines = call("theory", "optimum", "--word-topics", str(tmp_path / f"{name}.csv"), "--length", "20").out
+        start = lines.index("W*, words ordered by main topic")
+        pictures.append(lines[start:].splitlines()[1:7])
+    assert pictures[0] == pictures[1]
+    assert len(set(pictures[0])) > 2
+
+
+def test_pairs_of_words_that_there_are_not_have_no_entry(call: Call) -> None:  # noqa: F811
+    for sizes, missing, said in (((1, 4), "different_topic", "between topics"), ((4, 1), "same_topic", "inside")):
+        flags = ["--topics", str(sizes[0]), "--words-per-topic", str(sizes[1]), "--length", "9"]
+        found = numbers(call, *flags)
+        entries = ("same_topic", "different_topic", "diagonal", "mask_column")
+        for one in (found, found["limit"], found["theorem2"]):
+            assert [name for name in entries if one[name] is None] == [missing]
+        shown = call("theory", "optimum", *flags).out
+        assert shown.count("no such pair") == 3
+        assert said not in shown
+    unequal = [*flags, "--set", "documents.alpha=[1,1,1,2]"]  # a matrix, of which means are given
+    assert [numbers(call, *unequal)[name] is None for name in entries] == [True, False, False, False]
+
+
+def test_the_world_is_restated_in_one_line(call: Call, tmp_path: Path) -> None:  # noqa: F811
+    shown = call("theory", "optimum", *FIXED, "--length", "6-9", *MASKS).out
+    assert shown.splitlines()[0] == (
+        "World: T = 5 topics, v = 4 words each; prior fixed (topics_per_document 2); documents of 6 to 9 words; "
+        "masking p_m = 0.2, p_c = 0.15, p_r = 0.1; weighting run."
+    )
+    np.savetxt(tmp_path / "A.csv", COLUMNS, delimiter=",")
+    flags = ["--word-topics", str(tmp_path / "A.csv"), "--set", "documents.alpha=[.1,.2]", "--length", "infinite"]
+    assert call("theory", "optimum", *flags).out.splitlines()[0] == (
+        "World: T = 2 topics, 3 words; prior dirichlet (alpha [0.1, 0.2]); documents of infinitely many words; "
+        "masking p_m = 0.15, p_c = 0.1, p_r = 0.1; weighting run."
+    )
+
+
+def test_the_defaults_that_the_help_names_are_those_of_the_settings(call: Call) -> None:  # noqa: F811
+    shown = " ".join(call("theory", "optimum", "--help").out.replace("│", " ").split())
+    masking, groups = Masking(), Groups(groups=2)
+    for text in (
+        f"positions masked (default {masking.p_mask:g})",
+        f"showing their word (default {masking.p_correct:g})",
+        f"showing a random word (default {masking.p_random:g})",
+        f"of one group, for groups (default {groups.rho:g})",
+        f"fixed (default {Fixed().topics_per_document}) and groups (default {groups.topics_per_document})",
+        f"Of the prior dirichlet (default {Dirichlet().alpha:g})",
+    ):
+        assert text in shown
+
+
 def test_dependent_topics_say_what_is_used(call: Call, tmp_path: Path) -> None:  # noqa: F811
     np.savetxt(tmp_path / "A.csv", COLUMNS[:, [0, 1, 1]], delimiter=",")
     flags = ["--word-topics", str(tmp_path / "A.csv"), "--length", "infinite"]
@@ -110,6 +184,16 @@ def test_a_run_is_compared_with_its_own_world(call: Call, tmp_path: Path) -> Non
     assert compared["distances"]["optimum"] == pytest.approx(run.results["distance_to_optimum"])
     assert (compared["settings"]["topics"], compared["settings"]["length"]) == (3, 9)
     assert "the optimum of the run's own documents" in call("theory", "optimum", "--matrix", str(tmp_path / "run")).out
+    assert "World: T = 3 topics" in call("theory", "optimum", "--matrix", str(tmp_path / "run")).out
+    assert compared["notes"] == ["No predicted W(t): it holds for SGD without momentum."]
+    alone = {"model": {"key": "zero", "query": "zero", "prediction_bias": "none"}}
+    train(RunConfig.of(settings | alone, optimizer={"name": "sgd"}), tmp_path / "sgd")
+    assert numbers(call, "--matrix", str(tmp_path / "sgd"))["distances"]["predicted"] < 0.1
+    assert "away from the predicted W(t)" in call("theory", "optimum", "--matrix", str(tmp_path / "sgd")).out
+    train(RunConfig.of(settings | alone, steps=40, optimizer={"name": "sgd", "lr": 1e3}), tmp_path / "lost")
+    assert "The run diverged at step" in call("theory", "optimum", "--matrix", str(tmp_path / "lost")).out
+    assert "The run diverged at step" in numbers(call, "--matrix", str(tmp_path / "lost"))["notes"][0]
+    assert "dev loss at step 0, before it diverged" in call("show", str(tmp_path / "lost")).out
     wrong = call("theory", "optimum", "--matrix", str(tmp_path / "run"), "--length", "9", code=2).err
     assert "takes the world from the run" in wrong
     train([RunConfig.of(settings, seed=seed) for seed in (0, 1)], tmp_path / "runs")
@@ -119,7 +203,12 @@ def test_a_run_is_compared_with_its_own_world(call: Call, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--word-topics", "{A2}"], "column 1 of 2 sums to 2; expected 1"),
+        (["--word-topics", "{A2}"], "A2.csv: column 1 of 2 sums to 2; expected 1"),
+        (["--word-topics", "{ragged}"], "ragged.csv, row 3: has 1 numbers; expected 2, as many as the first row"),
+        (["--word-topics", "{head}"], "head.csv, row 1: could not convert string to float: 'cats'; expected numbers"),
+        (["--word-topics", "{minus}"], "minus.csv: row 2, column 1 is -0.5; expected a probability"),
+        (["--set", "topic_model.matrix={minus}"], "minus.csv: row 2, column 1 is -0.5; expected a probability"),
+        (["--set", "topic_model.matrix={A2}"], "A2.csv: column 1 of 2 sums to 2; expected 1"),
         (["--word-topics", "{A}", "--topics", "3"], "--word-topics gives the topics"),
         (["--word-topics", "missing.csv"], "missing.csv"),
         (["--word-topics", "{A}", "--prior", "fixed", "--topics-per-document", "3"], "more than topics = 2"),
@@ -144,8 +233,11 @@ def test_a_run_is_compared_with_its_own_world(call: Call, tmp_path: Path) -> Non
 def test_bad_input_is_one_line(call: Call, tmp_path: Path, flags: list[str], message: str) -> None:  # noqa: F811
     np.savetxt(tmp_path / "A.csv", COLUMNS, delimiter=",")
     np.savetxt(tmp_path / "A2.csv", 2 * COLUMNS, delimiter=",")
-    places = {"A": str(tmp_path / "A.csv"), "A2": str(tmp_path / "A2.csv")}
-    given = [places[flag[1:-1]] if flag.startswith("{") else flag for flag in flags]
+    (tmp_path / "ragged.csv").write_text("0.5,0.1\n0.5,0.2\n0.7\n")
+    (tmp_path / "head.csv").write_text("cats,dogs\n0.5,0.2\n0.5,0.8\n")
+    (tmp_path / "minus.csv").write_text("1.5,0.2\n-0.5,0.8\n")
+    places = {path.stem: str(path) for path in tmp_path.glob("*.csv")}
+    given = [flag.format(**places) for flag in flags]
     printed = call("theory", "optimum", *given, code=2)
     assert message in printed.err
     assert printed.err.count("\n") == 1

@@ -80,7 +80,19 @@ def test_a_prior_of_ones_own_takes_the_place_of_the_mixtures(call: Call, folder:
     asked = ["theory", "optimum", "--world-from", str(folder), "--words", "6", "--json"]
     own = json.loads(call(*asked, "--prior", "dirichlet", "--alpha", "0.3", "--length", "20").out)
     assert own["settings"]["prior"]["alpha"] == 0.3
-    assert own["loss"] != json.loads(call(*asked).out)["loss"]
+    corpus = json.loads(call(*asked).out)
+    assert own["loss"] != corpus["loss"]
+    own_length = corpus["settings"]["length"]
+    assert own_length not in ([100, 150], 20)
+    for prior, length in (
+        (["--prior", "dirichlet"], own_length),  # the length of the corpus's documents stays
+        (["--prior", "fixed", "--topics-per-document", "2"], own_length),
+        (["--prior", "fixed", "--length", "infinite"], "infinite"),
+        (["--prior", "infinite"], "infinite"),
+        (["--length", "20"], 20),
+        (["--prior", "dirichlet", "--set", "documents.length=20"], 20),
+    ):
+        assert json.loads(call(*asked, *prior).out)["settings"]["length"] == length
 
 
 def test_bad_input_is_one_line(call: Call, folder: Path, tmp_path: Path) -> None:  # noqa: F811

@@ -181,7 +181,7 @@ def test_a_corpus_cannot_turn_the_direction_of_a_page() -> None:
     pieces = Pieces.of(loaded, vocabulary, "bread \u202e\u2067 butter \u202eboat").texts
     assert not any(c in "\u202e\u2067" for pair in pieces for part in pair for c in part)
     assert any("\ufffd" in before for before, _ in pieces)
-    style = resources.files("topicscope.report") / "style.css.jinja"
+    style = resources.files("topicscope.report") / "static" / "style.css"
     assert ".pieces span { cursor: pointer; unicode-bidi: isolate; }" in style.read_text()
 
 

@@ -1,7 +1,9 @@
 """Where commands print: results to stdout, progress and complaints to stderr."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from topicscope.ground import Result, folders, read_about, shown
 
 WIDE = 120  # columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80
 SHADES = " ░▒▓█"
+
+_taken: ContextVar[list[Any] | None] = ContextVar("taken", default=None)  # of this thread alone
 
 
 def results() -> Console:
@@ -35,6 +39,26 @@ def print_lines(lines: Iterable[str]) -> None:
         results().print(shown(line), soft_wrap=True)
 
 
+def print_json(value: Any) -> None:
+    """The result for a program; or for who called the command in this process (`answered`)."""
+    taken = _taken.get()
+    if taken is None:
+        print(json.dumps(value, allow_nan=False))
+    else:
+        taken.append(value)
+
+
+@contextmanager
+def answered() -> Iterator[list[Any]]:
+    """What commands give as JSON meanwhile, as a list; nothing of it is printed."""
+    taken: list[Any] = []
+    token = _taken.set(taken)
+    try:
+        yield taken
+    finally:
+        _taken.reset(token)
+
+
 def print_tables(tables: Iterable[figures.TableData]) -> None:
     for data in tables:
         table = Table(*data.columns, title=data.title, title_justify="left")
@@ -46,7 +70,7 @@ def print_tables(tables: Iterable[figures.TableData]) -> None:
 def finish(result: Any, out: Path | None, tables: Iterable[figures.TableData], *, as_json: bool) -> int:
     """JSON, or tables and the sentences of a result; and its page where it has a folder."""
     if as_json:
-        print(json.dumps(result.as_dict(), allow_nan=False))
+        print_json(result.as_dict())
     else:
         print_tables(tables)
     if out is not None:

@@ -1,16 +1,16 @@
 """`topicscope theory dynamics`: when value, then key and query are learnt, predicted for any setting."""
 
-import json
+from pathlib import Path
 from typing import Annotated
 
 from rich.table import Table
 
-from topicscope import training
+from topicscope import report, training
 from topicscope.cli import consoles
-from topicscope.cli.optimum import MASKING, parsed_length
+from topicscope.cli.optimum import MASKING, OUTPUT, parsed_length
 from topicscope.cli.options import AsJson, option
 from topicscope.cli.worlds import WORLD
-from topicscope.ground import gather
+from topicscope.ground import InputError, files, gather
 from topicscope.theory import Dynamics, Embedding, Loss, Optimizer, dynamics
 
 TRAINING = "Training"
@@ -46,6 +46,7 @@ def command(
     output_bias: Annotated[
         bool, option("Of adam: predictions have a trained bias.", TRAINING, "--output-bias")
     ] = False,
+    out: Annotated[Path | None, option("File for the predicted norms: .png or .svg.", OUTPUT, "--out", "-o")] = None,
     as_json: AsJson = False,
 ) -> int:
     """When each stage of learning comes: rates, plateaus and half-times of value, key and query, in time and steps.
@@ -53,6 +54,7 @@ def command(
     Example: [bold]topicscope theory dynamics --topics 5 --words-per-topic 4 --topics-per-document 2
     --optimizer sgd --lr 4[/bold]
     """
+    check_file(out)
     world = {
         "topic_model.topics": topics,
         "topic_model.words_per_topic": words_per_topic,
@@ -78,11 +80,26 @@ def command(
         batch_noise=batch_noise,
         output_bias=output_bias,
     )
+    written = {} if out is None else {"written": str(draw(found, out))}
     if as_json:
-        print(json.dumps(found.as_dict(), allow_nan=False))
+        consoles.print_json(found.as_dict() | written)
         return 0
     print_dynamics(found)
+    consoles.print_lines([f"The predicted norms are drawn in {path}" for path in written.values()])
     return 0
+
+
+def check_file(out: Path | None) -> None:
+    if out is not None and (out.suffix not in (".png", ".svg") or out.is_dir() or not out.absolute().parent.is_dir()):
+        raise InputError(f"--out {out}: expected a file ending in .png or .svg, in a folder that is there")
+
+
+def draw(found: Dynamics, out: Path) -> Path:
+    figures = found.sections()[0].figures
+    if not figures:
+        raise InputError(f"--out {out}: no norms are predicted for this setting; leave --out away to see why")
+    files.write(out, report.canvas(figures[0]).as_bytes(out.suffix[1:]))
+    return out
 
 
 def print_dynamics(found: Dynamics) -> None:

@@ -5,18 +5,15 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import cast
 
 import typer
 
+from topicscope.cli.options import UsageError
 from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, shown
 
 INTERRUPTED = 130
 BARRED = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
 TRACEBACK = "TOPICSCOPE_TRACEBACK"  # set, a fault of topicscope's own is shown whole
-
-UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
-"""The base of typer's complaints about arguments; typer has it from click or, since 0.20, within itself."""
 
 app = typer.Typer(
     name="topicscope",
@@ -50,7 +47,7 @@ def _root(
 
 def register() -> None:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
-    from topicscope.cli import bench, pretrain, reproduce, show, sweep, text, theory, train
+    from topicscope.cli import bench, explore, pretrain, reproduce, show, sweep, text, theory, train
 
     panels: dict[str, dict[str, Callable[..., int]]] = {
         "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
@@ -62,7 +59,7 @@ def register() -> None:
             "words": text.words,
             "pretrain": pretrain.command,
         },
-        "Results": {"show": show.show, "report": show.report, "bench": bench.command},
+        "Results": {"show": show.show, "report": show.report, "explore": explore.command, "bench": bench.command},
     }
     for panel, commands in panels.items():
         for name, command in commands.items():

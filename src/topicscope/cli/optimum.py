@@ -1,7 +1,6 @@
 """`topicscope theory optimum`: the exact best value matrix under uniform attention, for any world."""
 
 import io
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from topicscope.cli.options import AsJson, Assignments, ConfigFile, option
 from topicscope.cli.worlds import WORLD, KeptWords, WorldFrom, in_world, world_of
 from topicscope.ground import InputError, files, gather, read_about, refuse
 from topicscope.theory import SymmetricOptimum, ValueOptimum, Weighting, optimum
-from topicscope.world import read_matrix
+from topicscope.world import checked_word_topics, read_matrix
 
 MASKING, OUTPUT = "Masking", "Output"
 DISTANCES = {
@@ -22,7 +21,9 @@ DISTANCES = {
     "theorem2": "Theorem 2 for these topics (infinite documents, flow from zero)",
     "limit": "the limit of W* as documents grow",
     "own_documents": "the optimum of the run's own documents",
+    "predicted": "the predicted W(t) at its last step (gradient flow from its start)",
 }
+ENTRIES = ("same_topic", "different_topic", "diagonal", "mask_column")
 MOST_MODES = 20  # rows of the table; JSON has all
 DRAWN = 2000  # words of the largest matrix that is drawn
 MOST_PRINTED = 2000  # words of the largest matrix that JSON holds
@@ -38,19 +39,21 @@ def command(
     world_from: WorldFrom = None,
     words: KeptWords = None,
     prior: Annotated[str | None, option("dirichlet (default), fixed, groups or another of train.", WORLD)] = None,
-    topics_per_document: Annotated[int | None, option("tau, for the prior fixed.", WORLD)] = None,
+    topics_per_document: Annotated[
+        int | None, option("tau, for the priors fixed (default 3) and groups (default 2).", WORLD)
+    ] = None,
     alpha: Annotated[float | None, option("Of the prior dirichlet (default 0.1).", WORLD)] = None,
-    groups: Annotated[int | None, option("Groups of topics, for the prior groups.", WORLD)] = None,
-    rho: Annotated[float | None, option("Share of documents of one group, for the prior groups.", WORLD)] = None,
+    groups: Annotated[int | None, option("Groups of topics, for the prior groups, which needs it.", WORLD)] = None,
+    rho: Annotated[float | None, option("Share of documents of one group, for groups (default 0.5).", WORLD)] = None,
     length: Annotated[
         str | None, option("Words of a document: N, LOW-HIGH or infinite (default 100-150).", WORLD)
     ] = None,
     weighting: Annotated[
         Weighting, option("run: as train does. documents: those with masks. positions: every mask alike.", WORLD)
     ] = "run",
-    p_mask: Annotated[float | None, option("p_m, share of positions that are masked.", MASKING)] = None,
-    p_correct: Annotated[float | None, option("p_c, share of them that show their word.", MASKING)] = None,
-    p_random: Annotated[float | None, option("p_r, share of them that show a random word.", MASKING)] = None,
+    p_mask: Annotated[float | None, option("p_m, share of positions masked (default 0.15).", MASKING)] = None,
+    p_correct: Annotated[float | None, option("p_c, share of them showing their word (default 0.1).", MASKING)] = None,
+    p_random: Annotated[float | None, option("p_r, share showing a random word (default 0.1).", MASKING)] = None,
     matrix: Annotated[
         str | None,
         option("Compare this: a training run's folder (its world is taken), or a matrix file.", OUTPUT),
@@ -90,17 +93,16 @@ def command(
         )
         return compare_run(matrix, as_json=as_json)
     settings = in_world(world_of(world_from, words), gather(config, flags, set_ or []))
-    best = asked_optimum(settings, word_topics, weighting)
+    best = asked_optimum(settings, word_topics, weighting, whole=as_json and out is None)
     compared = {} if matrix is None else best.distances(read_matrix(matrix, "matrix"))
     payload = best.numbers() | ({"distances": compared} if compared else {})
     if out is not None:
         write_matrix(out, best.matrix())
         payload["written"] = str(out)
-    elif not isinstance(best, SymmetricOptimum):
-        refuse((best.vocabulary > MOST_PRINTED + 1, "W* is too large to print; --out FILE writes it"))
-        payload["matrix"] = best.matrix().tolist()
     if as_json:
-        print(json.dumps(payload, allow_nan=False))
+        if out is None and not isinstance(best, SymmetricOptimum):
+            payload["matrix"] = best.matrix().tolist()
+        consoles.print_json(payload)
         return 0
     print_optimum(best)
     consoles.print_lines(sentences(f"{matrix} is", compared))
@@ -117,7 +119,9 @@ def compare_run(folder: str, *, as_json: bool) -> int:
     comparison = training.compare_with_optimum(run)
     best, compared = comparison.best, comparison.distances
     if as_json:
-        print(json.dumps(({} if best is None else best.numbers()) | {"distances": compared}, allow_nan=False))
+        numbers = {} if best is None else best.numbers()
+        notes = [*numbers.get("notes", ()), *comparison.notes]
+        consoles.print_json(numbers | {"distances": compared} | ({"notes": notes} if notes else {}))
         return 0
     if best is not None:
         print_optimum(best)
@@ -140,15 +144,24 @@ def parsed_length(text: str) -> int | list[int] | str:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def asked_optimum(settings: dict[str, Any], word_topics: str | None, weighting: Weighting) -> ValueOptimum:
-    """W* of the world that settings describe, by the names of `train`."""
+def asked_optimum(
+    settings: dict[str, Any], word_topics: str | None, weighting: Weighting, *, whole: bool
+) -> ValueOptimum:
+    """W* of the world that settings describe, by the names of `train`; `whole`: to be printed entry by entry."""
     if word_topics is None:
-        return optimum(training.RunConfig.of(settings), weighting=weighting)
-    columns = read_matrix(word_topics, "word_topics")
+        config = training.RunConfig.of(settings)
+        check_printed(0 if config.topic_model.uniform or not whole else config.topic_model.words)
+        return optimum(config, weighting=weighting)
+    columns = checked_word_topics(read_matrix(word_topics, "--word-topics"), f"--word-topics: {word_topics}")
     refuse(("topic_model" in settings, "--word-topics gives the topics; leave all other topics out"))
+    check_printed(len(columns) if whole else 0)
     world = training.RunConfig.of(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})
     refuse((bool(world.no_optimum), world.no_optimum))
     return optimum(columns, world.documents, world.masking, weighting=weighting)
+
+
+def check_printed(words: int) -> None:
+    refuse((words > MOST_PRINTED, f"W* of {words:,} words is too large to print; --out FILE writes it"))
 
 
 def is_run(path: str) -> bool:
@@ -171,14 +184,24 @@ def write_matrix(path: Path, matrix: np.ndarray) -> None:
 
 
 def print_optimum(best: ValueOptimum) -> None:
-    if isinstance(best, SymmetricOptimum):
-        table = Table("entry", "W*", "limit of long documents", "Theorem 2")
-        for name, value in vars(best.entries).items():
-            others = (getattr(best.limit, name), getattr(best.theorem2, name))
-            table.add_row(name.replace("_", " "), f"{value:.7g}", *(f"{other:.7g}" for other in others))
+    consoles.print_lines([best.world])
+    found = best.numbers()
+    if "same_topic" in found:
+        means = "mean entry" if "entries_are" in found else "entry"
+        table = Table(means, "W*", "limit of long documents", "Theorem 2")
+        for name in ENTRIES:
+            values = (found[name], found["limit"][name], found["theorem2"][name])
+            table.add_row(name.replace("_", " "), *("no such pair" if x is None else f"{x:.7g}" for x in values))
         consoles.results().print(table)
+    apart = Table("distance (relative norm)", "limit of long documents", "Theorem 2 for these topics")
+    between = {name: f"{distance:.4g}" for name, distance in found["distances_between"].items()}
+    apart.add_row("W*", between["optimum_to_limit"], between["optimum_to_theorem2"])
+    apart.add_row("limit of long documents", "", between["limit_to_theorem2"])
+    consoles.results().print(apart)
     if best.vocabulary <= DRAWN:
-        consoles.results().print(consoles.heat_map(best.matrix(), "W* (first row and column: [MASK])"))
+        order = np.append(0, 1 + best.topic_order())
+        title = "W*, words ordered by main topic (first row and column: [MASK])"
+        consoles.results().print(consoles.heat_map(best.matrix()[np.ix_(order, order)], title))
     modes = Table("mode", "count", "eigenvalue", "half-time", "norm of W* there")
     for mode in best.modes[:MOST_MODES]:
         half = "never learnt" if mode.half_time is None else f"{mode.half_time:.5g}"

@@ -23,6 +23,9 @@ from topicscope.ground import (
     usable_device,
 )
 
+UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
+"""The base of typer's complaints about arguments; typer has it from click or, since 0.20, within itself."""
+
 OUTPUT, SETTINGS, ENGINE = "Output", "Settings", "Engine"
 
 

@@ -1,6 +1,5 @@
 """`topicscope pretrain`: Figure 5 for any text."""
 
-import json
 from contextlib import nullcontext
 from typing import Annotated
 
@@ -123,7 +122,7 @@ def command(
             report.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
     if as_json:
         results = [run.results.as_dict() for run in several]
-        print(json.dumps(results if isinstance(result, list) else results[0], allow_nan=False))
+        consoles.print_json(results if isinstance(result, list) else results[0])
     else:
         consoles.print_tables(table for section in sections for table in section.tables)
         consoles.print_lines(result.summary())

@@ -72,7 +72,7 @@ def reproduce(
         printed = reproduction.as_dict()
         for entry in printed["results"]:  # results.json has no times: it is the same for the same scale and seed
             entry["seconds"] = reproduction.seconds.get(entry["id"])
-        print(json.dumps(printed, allow_nan=False))
+        consoles.print_json(printed)
     else:
         print_table(reproduction)
         consoles.print_lines(reproduction.summary())
@@ -85,7 +85,8 @@ def reproduce(
 
 def print_outcome(name: str, outcome: paper.Outcome, seconds: float | None) -> None:
     took = "" if seconds is None else f" ({seconds:.0f} s)"
-    typer.echo(f"{name}: {typer.style(outcome.verdict, fg=COLOURS[outcome.verdict])}{took}", err=True)
+    words = typer.style(paper.verdict_name(name, outcome.verdict), fg=COLOURS[outcome.verdict])
+    typer.echo(f"{name}: {words}{took}", err=True)
 
 
 class Page:
@@ -111,15 +112,17 @@ def print_table(reproduction: paper.Reproduction) -> None:
         *(Column(name, no_wrap=True) for name in ("id", "verdict", "number", "paper", "ours")),
         box=None,
         pad_edge=False,
-        padding=(0, 2, 0, 0),
+        padding=(0, 1, 0, 0),
     )
     for name, outcome in reproduction.outcomes.items():
         sign = "*" if reproduction.sizes(name) else ""
         number = reproduction.compared(name)
-        verdict = Text(outcome.verdict + sign, style=COLOURS[outcome.verdict])
+        verdict = Text(paper.verdict_name(name, outcome.verdict) + sign, style=COLOURS[outcome.verdict])
         table.add_row(name, verdict, number.name, number.paper, number.ours)
     consoles.results().print(table)
     lines = ["'number' compares at a glance; the page defines it, with its unit. '-': the paper prints none."]
+    if any(paper.verdict_name(name, o.verdict) != o.verdict for name, o in reproduction.outcomes.items()):
+        lines.append("'as predicted' or not: the claim is this project's, not the paper's")
     if any(map(reproduction.sizes, reproduction.outcomes)):
         lines.append("* pattern reproduced; ours is more than a tenth away from the paper's number, see below")
     consoles.print_lines(lines)

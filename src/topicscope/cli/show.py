@@ -1,6 +1,5 @@
 """`topicscope show`: what folders hold, side by side; `topicscope report`: the same, drawn."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,7 +35,7 @@ def show(
             }
             for folder, result in results
         ]
-        print(json.dumps(entries, allow_nan=False))
+        consoles.print_json(entries)
         return 0
     runs = [(folder, result) for folder, result in results if hasattr(result, "facts")]
     if runs:

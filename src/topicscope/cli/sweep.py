@@ -99,7 +99,7 @@ def command(
             f"{folder}; to go on: {folders.command()}"
         ) from None
     if as_json:
-        print(json.dumps({"folder": str(folder), "counts": result.counts, "rows": result.rows}, allow_nan=False))
+        consoles.print_json({"folder": str(folder), "counts": result.counts, "rows": result.rows})
     else:
         consoles.print_tables(table for section in result.sections() for table in section.tables)
         consoles.print_lines([*result.summary(), f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"])
@@ -150,14 +150,7 @@ def _write(result: sweeps.Sweep) -> None:
     sections = result.sections()
     for figure in (figure for section in sections for figure in section.figures):
         report.draw_figure(figure, result.folder)
+    intro = "\n\n".join([*result.summary(), *(section.command for section in sections)])
     report.write_sweep_page(
-        result.folder / "report.html",
-        "topicscope sweep",
-        "\n\n".join([*result.summary(), *(section.command for section in sections)]),
-        result.grid.axes,
-        result.rows,
-        result.curves(),
-        curve_panels=sweeps.KINDS[result.grid.kind].curve_panels,
-        first=next(iter(result.main_measures), None),
-        colours={"phase": figures.PHASE_COLOURS},
+        result.folder / "report.html", "topicscope sweep", intro, figures.point_map(result), result.curves()
     )

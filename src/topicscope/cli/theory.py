@@ -6,7 +6,6 @@ topics_per_document and the masking probabilities, `convention` and `as_json` fo
 """
 
 import inspect
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -119,7 +118,7 @@ def command(
 def emit(payload: dict[str, Any], as_json: bool, lines: list[Any]) -> int:
     """JSON alone, or the lines for a person."""
     if as_json:
-        print(json.dumps(payload, allow_nan=False))
+        consoles.print_json(payload)
     else:
         for line in lines:
             consoles.print_lines([line]) if isinstance(line, str) else consoles.results().print(line)
@@ -206,7 +205,7 @@ def verify(as_json: bool) -> int:
         certificates = all_certificates(progress)
     failed = [c for c in certificates if c.should_hold and not c.holds]
     if as_json:
-        print(json.dumps({"certificates": [asdict(c) for c in certificates], "failed": len(failed)}, allow_nan=False))
+        consoles.print_json({"certificates": [asdict(c) for c in certificates], "failed": len(failed)})
     else:
         print_certificates(certificates, failed)
     return 1 if failed else 0

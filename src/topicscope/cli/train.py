@@ -1,6 +1,5 @@
 """`topicscope train`."""
 
-import json
 import statistics
 from functools import partial
 from typing import Annotated
@@ -26,7 +25,9 @@ def command(
     topics: Annotated[int | None, option("T, number of topics.", WORLD)] = None,
     words_per_topic: Annotated[int | None, option("v, words in each topic.", WORLD)] = None,
     prior: Annotated[str | None, option("dirichlet, fixed, infinite, given, groups or logistic-normal.", WORLD)] = None,
-    topics_per_document: Annotated[int | None, option("tau, for the priors fixed, infinite and groups.", WORLD)] = None,
+    topics_per_document: Annotated[
+        int | None, option("tau, for the priors fixed and infinite (default 3) and groups (default 2).", WORLD)
+    ] = None,
     world_from: WorldFrom = None,
     words: KeptWords = None,
     embedding: Annotated[str | None, option("one-hot or trained.", MODEL)] = None,
@@ -108,7 +109,7 @@ def command(
     several = result if isinstance(result, list) else [result]
     if as_json:
         payload = [run.results for run in several]
-        print(json.dumps(payload if isinstance(result, list) else payload[0], allow_nan=False))
+        consoles.print_json(payload if isinstance(result, list) else payload[0])
     else:
         print_runs(several)
         consoles.print_lines(() if world is None else world.notes)

@@ -27,9 +27,15 @@ def world_of(folder: Path | None, words: int | None) -> language.TopicWorld | No
 
 
 def in_world(world: language.TopicWorld | None, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings on top of a world. A prior of their own takes the place of the corpus's mixtures."""
+    """Settings on top of a world. A prior of their own takes the place of the corpus's mixtures, not of its lengths.
+
+    The kind 'infinite' is a length as well, and takes the place of both.
+    """
     if world is None:
         return dict(settings)
-    documents = settings.get("documents")
-    own = isinstance(documents, Mapping) and "kind" in documents
-    return merged({name: part for name, part in world.settings.items() if not own or name != "documents"}, settings)
+    given, documents = dict(world.settings), settings.get("documents")
+    if isinstance(documents, Mapping) and "kind" in documents:
+        own = given.pop("documents")
+        if documents["kind"] != "infinite":
+            given["documents"] = {"length": own["length"]}
+    return merged(given, settings)

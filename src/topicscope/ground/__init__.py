@@ -66,6 +66,7 @@ from topicscope.ground.files import (
 )
 from topicscope.ground.folders import Folder, Kind, check_folder, check_out, finished_about, open_folder, read_about
 from topicscope.ground.metrics import METRICS, MetricsFile, metric_lines, read_metrics
+from topicscope.ground.places import is_held
 from topicscope.ground.progress import Progress, duration, progress_shown, silent, watched
 from topicscope.ground.ranges import (
     LONGEST_LIST,
@@ -91,6 +92,7 @@ from topicscope.ground.ranges import (
     Steps,
     Text,
     Width,
+    expected,
     number_only,
 )
 from topicscope.ground.results import Result, SeveralRuns, arrow_table, configs_to_resume, read_finished
@@ -162,6 +164,7 @@ __all__ = [
     "configs_to_resume",
     "driving",
     "duration",
+    "expected",
     "file_digest",
     "files",
     "finished_about",
@@ -171,6 +174,7 @@ __all__ = [
     "generator",
     "in_order",
     "interruptible",
+    "is_held",
     "load_settings",
     "log_steps",
     "machine_memory",

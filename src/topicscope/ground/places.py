@@ -14,6 +14,7 @@ from topicscope.ground.files import FULL, named
 
 LOCK = ".lock"
 ATTEMPTS = 100  # at a folder that others make and remove meanwhile
+PATIENCE = 0.3  # seconds: who only looks whether a folder is held (`is_held`) keeps its lock for an instant
 
 
 def check_out(path: Path) -> Path:
@@ -43,7 +44,7 @@ def lock(path: Path) -> Iterator[None]:
     for attempt in range(ATTEMPTS):
         make_folder(path)
         try:
-            held = filelock.FileLock(path / LOCK, timeout=0).acquire()
+            held = filelock.FileLock(path / LOCK, timeout=PATIENCE).acquire(poll_interval=0.02)
             break
         except filelock.Timeout:
             raise InputError(
@@ -55,6 +56,17 @@ def lock(path: Path) -> Iterator[None]:
                 raise _unusable(path, error) from None
     with held:
         yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process writes to the folder now."""
+    if not (path / LOCK).exists():
+        return False
+    try:
+        with filelock.FileLock(path / LOCK, timeout=0, is_singleton=False):
+            return False
+    except (filelock.Timeout, OSError):
+        return True
 
 
 def make_folder(path: Path) -> None:

@@ -6,7 +6,7 @@ What fits into a machine is another question, which `budget.py` answers.
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
 MOST = 10**9  # of whatever is counted
@@ -32,6 +32,18 @@ def _storable(value: Any) -> Any:
     if isinstance(value, str) and ("\0" in value or value.encode(errors="ignore").decode() != value):
         raise PydanticCustomError("utf-8", "it is not UTF-8; rename it")
     return value
+
+
+def expected(name: str, what: str) -> WrapValidator:
+    """For a setting of several kinds: one sentence says what would do, not what each kind has against the value."""
+
+    def check(value: Any, kinds: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return kinds(value)
+        except ValidationError:
+            raise ValueError(f"{name} = {value!r:.100}: expected {what}") from None
+
+    return WrapValidator(check)
 
 
 number_only = BeforeValidator(_no_boolean)

@@ -26,6 +26,7 @@ class Stream(IntEnum):
     DEV_MASKS = 5  # index: purpose of the draw
     POSTERIOR_DRAWS = 6  # index: which half; the seed is always 0
     MOMENT_POINTS = 7  # index: which set of points; the seed is always 0
+    FLOW_DOCUMENTS = 8  # the seed is always 0
     # statistics
     BOOTSTRAP_TOPICS = 0xE3B
     SHUFFLED_TOPICS = 0x5AFF

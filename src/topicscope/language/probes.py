@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -65,6 +65,17 @@ class Probe(Result):
     def joined(cls, probes: Sequence[Probe], notes: list[str], config: Measurement) -> Self:
         lists = {name: [row for one in probes for row in getattr(one, name)] for name in (*LISTS, "shown")}
         return cls(**lists, notes=notes, config=config)
+
+    @property
+    def models(self) -> dict[str, str]:
+        """By name: the models of the probe, and how tables call them."""
+        return {row.model: short(row.model) for row in self.rows}
+
+    def of_model(self, model: str) -> Self:
+        """The part of one model, with the notes on all."""
+        names = (*LISTS, "shown")
+        lists: dict[str, Any] = {name: [row for row in getattr(self, name) if row.model == model] for name in names}
+        return replace(self, **lists)
 
     def summary(self) -> list[str]:
         """Of each model three answers, whether it uses its topical heads, how well states tell labels; the notes."""

@@ -64,7 +64,11 @@ class Sweep(Result):
 
     def curves(self) -> Iterator[Mapping[str, np.ndarray]]:
         """The curves of each row, read one after another; empty where a point is missing."""
-        return (points.read(self.folder, point)[1].curves for point in self.grid.points)
+        return map(self.curves_of, range(len(self.rows)))
+
+    def curves_of(self, number: int) -> Mapping[str, np.ndarray]:
+        """The curves of one row."""
+        return points.read(self.folder, self.grid.points[number])[1].curves
 
     def summary(self) -> list[str]:
         failed = [row for row in self.rows if row["state"] == "failed"]
