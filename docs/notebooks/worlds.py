@@ -12,6 +12,7 @@
 
 # %%
 import numpy as np
+
 from topicscope import RunConfig, train
 from topicscope.theory import optimum
 from topicscope.world import Fixed, Groups, Moments, Own, TopicModel
