@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup reproduce test test-quick mutants fuzz kills check bench clean
+.PHONY: setup reproduce test test-quick notebooks mutants fuzz kills check bench clean
 
 setup: $(READY)
 
@@ -41,6 +41,15 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Executed as a reader would, into build/notebooks; a cell that fails ends it.
+NOTEBOOKS := $(wildcard docs/notebooks/*.py)
+notebooks: $(READY)
+	mkdir -p build/notebooks
+	for name in $(basename $(notdir $(NOTEBOOKS))); do \
+		$(BIN)/python -m jupytext --quiet --to ipynb --execute \
+			--output build/notebooks/$$name.ipynb docs/notebooks/$$name.py || exit 1; \
+	done
 
 bench: $(READY)
 	$(BIN)/topicscope bench

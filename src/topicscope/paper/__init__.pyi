@@ -1,4 +1,5 @@
 from .experiment import Context as Context, Experiment as Experiment, Outcome as Outcome
+from .made_up import made_up_texts as made_up_texts
 from .registry import EXPERIMENTS as EXPERIMENTS, chosen as chosen, verdict_name as verdict_name
 from .reproduction import (
     Reproduction as Reproduction,

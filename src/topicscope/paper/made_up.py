@@ -32,6 +32,23 @@ def word_lists() -> dict[str, list[str]]:
     return json.loads((resources.files("topicscope.paper") / "data" / "word-lists.json").read_text(encoding="utf-8"))
 
 
+def made_up_texts(seed: int = 0) -> list[str]:
+    """Three thousand short texts in words of twelve topics (animals, music, ...), to try things on without a corpus.
+
+    Args:
+        seed: Of the random draws.
+
+    Returns:
+        One string per text: 32 words in four sentences, each of one topic.
+
+    Example:
+        >>> texts = made_up_texts()
+        >>> len(texts), len(texts[0].split())
+        (3000, 32)
+    """
+    return sample_language(word_lists(), seed).texts
+
+
 def sample_texts(lists: dict[str, list[str]], seed: int) -> list[str]:
     """Documents of the sandbox (Dirichlet .1), written out in words."""
     words = [word for topic in lists.values() for word in topic]
