@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from topicscope.ground import InputError
 from topicscope.world import (
     Dirichlet,
     DocumentPrior,
@@ -17,6 +19,7 @@ from topicscope.world import (
     LogisticNormal,
     Moments,
     TopicModel,
+    checked_moments,
     every_document,
     normal_moments,
 )
@@ -205,3 +208,10 @@ def test_moments_of_given_rows() -> None:
     moments = Given(proportions=[[0.25, 0.75], [1.0, 0.0]]).moments(2)
     assert moments.mean.tolist() == [0.625, 0.375]
     assert moments.second.tolist() == [[0.53125, 0.09375], [0.09375, 0.28125]]
+
+
+def test_parts_are_checked_as_moments_are() -> None:
+    whole = Dirichlet(alpha=1.0).moments(2)
+    outside = Moments(np.array([1.5, -0.5]), whole.second)
+    with pytest.raises(InputError, match="a part of them: theta lies outside the simplex"):
+        checked_moments(dataclasses.replace(whole, error=0.01, parts=(whole, outside)), 2, "the law's moments")

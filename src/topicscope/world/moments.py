@@ -72,7 +72,8 @@ def checked_moments(found: Moments, topics: int, name: str) -> Moments:
         raise InputError(
             f"{name}: no law has them; the covariance E[theta theta'] - E[theta] E[theta]' must be positive"
         ) from None
-    return Moments(mean, second, *errors, found.parts)
+    parts = tuple(checked_moments(part, topics, f"{name}, a part of them") for part in found.parts)
+    return Moments(mean, second, errors[0], errors[1], errors[2], parts)
 
 
 def dirichlet(alpha: Float[np.ndarray, " T"]) -> Moments:
