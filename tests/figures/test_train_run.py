@@ -238,8 +238,8 @@ def test_words_with_several_topics_are_ordered_by_their_main_topic(runs: list[Ru
     config = runs[0].config.changed({"topic_model": {"matrix": matrix}, "documents": {"alpha": 1.0}})
     words = np.arange(5.0)
     (heat,) = word_heat(
-        "W", words[:, None] * 10 + words, dataclasses.replace(runs[0], config=config), "topic of x", "y"
+        "W", words[:, None] * 10 + words, dataclasses.replace(runs[0], config=config), "topic of the x", "y"
     )
     assert heat.z[0] == [0, 1, 3, 2, 4]  # [MASK], topic 1, topic 2
     assert [row[0] for row in heat.z] == [0, 10, 30, 20, 40]
-    assert (heat.topics, heat.x_label) == (None, "main topic of x")
+    assert (heat.topics, heat.x_label) == (None, "x, by main topic")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from topicscope.theory import WEIGHTINGS, SymmetricOptimum, optimum
-from topicscope.theory.dense_optimum import graded_eigen
+from topicscope.theory.dense_optimum import DenseOptimum, graded_eigen
 from topicscope.world import Dirichlet, Fixed, Given, LogisticNormal, Masking, Moments, TopicModel
+from topicscope.world.normal_moments import correlated_normal
 
 RARE = np.array([[0.6, 0.1], [0.4 - 1e-10, 0.5], [1e-10, 0.0], [0.0, 0.4]])
 
@@ -150,3 +151,37 @@ def test_a_word_that_is_never_shown_gets_no_weight() -> None:
         assert np.isfinite(best.limit_matrix()).all()
     no_mask = optimum(TopicModel(3, 2), Fixed(topics_per_document=1), Masking(p_correct=0.5, p_random=0.5), length=6)
     assert no_mask.entries.mask_column == 0  # type: ignore[union-attr]
+
+
+def test_the_error_of_w_star_is_stated_where_moments_are_estimates() -> None:
+    """Independent normals by points: W* of their exact moments shows whether the stated error is the real one."""
+    rng = np.random.default_rng(5)
+    word_topics, topics = rng.dirichlet(np.ones(12), size=6).T, 6
+    estimate = correlated_normal(np.zeros(topics), np.eye(topics))
+    exact = LogisticNormal(covariance=1.0).moments(topics)
+    found, true = (optimum(word_topics, law, length=20) for law in (estimate, exact))
+    assert isinstance(found, DenseOptimum)
+    assert isinstance(true, DenseOptimum)
+    assert found.error is not None
+    off = found.matrix() - true.matrix()
+    assert 0.3 < np.linalg.norm(off) / np.linalg.norm(true.matrix()) / found.error.matrix < 3
+    assert 0.1 < np.abs(off).max() / found.error.entry < 5
+    assert 0 < abs(found.loss - true.loss) < 5 * found.error.loss
+    assert found.numbers()["numerical_error"] == found.error._asdict()
+    assert found.summary()[-1] == found.error.sentence == found.notes[-1]
+    assert f"off by about {found.error.matrix:.2g} of its norm" in found.error.sentence
+    # exact moments have no error; of infinite documents the law of theta moves the loss alone
+    assert true.error is None
+    assert "numerical_error" not in true.numbers()
+    endless = optimum(word_topics, estimate, length="infinite")
+    assert isinstance(endless, DenseOptimum)
+    assert endless.error is not None
+    assert endless.error.matrix < 1e-12
+    assert endless.error.loss > 1e-9
+
+
+def test_an_error_without_independent_estimates_is_said_to_be_unknown() -> None:
+    exact = Dirichlet(alpha=[0.2, 0.5]).moments(2)
+    found = optimum(TopicModel(2, 3), Moments(exact.mean, exact.second, 1e-4), length=5)
+    assert "How far W* is off with them is not known" in found.notes[0]
+    assert "numerical_error" not in found.numbers()

@@ -103,8 +103,9 @@ def test_without_the_own_word_only_the_topics_are_known(hide_masked: bool) -> No
 def test_infinite_documents_by_a_double_loop() -> None:
     model, masking = TopicModel(3, 2), Masking(0.3, 0.2, 0.3)
     proportions = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
-    entropy = squares = 0.0
+    entropy, each = 0.0, []
     for topics in proportions:
+        squares = 0.0
         p = np.repeat(topics, 2) / 2
         for shown in range(7):
             share = np.zeros(6)
@@ -115,15 +116,18 @@ def test_infinite_documents_by_a_double_loop() -> None:
                 share[true] = p[true] * weight
             there = share[share > 0]
             entropy -= (there * np.log(there / there.sum())).sum() / 2
-            squares += (there - there**2 / there.sum()).sum() / 2
+            squares += (there - there**2 / there.sum()).sum()
+        each.append(squares)
     infinite, prior = InfiniteDocuments(proportions), Fixed(topics_per_document=2)
     found = {
         loss: bayes_loss(loss, model, prior, masking, infinite) for loss in ("cross-entropy", "squared", "squared-mean")
     }
     assert found["cross-entropy"].loss == pytest.approx(entropy, rel=1e-12)
-    assert found["squared"].loss == pytest.approx(squares, rel=1e-12)
-    assert found["squared-mean"].loss == pytest.approx(squares / 7, rel=1e-12)
-    assert (found["squared"].standard_error, found["squared"].documents) == (0, 2)
+    assert found["squared"].loss == pytest.approx(np.mean(each), rel=1e-12)
+    assert found["squared-mean"].loss == pytest.approx(np.mean(each) / 7, rel=1e-12)
+    assert found["squared"].costs == pytest.approx(each, rel=1e-12)
+    assert found["squared"].standard_error == pytest.approx(abs(each[0] - each[1]) / 2 / np.sqrt(2), rel=1e-9)
+    assert found["squared"].documents == 2
     blind = bayes_loss("cross-entropy", model, prior, masking, InfiniteDocuments(proportions[:1]), own_word=False)
     assert blind.loss == pytest.approx(np.log(4), rel=1e-12)
 
@@ -246,4 +250,5 @@ def test_infinite_documents_are_exact_in_any_world() -> None:
         "squared", model, LogisticNormal(covariance=1.0), masking, InfiniteDocuments(theta), own_word=False
     )
     assert found.loss == pytest.approx(1 - (p**2).sum(1).mean(), rel=1e-12)
-    assert (found.standard_error, found.numerical_error) == (0, None)
+    assert found.standard_error == pytest.approx((p**2).sum(1).std() / 2, rel=1e-9)  # of four documents
+    assert found.numerical_error is None

@@ -12,9 +12,9 @@ from tests.training.settings import SMALL
 from topicscope import RunConfig, train
 from topicscope.model import Weights, collapsed_loss
 from topicscope.theory import bayes_loss
-from topicscope.training import RunData, data
+from topicscope.training import RunData, above_floor, data
 from topicscope.training.above_floor import dev_losses
-from topicscope.world import MaskedDocuments, stack
+from topicscope.world import InfiniteDocuments, MaskedDocuments, stack
 
 ZIPF = {"topics": 3, "words_per_topic": 4, "zipf": 1.0}
 OVERLAP = {"topics": 3, "words_per_topic": 4, "overlap": 0.25}
@@ -79,6 +79,40 @@ def test_where_the_floor_has_all_documents_the_difference_is_that_of_the_losses(
     assert "floor_dev_loss" not in found
     assert found["above_floor_error"]["bayes"] > 0
     assert run.facts()["standard error of that"] == found["above_floor_error"]["bayes"]
-    endless = train(RunConfig.of(SMALL | {"documents": {"length": "infinite"}}))
-    assert "above_floor_error" not in endless.results
-    assert endless.results["above_floor"]["bayes"] > 0
+
+
+@pytest.mark.parametrize("model", [{}, {"key": "zero", "query": "zero"}])
+def test_infinite_documents_differ_too(monkeypatch: pytest.MonkeyPatch, model: dict[str, Any]) -> None:
+    """Their loss is known exactly, but they are drawn: another dev set would have given another mean."""
+    run = train(RunConfig.of(SMALL | {"model": model, "documents": {"length": "infinite"}}, dtype="float64"))
+    of, found = RunData(run.config), run.results
+    config, dev = run.config, of.dev_masked
+    assert isinstance(dev, InfiniteDocuments)
+    own = dev_losses(of, run.weights, len(dev))
+    assert own.mean() == pytest.approx(found["dev_loss"], rel=1e-12)
+    for name, own_word in (("bayes", True), ("bayes_topics", False)):
+        each = np.array(
+            [
+                bayes_loss(
+                    "cross-entropy",
+                    config.topic_model,
+                    config.documents,
+                    config.masking,
+                    dev.take(slice(i, i + 1)),
+                    own_word=own_word,
+                ).loss
+                for i in range(len(dev))
+            ]
+        )
+        floor = found["floors"][name]
+        assert floor["loss"] == pytest.approx(each.mean(), rel=1e-12)
+        assert floor["standard_error"] == pytest.approx(each.std() / len(each) ** 0.5, rel=1e-9)
+        assert found["above_floor_error"][name] == pytest.approx((own - each).std() / len(each) ** 0.5, rel=1e-9)
+    assert "; standard error " in run.summary()[0]
+    # of many, the first few show the spread
+    monkeypatch.setattr(above_floor, "ENDLESS_DOCUMENTS", 5)
+    of.floors()
+    few = above_floor.above_floors(of, run.weights, found["dev_loss"], found["floors"])
+    spread = (own[:5] - of.floor_costs["bayes"][:5]).std()
+    assert few["above_floor_error"]["bayes"] == pytest.approx(spread / len(dev) ** 0.5, rel=1e-9)
+    assert few["above_floor"] == found["above_floor"]

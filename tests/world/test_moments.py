@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from topicscope.ground import InputError
 from topicscope.world import (
     Dirichlet,
     DocumentPrior,
@@ -17,7 +19,9 @@ from topicscope.world import (
     LogisticNormal,
     Moments,
     TopicModel,
+    checked_moments,
     every_document,
+    normal_moments,
 )
 from topicscope.world.normal_moments import correlated_normal
 
@@ -116,13 +120,13 @@ def test_moments_of_groups_equal_enumeration_and_the_closed_eigenvalues(
         assert np.linalg.eigvalsh(contrasts) == pytest.approx(np.sort(expected), abs=1e-13)
 
 
-@pytest.mark.parametrize("scale", [1e-4, 0.05, 1.0, 3.0])
+@pytest.mark.parametrize("scale", [1e-4, 0.05, 1.0, 3.0, 6000.0])
 def test_moments_of_independent_normals_are_exact(scale: float) -> None:
     """Two topics: theta_1 is the logistic function of a normal variable. What topics have in common changes nothing."""
     covariance = scale * np.array([[1.0, 0.4], [0.4, 1.5]])
-    z = np.linspace(-9, 9, 4001)
+    z = np.linspace(-9, 9, 40_001)
     weights = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
-    theta = 1 / (1 + np.exp(-(0.5 + np.sqrt(scale * 1.7) * z)))
+    theta = (1 + np.tanh((0.5 + np.sqrt(scale * 1.7) * z) / 2)) / 2  # the logistic function
     moments = LogisticNormal(mean=[0.5, 0.0], covariance=covariance.tolist()).moments(2)
     assert max(moments.errors) == 0
     assert moments.mean == pytest.approx([weights @ theta, weights @ (1 - theta)], abs=1e-13)
@@ -131,6 +135,36 @@ def test_moments_of_independent_normals_are_exact(scale: float) -> None:
 
 def test_independent_normals_of_unequal_law_are_those_of_draws() -> None:
     assert_moments_of_draws(LogisticNormal(mean=[0.0, 1.0, -1.0], covariance=np.diag([0.0, 1.0, 4.0]).tolist()), 3)
+
+
+def test_wide_normals_of_many_means_are_quick_and_those_of_draws() -> None:
+    """Larger steps over x, and each value of the grid once; beside a narrow one, whose steps stay as they were."""
+    wide = LogisticNormal(mean=[0.0, 30.0, -120.0, 7.3], covariance=1e4)
+    assert_moments_of_draws(wide, 4)
+    many = LogisticNormal(mean=np.linspace(-5, 5, 60).tolist(), covariance=1e4).moments(60)
+    assert (np.diff(many.mean) > 0).all()
+    narrow = LogisticNormal(mean=[0.0, 30.0, -20.0], covariance=np.diag([1e4, 1e4, 0.01]).tolist())
+    assert_moments_of_draws(narrow, 3)
+
+
+@pytest.mark.parametrize("spread", [[20.0] * 6, [3.0, 9.0, 50.0, 7.0, 4.0, 100.0]])
+def test_larger_steps_over_x_change_nothing(monkeypatch: pytest.MonkeyPatch, spread: list[float]) -> None:
+    centre, variance = np.linspace(-3, 40, 6), np.square(spread)
+    coarse = normal_moments.independent_normal(centre, variance)
+    monkeypatch.setattr(normal_moments, "_coarser", lambda spread: 1)
+    fine = normal_moments.independent_normal(centre, variance)
+    assert coarse.second == pytest.approx(fine.second, rel=1e-12)
+    monkeypatch.setattr(normal_moments, "_coarser", lambda spread: 200)  # far too large ones do
+    assert np.abs(normal_moments.independent_normal(centre, variance).second / fine.second - 1).max() > 1e-6
+
+
+def test_parts_are_independent_estimates_of_correlated_moments() -> None:
+    found = correlated_normal(np.zeros(3), np.linalg.cholesky([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 2.0]]))
+    seconds = np.array([part.second for part in found.parts])
+    assert len(seconds) == 4
+    assert seconds.mean(0) == pytest.approx(found.second, rel=1e-12)
+    spread = seconds.std(0).max() / np.sqrt(3)  # the standard error of the mean of four
+    assert 0.2 < spread / found.error < 3
 
 
 def test_a_thousand_alike_topics_have_alike_moments() -> None:
@@ -174,3 +208,10 @@ def test_moments_of_given_rows() -> None:
     moments = Given(proportions=[[0.25, 0.75], [1.0, 0.0]]).moments(2)
     assert moments.mean.tolist() == [0.625, 0.375]
     assert moments.second.tolist() == [[0.53125, 0.09375], [0.09375, 0.28125]]
+
+
+def test_parts_are_checked_as_moments_are() -> None:
+    whole = Dirichlet(alpha=1.0).moments(2)
+    outside = Moments(np.array([1.5, -0.5]), whole.second)
+    with pytest.raises(InputError, match="a part of them: theta lies outside the simplex"):
+        checked_moments(dataclasses.replace(whole, error=0.01, parts=(whole, outside)), 2, "the law's moments")

@@ -94,7 +94,7 @@ def command(
         return compare_run(matrix, as_json=as_json)
     settings = in_world(world_of(world_from, words), gather(config, flags, set_ or []))
     best = asked_optimum(settings, word_topics, weighting, whole=as_json and out is None)
-    compared = {} if matrix is None else best.distances(read_matrix(matrix, "matrix"))
+    compared = {} if matrix is None else best.distances(read_matrix(matrix, "--matrix"))
     payload = best.numbers() | ({"distances": compared} if compared else {})
     if out is not None:
         write_matrix(out, best.matrix())

@@ -48,7 +48,8 @@ def optimum_sections(best: ValueOptimum) -> list[Section]:
         order = np.append(0, 1 + corner.topic_order())
         matrices = {name: matrix[np.ix_(order, order)] for name, matrix in matrices.items()}
         low, high = (float(end([end(matrix) for matrix in matrices.values()])) for end in (np.min, np.max))
-        panels = [Heat(name, rounded(matrix), low=low, high=high) for name, matrix in matrices.items()]
+        axes = "input word, by topic", "output word, by topic"
+        panels = [Heat(name, rounded(matrix), *axes, low=low, high=high) for name, matrix in matrices.items()]
         alt = "Heat maps over words, [MASK] first, topic by topic: the optimum, its limit of long documents, Theorem 2."
         if corner is not best:
             alt += f" Of the {best.vocabulary - 1:,} words the first {CORNER} of {CORNER} topics."
@@ -66,7 +67,7 @@ def optimum_sections(best: ValueOptimum) -> list[Section]:
     return [
         Section(
             "The optimum under uniform attention",
-            f"Loss {best.loss:.6f}. Modes stand in the order of learning.",
+            " ".join([f"Loss {best.loss:.6f}. Modes stand in the order of learning.", *best.notes]),
             "topicscope theory optimum",
             figures,
             [TableData("Modes of learning", ["mode", "count", "eigenvalue", "half-time"], rows)],

@@ -164,7 +164,7 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
         order = np.argsort(model.main_topic, kind="stable")
         pick = np.unique(np.linspace(0, len(order) - 1, min(len(order), MOST_WORDS)).astype(int))
         title += f", {len(pick)} of {len(order)} words" if len(pick) < len(order) else ""
-        x_label, y_label = (label.replace("topic of", "main topic of") for label in (x_label, y_label))
+        x_label, y_label = (f"{label.removeprefix('topic of the ')}, by main topic" for label in (x_label, y_label))
         return [Heat(title, digits(matrix[np.ix_(order[pick], order[pick])]), x_label, y_label, low=low, high=high)]
     topics = min(model.topics, MOST_WORDS)
     words = min(model.block_size, MOST_WORDS // topics)

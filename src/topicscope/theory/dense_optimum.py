@@ -7,9 +7,10 @@ mixture of topics is missing from the documents, and it needs neither: dependent
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -86,6 +87,21 @@ def limit_of_length(
     return free + multiples @ weighted.T
 
 
+class NumericalError(NamedTuple):
+    """Standard errors of W* and its loss where the moments of the prior are estimates."""
+
+    matrix: float  # Frobenius norm, relative to that of W*
+    entry: float  # of the entry that is least certain
+    loss: float
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"So W* is off by about {self.matrix:.2g} of its norm (an entry by {self.entry:.2g} at most) and its loss "
+            f"by {self.loss:.2g}: standard errors, from independent estimates of the moments."
+        )
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class DenseOptimum(ValueOptimum):
     """W* as a matrix. `directions` are the eigenvectors of E[xx'] and `rates` its eigenvalues, zero ones left out."""
@@ -102,6 +118,7 @@ class DenseOptimum(ValueOptimum):
     second: Float[np.ndarray, "T T"]
     masking: Masking
     topic: Int[np.ndarray, " words"] | None = None  # of each word, where it has one only
+    error: NumericalError | None = None  # None: W* is exact, or its error is not known (`notes` say which)
 
     def matrix(self) -> ValueArray:
         return self.value
@@ -133,6 +150,8 @@ class DenseOptimum(ValueOptimum):
 
     def numbers(self) -> dict[str, Any]:
         found = super().numbers() | {"method": "matrix"}
+        if self.error is not None:
+            found["numerical_error"] = self.error._asdict()
         if self.topic is None:
             return found
         best, limit, theorem = (
@@ -165,28 +184,47 @@ def mean_entries(matrix: ValueArray, topic: Int[np.ndarray, " words"]) -> Entrie
 
 
 def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
-    """H G^+, and the eigenvectors and eigenvalues of G that are not zero, the largest first.
+    """H G^+, and the eigenvectors and eigenvalues of G that are not zero, the largest first."""
+    value = whole_solution(moments)
+    rates, vectors = graded_eigen(moments.shown)
+    if value is not None:
+        shown = np.count_nonzero(moments.shown.sum(1))
+        return value, vectors[:, :shown], rates[:shown]
+    kept = rates > ZERO_MOMENT * rates[0]
+    directions, rates = vectors[:, kept], rates[kept]
+    return (moments.joint @ directions / rates) @ directions.T, directions, rates
+
+
+def whole_solution(moments: DocumentMoments) -> ValueArray | None:
+    """H G^+ where G has an inverse on the words that are shown; None where documents lack some mixtures of words.
 
     Rare words make small eigenvalues that are not zero. In D^(-1/2) G D^(-1/2), D = diag(E[x]), every word that is ever
-    shown counts alike: there is a solution, to full precision, unless documents lack some mixtures of words altogether.
+    shown counts alike, so that the solution has full precision.
     """
     shown = moments.shown.sum(1)  # E[x], since x sums to 1
     some = np.flatnonzero(shown)
     scale = np.sqrt(shown[some])
     scaled = moments.shown[np.ix_(some, some)] / np.outer(scale, scale)
-    rates, vectors = graded_eigen(moments.shown)
-    value = np.zeros_like(moments.joint)
     try:
         pivots = np.diagonal(np.linalg.cholesky(scaled)) ** 2
-        whole = bool((pivots > ZERO_MOMENT * np.diagonal(scaled)).all())
     except np.linalg.LinAlgError:
-        whole = False
-    if whole:
-        value[:, some] = np.linalg.solve(scaled, (moments.joint[:, some] / scale).T).T / scale
-        return value, vectors[:, : len(some)], rates[: len(some)]
-    kept = rates > ZERO_MOMENT * rates[0]
-    directions, rates = vectors[:, kept], rates[kept]
-    return (moments.joint @ directions / rates) @ directions.T, directions, rates
+        return None
+    if not (pivots > ZERO_MOMENT * np.diagonal(scaled)).all():
+        return None
+    value = np.zeros_like(moments.joint)
+    value[:, some] = np.linalg.solve(scaled, (moments.joint[:, some] / scale).T).T / scale
+    return value
+
+
+def numerical_error(
+    value: ValueArray, parts: Sequence[Moments], solve: Callable[[Moments], tuple[ValueArray, float]]
+) -> NumericalError:
+    """From W* and its loss under each of the independent estimates of which the moments are the mean."""
+    solved = [solve(part) for part in parts]
+    scale = 1 / np.sqrt(len(parts) - 1)  # of the standard deviation, to the standard error of the mean
+    entries = scale * np.std([matrix for matrix, _ in solved], axis=0)
+    losses = scale * np.std([loss for _, loss in solved])
+    return NumericalError(float(np.linalg.norm(entries) / np.linalg.norm(value)), float(entries.max()), float(losses))
 
 
 def graded_eigen(matrix: ValueArray) -> tuple[Float[np.ndarray, " V"], ValueArray]:
@@ -213,19 +251,34 @@ def dense_optimum(
 ) -> DenseOptimum:
     """From A, E[theta], E[theta theta'], masking and length."""
     mean, second = law.mean, law.second
+
+    def endless(law: Moments) -> tuple[ValueArray, float]:
+        columns = with_mask(word_topics) @ square_root(law.second)
+        return least_norm(word_topics, law.second, masking), 1 - float((columns**2).sum())  # 1 - E|P|^2, as W* x = P
+
+    def finite(law: Moments) -> tuple[ValueArray, float]:
+        moments = document_moments(word_topics, law.mean, law.second, masking, weights)
+        value = whole_solution(moments)
+        value = solve_moments(moments)[0] if value is None else value
+        return value, 1 - float((value * moments.joint).sum())
+
     if settings.infinite:
-        value = least_norm(word_topics, second, masking)
-        columns = with_mask(word_topics) @ square_root(second)
-        vectors, sizes, _ = np.linalg.svd(shown_by(masking, columns), full_matrices=False)
+        value, loss = endless(law)
+        vectors, sizes, _ = np.linalg.svd(
+            shown_by(masking, with_mask(word_topics) @ square_root(second)), full_matrices=False
+        )
         some = sizes > ZERO_ROOT * sizes.max()
         directions, rates = vectors[:, some], sizes[some] ** 2
-        loss = 1 - float((columns**2).sum())  # 1 - E|P|^2, since W* x = P
     else:
         moments = document_moments(word_topics, mean, second, masking, weights)
         value, directions, rates = solve_moments(moments)
         loss = 1 - float((value * moments.joint).sum())
+    error = None
+    if len(law.parts) > 1:
+        error = numerical_error(value, law.parts, endless if settings.infinite else finite)
+        notes = (*notes, error.sentence)
     errors = rate_errors(directions, with_mask(word_topics), law, masking, weights)
     modes = dense_modes(value, directions, rates, errors, with_mask(word_topics), mean)
     return DenseOptimum(
-        settings, loss, modes, notes, value, directions, rates, word_topics, mean, second, masking, topic
+        settings, loss, modes, notes, value, directions, rates, word_topics, mean, second, masking, topic, error
     )

@@ -34,7 +34,7 @@ class BayesLoss:
     standard_error: float
     documents: int
     numerical_error: float | None = None  # None: the posterior is exact
-    costs: Float[np.ndarray, " D"] | None = field(default=None, repr=False, compare=False)  # of finite documents
+    costs: Float[np.ndarray, " D"] | None = field(default=None, repr=False, compare=False)  # of each
 
 
 class NoFloor(InputError):  # noqa: N818  (nothing is wrong)
@@ -160,14 +160,14 @@ def _infinite_loss(
     loss: str, topic_model: TopicModel, masking: Masking, documents: InfiniteDocuments, own_word: bool
 ) -> BayesLoss:
     """An infinite document shows its proportions exactly; only the word given the word shown is still random."""
-    total = 0.0
+    vocabulary, costs = topic_model.vocabulary, []
     for rows in documents.batches(topic_model, masking, uniform=not own_word):
-        share = rows.target_weight / rows.weight[rows.target // topic_model.vocabulary]
-        # expected -log p or 1 - |p|^2 of the true distribution p of each row
-        cost = -(rows.target_weight @ np.log(share)) if loss == "cross-entropy" else 1 - rows.target_weight @ share
-        total += cost * len(rows.context)
-    mean = float(total) / len(documents)
-    return BayesLoss(mean / topic_model.vocabulary if loss == "squared-mean" else mean, 0.0, len(documents))
+        row, count = rows.target // vocabulary, len(rows.context)
+        p = rows.target_weight / rows.weight[row]  # the true distribution of each row
+        cost = -np.log(p) if loss == "cross-entropy" else 1 - p  # sums to -p log p, or to 1 - |p|^2
+        costs.append(np.bincount(rows.document[row], rows.target_weight * cost, count) * count)
+    each = np.concatenate(costs) / (vocabulary if loss == "squared-mean" else 1)
+    return BayesLoss(float(each.mean()), float(each.std() / math.sqrt(len(each))), len(each), None, each)
 
 
 @dataclass(frozen=True)

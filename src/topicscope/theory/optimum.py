@@ -175,7 +175,8 @@ def notes_on(moments: Moments) -> tuple[str, ...]:
     return (
         f"E[theta theta'] is numerical; the standard error of an entry is {second:.2g} at most, of one of E[theta] "
         f"{mean:.2g}, and its eigenvalues may be off by {norm:.2g}. Topic contrasts whose rates this cannot tell "
-        "apart are one mode.",
+        "apart are one mode."
+        + ("" if moments.parts else " How far W* is off with them is not known: they have no `parts`."),
     )
 
 

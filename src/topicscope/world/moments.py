@@ -26,9 +26,10 @@ class Moments:
     second: Float[np.ndarray, "T T"]
     error: float = 0.0  # largest standard error of an entry of E[theta theta']
     mean_error: float | None = None  # of an entry of E[theta]; None: as `error`
-    norm_error: float | None = (
-        None  # of E[theta theta'], spectral norm: so far eigenvalues may be off; None: T x `error`
-    )
+    norm_error: float | None = None  # how far eigenvalues of E[theta theta'] may be off; None: T x `error`
+    parts: tuple[
+        Moments, ...
+    ] = ()  # independent estimates of which these are the mean: what is made of them is off too
 
     @property
     def errors(self) -> tuple[float, float, float]:
@@ -71,7 +72,8 @@ def checked_moments(found: Moments, topics: int, name: str) -> Moments:
         raise InputError(
             f"{name}: no law has them; the covariance E[theta theta'] - E[theta] E[theta]' must be positive"
         ) from None
-    return Moments(mean, second, *errors)
+    parts = tuple(checked_moments(part, topics, f"{name}, a part of them") for part in found.parts)
+    return Moments(mean, second, errors[0], errors[1], errors[2], parts)
 
 
 def dirichlet(alpha: Float[np.ndarray, " T"]) -> Moments:
