@@ -81,18 +81,19 @@ def test_results_are_drawn_in_the_theme_of_the_notebook(
 
 
 def test_the_theme_and_the_width_are_followed(browser: webdriver.Chrome, tmp_path: Path, views: list[Any]) -> None:
-    show(browser, tmp_path, views[1])
+    first, second = views[1], views[0]
+    show(browser, tmp_path, first, second)
     width = "return root.querySelector('svg.main-svg').clientWidth"
-    before = inside(browser, views[1], width)
+    before = inside(browser, first, width)
     script(browser, "document.querySelector('.cell').style.width = '400px'")
-    until(browser, lambda: inside(browser, views[1], width) < min(before, 400))
+    until(browser, lambda: inside(browser, first, width) < min(before, 400))
+    theme = "return root.host.dataset.theme"
     script(browser, "document.body.style.background = '#111'; document.body.dataset.jpThemeLight = 'false'")
-    until(browser, lambda: inside(browser, views[1], "return root.host.dataset.theme") == "dark")
-    script(browser, "document.querySelector('.cell').end()")
+    until(browser, lambda: [inside(browser, view, theme) for view in (first, second)] == ["dark", "dark"])
+    script(browser, "document.querySelector('.cell').end()")  # the first is gone; it would be told before the second
     script(browser, "document.body.style.background = '#fff'; document.body.dataset.jpThemeLight = 'true'")
-    later = "const done = arguments[0]; setTimeout(() => setTimeout(done, 200), 0)"  # longer than it waits itself
-    browser.execute_async_script(later)
-    assert inside(browser, views[1], "return root.host.dataset.theme") == "dark"  # the view is gone
+    until(browser, lambda: inside(browser, second, theme) == "light")
+    assert inside(browser, first, theme) == "dark"
     assert complaints(browser) == []
 
 
