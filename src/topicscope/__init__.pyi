@@ -1,4 +1,5 @@
 from . import theory as theory
+from .explorer import explore_theory as explore_theory
 from .ground import EngineError as EngineError, InputError as InputError
 from .language import (
     Corpus as Corpus,

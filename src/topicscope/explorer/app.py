@@ -28,7 +28,6 @@ from topicscope.explorer.workspace import Place, Workspace
 from topicscope.ground import InputError, flat, refuse
 
 OWN = Path(__file__).parent
-MOST_CURVES = 50  # points whose curves one request brings
 
 FOLDER_VIEWS: dict[str, Callable[[Place, Mapping[str, str]], View]] = {
     "folder": lambda place, _: folder_view(place),
@@ -133,9 +132,8 @@ class Explorer:
         """The curves of some points, by their numbers."""
         sweep = await in_thread(partial(self.sweep, request.path_params["id"]))
         asked = [int(text) for text in plain_query(request).get("rows", "").split(",") if text.isdecimal()]
-        numbers = [number for number in asked[:MOST_CURVES] if number < len(sweep.rows)]
-        starts = tuple(figures.point_map(sweep).curve_panels.values())
-        return JSONResponse(await in_thread(lambda: report.packed(map(sweep.curves_of, numbers), starts, numbers)))
+        points = figures.point_map(sweep)
+        return JSONResponse(await in_thread(partial(report.curves_of_rows, points, sweep.curves_of, asked)))
 
     def sweep(self, identity: str) -> Any:
         place = self.workspace.find(identity)

@@ -1,5 +1,5 @@
 from .ablation import ablation_figures as ablation_figures, ablation_table as ablation_table
-from .builders import sections as sections
+from .builders import points_of as points_of, sections as sections
 from .documents import document_table as document_table
 from .dynamics import (
     dynamics_figure as dynamics_figure,

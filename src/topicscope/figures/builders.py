@@ -5,7 +5,7 @@ sections(read("runs/demo"))     # the same call for a run, a probe, a sweep, ...
 
 import importlib
 
-from topicscope.figures.panels import Section
+from topicscope.figures.panels import PointMap, Section
 from topicscope.ground import InputError, Result
 
 BUILDERS = {
@@ -29,3 +29,11 @@ def sections(result: Result) -> list[Section]:
         raise InputError(f"no figures for results of kind {result.kind!r}; expected one of: {', '.join(BUILDERS)}")
     module, function = BUILDERS[result.kind].split(".")
     return getattr(importlib.import_module(f"topicscope.figures.{module}"), function)(result)
+
+
+def points_of(result: Result) -> PointMap | None:
+    """All points of a sweep, of which a reader chooses measure and axes; None for other results."""
+    if result.kind != "sweep":
+        return None
+    found: PointMap = importlib.import_module("topicscope.figures.maps").point_map(result)
+    return found

@@ -11,6 +11,7 @@ when a result is shown.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from topicscope.ground.about import CONFIG, RESULTS, Kind, check_digest, finishe
 from topicscope.ground.checked import one_line
 from topicscope.ground.config import Config, load_settings
 from topicscope.ground.errors import InputError
+from topicscope.ground.progress import in_notebook
 
 if TYPE_CHECKING:
     import pyarrow
@@ -57,6 +59,17 @@ class Result(ABC):
         if not figures:
             raise InputError(f"{self!r} has no figure; .table() has its numbers")
         return cast("Figure", importlib.import_module("topicscope.report").canvas(figures[0]))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any] | None:
+        """In a notebook that has anywidget: all that the page of the result has. Elsewhere `_repr_html_` is shown.
+
+        The static view goes along, for whoever reads the saved notebook without a kernel.
+        """
+        if not in_notebook() or importlib.util.find_spec("anywidget") is None:
+            return None
+        report, sections = importlib.import_module("topicscope.report"), self.sections()
+        widget, _ = report.notebook_view(self, sections)._repr_mimebundle_()
+        return {**widget, "text/html": report.notebook_html(self.summary(), sections), "text/plain": repr(self)}
 
     def _repr_html_(self) -> str:
         return str(importlib.import_module("topicscope.report").notebook_html(self.summary(), self.sections()))

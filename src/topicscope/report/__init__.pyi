@@ -1,3 +1,4 @@
+from .notebook import NotebookView as NotebookView, notebook_view as notebook_view
 from .page import (
     environment as environment,
     notebook_html as notebook_html,
@@ -7,4 +8,8 @@ from .page import (
 )
 from .pictures import canvas as canvas, csv_of as csv_of, draw_figure as draw_figure, write_csv as write_csv
 from .scripts import STATIC as STATIC
-from .sweep_page import map_html as map_html, packed as packed, write_sweep_page as write_sweep_page
+from .sweep_page import (
+    curves_of_rows as curves_of_rows,
+    map_html as map_html,
+    write_sweep_page as write_sweep_page,
+)

@@ -5,7 +5,7 @@ write_sweep_page(Path("report.html"), "My sweep", "What was run.", PointMap(axes
 
 import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from topicscope.report.page import environment, html_of
 
 CURVE_POINTS = 100
 MOST_CURVES = 20_000_000  # bytes of curves in a page; points beyond have theirs in their folders only
+MOST_ROWS = 50  # points whose curves one question brings
 
 Curves = Mapping[str, np.ndarray]
 
@@ -79,6 +80,14 @@ def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dic
     if given is None:
         given = {word: PALETTE[i % len(PALETTE)] for i, word in enumerate(dict.fromkeys(map(str, values)))}
     return [{"name": name, "colour": colour} for name, colour in given.items()]
+
+
+def curves_of_rows(
+    points: PointMap, curves_of: Callable[[int], Curves], rows: Sequence[int]
+) -> dict[str, dict[str, str]]:
+    """The curves of some points, for a map that asks for them. Numbers that no point has are left out."""
+    numbers = [number for number in rows[:MOST_ROWS] if 0 <= number < len(points.rows)]
+    return packed(map(curves_of, numbers), tuple(points.curve_panels.values()), numbers)
 
 
 def packed(

@@ -1,17 +1,13 @@
 // A room that shows folders of some kinds: choose one, see it.
-import { offerDetails } from "/static/details.js";
-import { linkHeads } from "/static/heads.js";
+import { offerClicks } from "/static/clicks.js";
 import { replaceSections } from "/static/plots.js";
-import { prepareTexts } from "/static/texts.js";
 import { offerFiles } from "/explorer/keeping.js";
 import { isAbort, latest, listFolders, make } from "/explorer/shell.js";
 
 // Sections with all that can be clicked in them, and links to save their figures; `source` is their kind and query.
 export const showSections = async (view, html, source) => {
   await replaceSections(view, html);
-  prepareTexts(view);
-  linkHeads(view);
-  offerDetails(view);
+  offerClicks(view);
   offerFiles(view, source);
 };
 

@@ -1,92 +1,25 @@
-// The room of theory: controls on the left; at every move the parts that change are drawn anew.
-import { replaceSections } from "/static/plots.js";
+// The room of theory: controls on the left, and what theory says of them.
+import { openBench } from "/static/bench.js";
 import { download, offerFiles } from "/explorer/keeping.js";
-import { ask, isAbort, latest, say } from "/explorer/shell.js";
+import { ask, latest, say } from "/explorer/shell.js";
 
-const form = document.getElementById("controls"), wrong = document.getElementById("wrong");
-const boxes = [...form.querySelectorAll("[name]")];
-const defaults = await (await ask("/api/question")).json();
-
-// A slider runs from 0 to 1000 in place, by steps or by factors; its box has the number.
-const places = 1000;
-const sliderOf = (box) => box.parentElement.querySelector("[type=range]");
-const toNumber = ({ dataset }, place) => {
-  const low = Number(dataset.low), high = Number(dataset.high), share = place / places;
-  const value = "log" in dataset ? low * (high / low) ** share : low + (high - low) * share;
-  return "whole" in dataset ? Math.round(value) : Number(value.toPrecision(3));
-};
-const toPlace = ({ dataset }, value) => {
-  const low = Number(dataset.low), high = Number(dataset.high);
-  const share = "log" in dataset ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
-  return Math.round(places * Math.min(1, Math.max(0, share)));
-};
-const showSlider = (box) => {
-  const slider = sliderOf(box), value = Number(box.value);
-  if (!slider || !Number.isFinite(value)) return;
-  slider.value = toPlace(slider, value);
-  slider.setAttribute("aria-valuetext", box.value);
-};
-
-const query = () => {
-  const chosen = new URLSearchParams();
-  for (const { name, value } of boxes) {
-    if (value.trim() !== "" && value.trim() !== String(defaults[name] ?? "")) chosen.set(name, value.trim());
-  }
-  return chosen;
-};
-const showControls = () => {
-  for (const control of form.querySelectorAll("[data-only]")) {
-    const [name, value] = control.dataset.only.split("=");
-    control.hidden = form.elements[name].value !== value;
-  }
-};
-
-const parts = [...document.querySelectorAll("[data-part]")].map((root) => ({ root, fetch: latest(), html: "" }));
-const drawPart = async (part, chosen) => {
-  const response = await part.fetch(`/api/view/theory/${part.root.dataset.part}?${chosen}`);
-  const html = await response.text();
-  if (html === part.html) return;
-  part.html = html;
-  await replaceSections(part.root, html);
-  offerFiles(part.root, { kind: "theory", query: chosen });
-};
-const draw = async () => {
-  const chosen = query(), began = performance.now();
-  showControls();
-  history.replaceState(null, "", chosen.size ? `?${chosen}` : location.pathname);
-  document.getElementById("train").href = `/live?${chosen}`;
-  try {
-    await Promise.all(parts.map((part) => drawPart(part, chosen)));
-    wrong.hidden = true;
-    document.body.dataset.milliseconds = (performance.now() - began).toFixed(0);
+const chosenNow = openBench(document, {
+  defaults: await (await ask("/api/question")).json(),
+  given: Object.fromEntries(new URL(location.href).searchParams),
+  asker: () => {
+    const fetchPart = latest();
+    return async (part, chosen) => (await fetchPart(`/api/view/theory/${part}?${chosen}`)).text();
+  },
+  drawing: (chosen) => {
+    history.replaceState(null, "", chosen.size ? `?${chosen}` : location.pathname);
+    document.getElementById("train").href = `/live?${chosen}`;
+  },
+  partDrawn: (part, chosen) => offerFiles(part, { kind: "theory", query: chosen }),
+  drawn: (chosen, milliseconds) => {
+    document.body.dataset.milliseconds = milliseconds.toFixed(0);
     document.body.dataset.drawn = `${chosen}`;
-  } catch (error) {
-    if (isAbort(error)) return;
-    wrong.textContent = error.message;
-    wrong.hidden = false;
-  }
-};
-
-// At most one drawing per frame, however fast a slider moves.
-let asked = false;
-const drawSoon = () => {
-  if (asked) return;
-  asked = true;
-  requestAnimationFrame(() => { asked = false; draw(); });
-};
-
-const given = new URL(location.href).searchParams;
-for (const box of boxes) {
-  box.value = given.get(box.name) ?? defaults[box.name] ?? "";
-  const slider = sliderOf(box);
-  if (slider) {
-    Object.assign(slider, { min: 0, max: places, step: 1 });
-    slider.addEventListener("input", () => { box.value = toNumber(slider, Number(slider.value)); drawSoon(); });
-  }
-  box.addEventListener("input", () => { showSlider(box); drawSoon(); });
-  showSlider(box);
-}
-form.addEventListener("submit", (event) => event.preventDefault());
+  },
+});
 document.getElementById("share").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(location.href);
@@ -95,5 +28,4 @@ document.getElementById("share").addEventListener("click", async () => {
     say(`Copy this: ${location.href}`);
   }
 });
-document.getElementById("keep").addEventListener("click", () => download(`/api/keep/theory?${query()}`));
-draw();
+document.getElementById("keep").addEventListener("click", () => download(`/api/keep/theory?${chosenNow()}`));

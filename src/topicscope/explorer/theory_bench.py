@@ -1,0 +1,44 @@
+"""The room of theory as a widget: its controls and its parts, which the kernel answers in place of a server."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from topicscope import report, training
+from topicscope.explorer import theory_room
+from topicscope.explorer.rooms import CONTROLS
+from topicscope.ground import refuse
+
+OWN = Path(__file__).parent
+
+
+class TheoryBench(report.NotebookView):
+    """Theory under sliders. `question` is the setting that they show."""
+
+    def __init__(self, question: theory_room.Question) -> None:
+        self.question = question
+        controls = report.environment(OWN).get_template("theory.html.jinja")
+        html = Markup('<div class="notebook explorer">{}</div>').format(
+            Markup(controls.render(controls=CONTROLS, parts=theory_room.PARTS))
+        )
+        super().__init__("bench", html, self.answer, (OWN / "static" / "explorer.css").read_text())
+
+    def __repr__(self) -> str:
+        first = theory_room.Question().as_dict()
+        changed = [f"{name}={value}" for name, value in self.question.as_dict().items() if value != first[name]]
+        return f"TheoryBench({', '.join(changed)})"
+
+    @property
+    def config(self) -> training.RunConfig:
+        """A run of the setting that the sliders show."""
+        return training.RunConfig.of(self.question.run)
+
+    def answer(self, name: str, details: Mapping[str, Any]) -> Any:
+        if name == "first":
+            return {"defaults": theory_room.Question().as_dict(), "given": self.question.as_dict()}
+        part = str(details["part"])
+        refuse((part not in theory_room.PARTS, f"there is no part {part!r:.80}"))
+        self.question = theory_room.question(details["chosen"])
+        return theory_room.part_view(part, self.question).fragment()

@@ -1,0 +1,88 @@
+// Settings under sliders and boxes; at every move the parts that change are drawn anew. Explorer and notebooks share it.
+import { replaceSections } from "./plots.js";
+
+// A slider runs from 0 to 1000 in place, by steps or by factors; its box has the number.
+const places = 1000;
+const sliderOf = (box) => box.parentElement.querySelector("[type=range]");
+const toNumber = ({ dataset }, place) => {
+  const low = Number(dataset.low), high = Number(dataset.high), share = place / places;
+  const value = "log" in dataset ? low * (high / low) ** share : low + (high - low) * share;
+  return "whole" in dataset ? Math.round(value) : Number(value.toPrecision(3));
+};
+const toPlace = ({ dataset }, value) => {
+  const low = Number(dataset.low), high = Number(dataset.high);
+  const share = "log" in dataset ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+  return Math.round(places * Math.min(1, Math.max(0, share)));
+};
+const showSlider = (box) => {
+  const slider = sliderOf(box), value = Number(box.value);
+  if (!slider || !Number.isFinite(value)) return;
+  slider.value = toPlace(slider, value);
+  slider.setAttribute("aria-valuetext", box.value);
+};
+
+// `given` has settings that differ from `defaults`. `asker()` makes the function of one part: from its name and the
+// settings that were chosen to its HTML; an AbortError says that newer settings are on their way. `drawing` is told
+// what is drawn, `partDrawn` and `drawn` what is there. Returns the settings that were chosen, as a function.
+export const openBench = (root, { defaults, given, asker, drawing, partDrawn, drawn }) => {
+  const form = root.getElementById("controls"), wrong = root.getElementById("wrong");
+  const boxes = [...form.querySelectorAll("[name]")];
+  const chosenNow = () => {
+    const chosen = new URLSearchParams();
+    for (const { name, value } of boxes) {
+      if (value.trim() !== "" && value.trim() !== String(defaults[name] ?? "")) chosen.set(name, value.trim());
+    }
+    return chosen;
+  };
+  const showControls = () => {
+    for (const control of form.querySelectorAll("[data-only]")) {
+      const [name, value] = control.dataset.only.split("=");
+      control.hidden = form.elements[name].value !== value;
+    }
+  };
+
+  const parts = [...root.querySelectorAll("[data-part]")].map((view) => ({ view, ask: asker(), html: "" }));
+  const drawPart = async (part, chosen) => {
+    const html = await part.ask(part.view.dataset.part, chosen);
+    if (html === part.html) return;
+    part.html = html;
+    await replaceSections(part.view, html);
+    partDrawn?.(part.view, chosen);
+  };
+  const draw = async () => {
+    const chosen = chosenNow(), began = performance.now();
+    showControls();
+    drawing?.(chosen);
+    try {
+      await Promise.all(parts.map((part) => drawPart(part, chosen)));
+      wrong.hidden = true;
+      drawn(chosen, performance.now() - began);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      wrong.textContent = error.message;
+      wrong.hidden = false;
+    }
+  };
+
+  // At most one drawing per frame, however fast a slider moves.
+  let asked = false;
+  const drawSoon = () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => { asked = false; draw(); });
+  };
+
+  for (const box of boxes) {
+    box.value = given[box.name] ?? defaults[box.name] ?? "";
+    const slider = sliderOf(box);
+    if (slider) {
+      Object.assign(slider, { min: 0, max: places, step: 1 });
+      slider.addEventListener("input", () => { box.value = toNumber(slider, Number(slider.value)); drawSoon(); });
+    }
+    box.addEventListener("input", () => { showSlider(box); drawSoon(); });
+    showSlider(box);
+  }
+  form.addEventListener("submit", (event) => event.preventDefault());
+  draw();
+  return chosenNow;
+};
