@@ -178,7 +178,7 @@ def test_runs_that_differ_in_rate_share_a_flow(monkeypatch: pytest.MonkeyPatch) 
         ({"schedule": "two-stage"}, "throughout"),
         ({"optimizer": {"name": "adam", "lr": 0.01}, "model": {"embedding": "trained"}}, "saddle"),
         ({"optimizer": {"name": "adam", "lr": 0.01}, "objective": {"loss": "cross-entropy"}}, "Adam with cross"),
-        ({"optimizer": {"name": "adam", "lr": 1.0}}, "longer than half"),
+        ({"optimizer": {"name": "adam", "lr": 1.0}}, "before 10 steps"),
         ({"optimizer": {"name": "adam", "lr": 0.01}, "model": {"init_scale": 10.0}}, "below their plateau"),
         ({"masking": {"p_correct": 0.0, "p_random": 0.1}}, "uniform attention is optimal"),
     ],

@@ -4,10 +4,11 @@ claim.
 
 from collections.abc import Callable
 
+from topicscope.theory.adam_entry import entry_steps
 from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_loss, attention_loss, best_attention
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
-from topicscope.theory.clocks import AdamClock, MaskFirst, adam_clock, mask_first
+from topicscope.theory.clocks import FEWEST_STEPS, AdamClock, MaskFirst, adam_clock, mask_first
 from topicscope.theory.dense_optimum import DenseOptimum, closed_form, solve_moments
 from topicscope.theory.descent import descent
 from topicscope.theory.document_moments import (
@@ -75,6 +76,7 @@ ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem
 
 __all__ = [
     "ATTENTION_THEOREMS",
+    "FEWEST_STEPS",
     "OPTIMUM_THEOREMS",
     "WEIGHTINGS",
     "AdamClock",
@@ -141,6 +143,7 @@ __all__ = [
     "diagonal_value_matrix",
     "document_moments",
     "dynamics",
+    "entry_steps",
     "enumerated_loss",
     "escape_rate",
     "family_loss",

@@ -74,12 +74,12 @@ def dynamics(
         best,
         growth,
     )
-    if growth is not None:
-        found = with_attention(found, growth, topic)
     if how.embedding == "trained":
         found = with_embedding(found, topic)
     elif how.loss == "cross-entropy":
         found = with_cross_entropy(found, topic)
+    elif growth is not None:
+        found = with_attention(found, growth, topic)
     return with_steps(found, topic)
 
 
@@ -129,7 +129,7 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
         (how.optimizer not in OPTIMIZERS, f"optimizer = {how.optimizer!r}: expected {', '.join(OPTIMIZERS)}"),
         (
             how.optimizer != "flow" and not lr_range,
-            f"lr = {how.lr}: {how.optimizer} needs a learning rate (--lr) above 0",
+            f"{'' if how.lr is None else f'lr = {how.lr:g}: '}{how.optimizer} needs a learning rate (--lr) above 0",
         ),
         (how.optimizer == "flow" and how.lr is not None, "lr: gradient flow has no learning rate; choose sgd or adam"),
         (not 0 <= how.eps <= LARGEST_RATE, f"eps = {how.eps:g}: expected a number from 0 to {LARGEST_RATE:,.0f}"),

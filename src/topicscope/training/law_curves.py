@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from topicscope.ground import refuse
 from topicscope.measure import risen
-from topicscope.theory import Dynamics, adam_clock, dynamics, optimum
+from topicscope.theory import FEWEST_STEPS, Dynamics, adam_clock, dynamics, optimum
 from topicscope.training.config import RunConfig
 
 ENTRIES = 400  # points of Adam's curve
@@ -94,7 +94,12 @@ def adam_norms(config: RunConfig, found: Dynamics, steps: Curve, batch_noise: fl
         batch_noise=batch_noise,
         output_bias=config.model.prediction_bias == "trained",
     )
-    refuse((clock.value < 1, f"Adam at rate {optimizer.lr:g}: its first step is longer than half of the way of W_V"))
+    refuse(
+        (
+            clock.value < FEWEST_STEPS,
+            f"Adam at rate {optimizer.lr:g}: W_V is half-way before {FEWEST_STEPS} steps, which its first mean spans",
+        )
+    )
     done = np.minimum(steps / (2 * clock.value), 1.0)
     left = scale**2 * vocabulary * (1 - done) ** 2
     value = np.sqrt(np.sum([mode.norm**2 * done**2 + mode.count * left for mode in found.best.modes], 0))
