@@ -35,7 +35,8 @@ def test_the_numbers_of_ten_topics_of_ten_words() -> None:
     assert attention.half_time == pytest.approx(1.407e6, rel=5e-4)
     assert attention.plateau_norm == pytest.approx(math.sqrt(math.sqrt(101) * 9 * 20.902), rel=1e-4)
     assert found.steps is None
-    assert not found.not_covered
+    assert [reason.split(":")[0] for reason in found.not_covered] == ["the third act's time"]
+    assert not dynamics(Setting.of(4, 3, 2), init_scale=1e-5).not_covered  # all is known
     assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["attention"]["rank"] == 9
     assert {mode.name: mode.count for mode in value.modes}["topic contrasts"] == 9
 

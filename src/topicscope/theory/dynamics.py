@@ -243,6 +243,8 @@ def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynam
     ]
     if leaving > 0:
         sentences.append(third_act_sentence(leaving, gain, scale, stage.third_act_time))
+        if not unknown and stage.third_act_time is None:
+            unknown = "the third act's time: from this start it shows before key and query are on their plateau"
     return found.changed(
         attention=stage,
         sentences=(*found.sentences, *sentences),
@@ -260,7 +262,7 @@ def third_act_sentence(leaving: float, gain: float, scale: float, time: float | 
         said += " From this start they are not small then: the norms rise past the plateau without resting there"
         return said + (", and half-way comes 2% to 20% earlier." if reached > 0 else ".")
     if time is None:
-        return said + " They show before the plateau is reached; when they come for good is not known."
+        return said + " They show before the plateau is reached."
     return said + f" In W_V their norm is {SHOWS:g} near time {time:.5g} (measured: up to 16% earlier)."
 
 
