@@ -109,6 +109,7 @@ def test_an_entry_that_nothing_starts_is_not_followed() -> None:
     settings = {"value": 200.0, "attention_dim": 13, "lr": 1e-3, "eps": 1e-8}
     assert entry_steps(fixed(4, 3, 1), init_scale=1e-3, **settings) is None  # type: ignore[arg-type]
     assert entry_steps(fixed(4, 3, 2), init_scale=0.0, **settings) is None  # type: ignore[arg-type]
+    assert entry_steps(fixed(4, 3, 2), init_scale=10.0, **settings) is None  # type: ignore[arg-type]  # above half-way
     assert entry_steps(fixed(4, 3, 2), init_scale=1e-3, **settings | {"eps": 1.0}) is None  # type: ignore[arg-type]
 
 

@@ -180,6 +180,10 @@ def test_runs_that_differ_in_rate_share_a_flow(monkeypatch: pytest.MonkeyPatch) 
         ({"optimizer": {"name": "adam", "lr": 0.01}, "objective": {"loss": "cross-entropy"}}, "Adam with cross"),
         ({"optimizer": {"name": "adam", "lr": 1.0}}, "before 10 steps"),
         ({"optimizer": {"name": "adam", "lr": 0.01}, "model": {"init_scale": 10.0}}, "below their plateau"),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 1.0}, "topic_model": {"topics": 101}},
+            "303 words from a large start",
+        ),
         ({"masking": {"p_correct": 0.0, "p_random": 0.1}}, "uniform attention is optimal"),
     ],
 )

@@ -38,11 +38,11 @@ def entry_steps(
     loss_scale: float = 1.0,
     output_bias: bool = False,
 ) -> int | None:
-    """Steps until |W_K| is half of its plateau, for full batches; None: not within MOST_STEPS, or nothing starts it.
+    """Steps until |W_K| is half of its plateau, for full batches; None: not within MOST_STEPS, or no way to go.
 
     `value` is the half-way step of W_V: its topic contrasts rise evenly once the mean is learnt, which takes
-    1 / (T v) over the rate where no output bias learns it. Measured over this: .95 to 1.03 where epsilon does nothing,
-    1.02 to 1.13 where it counts.
+    1 / (T v) over the rate where no output bias learns it. Measured: .84 to 1.15 of it in four worlds, at rates from
+    .0003 to .01 and epsilons from 1e-20 to 1e-4.
     """
     if growth.reason is not None or init_scale <= 0:
         return None
@@ -53,6 +53,8 @@ def entry_steps(
     at = growth.moments(np.linspace(0, growth.l_star / 4, GRID + 1))
     joint, square, best = at.joint_slope.tolist(), at.square_slope.tolist(), (at.joint / at.square).tolist()
     entry = init_scale * math.sqrt((topics - 1) / (2 * words))
+    if entry >= half:
+        return None
     pull, small, mean, mean_square = 1 / ((topics - 1) * math.sqrt(attention_dim)), eps / loss_scale, 0.0, 0.0
     for step in range(1, MOST_STEPS + 1):
         place = round(min(entry / half, 1.0) ** 2 * GRID)

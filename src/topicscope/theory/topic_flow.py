@@ -55,18 +55,18 @@ class TopicPopulation(Population):
             raise InputError("the flow of topics needs disjoint topics of equally many, equally probable words")
         topics, block = topic_model.topics, topic_model.block_size
         thetas, probability = flow_documents(prior, topics, block, masking)
-        per_unit = cls.units_per_topic(block)  # 1, or each word on its own
-        true = np.pad(np.repeat(thetas / per_unit, per_unit, axis=1), ((0, 0), (1, 0)))
-        units = topics * per_unit
-        instead = np.array([masking.p_mask_word, *[masking.p_random / units] * units])
+        each = cls.kinds_per_topic(block)
+        kinds = topics * each
+        true = np.pad(np.repeat(thetas / each, each, axis=1), ((0, 0), (1, 0)))
+        instead = np.array([masking.p_mask_word, *[masking.p_random / kinds] * kinds])
         shown = (1 - masking.p_mask) * true + masking.p_mask * (masking.p_correct * true + instead)
-        sizes = np.array([1.0, *[block / per_unit] * units])
+        sizes = np.array([1.0, *[block / each] * kinds])
         numbers = (true, shown, probability, instead, masking.p_correct, objective)
         return cls(*numbers, sizes=sizes, embedded=embedded, bias=bias)
 
     @classmethod
-    def units_per_topic(cls, block: int) -> int:
-        """Into how many kinds of words a topic of `block` words is divided."""
+    def kinds_per_topic(cls, block: int) -> int:
+        """Kinds of words in a topic of `block` words: all are alike."""
         return 1
 
     @property
@@ -152,7 +152,7 @@ class WordPopulation(TopicPopulation):
     """The same with every word on its own: for starts in which the words of a topic differ too much to be alike."""
 
     @classmethod
-    def units_per_topic(cls, block: int) -> int:
+    def kinds_per_topic(cls, block: int) -> int:
         return block
 
     def by_tables(

@@ -22,7 +22,7 @@ from topicscope.ground import InputError, Progress, refuse, silent
 from topicscope.measure import NOT_COVERED, Course, Phase, course
 from topicscope.theory import Dynamics, optimum, topics_alike
 from topicscope.training.config import Optimizer, RunConfig
-from topicscope.training.flow_curves import FlowCourse, FlowStart, descent_course, even, flow_course
+from topicscope.training.flow_curves import MOST_WORDS, FlowCourse, FlowStart, descent_course, even, flow_course
 from topicscope.training.law_curves import Curve, Curves, closed_norms, law_of, time_of, time_per_step
 
 LONG = 100
@@ -155,6 +155,10 @@ def check(config: RunConfig) -> None:
             "Adam with a trained embedding: its steps do not feel the saddle at zero that R8 describes",
         ),
         (adam and entropy, "Adam with cross entropy: no law of its steps is known"),
+        (
+            by_flow(config) and not even(config) and config.topic_model.words > MOST_WORDS,
+            f"{config.topic_model.words:,} words from a large start: all words are followed up to {MOST_WORDS}",
+        ),
     )
 
 
