@@ -242,6 +242,15 @@ def test_a_reason_is_that_of_its_setting(world: Any, training: dict[str, Any], r
     assert reason in reasons(dynamics(world, **training))
 
 
+def test_adam_from_a_large_start_has_one_clock() -> None:
+    found = dynamics(S, optimizer="adam", lr=0.001, init_scale=0.5)
+    assert found.steps is not None
+    assert found.steps.value == pytest.approx(194.5, abs=0.1)
+    assert found.steps.attention is None
+    assert "up to 0.03" in reasons(found)
+    assert not any("key and query after" in sentence for sentence in found.sentences)
+
+
 def test_few_steps_of_adam_are_not_predicted() -> None:
     fast, slow = (dynamics(S, optimizer="adam", lr=lr) for lr in (0.03, 0.01))
     assert fast.steps == Steps(None, None)

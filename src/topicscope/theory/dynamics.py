@@ -282,12 +282,13 @@ def no_half_time(growth: Growth, first: float, scale: float, topic: Mode, e_fold
         )
     if 2 * topic.eigenvalue * e_fold < APART:
         return (
-            "the half-time of key and query: W_V is less than ten times as fast as they are, so it does not follow "
-            "them at once"
+            "the half-time of key and query under gradient flow: W_V is less than ten times as fast as they are, so it "
+            "does not follow them at once"
         )
     if math.log(scale) + gain > OVERTAKEN:
         return (
-            f"the half-time of key and query: before it differences inside topics grow by exp({gain:.3g}), from "
-            f"init_scale = {scale:g} to the size of the weights; a smaller start keeps the acts apart"
+            f"the half-time of key and query under gradient flow: before it differences inside topics grow by "
+            f"exp({gain:.3g}), from init_scale = {scale:g} to the size of the weights; a smaller start keeps the acts "
+            "apart"
         )
     return None

@@ -120,7 +120,8 @@ def with_steps(found: Dynamics, topic: Mode | None) -> Dynamics:
         batch_noise=how.batch_noise,
         output_bias=how.output_bias,
     )
-    attention = clock.attention if found.attention.plateau_norm is not None else None
+    known = found.attention.plateau_norm is not None and how.init_scale <= LARGEST_SCALE
+    attention = clock.attention if known else None
     fewest = min(clock.value, attention or math.inf)
     if fewest < FEWEST_STEPS:
         reason = (
