@@ -117,6 +117,16 @@ def test_penalties_are_lambda_by_trained_part() -> None:
     assert Objective(l2={}).penalties(trained) == {}
 
 
+def test_scales_of_loss_and_start() -> None:
+    """Worked out here alone: an averaged loss is 1 / V of the sum; each trained matrix has d inputs, the width."""
+    assert [Objective(loss=loss).scale(20) for loss in ("cross-entropy", "squared", "squared-mean")] == [1, 1, 0.05]
+    narrow = ModelConfig(embedding="trained", init_scale="usual", dim=16, attention_dim=9)
+    assert (narrow.start_scale(101), narrow.attention_width(101)) == (0.25, 9)
+    assert ModelConfig(init_scale="usual").start_scale(25) == 0.2
+    assert ModelConfig(init_scale=0.5).start_scale(25) == 0.5
+    assert ModelConfig(embedding="trained", dim=16).attention_width(101) == 16
+
+
 def test_defaults_are_those_of_the_papers_run() -> None:
     model, objective = ModelConfig(), Objective()
     assert (model.init_scale, model.hide_masked, model.value_matrix) == (0.02, False, None)

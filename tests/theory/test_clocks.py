@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.theory.test_growth import fixed
-from topicscope.theory import Growth
+from topicscope.theory import Growth, entry_steps
 from topicscope.theory.clocks import ESCAPE, AdamClock, adam_clock, embedding_clock, mask_first
 from topicscope.world import Dirichlet, Masking, TopicModel
 
@@ -72,6 +72,45 @@ def test_without_a_second_stage_adam_has_one_clock() -> None:
     for clock in (adam(fixed(4, 3, 1), 1e-8), adam(fixed(4, 3, 2, Masking(p_correct=0.0)), 1e-8)):
         assert clock.value > 0
         assert clock.attention is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lr", "eps", "steps", "runs"),
+    [  # runs: half-way steps of full-batch Adam from .001, one to three seeds
+        ((5, 4, 2), 1e-3, 1e-10, 179, (174, 184)),
+        ((6, 3, 3), 1e-3, 1e-10, 194, (189, 198)),
+        ((5, 4, 2), 1e-3, 1e-6, 314, (327, 339)),
+        ((6, 3, 3), 1e-3, 1e-5, 681, (768, 773)),
+        ((5, 4, 2), 1e-3, 1e-4, 4415, (4491, 4518)),
+        ((10, 10, 3), 1e-3, 1e-20, 141, (157, 157)),
+        ((5, 4, 2), 1e-2, 1e-8, 33, (35, 35)),  # the formula says 26: momentum
+    ],
+)
+def test_an_entry_followed_with_adam_s_own_averages(
+    sizes: tuple[int, int, int], lr: float, eps: float, steps: int, runs: tuple[int, int]
+) -> None:
+    growth = fixed(*sizes)
+    settings = {"attention_dim": sizes[0] * sizes[1] + 1, "init_scale": 1e-3, "lr": lr, "eps": eps}
+    value = adam_clock(growth, eigenvalue(growth), **settings).value  # type: ignore[arg-type]
+    found = entry_steps(growth, value=value, **settings)  # type: ignore[arg-type]
+    assert found == pytest.approx(steps, abs=max(1, steps / 200))
+    assert 0.9 < runs[0] / steps < runs[1] / steps + 1e-9 < 1.15
+
+
+def test_gradients_that_grow_as_a_power_lengthen_adam_s_steps() -> None:
+    """sqrt(2 p + 1) times the rate: with a value matrix that is there from the start the entry grows evenly, p = 1."""
+    growth = fixed(10, 10, 3)
+    half = math.sqrt(growth.l_star / 4 * 9 / (100 * math.sqrt(101)))
+    found = entry_steps(growth, value=1e-9, attention_dim=101, init_scale=1e-6, lr=1e-4, eps=0.0, output_bias=True)
+    assert half / 1e-4 / (found or 0) == pytest.approx(math.sqrt(3), rel=0.15)  # the force falls as attention grows
+
+
+def test_an_entry_that_nothing_starts_is_not_followed() -> None:
+    settings = {"value": 200.0, "attention_dim": 13, "lr": 1e-3, "eps": 1e-8}
+    assert entry_steps(fixed(4, 3, 1), init_scale=1e-3, **settings) is None  # type: ignore[arg-type]
+    assert entry_steps(fixed(4, 3, 2), init_scale=0.0, **settings) is None  # type: ignore[arg-type]
+    assert entry_steps(fixed(4, 3, 2), init_scale=10.0, **settings) is None  # type: ignore[arg-type]  # above half-way
+    assert entry_steps(fixed(4, 3, 2), init_scale=1e-3, **settings | {"eps": 1.0}) is None  # type: ignore[arg-type]
 
 
 def test_under_cross_entropy_mask_is_first() -> None:

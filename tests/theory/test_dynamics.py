@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from topicscope.ground import InputError
-from topicscope.theory import Dynamics, Setting, dynamics, first_stage_rates, optimum
+from topicscope.theory import Dynamics, Setting, Steps, dynamics, first_stage_rates, optimum
 from topicscope.training import RunConfig
 from topicscope.world import Dirichlet, Fixed, Groups, Masking, TopicModel
 
@@ -35,7 +35,8 @@ def test_the_numbers_of_ten_topics_of_ten_words() -> None:
     assert attention.half_time == pytest.approx(1.407e6, rel=5e-4)
     assert attention.plateau_norm == pytest.approx(math.sqrt(math.sqrt(101) * 9 * 20.902), rel=1e-4)
     assert found.steps is None
-    assert not found.not_covered
+    assert [reason.split(":")[0] for reason in found.not_covered] == ["the third act's time"]
+    assert not dynamics(Setting.of(4, 3, 2), init_scale=1e-5).not_covered  # all is known
     assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["attention"]["rank"] == 9
     assert {mode.name: mode.count for mode in value.modes}["topic contrasts"] == 9
 
@@ -205,6 +206,62 @@ def test_it_shows_itself() -> None:
     assert "topics 5" in repr(found)
     assert found.table().num_rows == 2 + len(vars(found.attention)) + 2
     assert not dynamics(S, loss="cross-entropy").sections()[0].figures
+
+
+@pytest.mark.parametrize(
+    ("training", "said", "unsaid"),
+    [
+        # the law of one-hot words ends at .03; that of a trained embedding does not
+        ({"embedding": "trained", "init_scale": 0.05, "width": 20}, "half-way near", "up to 0.03"),
+        ({"embedding": "trained", "attention_dim": 3}, "half-way near", "do not fit"),
+        ({"loss": "cross-entropy", "init_scale": 0.01, "attention_dim": 3}, "[MASK] then learns", "do not fit"),
+    ],
+)
+def test_reasons_do_not_contradict_sentences(training: dict[str, Any], said: str, unsaid: str) -> None:
+    found = dynamics(S, **training)
+    assert said in " ".join(found.sentences)
+    assert unsaid not in reasons(found)
+
+
+@pytest.mark.parametrize(
+    ("world", "training", "reason"),
+    [
+        (RunConfig(), {"embedding": "trained"}, "a trained embedding: known for infinite documents"),
+        (RunConfig(), {"loss": "cross-entropy"}, "the start under cross entropy: known for infinite documents"),
+        (Setting.of(5, 4, 5), {"embedding": "trained"}, "a trained embedding: all documents have the same topics"),
+        (Setting.of(5, 4, 5), {"loss": "cross-entropy"}, "cross entropy: all documents have the same topics"),
+        (Setting.of(5, 4, 1), {"embedding": "trained"}, "key and query: every document has one topic"),
+        (
+            S,
+            {"optimizer": "adam", "lr": 0.05},
+            "Adam at lr = 0.05: the clocks give 3.9, and they hold from 10",
+        ),
+    ],
+)
+def test_a_reason_is_that_of_its_setting(world: Any, training: dict[str, Any], reason: str) -> None:
+    assert reason in reasons(dynamics(world, **training))
+
+
+def test_adam_from_a_large_start_has_one_clock() -> None:
+    found = dynamics(S, optimizer="adam", lr=0.001, init_scale=0.5)
+    assert found.steps is not None
+    assert found.steps.value == pytest.approx(194.5, abs=0.1)
+    assert found.steps.attention is None
+    assert "up to 0.03" in reasons(found)
+    assert not any("key and query after" in sentence for sentence in found.sentences)
+
+
+def test_few_steps_of_adam_are_not_predicted() -> None:
+    fast, slow = (dynamics(S, optimizer="adam", lr=lr) for lr in (0.03, 0.01))
+    assert fast.steps == Steps(None, None)
+    assert fast.adam is None
+    assert not any(sentence.startswith("Adam") for sentence in fast.sentences)
+    assert slow.steps is not None
+    assert slow.steps.value == pytest.approx(19.45, abs=0.01)
+    assert slow.adam is not None
+    assert slow.adam.followed == 33
+    assert "half-way after 33 steps" in " ".join(slow.sentences)
+    assert dynamics(S, optimizer="adam", lr=0.01, batch_noise=0.5).adam.followed is None  # type: ignore[union-attr]
 
 
 def test_a_start_above_half_of_the_plateau_has_no_half_time() -> None:

@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from topicscope.ground import InputError
-from topicscope.theory import Population, TopicPopulation, Weights, curvature, gradient_flow, optimum
+from topicscope.theory import (
+    Population,
+    TiedPopulation,
+    TopicPopulation,
+    Weights,
+    WordPopulation,
+    curvature,
+    descent,
+    gradient_flow,
+    optimum,
+    tied_start,
+)
 from topicscope.world import Dirichlet, Fixed, Masking, TopicModel
 
 WORLD = TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking()
@@ -77,6 +88,47 @@ def test_a_law_with_many_documents_is_drawn_with_equal_topics() -> None:
     assert world.probability @ world.true == pytest.approx([0, *[0.2] * 5])
     assert world.shown.sum(1) == pytest.approx(1)
     assert world.queries.sum(1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_all_words_from_any_start(loss: Any) -> None:
+    """The gradient is that of `Population`; a bias is the same as a number added to each column of W_V."""
+    world, words = WordPopulation.of_topics(*WORLD, loss), Population.of(*WORLD, loss)
+    weights = drawn(world, 13)
+    bias = weights.value[:, -1:]
+    cost, gradient = world.gradient(weights)
+    wanted_cost, wanted = words.gradient(weights._replace(value=weights.value[:, :-1] + bias))
+    assert cost == pytest.approx(wanted_cost, abs=1e-12)
+    assert gradient.value[:, :-1] == pytest.approx(wanted.value, abs=1e-12)
+    assert gradient.value[:, -1] == pytest.approx(wanted.value.sum(1), abs=1e-12)
+    assert gradient.key == pytest.approx(wanted.key, abs=1e-12)
+    assert np.abs(bias).min() > 1e-3
+
+
+def test_all_words_with_an_embedding() -> None:
+    world = WordPopulation.of_topics(*WORLD, "cross-entropy", embedded=True, bias=False)
+    words = TiedPopulation.of(*WORLD, "cross-entropy")
+    start = tied_start(vocabulary=13, width=20, attention_dim=6, scale=1.0, seed=0)
+    embedding, value = start.value[:, :13], start.value[:, 13:]
+    (cost, gradient), (wanted_cost, wanted) = (
+        world.gradient(world.alike(value, start.key, start.query, embedding)),
+        words.gradient(start),
+    )
+    assert cost == pytest.approx(wanted_cost, rel=1e-12)
+    assert gradient.value[:, :-1] == pytest.approx(wanted.value, rel=1e-9, abs=1e-9)
+    assert gradient.query == pytest.approx(wanted.query, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(("rate", "blows_up"), [(12.0, False), (16.0, True)])
+def test_descent_blows_up_from_two_over_the_curvature_on(rate: float, blows_up: bool) -> None:
+    """At zero the squared loss has the curvature 2 g, g the largest mode: 1 / g = 14.6 is the limit."""
+    world, start = Population.of(*WORLD), Weights.gaussian(13, 13, 1e-3, seed=0)
+    assert 12.0 < 1 / max(mode.eigenvalue for mode in optimum(*WORLD).modes) < 16.0
+    steps = [*descent(world, start, rate, 200)]
+    assert (len(steps) < 201) is blows_up
+    (first, before), (_, after) = steps[:2]
+    assert first == world.loss(start)
+    assert after.value == pytest.approx(before.value - rate * world.gradient(before)[1].value, abs=1e-15)
 
 
 def test_topics_that_are_not_alike_have_no_such_flow() -> None:

@@ -12,8 +12,9 @@ from topicscope.ground import merged
 from topicscope.measure import NOT_COVERED, risen
 from topicscope.theory import adam_clock
 from topicscope.training import predicted_phase, predicted_phases
-from topicscope.training.law_curves import adam_norms, closed_norms, law_of, topic_course
-from topicscope.training.phase_law import CLOSED, LEAVES, REDUCED, UNSTABLE
+from topicscope.training.flow_curves import FlowStart, flow_course
+from topicscope.training.law_curves import adam_norms, closed_norms, law_of
+from topicscope.training.phase_law import CLOSED, DESCENT, REDUCED, UNSTABLE, WORDS
 
 SMALL: dict[str, Any] = {
     "topic_model": {"topics": 4, "words_per_topic": 3},
@@ -54,6 +55,24 @@ def small(**settings: Any) -> RunConfig:
             REDUCED,
         ),
         ({"model": {"embedding": "trained"}, "optimizer": {"lr": 1.0}, "steps": 300}, "never", REDUCED),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5}, "optimizer": {"lr": 0.3}}
+            | {"steps": 1000},
+            "at once",
+            WORDS,
+        ),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5, "embedding": "trained"}}
+            | {"optimizer": {"lr": 0.3}, "steps": 1000},
+            "first stage only",
+            DESCENT,
+        ),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 1.0, "embedding": "trained"}}
+            | {"optimizer": {"lr": 0.3}, "steps": 1000},
+            "diverged",
+            DESCENT,
+        ),
     ],
 )
 def test_a_run_takes_the_phase_that_its_law_predicts(settings: dict[str, Any], phase: str, law: str) -> None:
@@ -71,6 +90,7 @@ def test_a_run_takes_the_phase_that_its_law_predicts(settings: dict[str, Any], p
         {},
         {"objective": {"loss": "cross-entropy"}, "optimizer": {"lr": 2.0}, "steps": 1600},
         {"model": {"embedding": "trained", "init_scale": 0.05}, "optimizer": {"lr": 1.0}},
+        {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5}, "optimizer": {"lr": 0.3}, "steps": 1000},
     ],
 )
 def test_half_way_steps_are_those_of_a_run(settings: dict[str, Any]) -> None:
@@ -104,13 +124,14 @@ def test_adam_s_curves_are_half_way_at_its_clock() -> None:
 
 
 def test_a_rate_may_become_unstable_along_the_flow() -> None:
-    """Cross entropy is flat at zero and bends more once embeddings have grown; some such runs diverge, some do not."""
+    """Cross entropy is flat at zero and bends more once embeddings have grown; descent says which such runs diverge."""
     settings = {"objective": {"loss": "cross-entropy"}, "model": {"embedding": "trained", "init_scale": 0.1}}
     runs = [small(**settings, optimizer={"lr": lr}, steps=steps) for lr, steps in ((20.0, 400), (1.0, 400), (1.0, 50))]
     found = predicted_phases(runs)
-    assert [one.why for one in found] == [LEAVES, LEAVES, REDUCED]
+    assert [one.why for one in found] == [DESCENT, DESCENT, REDUCED]
     courses = [train(run).course for run in runs]
-    assert [one and one.phase for one in courses] == ["diverged", "at once", found[2].phase]
+    assert [one and one.phase for one in courses] == [one.phase for one in found]
+    assert [one.phase for one in found[:2]] == ["diverged", "at once"]
 
 
 def test_key_grows_at_one_rate_at_first_where_its_half_time_is_not_known() -> None:
@@ -128,11 +149,11 @@ def test_key_grows_at_one_rate_at_first_where_its_half_time_is_not_known() -> No
 def test_runs_that_differ_in_rate_share_a_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def once(config: RunConfig, until: float) -> Any:
+    def once(start: FlowStart, until: float) -> Any:
         asked.append(until)
-        return topic_course(config, until)
+        return flow_course(start, until)
 
-    monkeypatch.setattr("topicscope.training.phase_law.topic_course", once)
+    monkeypatch.setattr("topicscope.training.phase_law.flow_course", once)
     entropy = {"objective": {"loss": "cross-entropy"}, "steps": 20}
     configs = [small(**entropy, optimizer={"lr": lr}) for lr in (1.0, 8.0)]
     together = predicted_phases([*configs, small(**entropy, seed=1), small()])
@@ -157,9 +178,12 @@ def test_runs_that_differ_in_rate_share_a_flow(monkeypatch: pytest.MonkeyPatch) 
         ({"schedule": "two-stage"}, "throughout"),
         ({"optimizer": {"name": "adam", "lr": 0.01}, "model": {"embedding": "trained"}}, "saddle"),
         ({"optimizer": {"name": "adam", "lr": 0.01}, "objective": {"loss": "cross-entropy"}}, "Adam with cross"),
-        ({"optimizer": {"name": "adam", "lr": 1.0}}, "longer than half"),
+        ({"optimizer": {"name": "adam", "lr": 1.0}}, "before 10 steps"),
         ({"optimizer": {"name": "adam", "lr": 0.01}, "model": {"init_scale": 10.0}}, "below their plateau"),
-        ({"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 1.0}}, "not even"),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 1.0}, "topic_model": {"topics": 101}},
+            "303 words from a large start",
+        ),
         ({"masking": {"p_correct": 0.0, "p_random": 0.1}}, "uniform attention is optimal"),
     ],
 )

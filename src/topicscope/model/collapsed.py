@@ -137,7 +137,7 @@ def document_losses(config: ModelConfig, weights: Weights, objective: Objective,
         cost = -output.log_softmax(-1).view(-1)[batch.target]
     else:
         cost = (output**2).sum(1)[row] - 2 * output.reshape(-1)[batch.target] + 1
-    cost = cost / vocabulary if objective.loss == "squared-mean" else cost
+    cost = cost * objective.scale(vocabulary)
     total = torch.zeros(documents, dtype=cost.dtype, device=cost.device)
     return total.index_add_(0, batch.row_document[row], batch.target_weight * cost).mul_(documents)
 

@@ -5,6 +5,7 @@ Everything here is data: what is frozen is decided by the configuration alone, a
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import numpy as np
@@ -39,6 +40,10 @@ class Objective:
         """lambda of each trained part that has one."""
         named = self.l2 if isinstance(self.l2, dict) else dict.fromkeys(trained, self.l2)
         return {part: rate for part, rate in named.items() if rate > 0}
+
+    def scale(self, vocabulary: int) -> float:
+        """By which the loss is multiplied: 'squared-mean' is 1 / V of the sum over the outputs."""
+        return 1 / vocabulary if self.loss == "squared-mean" else 1.0
 
 
 @section
@@ -110,6 +115,14 @@ class ModelConfig:
     def width(self, vocabulary: int) -> int:
         return self.dim or vocabulary
 
+    def attention_width(self, vocabulary: int) -> int:
+        """d_a."""
+        return self.attention_dim or self.width(vocabulary)
+
+    def start_scale(self, vocabulary: int) -> float:
+        """Standard deviation of the entries of trained matrices at the start: each of them has d inputs."""
+        return 1 / math.sqrt(self.width(vocabulary)) if self.init_scale == "usual" else self.init_scale
+
     @property
     def uniform_attention(self) -> bool:
         """W_K = 0 gives every key the same score whatever the query: attention is uniform."""
@@ -117,8 +130,7 @@ class ModelConfig:
 
     def shapes(self, vocabulary: int) -> dict[str, tuple[int, ...]]:
         """Of all parts, in the order of PARTS."""
-        d = self.width(vocabulary)
-        d_a = self.attention_dim or d
+        d, d_a = self.width(vocabulary), self.attention_width(vocabulary)
         return {
             "embedding": (d, vocabulary),
             "key": (d_a, d),

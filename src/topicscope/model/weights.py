@@ -24,10 +24,8 @@ Parts = Mapping[str, Tensor]
 
 def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[np.ndarray, ...]]:
     """Initial values of the trained parts. Each part has its own random stream: freezing one changes no other."""
-    values = {}
+    values, scale = {}, config.start_scale(vocabulary)
     for name, shape in config.trained_shapes(vocabulary).items():
-        inputs = shape[0] if name == "embedding" else shape[-1]  # a word's embedding gets norm 1 under 'usual'
-        scale = 1 / math.sqrt(inputs) if config.init_scale == "usual" else config.init_scale
         rng = generator(seed, Stream.INITIAL_WEIGHTS, PARTS.index(name))
         values[name] = np.zeros(shape) if name.endswith("_bias") else scale * rng.standard_normal(shape)
     return values

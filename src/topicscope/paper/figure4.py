@@ -135,9 +135,9 @@ def predicted(config: training.RunConfig) -> str:
     model, optimizer, vocabulary = config.model, config.optimizer, config.topic_model.vocabulary
     law = dynamics(
         replace(config, documents=replace(config.documents, length="infinite")),
-        attention_dim=model.attention_dim or model.width(vocabulary),
-        init_scale=1 / np.sqrt(vocabulary) if model.init_scale == "usual" else model.init_scale,
-        loss_scale=1 / vocabulary if config.objective.loss == "squared-mean" else 1.0,
+        attention_dim=model.attention_width(vocabulary),
+        init_scale=model.start_scale(vocabulary),
+        loss_scale=config.objective.scale(vocabulary),
         optimizer=optimizer.name,
         lr=optimizer.lr,
         eps=optimizer.eps,

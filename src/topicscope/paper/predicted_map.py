@@ -141,7 +141,7 @@ def why(one: Cell) -> str:
     """What makes the two phases differ, in the numbers that part them."""
     row = one.row
     if "diverged" in (one.measured, one.predicted):
-        return "the law has the stability of the flow alone, without the noise of batches"
+        return "the law is the flow, or descent with full batches: it has no noise of batches"
     if (one.measured, one.predicted) == ("staggered", "two-stage"):
         return "W_V rises again once attention has formed: the third act is not in the law"
     if "never" in (one.measured, one.predicted):

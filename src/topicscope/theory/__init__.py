@@ -4,11 +4,13 @@ claim.
 
 from collections.abc import Callable
 
+from topicscope.theory.adam_entry import entry_steps
 from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_loss, attention_loss, best_attention
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
-from topicscope.theory.clocks import AdamClock, MaskFirst, adam_clock, mask_first
+from topicscope.theory.clocks import FEWEST_STEPS, AdamClock, MaskFirst, adam_clock, mask_first
 from topicscope.theory.dense_optimum import DenseOptimum, closed_form, solve_moments
+from topicscope.theory.descent import descent
 from topicscope.theory.document_moments import (
     WEIGHTINGS,
     DocumentMoments,
@@ -65,7 +67,7 @@ from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
 from topicscope.theory.third_act import escape_rate, third_act_time
 from topicscope.theory.tied_gradient import TiedPopulation, tied_start, word_tables
-from topicscope.theory.topic_flow import TopicPopulation
+from topicscope.theory.topic_flow import TopicPopulation, WordPopulation
 from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueOptimum, relative_distance
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
@@ -74,6 +76,7 @@ ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem
 
 __all__ = [
     "ATTENTION_THEOREMS",
+    "FEWEST_STEPS",
     "OPTIMUM_THEOREMS",
     "WEIGHTINGS",
     "AdamClock",
@@ -125,6 +128,7 @@ __all__ = [
     "ValueStage",
     "Weighting",
     "Weights",
+    "WordPopulation",
     "adam_clock",
     "assumptions",
     "asymptotic_loss",
@@ -135,9 +139,11 @@ __all__ = [
     "closed_form",
     "contrast_force",
     "curvature",
+    "descent",
     "diagonal_value_matrix",
     "document_moments",
     "dynamics",
+    "entry_steps",
     "enumerated_loss",
     "escape_rate",
     "family_loss",

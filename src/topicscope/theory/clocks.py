@@ -14,6 +14,10 @@ from topicscope.theory.growth import Growth
 ESCAPE = 0.836
 """Time at which e' = (B + B')e, B' = ee' blows up from |e| = 1 and B of entries N(0, 1/d): .836 +- .009 at d = 600."""
 
+FEWEST_STEPS = 10
+"""Of Adam, below which its clocks do not hold: so many gradients are in its first mean, 1 / (1 - beta_1). Key at 8.5
+and 9.5 predicted steps was half-way after 18 and 17."""
+
 THREEFOLD = 3.0  # growth of |W_K| after which attention has left its start
 
 
@@ -27,6 +31,7 @@ class AdamClock(NamedTuple):
     delays_attention_from: float | None
     rules_attention_from: float | None
     delays_value_from: float
+    followed: float | None = None  # `attention` of an entry followed with Adam's own averages, for full batches
 
 
 def adam_clock(
@@ -44,8 +49,9 @@ def adam_clock(
     """An entry moves by lr g / (|g| + eps) at each step.
 
     `batch_noise` is |mean| / rms of a batch's gradient, 1 for full batches. Measured with full batches: value within
-    13%; attention within 16% where epsilon rules it, .65 to 1 of this where it does not (growing gradients make Adam's
-    steps longer), up to a quarter more at lr = .01 (momentum). `attention` is None where nothing starts it.
+    13%; attention within 16% where epsilon rules it, .62 to 1 of this where it does not (growing gradients make Adam's
+    steps longer: `entry_steps` follows them), up to 1.4 at lr = .01 (momentum). `attention` is None where nothing
+    starts it.
     """
     k, v, vocabulary, eps = growth.masking.k, growth.v, growth.topics * growth.v + 1, eps / loss_scale
     to_go = 1 / (2 * k * v) + (0 if output_bias else 1 / (growth.topics * v))

@@ -74,12 +74,12 @@ def dynamics(
         best,
         growth,
     )
-    if growth is not None:
-        found = with_attention(found, growth, topic)
     if how.embedding == "trained":
         found = with_embedding(found, topic)
     elif how.loss == "cross-entropy":
         found = with_cross_entropy(found, topic)
+    elif growth is not None:
+        found = with_attention(found, growth, topic)
     return with_steps(found, topic)
 
 
@@ -129,7 +129,7 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
         (how.optimizer not in OPTIMIZERS, f"optimizer = {how.optimizer!r}: expected {', '.join(OPTIMIZERS)}"),
         (
             how.optimizer != "flow" and not lr_range,
-            f"lr = {how.lr}: {how.optimizer} needs a learning rate (--lr) above 0",
+            f"{'' if how.lr is None else f'lr = {how.lr:g}: '}{how.optimizer} needs a learning rate (--lr) above 0",
         ),
         (how.optimizer == "flow" and how.lr is not None, "lr: gradient flow has no learning rate; choose sgd or adam"),
         (not 0 <= how.eps <= LARGEST_RATE, f"eps = {how.eps:g}: expected a number from 0 to {LARGEST_RATE:,.0f}"),
@@ -243,6 +243,8 @@ def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynam
     ]
     if leaving > 0:
         sentences.append(third_act_sentence(leaving, gain, scale, stage.third_act_time))
+        if not unknown and stage.third_act_time is None:
+            unknown = "the third act's time: from this start it shows before key and query are on their plateau"
     return found.changed(
         attention=stage,
         sentences=(*found.sentences, *sentences),
@@ -260,7 +262,7 @@ def third_act_sentence(leaving: float, gain: float, scale: float, time: float | 
         said += " From this start they are not small then: the norms rise past the plateau without resting there"
         return said + (", and half-way comes 2% to 20% earlier." if reached > 0 else ".")
     if time is None:
-        return said + " They show before the plateau is reached; when they come for good is not known."
+        return said + " They show before the plateau is reached."
     return said + f" In W_V their norm is {SHOWS:g} near time {time:.5g} (measured: up to 16% earlier)."
 
 
@@ -280,12 +282,13 @@ def no_half_time(growth: Growth, first: float, scale: float, topic: Mode, e_fold
         )
     if 2 * topic.eigenvalue * e_fold < APART:
         return (
-            "the half-time of key and query: W_V is less than ten times as fast as they are, so it does not follow "
-            "them at once"
+            "the half-time of key and query under gradient flow: W_V is less than ten times as fast as they are, so it "
+            "does not follow them at once"
         )
     if math.log(scale) + gain > OVERTAKEN:
         return (
-            f"the half-time of key and query: before it differences inside topics grow by exp({gain:.3g}), from "
-            f"init_scale = {scale:g} to the size of the weights; a smaller start keeps the acts apart"
+            f"the half-time of key and query under gradient flow: before it differences inside topics grow by "
+            f"exp({gain:.3g}), from init_scale = {scale:g} to the size of the weights; a smaller start keeps the acts "
+            "apart"
         )
     return None

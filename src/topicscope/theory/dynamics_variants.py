@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 
-from topicscope.theory.clocks import adam_clock, embedding_clock, mask_first
+from topicscope.theory.adam_entry import entry_steps
+from topicscope.theory.clocks import FEWEST_STEPS, adam_clock, embedding_clock, mask_first
 from topicscope.theory.dynamics_result import AttentionStage, Dynamics, Steps, ValueStage
+from topicscope.theory.growth import Growth
 from topicscope.theory.value_optimum import Mode
 
 LARGEST_SCALE = 0.03  # of the start, up to which the laws of one-hot words were measured
@@ -21,14 +23,18 @@ def with_cross_entropy(found: Dynamics, topic: Mode | None) -> Dynamics:
     sentences = ["Under cross entropy W_V has no finite optimum on infinite documents: absent words want -infinity."]
     not_covered = ["half-times under cross entropy: they depend on the length of the run; only the start is known"]
     first = None
-    if found.growth is not None and found.growth.masking.p_mask_word == 0:
+    if growth is None:
+        not_covered.append("the start under cross entropy: known for infinite documents and topics that are alike")
+    elif topic is None:
+        not_covered.append("the start under cross entropy: all documents have the same topics, so none is learnt")
+    elif growth.masking.p_mask_word == 0:
         not_covered.append("the start under cross entropy: no masked position shows [MASK]")
     elif not 0 < how.init_scale <= LARGEST_SCALE:
         not_covered.append(
             f"the start under cross entropy at init_scale = {how.init_scale:g}: the law holds above 0 and was "
             f"measured up to {LARGEST_SCALE:g}"
         )
-    elif growth is not None and topic is not None:
+    else:
         first = mask_first(growth, topic.eigenvalue, how.attention_dim)
         sentences.append(
             f"At first W_V grows evenly on topic contrasts, {first.speed:.4g} per unit of time. [MASK] then learns not "
@@ -50,7 +56,11 @@ def with_embedding(found: Dynamics, topic: Mode | None) -> Dynamics:
     empty = {"value": ValueStage(None, None, found.value.modes), "attention": AttentionStage()}
     reasons = []
     if growth is None or topic is None:
-        reasons.append("a trained embedding, where topics are not alike or show nothing")
+        reasons.append(
+            "a trained embedding: known for infinite documents and topics that are alike"
+            if growth is None
+            else "a trained embedding: all documents have the same topics, so none is learnt"
+        )
     elif how.optimizer == "adam":
         reasons.append("a trained embedding with Adam: its steps do not feel the saddle at zero")
     elif not 0 < scale * math.sqrt(width) <= WIDEST_START:
@@ -64,7 +74,7 @@ def with_embedding(found: Dynamics, topic: Mode | None) -> Dynamics:
     clock = embedding_clock(
         growth, topic.eigenvalue, squared=squared, width=width, attention_dim=how.attention_dim, init_scale=scale
     )
-    stage = found.attention if squared else AttentionStage()
+    stage, modes = AttentionStage(), min(growth.topics - 1, how.attention_dim)
     said = [
         f"With a trained embedding value and embedding leave zero together: topics are half-way at time "
         f"{clock.escape:.5g}, in proportion to 1 / (s sqrt(d)), d = {width} (10% to 40% off at small d)."
@@ -75,7 +85,9 @@ def with_embedding(found: Dynamics, topic: Mode | None) -> Dynamics:
             f"{clock.attention:.5g} (measured: up to a quarter earlier)."
         )
         e_fold = growth.e_fold(how.attention_dim) / clock.square
-        stage = AttentionStage(stage.sigma, stage.rank, e_fold, half_time=clock.attention)
+        stage = AttentionStage(growth.sigma, modes, e_fold, half_time=clock.attention)
+    elif squared:
+        reasons.append(f"key and query: {growth.reason}")
     else:
         reasons.append("key and query with a trained embedding under cross entropy: their later course is not known")
     return found.changed(
@@ -108,15 +120,47 @@ def with_steps(found: Dynamics, topic: Mode | None) -> Dynamics:
         batch_noise=how.batch_noise,
         output_bias=how.output_bias,
     )
-    attention = clock.attention if found.attention.plateau_norm is not None else None
-    said = f"Adam: W_V is half-way after {clock.value:.4g} steps"
+    known = found.attention.plateau_norm is not None and how.init_scale <= LARGEST_SCALE
+    attention = clock.attention if known else None
+    fewest = min(clock.value, attention or math.inf)
+    if fewest < FEWEST_STEPS:
+        reason = (
+            f"steps of Adam at lr = {how.lr:g}: the clocks give {fewest:.2g}, and they hold from {FEWEST_STEPS} on, "
+            "which is how many gradients Adam's first mean spans"
+        )
+        return found.changed(steps=Steps(None, None), not_covered=(*found.not_covered, reason))
+    said = [f"Adam: W_V is half-way after {clock.value:.4g} steps"]
     if attention is not None:
-        said += (
+        said[0] += (
             f", key and query after {attention:.4g}: {clock.sign:.4g} at the full rate, {clock.epsilon:.4g} more for "
             f"epsilon, which delays them above {clock.delays_attention_from:.2g} and rules them above "
             f"{clock.rules_attention_from:.2g} (over the scale of the loss)"
         )
-    return found.changed(steps=Steps(clock.value, attention), sentences=(*found.sentences, said + "."), adam=clock)
+        clock = clock._replace(followed=followed_steps(found, growth, clock.value))
+    if clock.followed is not None:
+        said.append(
+            f"With Adam's own averages, which make its steps longer where gradients grow, key and query are half-way "
+            f"after {clock.followed:.4g} steps (full batches; measured: .84 to 1.15 of it)"
+        )
+    sentences = (*found.sentences, *(f"{one}." for one in said))
+    return found.changed(steps=Steps(clock.value, attention), sentences=sentences, adam=clock)
+
+
+def followed_steps(found: Dynamics, growth: Growth, value: float) -> float | None:
+    """The half-way step of key by one entry; None with noise of batches, or where that is not followed so far."""
+    how = found.training
+    if how.batch_noise != 1 or how.lr is None:
+        return None
+    return entry_steps(
+        growth,
+        value=value,
+        attention_dim=how.attention_dim,
+        init_scale=how.init_scale,
+        lr=how.lr,
+        eps=how.eps,
+        loss_scale=how.loss_scale,
+        output_bias=how.output_bias,
+    )
 
 
 def with_sgd(found: Dynamics, rate: float) -> Dynamics:

@@ -125,20 +125,24 @@ class Population:
     def gradient(self, weights: Weights) -> tuple[float, Weights]:
         """The loss and its gradient."""
         value, key, query = weights
-        scores = weights.scores
+        loss, by_value, by_score = self.from_tables(value, weights.scores)
+        by_score /= math.sqrt(len(key))
+        return loss, Weights(by_value, query @ by_score.T, key @ by_score)
+
+    def from_tables(self, table: Matrix, scores: Matrix) -> tuple[float, Matrix, Matrix]:
+        """Loss, and its derivatives by what a word adds to another (output, key) and by scores (key, query)."""
         weight = np.exp(scores - scores.max(0))  # attention is the same for scores that differ by a number per query
-        words, size = self.groups.words, len(value)
+        words, size = self.groups.words, len(table)
         votes, sums = np.empty((size, len(words), size)), np.empty((len(words), size))
         for g, of in enumerate(words):
-            votes[:, g] = weight[of].T @ value[:, of].T  # query word, group, output word
+            votes[:, g] = weight[of].T @ table[:, of].T  # query word, group, output word
             sums[g] = weight[of].sum(0)
         loss, by_vote, by_sum = (self._from_pairs if self.by_pairs else self._from_documents)(votes, sums)
-        by_value, by_weight = np.empty_like(value), np.empty_like(weight)
+        by_table, by_weight = np.empty_like(table), np.empty_like(weight)
         for g, of in enumerate(words):
-            by_value[:, of] = by_vote[:, g].T @ weight[of].T
-            by_weight[of] = value[:, of].T @ by_vote[:, g].T + by_sum[g]
-        by_score = by_weight * weight / math.sqrt(len(key))
-        return loss, Weights(by_value, query @ by_score.T, key @ by_score)
+            by_table[:, of] = by_vote[:, g].T @ weight[of].T
+            by_weight[of] = table[:, of].T @ by_vote[:, g].T + by_sum[g]
+        return loss, by_table, by_weight * weight
 
     @cached_property
     def pairs(self) -> tuple[Float[np.ndarray, "D G*G"], Float[np.ndarray, "D G*G"], Float[np.ndarray, "V G"]]:

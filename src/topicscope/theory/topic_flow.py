@@ -20,13 +20,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, Stream, generator
+from topicscope.ground import InputError
+from topicscope.theory.flow_documents import flow_documents
 from topicscope.theory.forces import Loss
 from topicscope.theory.population_gradient import Matrix, Population, Weights
 from topicscope.world import DocumentPrior, Masking, TopicModel
-
-MOST_LISTED = 300  # documents of a finite law up to which all are taken
-DRAWN = 20  # documents of another law, each with its topics in T orders, so that all topics are equally frequent
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +50,24 @@ class TopicPopulation(Population):
         embedded: bool = False,
         bias: bool = True,
     ) -> TopicPopulation:
-        """All documents of a prior that has few; of others DRAWN, in all turns of their topics."""
+        """From the documents of `flow_documents`."""
         if not topic_model.uniform:
             raise InputError("the flow of topics needs disjoint topics of equally many, equally probable words")
-        topics = topic_model.topics
-        support = prior.support(topics)
-        if support is None or len(support[0]) > MOST_LISTED:
-            drawn = prior.sample_proportions(topics, DRAWN, generator(0, Stream.FLOW_DOCUMENTS))
-            thetas = np.concatenate([np.roll(drawn, turn, axis=1) for turn in range(topics)])
-            support = thetas, np.full(len(thetas), 1 / len(thetas))
-        true = np.pad(support[0], ((0, 0), (1, 0)))
-        instead = np.array([masking.p_mask_word, *[masking.p_random / topics] * topics])
+        topics, block = topic_model.topics, topic_model.block_size
+        thetas, probability = flow_documents(prior, topics, block, masking)
+        each = cls.kinds_per_topic(block)
+        kinds = topics * each
+        true = np.pad(np.repeat(thetas / each, each, axis=1), ((0, 0), (1, 0)))
+        instead = np.array([masking.p_mask_word, *[masking.p_random / kinds] * kinds])
         shown = (1 - masking.p_mask) * true + masking.p_mask * (masking.p_correct * true + instead)
-        sizes = np.array([1.0, *[topic_model.block_size] * topics])
-        numbers = (true, shown, support[1], instead, masking.p_correct, objective)
+        sizes = np.array([1.0, *[block / each] * kinds])
+        numbers = (true, shown, probability, instead, masking.p_correct, objective)
         return cls(*numbers, sizes=sizes, embedded=embedded, bias=bias)
+
+    @classmethod
+    def kinds_per_topic(cls, block: int) -> int:
+        """Kinds of words in a topic of `block` words: all are alike."""
+        return 1
 
     @property
     def basis(self) -> Float[np.ndarray, "V G"]:
@@ -145,3 +146,18 @@ class TopicPopulation(Population):
         by_table = flat.T @ attention.reshape(-1, len(bias))
         by_score = (attention * pull).sum(0).T
         return float(self.probability @ loss), by_table, by_score, flat.sum(0)
+
+
+class WordPopulation(TopicPopulation):
+    """The same with every word on its own: for starts in which the words of a topic differ too much to be alike."""
+
+    @classmethod
+    def kinds_per_topic(cls, block: int) -> int:
+        return block
+
+    def by_tables(
+        self, table: Float[np.ndarray, "V V"], scores: Float[np.ndarray, "V V"], bias: Float[np.ndarray, " V"]
+    ) -> tuple[float, Float[np.ndarray, "V V"], Float[np.ndarray, "V V"], Float[np.ndarray, " V"]]:
+        """By sums over groups of words. Attention sums to 1, so a bias is the same as a number added to each column."""
+        loss, by_table, by_score = self.from_tables(table + bias[:, None], scores)
+        return loss, by_table, by_score, by_table.sum(1)

@@ -89,14 +89,9 @@ def training_optimum(config: RunConfig) -> TrainingOptimum:
         return TrainingOptimum(why_not=slow)
     try:
         best = optimum(config, most_words=MOST_WORDS)
-        return TrainingOptimum(best.matrix(), best.loss * loss_scale(config))
+        return TrainingOptimum(best.matrix(), best.loss * config.objective.scale(config.topic_model.vocabulary))
     except InputError as error:  # documents from a file, hidden positions, L2, moments or matrices that are too large
         return TrainingOptimum(why_not=str(error))
-
-
-def loss_scale(config: RunConfig) -> float:
-    """By how much a run's squared loss is less than the sum over the outputs."""
-    return 1 / config.topic_model.vocabulary if config.objective.loss == "squared-mean" else 1.0
 
 
 def predicted_value(run: Run, best: ValueOptimum) -> ValueArray:
@@ -113,7 +108,7 @@ def predicted_value(run: Run, best: ValueOptimum) -> ValueArray:
     )
     start = initial(model, best.vocabulary, config.seed)
     frozen = {name: part for name, part in run.weights.items() if name not in start}
-    time = optimizer.lr * run.results["steps"] * loss_scale(config)
+    time = optimizer.lr * run.results["steps"] * config.objective.scale(config.topic_model.vocabulary)
     return best.value_at(time, contributions(config, frozen | start))
 
 

@@ -95,7 +95,7 @@ class RunData:
         rows = self.dev_masked.batches(
             config.topic_model, config.masking, np.dtype("float64"), uniform=True, hide_masked=model.hide_masked
         )
-        scale = 1 / config.topic_model.vocabulary if config.objective.loss == "squared-mean" else 1.0
+        scale = config.objective.scale(config.topic_model.vocabulary)
         # where least squares fits W_V itself its lambda counts; elsewhere the floor is that without a penalty
         fits_value = model.embedding == "one-hot" and model.head != "untied" and model.value == "trained"
         ridge = config.objective.penalties(("value",)).get("value", 0.0) if fits_value else 0.0

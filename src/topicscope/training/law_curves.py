@@ -1,44 +1,37 @@
 """Norms that the laws of learning give for a run at each of its steps, for `predicted_phase`.
 
-In closed form for the squared loss and one-hot words: W(t) and the growth of attention (R1, R3), Adam's clocks (R4).
-Cross entropy and trained embeddings follow the flow of topics, from the run's own start.
+In closed form, for the squared loss and one-hot words: W(t) and the growth of attention (R1, R3), Adam's clocks (R4).
+Runs with cross entropy or a trained embedding are in `flow_curves`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import refuse
 from topicscope.measure import risen
-from topicscope.model import initial
-from topicscope.theory import Dynamics, TopicPopulation, adam_clock, curvature, dynamics, gradient_flow, optimum
+from topicscope.theory import FEWEST_STEPS, Dynamics, adam_clock, dynamics, optimum
 from topicscope.training.config import RunConfig
 
-FLOW_TOLERANCE = 1e-3
 ENTRIES = 400  # points of Adam's curve
-CURVATURES = 10  # states of a flow at which the stability of SGD is looked at
 LINEAR = 0.5  # e-folds up to which key and query grow at one rate, whatever follows
 
 Curve = Float[np.ndarray, " S"]
 Curves = dict[str, Curve]
 
 
-def scale_of(config: RunConfig) -> float:
-    scale = config.model.init_scale
-    return 1 / math.sqrt(config.topic_model.vocabulary) if scale == "usual" else float(scale)
-
-
-def loss_scale(config: RunConfig) -> float:
-    return 1 / config.topic_model.vocabulary if config.objective.loss == "squared-mean" else 1.0
+def time_per_step(config: RunConfig) -> float:
+    """In units of gradient flow: SGD's rate, for the loss summed over the outputs."""
+    return config.optimizer.lr * config.objective.scale(config.topic_model.vocabulary)
 
 
 def time_of(config: RunConfig) -> float:
-    """The whole of a run in units of gradient flow: rate x steps."""
-    return config.optimizer.lr * loss_scale(config) * config.total_steps
+    """The whole of a run in units of gradient flow."""
+    return time_per_step(config) * config.total_steps
 
 
 def law_of(config: RunConfig) -> Dynamics:
@@ -48,8 +41,8 @@ def law_of(config: RunConfig) -> Dynamics:
         config.topic_model,
         replace(config.documents, length="infinite"),
         config.masking,
-        attention_dim=model.attention_dim or model.width(vocabulary),
-        init_scale=scale_of(config),
+        attention_dim=model.attention_width(vocabulary),
+        init_scale=model.start_scale(vocabulary),
     )
     return found.changed(best=optimum(config))
 
@@ -59,7 +52,7 @@ def closed_norms(config: RunConfig, found: Dynamics, batch_noise: float) -> Curv
     steps = np.arange(config.total_steps + 1.0)
     if config.optimizer.name == "adam":
         return adam_norms(config, found, steps, batch_noise)
-    times = config.optimizer.lr * loss_scale(config) * steps
+    times = time_per_step(config) * steps
     norms = found.norms(times)
     return named(norms["value"], norms["key"] if "key" in norms else early_key(norms["value"], found, times))
 
@@ -84,11 +77,12 @@ def early_key(value: Curve, found: Dynamics, times: Curve) -> Curve:
 
 def adam_norms(config: RunConfig, found: Dynamics, steps: Curve, batch_noise: float) -> Curves:
     """R4: W_V goes its way at the rate; an entry of key and query by lr g / (|g| + eps), up to the second plateau."""
-    growth, rate, optimizer, scaled = found.growth, found.value.rate, config.optimizer, loss_scale(config)
+    growth, rate, optimizer = found.growth, found.value.rate, config.optimizer
     refuse((growth is None or rate is None or growth.reason is not None, "; ".join(found.not_covered)))
     assert growth is not None
     assert rate is not None
     dim, vocabulary, scale = found.training.attention_dim, found.best.vocabulary, found.training.init_scale
+    scaled = config.objective.scale(vocabulary)
     clock = adam_clock(
         growth,
         rate / 2,
@@ -100,7 +94,12 @@ def adam_norms(config: RunConfig, found: Dynamics, steps: Curve, batch_noise: fl
         batch_noise=batch_noise,
         output_bias=config.model.prediction_bias == "trained",
     )
-    refuse((clock.value < 1, f"Adam at rate {optimizer.lr:g}: its first step is longer than half of the way of W_V"))
+    refuse(
+        (
+            clock.value < FEWEST_STEPS,
+            f"Adam at rate {optimizer.lr:g}: W_V is half-way before {FEWEST_STEPS} steps, which its first mean spans",
+        )
+    )
     done = np.minimum(steps / (2 * clock.value), 1.0)
     left = scale**2 * vocabulary * (1 - done) ** 2
     value = np.sqrt(np.sum([mode.norm**2 * done**2 + mode.count * left for mode in found.best.modes], 0))
@@ -112,55 +111,3 @@ def adam_norms(config: RunConfig, found: Dynamics, steps: Curve, batch_noise: fl
     slow = optimizer.eps / scaled / pull * np.log(entries / start)
     reached = np.interp(steps, waiting + ((entries - start) / batch_noise + slow) / optimizer.lr, entries)
     return named(value, size * np.sqrt(scale**2 + reached**2 - start**2))
-
-
-@dataclass(frozen=True)
-class TopicCourse:
-    """A flow of topics: squared norms of W_V, W_K and W_Q at its times, with what the start has outside of it.
-
-    `curvatures`: time and largest eigenvalue of the Hessian at some of them.
-    """
-
-    times: Float[np.ndarray, " n"]
-    squares: dict[str, Float[np.ndarray, " n"]]
-    curvatures: list[tuple[float, float]]
-
-    def norms(self, config: RunConfig) -> Curves:
-        """At every step of a run."""
-        at = config.optimizer.lr * loss_scale(config) * np.arange(config.total_steps + 1.0)
-        return {f"norm_{part}": np.sqrt(np.interp(at, self.times, square)) for part, square in self.squares.items()}
-
-    def unstable(self, config: RunConfig) -> bool:
-        """Whether SGD leaves the flow before the run ends: the rate times the curvature passes 2."""
-        rate, until = config.optimizer.lr * loss_scale(config), time_of(config)
-        return rate * max(curved for time, curved in self.curvatures if time <= until) >= 2
-
-
-def topic_course(config: RunConfig, until: float) -> TopicCourse:
-    """From the run's own start."""
-    embedded = config.model.embedding == "trained"
-    world = TopicPopulation.of_topics(
-        config.topic_model,
-        config.documents,
-        config.masking,
-        "cross-entropy" if config.objective.loss == "cross-entropy" else "squared",
-        embedded=embedded,
-        bias=config.model.prediction_bias == "trained",
-    )
-    drawn = initial(config.model, config.topic_model.vocabulary, config.seed)
-    whole = {name: part.astype(float) for name, part in drawn.items()}
-    start = world.alike(whole["value"], whole["key"], whole["query"], whole["embedding"] if embedded else None)
-    flow = gradient_flow(world, start, until, tolerance=FLOW_TOLERANCE, keep=True)
-    parts = {
-        "value": [world.value_part(state) for state in flow.states],
-        "key": [state.key for state in flow.states],
-        "query": [state.query for state in flow.states],
-    }
-    squares = {name: np.array([np.vdot(part, part) for part in every]) for name, every in parts.items()}
-    outside = {name: np.vdot(whole[name], whole[name]) - square[0] for name, square in squares.items()}
-    looked_at = np.unique(np.linspace(0, len(flow.states) - 1, CURVATURES).astype(int))
-    return TopicCourse(
-        np.array(flow.times),
-        {name: square + outside[name] for name, square in squares.items()},
-        [(flow.times[i], curvature(world, flow.states[i])) for i in looked_at],
-    )

@@ -22,26 +22,15 @@ from topicscope.ground import InputError, Progress, refuse, silent
 from topicscope.measure import NOT_COVERED, Course, Phase, course
 from topicscope.theory import Dynamics, optimum, topics_alike
 from topicscope.training.config import Optimizer, RunConfig
-from topicscope.training.law_curves import (
-    Curves,
-    TopicCourse,
-    closed_norms,
-    law_of,
-    loss_scale,
-    scale_of,
-    time_of,
-    topic_course,
-)
+from topicscope.training.flow_curves import MOST_WORDS, FlowCourse, FlowStart, descent_course, even, flow_course
+from topicscope.training.law_curves import Curve, Curves, closed_norms, law_of, time_of, time_per_step
 
 LONG = 100
 """Words from which documents count as infinite, as in the paper's. What differs inside topics is learnt last."""
 
-LARGEST_START = 0.3
-"""Scale of the start up to which attention counts as even at first: scores have the standard deviation s^2."""
-
-CLOSED, REDUCED = "closed form", "flow of topics"
+CLOSED, REDUCED, WORDS, DESCENT = "closed form", "flow of topics", "flow of all words", "descent at the run's own rate"
 UNSTABLE = "the rate is not stable at the start"
-LEAVES = "SGD leaves the flow of topics where the rate times its curvature passes 2; it may diverge then, or not"
+FALLING = np.array([1.0, 0.0])  # losses of a run that does not diverge
 
 
 @dataclass(frozen=True)
@@ -71,21 +60,19 @@ def predicted_phases(
 ) -> list[PredictedPhase]:
     """Of many runs: those that differ in rate and steps alone share their law, followed to the longest time."""
     laws: dict[str, Dynamics] = {}
-    flows: dict[str, TopicCourse] = {}
+    flows: dict[str, SharedFlow] = {}
 
     def prediction(config: RunConfig) -> PredictedPhase:
         check(config)
         key = shared(config)
-        if unstable(config):
+        if (even(config) or not by_flow(config)) and unstable(config):
             return PredictedPhase("diverged", UNSTABLE)
-        if not by_flow(config):
-            laws[key] = laws.get(key) or law_of(config)
-            return classified(closed_norms(config, laws[key], batch_noise), CLOSED)
-        if key not in flows:
-            alike = (other for other in configs if shared(other) == key and not unstable(other))
-            flows[key] = topic_course(config, max(map(time_of, alike)))
-        refuse((flows[key].unstable(config), LEAVES))
-        return classified(flows[key].norms(config), REDUCED)
+        if by_flow(config):
+            if key not in flows:
+                flows[key] = SharedFlow.of([other for other in configs if shared(other) == key])
+            return flows[key].phase(config)
+        laws[key] = laws.get(key) or law_of(config)
+        return classified(closed_norms(config, laws[key], batch_noise), CLOSED)
 
     found = []
     for number, config in enumerate(configs):
@@ -97,9 +84,35 @@ def predicted_phases(
     return found
 
 
-def classified(norms: Curves, law: str) -> PredictedPhase:
-    """By the rule of measured curves. A flow never raises its loss, so only what is unstable diverges."""
-    made, value = course("done", np.array([1.0, 0.0]), 0.0, [norms]), norms["norm_value"]
+@dataclass(frozen=True)
+class SharedFlow:
+    """Runs from one start: a flow as long as the longest of those that are stable at the start."""
+
+    start: FlowStart
+    curvature: float  # at the start
+    flow: FlowCourse | None  # None: no rate is stable
+
+    @classmethod
+    def of(cls, configs: Sequence[RunConfig]) -> SharedFlow:
+        start = FlowStart.of(configs[0])
+        curved = even_curvature(configs[0]) if even(configs[0]) else start.curvature
+        times = [time_of(config) for config in configs if time_per_step(config) * curved < 2]
+        return cls(start, curved, flow_course(start, max(times)) if times else None)
+
+    def phase(self, config: RunConfig) -> PredictedPhase:
+        """By the flow; where SGD leaves it, by descent at the run's own rate."""
+        stable = time_per_step(config) * self.curvature < 2
+        if self.flow is not None and stable and not self.flow.left_by(config):
+            return classified(self.flow.at_steps(config), REDUCED if even(config) else WORDS)
+        losses, norms = descent_course(self.start, config)
+        if len(losses) <= config.total_steps:
+            return PredictedPhase("diverged", DESCENT)
+        return classified(norms, DESCENT, losses)
+
+
+def classified(norms: Curves, law: str, losses: Curve = FALLING) -> PredictedPhase:
+    """By the rule of measured curves. A flow never raises its loss; descent may."""
+    made, value = course("done", losses, float(losses[-1]), [norms]), norms["norm_value"]
     return PredictedPhase(made.phase, law, made, float(value[-1] / value[0] - 1) if value[0] else None)
 
 
@@ -143,26 +156,28 @@ def check(config: RunConfig) -> None:
         ),
         (adam and entropy, "Adam with cross entropy: no law of its steps is known"),
         (
-            entropy and scale_of(config) > LARGEST_START,
-            f"cross entropy from a start of {scale_of(config):g}: attention and predictions are not even at first",
+            by_flow(config) and not even(config) and config.topic_model.words > MOST_WORDS,
+            f"{config.topic_model.words:,} words from a large start: all words are followed up to {MOST_WORDS}",
         ),
     )
 
 
 def unstable(config: RunConfig) -> bool:
-    """Whether SGD is unstable at the start, by the largest eigenvalue of the loss's Hessian in W_V and the output bias.
+    """Whether SGD is unstable at a start where attention is even."""
+    return config.optimizer.name == "sgd" and time_per_step(config) * even_curvature(config) >= 2
+
+
+def even_curvature(config: RunConfig) -> float:
+    """The largest eigenvalue of the loss's Hessian in W_V and the output bias, where attention is even.
 
     With the squared loss it is 2 (1 + a g), g being E[xx']'s largest eigenvalue and a = 1 on one-hot words, without the
     1 where no bias is trained; an embedding from N(0, s^2) makes a = s^2 d s^2 (sqrt(d) + sqrt(V))^2. Cross entropy has
     half of it over V.
     """
-    if config.optimizer.name != "sgd":
-        return False
-    vocabulary, scale = config.topic_model.vocabulary, scale_of(config)
-    width = config.model.width(vocabulary)
+    vocabulary = config.topic_model.vocabulary
+    width, scale = config.model.width(vocabulary), config.model.start_scale(vocabulary)
     top = max(mode.eigenvalue for mode in optimum(config).modes)
     if config.model.embedding == "trained":
         top *= width * scale**4 * (math.sqrt(width) + math.sqrt(vocabulary)) ** 2
     top += config.model.prediction_bias == "trained"
-    curvature = top / vocabulary if config.objective.loss == "cross-entropy" else 2 * top * loss_scale(config)
-    return config.optimizer.lr * curvature >= 2
+    return top / vocabulary if config.objective.loss == "cross-entropy" else 2 * top

@@ -93,9 +93,9 @@ def run_dynamics(config: RunConfig) -> Dynamics:
     )
     return dynamics(
         config,
-        attention_dim=model.attention_dim or model.width(vocabulary),
-        init_scale=1 / math.sqrt(vocabulary) if model.init_scale == "usual" else model.init_scale,
-        loss_scale=1 / vocabulary if objective.loss == "squared-mean" else 1.0,
+        attention_dim=model.attention_width(vocabulary),
+        init_scale=model.start_scale(vocabulary),
+        loss_scale=objective.scale(vocabulary),
         optimizer="sgd",
         lr=optimizer.lr,
     )
