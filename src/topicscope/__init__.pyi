@@ -1,4 +1,5 @@
 from . import theory as theory
+from .exporting import export as export
 from .ground import EngineError as EngineError, InputError as InputError
 from .language import (
     Corpus as Corpus,

@@ -1,6 +1,7 @@
 """Where commands print: results to stdout, progress and complaints to stderr."""
 
 import json
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from jaxtyping import Float
 from rich.console import Console
 from rich.table import Column, Table
@@ -31,6 +33,11 @@ def results() -> Console:
         if console.is_terminal
         else Console(width=max(WIDE, console.width), markup=False, highlight=False, emoji=False)
     )
+
+
+def coloured(text: str, colour: str) -> str:
+    """For `typer.echo`, which leaves colours out where there is no terminal, but not where NO_COLOR is set."""
+    return text if os.environ.get("NO_COLOR") else typer.style(text, fg=colour)
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -61,7 +68,8 @@ def answered() -> Iterator[list[Any]]:
 
 def print_tables(tables: Iterable[figures.TableData]) -> None:
     for data in tables:
-        table = Table(*data.columns, title=data.title, title_justify="left")
+        columns = (Column(name, overflow="fold") for name in data.columns)  # no digit is cut off in a narrow terminal
+        table = Table(*columns, title=data.title, title_justify="left")
         for row in data.rows:
             table.add_row(*row)
         results().print(table)
