@@ -66,13 +66,18 @@ def answered() -> Iterator[list[Any]]:
         _taken.reset(token)
 
 
+def table(*headings: str | Column, **options: Any) -> Table:
+    """A table to print. Cells are folded in a narrow terminal, so that no digit is cut off."""
+    columns = (Column(one, overflow="fold") if isinstance(one, str) else one for one in headings)
+    return Table(*columns, **options)
+
+
 def print_tables(tables: Iterable[figures.TableData]) -> None:
     for data in tables:
-        columns = (Column(name, overflow="fold") for name in data.columns)  # no digit is cut off in a narrow terminal
-        table = Table(*columns, title=data.title, title_justify="left")
+        printed = table(*data.columns, title=data.title, title_justify="left")
         for row in data.rows:
-            table.add_row(*row)
-        results().print(table)
+            printed.add_row(*row)
+        results().print(printed)
 
 
 def finish(result: Any, out: Path | None, tables: Iterable[figures.TableData], *, as_json: bool) -> int:
@@ -115,10 +120,10 @@ def print_side_by_side(
 ) -> None:
     """One column per result, one row per fact; the first `marked` rows stand out."""
     headings = [Column(column, justify="right", overflow="fold") for column in columns]
-    table = Table("", *headings, title=title or None, title_justify="left")
+    printed = table("", *headings, title=title or None, title_justify="left")
     for number, label in enumerate(dict.fromkeys(label for one in facts for label in one)):
-        table.add_row(label, *(cell(one.get(label)) for one in facts), style="cyan" if number < marked else None)
-    results().print(table)
+        printed.add_row(label, *(cell(one.get(label)) for one in facts), style="cyan" if number < marked else None)
+    results().print(printed)
 
 
 def cell(value: Any) -> str:

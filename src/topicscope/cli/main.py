@@ -120,7 +120,7 @@ def main() -> None:
 
 def reader_gone() -> int:
     """The reader of a pipe, such as 'head', has all that it wants: nothing is wrong. What is left goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -77,8 +77,8 @@ def export(
         raise InputError(f"model {model}: only --to hf exports one of several models; leave it out")
     source, target = Path(folder), TARGETS[to]
     result = read(source)
-    beside = source.resolve()
-    place = Path(out) if out is not None else source.with_name(beside.name + target.ending)
+    source = source if source.name else source.resolve()  # '.' has no name
+    place = source.with_name(source.name + target.ending) if out is None else Path(out)
     check_place(place, source, target.is_file, force)
     with watched(progress) as shown_progress:
         written = target.write(result, source, place, model, shown_progress)
@@ -90,7 +90,7 @@ def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
     check_out(place.parent if is_file else place)
     if source.resolve() in (place.resolve(), *place.resolve().parents):
         raise InputError(f"{shown(place)} lies in the folder that is exported; choose another place (--out)")
-    if not os.path.lexists(place) or (not is_file and not any(place.iterdir())):
+    if not os.path.lexists(place) or (place.is_dir() and place.name and not is_file and not any(place.iterdir())):
         return
     if not force:
         raise InputError(f"{shown(place)} is there already; replace it (--force), or choose another place (--out)")
@@ -138,6 +138,7 @@ def to_parquet(result: Any, source: Path, place: Path, _model: str | None, _prog
     table, stream = result.table(), io.BytesIO()
     about = f"{result.kind}: {shown(source.resolve().name)}"
     parquet.write_table(table.replace_schema_metadata({METADATA: about}), stream)
+    place.parent.mkdir(parents=True, exist_ok=True)
     files.write(place, stream.getvalue())
     return [place.name], [f"{table.num_rows:,} rows, {table.num_columns} columns"]
 
