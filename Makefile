@@ -1,12 +1,13 @@
 # make reproduce   the main job, embedded defaults     make test         all tests
 # make check       lint and types                      make test-quick   the unit tier: no process, model or browser
 # make bench       speed against the plain way         make mutants ROOM=paper   what the tests of a room do not notice
+# make wheel-test  the built wheel in an empty environment (REAL=1: with all its dependencies installed)
 # make fuzz        odd inputs and damaged files, thousands  make kills       commands ended at every one of their writes
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup reproduce test test-quick notebooks mutants fuzz kills check bench clean
+.PHONY: setup reproduce test test-quick notebooks wheel-test mutants fuzz kills check bench clean
 
 setup: $(READY)
 
@@ -25,6 +26,18 @@ test: $(READY)
 
 test-quick: $(READY)
 	$(BIN)/python -m pytest -n 2 -m "not slow and not process and not model and not browser"
+
+# Without REAL other packages are those of .venv. With it nothing is shared: this needs `build` alone, and any Python.
+REAL ?=
+ifeq ($(REAL),)
+wheel-test: $(READY)
+	$(BIN)/python tools/wheel_test.py
+else
+wheel-test:
+	$(PYTHON) -m venv .venv-build
+	.venv-build/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt build setuptools
+	.venv-build/bin/python tools/wheel_test.py --real
+endif
 
 ROOM ?= paper
 COUNT ?= 30
@@ -55,4 +68,4 @@ bench: $(READY)
 	$(BIN)/topicscope bench
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info
+	rm -rf .venv .venv-build .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info

@@ -40,6 +40,7 @@ KNOWS: dict[str, set[str]] = {
         "figures",
     },
     "report": {"ground", "figures"},
+    "exporting": {"ground", "training", "pretraining", "language", "sweeps", "reading"},
     "explorer": {"ground", "theory", "training", "figures", "paper", "report", "reading"},
     "bench": {"ground", "world", "training", "model", "measure", "language", "pretraining", "sweeps"},
     "cli": {
@@ -55,6 +56,7 @@ KNOWS: dict[str, set[str]] = {
         "report",
         "bench",
         "explorer",
+        "exporting",
         "reading",
     },
     "reading": {"ground"},

@@ -1,5 +1,6 @@
 from . import theory as theory
 from .explorer import explore_theory as explore_theory
+from .exporting import export as export
 from .ground import EngineError as EngineError, InputError as InputError
 from .language import (
     Corpus as Corpus,

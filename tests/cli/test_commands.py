@@ -51,7 +51,7 @@ def test_without_a_command_there_is_help_and_the_version(call: Call) -> None:
     shown = call().out
     assert "Usage: " in shown
     assert shown == call("--help").out == call("-h").out
-    assert "completion" not in shown
+    assert "--install-completion" in shown
     for name in ("The paper", "reproduce", "list", "theory", "timeline", "words", "pretrain", "sweep", "bench"):
         assert name in shown
     assert call("--version").out == f"{__version__}\n"

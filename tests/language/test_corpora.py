@@ -208,7 +208,8 @@ def test_no_sources_are_no_corpus() -> None:
         Corpus([])
 
 
-def test_a_check_reads_up_to_the_first_text(tmp_path: Path) -> None:
+def test_a_check_reads_up_to_the_first_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", types.ModuleType("datasets"))
     (tmp_path / "blank.txt").write_text("\n \n")
     (tmp_path / "a.jsonl").write_text('{"text": ""}\n{"text": "x"}\n{"body": "never read"}\n')
     with pytest.raises(InputError, match=r"has no text \(.*blank\.txt; empty\)"):

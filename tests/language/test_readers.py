@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from tests.language.test_corpora import PACKERS
 from topicscope import InputError
-from topicscope.language import Corpus, needed
+from topicscope.language import Corpus
 from topicscope.language.lines import MOST_LINE, PEEK
 from topicscope.language.readers import kind_of
 
@@ -127,12 +127,6 @@ def test_the_hub_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     fake.load_dataset = missing  # type: ignore[attr-defined]
     with pytest.raises(InputError, match=r"cannot be loaded from the hub \(not found at all\)"):
         list(Corpus(["hf:owner/name"]))
-
-
-def test_a_missing_library_is_named() -> None:
-    assert needed("json", "json", "to read") is sys.modules["json"]
-    with pytest.raises(InputError, match="some-package is needed to do it; install it with: pip install some-package"):
-        needed("no_such_module_at_all", "some-package", "to do it")
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from topicscope import bench
+from topicscope import bench, pretraining
 from topicscope.cli.consoles import results
-from topicscope.ground import usable_device
+from topicscope.ground import require, usable_device
 
 
 def command(
@@ -28,6 +28,10 @@ def command(
     Example: [bold]topicscope bench --json > bench.json[/bold]
     """
     usable_device(device)
+    if part in ("all", "language"):
+        require(["transformers"], "a language model")
+    if part in ("all", "pretraining"):
+        require(pretraining.LIBRARIES, "pretraining")
     parts = {
         "sandbox": bench.bench_sandbox,
         "language": bench.bench_language,

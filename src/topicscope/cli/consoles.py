@@ -1,6 +1,7 @@
 """Where commands print: results to stdout, progress and complaints to stderr."""
 
 import json
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from jaxtyping import Float
 from rich.console import Console
 from rich.table import Column, Table
@@ -31,6 +33,11 @@ def results() -> Console:
         if console.is_terminal
         else Console(width=max(WIDE, console.width), markup=False, highlight=False, emoji=False)
     )
+
+
+def coloured(text: str, colour: str) -> str:
+    """For `typer.echo`, which leaves colours out where there is no terminal, but not where NO_COLOR is set."""
+    return text if os.environ.get("NO_COLOR") else typer.style(text, fg=colour)
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -59,12 +66,18 @@ def answered() -> Iterator[list[Any]]:
         _taken.reset(token)
 
 
+def table(*headings: str | Column, **options: Any) -> Table:
+    """A table to print. Cells are folded in a narrow terminal, so that no digit is cut off."""
+    columns = (Column(one, overflow="fold") if isinstance(one, str) else one for one in headings)
+    return Table(*columns, **options)
+
+
 def print_tables(tables: Iterable[figures.TableData]) -> None:
     for data in tables:
-        table = Table(*data.columns, title=data.title, title_justify="left")
+        printed = table(*data.columns, title=data.title, title_justify="left")
         for row in data.rows:
-            table.add_row(*row)
-        results().print(table)
+            printed.add_row(*row)
+        results().print(printed)
 
 
 def finish(result: Any, out: Path | None, tables: Iterable[figures.TableData], *, as_json: bool) -> int:
@@ -107,10 +120,10 @@ def print_side_by_side(
 ) -> None:
     """One column per result, one row per fact; the first `marked` rows stand out."""
     headings = [Column(column, justify="right", overflow="fold") for column in columns]
-    table = Table("", *headings, title=title or None, title_justify="left")
+    printed = table("", *headings, title=title or None, title_justify="left")
     for number, label in enumerate(dict.fromkeys(label for one in facts for label in one)):
-        table.add_row(label, *(cell(one.get(label)) for one in facts), style="cyan" if number < marked else None)
-    results().print(table)
+        printed.add_row(label, *(cell(one.get(label)) for one in facts), style="cyan" if number < marked else None)
+    results().print(printed)
 
 
 def cell(value: Any) -> str:

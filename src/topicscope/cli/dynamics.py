@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-from rich.table import Table
-
 from topicscope import report, training
 from topicscope.cli import consoles
 from topicscope.cli.optimum import MASKING, OUTPUT, parsed_length
@@ -103,7 +101,7 @@ def draw(found: Dynamics, out: Path) -> Path:
 
 
 def print_dynamics(found: Dynamics) -> None:
-    table = Table("stage", "quantity", "value")
+    table = consoles.table("stage", "quantity", "value")
     for row in found.table().to_pylist():
         table.add_row(row["stage"], row["quantity"], UNKNOWN if row["value"] is None else f"{row['value']:.6g}")
     consoles.results().print(table)

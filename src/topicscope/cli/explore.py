@@ -10,7 +10,7 @@ import typer
 
 from topicscope.cli import consoles, theory
 from topicscope.cli.options import AsJson, UsageError, option
-from topicscope.ground import InputError, check_out, nearest
+from topicscope.ground import InputError, check_out, nearest, require
 
 SERVER = "Server"
 ASKED = frozenset(
@@ -44,14 +44,9 @@ def command(
 
     Example: [bold]topicscope explore runs[/bold]
     """
-    try:
-        from topicscope import explorer
+    require(["starlette", "uvicorn"], "the explorer")
+    from topicscope import explorer
 
-        serve = explorer.serve
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"the explorer needs {error.name}; install it with: pip install 'topicscope[explorer]'"
-        ) from None
     check_out(workspace)
     place = explorer.Workspace(workspace, folders or [])
     if not explorer.is_loopback(host):
@@ -70,7 +65,7 @@ def command(
         if open_:
             webbrowser.open(url)
 
-    serve(place, answer, ready, host=host, port=port, read_only=read_only)
+    explorer.serve(place, answer, ready, host=host, port=port, read_only=read_only)
     return 0
 
 

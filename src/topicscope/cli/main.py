@@ -19,7 +19,6 @@ app = typer.Typer(
     name="topicscope",
     help="A laboratory for how transformers learn topic structure.",
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -47,7 +46,7 @@ def _root(
 
 def register() -> None:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
-    from topicscope.cli import bench, explore, pretrain, reproduce, show, sweep, text, theory, train
+    from topicscope.cli import bench, explore, export, pretrain, reproduce, show, sweep, text, theory, train
 
     panels: dict[str, dict[str, Callable[..., int]]] = {
         "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
@@ -59,7 +58,13 @@ def register() -> None:
             "words": text.words,
             "pretrain": pretrain.command,
         },
-        "Results": {"show": show.show, "report": show.report, "explore": explore.command, "bench": bench.command},
+        "Results": {
+            "show": show.show,
+            "report": show.report,
+            "export": export.command,
+            "explore": explore.command,
+            "bench": bench.command,
+        },
     }
     for panel, commands in panels.items():
         for name, command in commands.items():
@@ -76,7 +81,8 @@ def fail(message: str, code: int = 2) -> int:
 def main() -> None:
     try:
         register()
-        code = app(standalone_mode=False)
+        code = app(prog_name="topicscope", standalone_mode=False)  # also as python -m topicscope
+        sys.stdout.flush()  # where the reader of a pipe has gone, Python would find out only when it ends
     except InputError as error:
         code = fail(str(error))
     except UsageError as error:
@@ -91,9 +97,10 @@ def main() -> None:
         code = fail(
             "not enough memory for a setting of this size; choose fewer or shorter documents, fewer words or fewer runs"
         )
-    except BrokenPipeError:  # the reader of a pipe has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+    except BrokenPipeError:
+        code = reader_gone()
+    except SystemExit as end:  # of completion; and of typer and rich, which answer a broken pipe by exit code 1
+        code = reader_gone() if isinstance(end.__context__, BrokenPipeError) else end.code
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         full = "; make room, then go on: 'train' and 'pretrain' with --resume, other commands as before"
@@ -109,6 +116,12 @@ def main() -> None:
             INTERRUPTED,
         )
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def reader_gone() -> int:
+    """The reader of a pipe, such as 'head', has all that it wants: nothing is wrong. What is left goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def own_fault(error: Exception) -> str:

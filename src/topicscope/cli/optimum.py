@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from rich.table import Table
 
 from topicscope import training
 from topicscope.cli import consoles
@@ -188,12 +187,12 @@ def print_optimum(best: ValueOptimum) -> None:
     found = best.numbers()
     if "same_topic" in found:
         means = "mean entry" if "entries_are" in found else "entry"
-        table = Table(means, "W*", "limit of long documents", "Theorem 2")
+        table = consoles.table(means, "W*", "limit of long documents", "Theorem 2")
         for name in ENTRIES:
             values = (found[name], found["limit"][name], found["theorem2"][name])
             table.add_row(name.replace("_", " "), *("no such pair" if x is None else f"{x:.7g}" for x in values))
         consoles.results().print(table)
-    apart = Table("distance (relative norm)", "limit of long documents", "Theorem 2 for these topics")
+    apart = consoles.table("distance (relative norm)", "limit of long documents", "Theorem 2 for these topics")
     between = {name: f"{distance:.4g}" for name, distance in found["distances_between"].items()}
     apart.add_row("W*", between["optimum_to_limit"], between["optimum_to_theorem2"])
     apart.add_row("limit of long documents", "", between["limit_to_theorem2"])
@@ -202,7 +201,7 @@ def print_optimum(best: ValueOptimum) -> None:
         order = np.append(0, 1 + best.topic_order())
         title = "W*, words ordered by main topic (first row and column: [MASK])"
         consoles.results().print(consoles.heat_map(best.matrix()[np.ix_(order, order)], title))
-    modes = Table("mode", "count", "eigenvalue", "half-time", "norm of W* there")
+    modes = consoles.table("mode", "count", "eigenvalue", "half-time", "norm of W* there")
     for mode in best.modes[:MOST_MODES]:
         half = "never learnt" if mode.half_time is None else f"{mode.half_time:.5g}"
         modes.add_row(mode.name, f"{mode.count:,}", f"{mode.eigenvalue:.6g}", half, f"{mode.norm:.4g}")

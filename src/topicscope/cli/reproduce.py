@@ -16,9 +16,18 @@ from topicscope.ground import MOST, progress_shown
 COLOURS = {"reproduced": "green", "not reproduced": "red", "undecided": "yellow", "skipped": "yellow"}
 
 
+def matching_ids(incomplete: str) -> list[str]:
+    """For the shell: the ids that begin so."""
+    return [name for name in paper.EXPERIMENTS if name.startswith(incomplete)]
+
+
 def reproduce(
     ids: Annotated[
-        list[str] | None, typer.Argument(help="What to reproduce, for example figure2 theorem2 (default: everything).")
+        list[str] | None,
+        typer.Argument(
+            help="What to reproduce, for example figure2 theorem2 (default: everything).",
+            autocompletion=matching_ids,
+        ),
     ] = None,
     scale: Annotated[
         Literal["quick", "full"], typer.Option(help="quick: minutes. full: the paper's sizes and more seeds.")
@@ -79,13 +88,14 @@ def reproduce(
         consoles.print_lines([f"page: {folder / 'report.html'}"])
     lost = reproduction.regressions()
     if lost:
-        typer.secho(f"not reproduced, though the reference runs were: {', '.join(lost)}", fg="red", err=True)
+        said = f"not reproduced, though the reference runs were: {', '.join(lost)}"
+        typer.echo(consoles.coloured(said, "red"), err=True)
     return 1 if lost else 0
 
 
 def print_outcome(name: str, outcome: paper.Outcome, seconds: float | None) -> None:
     took = "" if seconds is None else f" ({seconds:.0f} s)"
-    words = typer.style(paper.verdict_name(name, outcome.verdict), fg=COLOURS[outcome.verdict])
+    words = consoles.coloured(paper.verdict_name(name, outcome.verdict), COLOURS[outcome.verdict])
     typer.echo(f"{name}: {words}{took}", err=True)
 
 
@@ -107,9 +117,11 @@ class Page:
 
 
 def print_table(reproduction: paper.Reproduction) -> None:
-    """One line per experiment, within 80 columns; the page has the rest."""
+    """One line per experiment, within 80 columns; several in a narrower terminal. The page has the rest."""
+    wide, ids = consoles.results().width >= 80, max(map(len, reproduction.outcomes), default=0)
     table = Table(
-        *(Column(name, no_wrap=True) for name in ("id", "verdict", "number", "paper", "ours")),
+        Column("id", min_width=ids),
+        *(Column(name, no_wrap=wide, overflow="fold") for name in ("verdict", "number", "paper", "ours")),
         box=None,
         pad_edge=False,
         padding=(0, 1, 0, 0),
@@ -137,7 +149,7 @@ def list_(as_json: AsJson = False) -> int:
     if as_json:
         print(json.dumps([{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in experiments]))
         return 0
-    table = Table("id", Column("claim", ratio=1), "about s")
+    table = consoles.table("id", Column("claim", ratio=1), "about s")
     for e in experiments:
         table.add_row(e.id, e.claim, str(e.seconds))
     consoles.results().print(table)

@@ -134,7 +134,7 @@ def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
     def run(setting: Setting, given: str | None, as_json: bool) -> int:
         optimum = theorem(setting)
         payload: dict[str, Any] = {"settings": optimum.settings(), **optimum.numbers()}
-        table = Table("entry", "value", "meaning")
+        table = consoles.table("entry", "value", "meaning")
         for name, value, meaning in optimum.entries():
             table.add_row(name, f"{value:.7g}", meaning)
         small = setting.topic_model.vocabulary <= DRAWN
@@ -167,7 +167,7 @@ def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
 
 def attention_table(stage: SecondStage) -> Table:
     best = stage.optimum
-    table = Table("", "alpha (same topic)", "beta (same word)", "gamma (average)", "loss")
+    table = consoles.table("", "alpha (same topic)", "beta (same word)", "gamma (average)", "loss")
     table.add_row("uniform attention", "1", "1", "1", f"{stage.uniform_loss:.6f}")
     table.add_row("best attention", f"{best.alpha:.4g}", f"{best.beta:.4g}", f"{best.gamma:.4g}", f"{best.loss:.6f}")
     return table
@@ -216,7 +216,7 @@ def print_certificates(certificates: list[Certificate], failed: list[Certificate
     claims: dict[tuple[str, bool], list[Certificate]] = {}
     for c in certificates:
         claims.setdefault((c.claim, c.should_hold), []).append(c)
-    table = Table(
+    table = consoles.table(
         Column("claim", ratio=1), "cases", "error", "tolerance", "holds", title="theory verify", title_justify="left"
     )
     for (claim, should), group in claims.items():

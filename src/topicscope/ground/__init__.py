@@ -55,6 +55,7 @@ from topicscope.ground.engines import (
     serial,
 )
 from topicscope.ground.errors import EngineError, InputError, Interrupted, nearest, refuse
+from topicscope.ground.extras import EXTRAS, needed, require
 from topicscope.ground.files import (
     whole_folder,
     write,
@@ -101,6 +102,7 @@ from topicscope.ground.threads import Device, one_thread, repeatable, usable_dev
 
 __all__ = [
     "ENGINES",
+    "EXTRAS",
     "FLOPS",
     "FORCE_NEEDS_OUT",
     "LONGEST_LIST",
@@ -181,6 +183,7 @@ __all__ = [
     "merged",
     "metric_lines",
     "nearest",
+    "needed",
     "number",
     "number_only",
     "one_line",
@@ -201,6 +204,7 @@ __all__ = [
     "read_text",
     "refuse",
     "repeatable",
+    "require",
     "section",
     "serial",
     "shown",

@@ -14,11 +14,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
-from importlib.util import find_spec
 from types import TracebackType
 from typing import Generic, Literal, Protocol, TypeVar
 
 from topicscope.ground.errors import EngineError, InputError
+from topicscope.ground.extras import require
 from topicscope.ground.ranges import MOST_WORKERS
 from topicscope.ground.threads import worker_pool
 
@@ -64,13 +64,12 @@ def check_engine(name: str, *, workers: int | None = None, address: str | None =
         f"workers {workers}: the engine serial has none; choose local or ray, or leave workers out": (
             workers is not None and name == "serial"
         ),
-        "the engine ray needs ray, which is not installed: pip install 'topicscope[cluster]'": (
-            name == "ray" and find_spec("ray") is None
-        ),
     }
     for message, wrong in refused.items():
         if wrong:
             raise InputError(message)
+    if name == "ray":
+        require(["ray"], "the engine ray")
 
 
 def serial(

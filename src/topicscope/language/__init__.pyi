@@ -37,7 +37,13 @@ from .document_rows import (
     ShownTopic as ShownTopic,
     TopicShare as TopicShare,
 )
-from .inputs import check_inputs as check_inputs, check_model as check_model, find_snapshots as find_snapshots
+from .inputs import (
+    check_inputs as check_inputs,
+    check_libraries as check_libraries,
+    check_model as check_model,
+    find_snapshots as find_snapshots,
+    model_place as model_place,
+)
 from .label_rows import LabelRow as LabelRow, accuracy_text as accuracy_text
 from .labels import LabelWords as LabelWords, label_words as label_words
 from .losses import (
@@ -48,7 +54,7 @@ from .losses import (
     predictor_of as predictor_of,
     with_output_head as with_output_head,
 )
-from .model_files import SEAL as SEAL
+from .model_files import SEAL as SEAL, model_config as model_config, published_files as published_files
 from .models import (
     LoadedModel as LoadedModel,
     attention_of as attention_of,
@@ -71,7 +77,6 @@ from .probe_rows import (
 )
 from .probes import Probe as Probe, read_probe as read_probe
 from .probing import probe_model as probe_model, unit as unit
-from .readers import needed as needed
 from .relations import TopicRelation as TopicRelation
 from .state_probing import StateProbe as StateProbe
 from .state_rows import (

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from topicscope.ground import InputError, Stream, checked_file, generator, one_line, shown
+from topicscope.ground import InputError, Stream, checked_file, generator, one_line, require, shown
 from topicscope.language.readers import (
     BROKEN,
     ENCODING,
@@ -121,11 +121,18 @@ class Corpus:
             raise self._without_text()
         return sorted(drawn)
 
+    def check_libraries(self) -> None:
+        """Raise InputError where an optional library is not installed that reading takes."""
+        for kind, packing in map(kind_of, self.files):
+            require(["datasets"] if kind == HUB else [], "a corpus of the hub")
+            require(["zstandard"] if packing == ".zst" else [], "a corpus in .zst files")
+
     def check(self) -> None:
         """Raise InputError unless the files have a text: reads up to the first one. The hub is not asked.
 
         With a field of labels, those of the first CHECKED documents have to be usable, and some two have to differ.
         """
+        self.check_libraries()
         if not any(file.startswith(HUB) for file in self.files):
             with closing(self.documents()) as documents:
                 first = list(islice(documents, 1 if self.label_field is None else CHECKED))

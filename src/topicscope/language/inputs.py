@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from topicscope.ground import InputError, one_line, shown
+from topicscope.ground import InputError, one_line, require, shown
 from topicscope.language.assignment import read_topics
 from topicscope.language.configs import (
     QUICK_FIT,
@@ -33,8 +33,18 @@ FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; th
 
 def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
     """Raise InputError where a model, a snapshot, a corpus, topics or stop words are missing or cannot be read."""
+    check_libraries(config)
     with readable():
         _check_inputs(config)
+
+
+def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
+    """Raise InputError where an optional library is not installed that this config makes use of."""
+    require(["transformers"], "a language model")
+    given = isinstance(config, ProbeConfig | TimelineConfig) and (config.label_field or config.topics_from)
+    if isinstance(config, TextConfig) and not given:
+        backend = config.backend if isinstance(config, TopicsConfig) else "tomotopy"
+        require([backend], f"the backend {backend}")
 
 
 @contextmanager

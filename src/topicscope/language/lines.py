@@ -2,17 +2,15 @@
 
 import bz2
 import gzip
-import importlib
 import io
 import lzma
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from topicscope.ground import InputError
+from topicscope.ground import needed
 
 PEEK = 200  # lines of a text file that decide how it is split
 MOST_LINE = 2**26  # bytes of a line, and of a document: more are not held in memory
@@ -68,7 +66,7 @@ def separator_hint(columns: Sequence[str]) -> str:
 
 
 def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:
-    zstandard = needed("zstandard", "zstandard", "to unpack .zst files")
+    zstandard = needed("zstandard", "a corpus in .zst files")
     return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
 
 
@@ -79,12 +77,3 @@ UNPACK: dict[str | None, Callable[[Any], Any]] = {
     ".bz2": bz2.open,
     ".zst": unpack_zst,
 }
-
-
-def needed(module: str, package: str, purpose: str) -> Any:
-    """An optional library; where it is missing, an error that says how to install it."""
-    try:
-        with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts
-            return importlib.import_module(module)
-    except ImportError:
-        raise InputError(f"{package} is needed {purpose}; install it with: pip install {package}") from None

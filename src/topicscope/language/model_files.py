@@ -17,6 +17,11 @@ from topicscope.ground import InputError, checked_file, file_digest, one_line, p
 
 SEAL = "digests.json"  # of the other files of a folder that `topicscope pretrain` wrote
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+PUBLISHED = (
+    *("config.json", "generation_config.json", "model*.safetensors", INDEX, SEAL, "README.md"),
+    *("tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt"),
+    *("*.model", "*.spm", "*.jinja"),
+)
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
 READ = (".json", ".txt", ".model", ".spm", ".jinja", ".safetensors")  # what the library may open
 MOST = 2**28  # bytes of a file that the library reads whole; the tokenizer of a large model has 2**25
@@ -95,6 +100,16 @@ def read_model_files(folder: Path) -> ModelFiles:
     files = ModelFiles(config, {name: shape for part in parts for name, shape in _shapes(folder / part)})
     _check_sizes(files, folder / CONFIG)
     return files
+
+
+def model_config(folder: Path) -> Mapping[str, Any]:
+    """What config.json says."""
+    return read_model_files(folder).config
+
+
+def published_files(folder: Path) -> list[Path]:
+    """The files of a model folder that belong to the model and its tokenizer: no code, no pickles, nothing else."""
+    return sorted({file for pattern in PUBLISHED for file in folder.glob(pattern) if file.is_file()})
 
 
 def _parts(folder: Path) -> list[str]:

@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 import torch
-import transformers
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from topicscope.ground import InputError
+from topicscope.ground import InputError, needed
 from topicscope.language.inputs import check_model, check_tokenizer
 from topicscope.language.vocabulary import Window
 from topicscope.language.weights import load_weights, quiet as quiet, refusing, without_panic_reports
+
+transformers = needed("transformers", "a language model")
 
 TRIED = "a b"  # the text on which a tokenizer and a model are tried
 

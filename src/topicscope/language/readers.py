@@ -10,7 +10,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
-from topicscope.ground import InputError, checked_file, one_line, shown
+from topicscope.ground import InputError, checked_file, needed, one_line, shown
 from topicscope.language.lines import (
     DAMAGED,
     MOST_LINE,
@@ -18,7 +18,6 @@ from topicscope.language.lines import (
     Gathered,
     Line,
     bounded_line,
-    needed as needed,
     peeked,
     separator_hint,
 )
@@ -239,7 +238,9 @@ class Reader:
         return self.text_field in names
 
     def _parquet(self, file: str) -> Iterator[Document]:
-        parquet, name = needed("pyarrow.parquet", "pyarrow", "to read Parquet files"), shown(Path(file).name)
+        from pyarrow import parquet
+
+        name = shown(Path(file).name)
         try:
             opened = parquet.ParquetFile(file, page_checksum_verification=True)
             fields, groups = opened.schema_arrow.names, opened.num_row_groups
@@ -278,7 +279,7 @@ class Reader:
             return str(scalar.as_buffer().to_pybytes().decode("utf-8", errors="replace"))
 
     def _hub(self, name: str) -> Iterator[Document]:
-        datasets = needed("datasets", "datasets", "to read a corpus of the hub")
+        datasets = needed("datasets", "a corpus of the hub")
         path, _, part = name.removeprefix(HUB).partition(":")
         # NAME is 'name' or 'owner/name'; what comes after is the configuration
         repository, config = ("/".join(side) for side in (path.split("/")[:2], path.split("/")[2:]))

@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope import measure
-from topicscope.ground import Engine, InputError, Progress, Stream, generator, serial, watched
+from topicscope.ground import Engine, InputError, Progress, Stream, generator, needed, serial, watched
 from topicscope.language.counting import Document, top_pairs, word_documents
-from topicscope.language.readers import needed
 from topicscope.language.topics import TOP, TopicFit, Topics, best
 from topicscope.language.vocabulary import Vocabulary
 
@@ -193,7 +192,7 @@ def fit_tomotopy(
     documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress
 ) -> Fit:
     """Collapsed Gibbs sampling. One worker, since several are not repeatable. Words are numbers, written as strings."""
-    tomotopy = needed("tomotopy", "tomotopy", "to fit topics")
+    tomotopy = needed("tomotopy", "the backend tomotopy")
     names = [str(i) for i in range(words)]
     model = tomotopy.LDAModel(k=topics, seed=seed, rm_top=0)
     for document in documents:
@@ -215,7 +214,7 @@ def fit_sklearn(
 ) -> Fit:
     from scipy import sparse
 
-    decomposition = needed("sklearn.decomposition", "scikit-learn", "for the backend sklearn")
+    decomposition = needed("sklearn.decomposition", "the backend sklearn")
     row = np.repeat(np.arange(len(documents)), [len(document) for document in documents])
     column = np.concatenate(documents)
     counts: Any = sparse.coo_array((np.ones(len(column)), (row, column)), shape=(len(documents), words)).tocsr()
@@ -231,7 +230,7 @@ def fit_sklearn(
 def fit_gensim(
     documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress
 ) -> Fit:
-    models = needed("gensim.models", "gensim", "for the backend gensim")
+    models = needed("gensim.models", "the backend gensim")
     bags = [
         list(zip(*(array.tolist() for array in np.unique(document, return_counts=True)), strict=True))
         for document in documents

@@ -26,6 +26,7 @@ from topicscope.ground import (
     file_digest,
     files,
     finished_about,
+    needed,
     open_folder,
     parse_json,
     read_bytes,
@@ -34,7 +35,6 @@ from topicscope.ground import (
     shown,
 )
 from topicscope.language.corpora import unread
-from topicscope.language.readers import needed
 from topicscope.language.topic_quality import TopicQuality, choice, quality_of
 from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import diversity, nearest_topics
@@ -213,7 +213,7 @@ class Topics(Result):
 
     def to_pyldavis(self) -> Any:
         """Prepared data for pyLDAvis.display or pyLDAvis.save_html."""
-        return needed("pyLDAvis", "pyldavis", "for to_pyldavis()").prepare(
+        return needed("pyLDAvis", "to_pyldavis()").prepare(
             self.probability, self.document_topics, self.document_lengths, list(self.words), self.frequency, n_jobs=1
         )
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 
-from topicscope.ground import InputError, machine_memory, one_line, size
+from topicscope.ground import InputError, machine_memory, needed, one_line, size
 from topicscope.language.inputs import Place
 from topicscope.language.model_files import ModelFiles, read_model_files
+
+transformers = needed("transformers", "a language model")
 
 SHOWN = 3  # tensors that a message names
 LARGER = 2  # times as many parameters as the weights have numbers: what is missing is then listed by name

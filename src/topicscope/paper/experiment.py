@@ -20,6 +20,9 @@ Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]
 Found = TypeVar("Found")
 
+LANGUAGE = ("accelerate", "tokenizers", "tomotopy", "transformers")
+"""The optional libraries of experiments on language models."""
+
 CHECKPOINTS = (
     "bert-base-uncased",
     "albert-base-v2",
@@ -163,6 +166,7 @@ class Experiment(Generic[Found]):
     number: Number
     takes: tuple[Input, ...] = ()  # inputs that it uses where they are given
     needs: tuple[Input, ...] = ()  # inputs that it uses where all of them are given; where only some are, it is skipped
+    uses: tuple[str, ...] = ()  # optional libraries
     group: str = ""  # experiments of a group share what they train: one process measures them one after another
     paper: str = ""  # what the paper shows, for the outcome of an experiment that is skipped
 

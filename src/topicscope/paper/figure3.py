@@ -9,7 +9,7 @@ import numpy as np
 
 from topicscope import figures, language
 from topicscope.figures import Figure, TableData, Verdict
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, verdict
+from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, cell, verdict
 from topicscope.paper.small_models import GROUP, small_models
 
 GROUPS = [["frog", "toad", "lizard"], ["mozart", "beethoven", "schubert"], ["algebra", "arithmetic", "calculus"]]
@@ -167,4 +167,5 @@ EXPERIMENT = Experiment(
     needs=("models",),
     group=GROUP,
     paper=PAPER,
+    uses=LANGUAGE,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicscope import figures, language, pretraining
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, verdict
+from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, verdict
 from topicscope.paper.made_up import build_tokenizer, sample_texts, word_lists
 
 NEAR_ZERO = 1e-4
@@ -145,4 +145,5 @@ EXPERIMENT = Experiment(
         "the model, its text and its learning rates are not the paper's, whose hyperparameters are not printed",
     ),
     takes=("corpus",),
+    uses=LANGUAGE,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from topicscope import figures, language
 from topicscope.figures import Figure, Lines, Series
 from topicscope.ground import one_thread
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, verdict
+from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, verdict
 from topicscope.paper.language_tables import above_zero, attention_ratio, known
 from topicscope.paper.made_up import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
 
@@ -179,4 +179,5 @@ EXPERIMENT = Experiment(
         (1.32, 2.14),
         "a small model on texts of known topics stands for five large ones on Wikipedia with fitted topics",
     ),
+    uses=LANGUAGE,
 )

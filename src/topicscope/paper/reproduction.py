@@ -28,6 +28,7 @@ from topicscope.ground import (
     affordable,
     files,
     folders,
+    require,
     serial,
     watched,
 )
@@ -199,9 +200,11 @@ def reproduce(
     folder = Path(folder)
     context.check()
     check_context(folder, context)
-    to_do = sum(e.seconds for e in experiments if not outcome_path(folder, e.id).exists())
+    to_do = [e for e in experiments if not outcome_path(folder, e.id).exists()]
+    users = ", ".join(e.id for e in to_do if e.uses)
+    require((library for e in to_do for library in e.uses), f"an experiment on language models ({users})")
     cores = 1 if engine is serial else os.cpu_count() or 1
-    afford(Cost(seconds=to_do * context.pick(1, FULL) / cores), "experiments", folder, yes=yes)
+    afford(Cost(seconds=sum(e.seconds for e in to_do) * context.pick(1, FULL) / cores), "experiments", folder, yes=yes)
     outcomes: dict[str, Outcome] = {}
     expected = {e.id: e.seconds for e in experiments}
     with folders.open_folder(folder, REPRODUCE, context.config(), resume=True) as opened, watched(progress) as show:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from topicscope.paper.experiment import Experiment
+from topicscope.paper.experiment import LANGUAGE, Experiment
 from topicscope.paper.language_tables import PAPER, STAND_INS, judge_ratios, measure_models, ratio_number
 from topicscope.paper.small_models import GROUP
 
@@ -20,4 +20,5 @@ EXPERIMENT = Experiment(
     needs=("models", "corpus"),
     group=GROUP,
     paper=PAPER,
+    uses=LANGUAGE,
 )

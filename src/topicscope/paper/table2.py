@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from topicscope import figures, language
-from topicscope.paper.experiment import Experiment, Number, Outcome, cell, verdict
+from topicscope.paper.experiment import LANGUAGE, Experiment, Number, Outcome, cell, verdict
 from topicscope.paper.language_tables import SMALL_DIFFERS, Found, measure_models
 from topicscope.paper.small_models import GROUP
 
@@ -70,4 +70,5 @@ EXPERIMENT = Experiment(
     needs=("models", "corpus"),
     group=GROUP,
     paper=PAPER,
+    uses=LANGUAGE,
 )

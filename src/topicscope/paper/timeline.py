@@ -11,7 +11,7 @@ from typing import Any
 
 from topicscope import figures, language, measure as measures, pretraining, training
 from topicscope.ground import one_thread
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, train_many, verdict
+from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, train_many, verdict
 
 
 @dataclass(frozen=True)
@@ -121,4 +121,5 @@ EXPERIMENT = Experiment(
         "embedding (a ratio), first sandbox run; the paper does not ask",
     ),
     takes=("corpus",),
+    uses=LANGUAGE,
 )

@@ -1,4 +1,4 @@
-from .config import PretrainConfig as PretrainConfig, Shape as Shape, Text as Text
+from .config import LIBRARIES as LIBRARIES, PretrainConfig as PretrainConfig, Shape as Shape, Text as Text
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .data import train_tokenizer as train_tokenizer
 from .loop import Loop as Loop, build_optimizer as build_optimizer
@@ -13,4 +13,9 @@ from .results import (
     stages_by_layer as stages_by_layer,
     stored_configs as stored_configs,
 )
-from .run import accelerated as accelerated, is_main as is_main, pretrain as pretrain
+from .run import (
+    accelerated as accelerated,
+    check_libraries as check_libraries,
+    is_main as is_main,
+    pretrain as pretrain,
+)

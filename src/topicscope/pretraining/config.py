@@ -36,6 +36,8 @@ from topicscope.ground import (
     section,
 )
 
+LIBRARIES = ("accelerate", "tokenizers", "transformers")  # optional ones, which pretraining needs
+
 Heads = Annotated[int, Field(ge=1, le=1024), number_only]
 Inner = Annotated[int, Field(ge=1, le=4 * WIDEST), number_only]
 Layers = Annotated[int, Field(ge=1, le=1000), number_only]

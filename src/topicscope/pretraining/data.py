@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from topicscope.ground import InputError, Progress, Stream, generator, silent
-from topicscope.language import Corpus, encode, load_tokenizer, needed, special_tokens
+from topicscope.ground import InputError, Progress, Stream, generator, needed, silent
+from topicscope.language import Corpus, encode, load_tokenizer, special_tokens
 from topicscope.pretraining.config import PretrainConfig
 
 SPECIAL = {
@@ -201,7 +201,7 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
     The library does not train unigram the same way twice: keep the tokenizer. With `exact`, a corpus that cannot fill
     the vocabulary is refused.
     """
-    library = needed("tokenizers", "tokenizers", "to train a tokenizer")
+    library = needed("tokenizers", "pretraining")
     trained, model = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](library, texts, vocab_size)
     # made anew: what the trainer was told to keep, such as continuing letters, are no special tokens
     built = library.Tokenizer(model)
@@ -225,7 +225,7 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
         special_tokens=[(token, built.token_to_id(token)) for token in (first, last)],
     )
     # an encoder-decoder asks for a first and a last token
-    return needed("transformers", "transformers", "to train a tokenizer").PreTrainedTokenizerFast(
+    return needed("transformers", "pretraining").PreTrainedTokenizerFast(
         tokenizer_object=built, model_max_length=length, bos_token=first, eos_token=last, **SPECIAL
     )
 

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from topicscope.ground import Stream, torch_seed
-from topicscope.language import needed, shifted_right
+from topicscope.ground import Stream, needed, torch_seed
+from topicscope.language import shifted_right
 from topicscope.measure import ROTATION_SPAN
 from topicscope.pretraining.config import Masking, PretrainConfig, Shape
 from topicscope.pretraining.results import FIGURES, PARTS
@@ -44,7 +44,7 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
     """A masked language model with fresh weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
-        model = needed("transformers", "transformers", "to pretrain").AutoModelForMaskedLM.from_config(
+        model = needed("transformers", "pretraining").AutoModelForMaskedLM.from_config(
             library_config(config.model, tokenizer, config.length)
         )
     start_near_zero(model, config.model, config.seed)
@@ -63,7 +63,7 @@ def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
     settings |= {"bart": ends, "albert": narrow, "electra": narrow}.get(shape.architecture, {})
     if shape.architecture == "roberta":  # its positions start after its padding token's number
         length += settings.get("pad_token_id", 1) + 1
-    return needed("transformers", "transformers", "to pretrain").AutoConfig.for_model(
+    return needed("transformers", "pretraining").AutoConfig.for_model(
         shape.architecture, vocab_size=len(tokenizer), max_position_embeddings=length, **settings
     )
 
@@ -116,7 +116,7 @@ class Masker:
 
     def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
         self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
-        self.collator = needed("transformers", "transformers", "to pretrain").DataCollatorForLanguageModeling(
+        self.collator = needed("transformers", "pretraining").DataCollatorForLanguageModeling(
             tokenizer,
             mlm=True,
             mlm_probability=masking.p_mask,

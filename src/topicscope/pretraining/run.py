@@ -22,15 +22,17 @@ from topicscope.ground import (
     afford,
     check_folder,
     folders,
+    needed,
     one_thread,
     open_folder,
     read_about,
     refuse,
+    require,
     usable_device,
     watched,
 )
-from topicscope.language import Corpus, needed
-from topicscope.pretraining.config import PretrainConfig
+from topicscope.language import Corpus
+from topicscope.pretraining.config import LIBRARIES, PretrainConfig
 from topicscope.pretraining.cost import cost_of, settings_that_cost
 from topicscope.pretraining.results import (
     CHECKPOINT,
@@ -96,9 +98,8 @@ def pretrain(
     if not configs or not all(isinstance(one, PretrainConfig) for one in configs):
         raise InputError("pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one")
     refuse((force and out is None, FORCE_NEEDS_OUT))
-    corpora = [
-        Corpus(one.text.corpus, one.text.text_field, one.text.split) if texts is None else texts for one in configs
-    ]
+    require(LIBRARIES, "pretraining")
+    corpora = [corpus_of(one) if texts is None else texts for one in configs]
     if root is not None and is_main():
         check_folder(root, PRETRAIN, resume=resume, force=force)
     if is_main():
@@ -196,9 +197,22 @@ def _pretrain_one(
     return run
 
 
+def corpus_of(config: PretrainConfig) -> Corpus:
+    """The text that a config names; InputError where it, or an optional library that reads it, is not there."""
+    corpus = Corpus(config.text.corpus, config.text.text_field, config.text.split)
+    corpus.check_libraries()
+    return corpus
+
+
+def check_libraries(config: PretrainConfig) -> None:
+    """Raise InputError where an optional library is not installed that this config makes use of."""
+    require(LIBRARIES, "pretraining")
+    corpus_of(config)
+
+
 def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
     """The library's `Accelerator`, on the device that the config or the caller names."""
-    accelerate = needed("accelerate", "accelerate", "to pretrain")
+    accelerate = needed("accelerate", "pretraining")
     cpu = usable_device(device or config.device) == "cpu"
     if config.bf16 and cpu:
         raise InputError("bf16 is for GPUs only, and this run is on the CPU; leave it out")

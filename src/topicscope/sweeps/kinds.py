@@ -46,6 +46,8 @@ class SweepKind(Generic[Settings]):
     knobs: dict[str, tuple[int, int]]
     # the values of the knobs in a whole run; a knob that does not matter to it is left out
     sizes: Callable[[Settings], dict[str, int]]
+    # raises InputError where an optional library is not installed that a config makes use of
+    check_libraries: Callable[[Settings], None] = lambda _config: None
     # what a pack of points will take, from its settings alone; and which settings make it large
     cost: Callable[[Sequence[Settings]], Cost] = lambda _configs: Cost()
     large: Callable[[Sequence[Settings]], str] = lambda _configs: "settings"
@@ -155,6 +157,7 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
     ),
     "pretrain": SweepKind[pretraining.PretrainConfig](
         build=pretraining.PretrainConfig.of,
+        check_libraries=pretraining.check_libraries,
         run=lambda configs, homes: [
             pretrain_result(pretraining.pretrain(config, home, resume=True))
             for config, home in zip(configs, homes, strict=True)
@@ -174,6 +177,7 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
     ),
     "probe": SweepKind[language.ProbeConfig](
         build=language.probe_point,
+        check_libraries=language.check_libraries,
         run=lambda configs, _homes: [probe_result(language.probe(config)) for config in configs],
         cost=lambda configs: language.cost_of(configs[0]),
         large=lambda configs: language.settings_that_cost(configs[0]),

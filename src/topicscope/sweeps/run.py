@@ -121,6 +121,7 @@ def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[
         alike = json.dumps([placed(task.points[0].config, dict.fromkeys(kind.may_differ)), len(task.points)])
         if alike not in known:  # seeds and rates cost the same
             configs = [kind.build(point.config) for point in task.points]
+            kind.check_libraries(configs[0])
             known[alike] = kind.cost(configs)  # raises where a model or a text is not there
             if known[alike].memory > largest.memory:
                 largest, of_largest = known[alike], configs
