@@ -1,12 +1,14 @@
 # make reproduce   the main job, embedded defaults     make test         all tests
 # make check       lint and types                      make test-quick   the unit tier: no process, model or browser
 # make bench       speed against the plain way         make mutants ROOM=paper   what the tests of a room do not notice
+# make docs        the documentation, in docs/_build/html
 # make fuzz        odd inputs and damaged files, thousands  make kills       commands ended at every one of their writes
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+DOCS_READY := .venv/.docs-ready
 
-.PHONY: setup reproduce test test-quick mutants fuzz kills check bench clean
+.PHONY: setup reproduce test test-quick mutants fuzz kills check bench docs clean
 
 setup: $(READY)
 
@@ -15,6 +17,10 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,language,backends,cluster,explorer]"
+	touch $@
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	touch $@
 
 reproduce: $(READY)
@@ -45,5 +51,11 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/topicscope bench
 
+# Warnings are errors, links among pages are checked, and nothing is read from the network. Then the built pages are
+# looked at: what they load, and whether search works from disk.
+docs: $(DOCS_READY)
+	$(BIN)/python -m sphinx -W --keep-going --quiet -j 2 -b html docs docs/_build/html
+	$(BIN)/python -m pytest tests/docs/test_site.py
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info
+	rm -rf docs/_build docs/reference .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info
