@@ -25,20 +25,19 @@ CONFIGS: dict[str, Config] = {
     "pretrain": pretraining.PretrainConfig.of({"text": {"corpus": [GIVEN]}}),
 }
 """What `--set` and `--config` reach, by command; what has no default stands as GIVEN."""
-NO_DEFAULT = (None, False, (), [])
+NO_DEFAULT: tuple[Any, ...] = (None, False, (), [])
 BOLD = re.compile(r"\[/?bold\]")
 
 
 def commands() -> dict[tuple[str, ...], Any]:
     """Every command by its words, ("theory", "theorem2") for one of a group; () is `topicscope` itself."""
-    registered = main.app.registered_commands, main.app.registered_groups
-    before = [list(entries) for entries in registered]
+    app = main.app
+    before = list(app.registered_commands), list(app.registered_groups)
     main.register()
     try:
-        return dict(walk((), typer.main.get_command(main.app)))
+        return dict(walk((), typer.main.get_command(app)))
     finally:  # `register` adds to what is there: whoever calls it next starts from where we did
-        for entries, kept in zip(registered, before, strict=True):
-            entries[:] = kept
+        app.registered_commands[:], app.registered_groups[:] = before
 
 
 def walk(path: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
