@@ -10,6 +10,7 @@ from tools.reference.commands import command_pages
 from tools.reference.paper_map import paper_pages
 
 ROOT = Path(__file__).parents[2]
+UNSEARCHED = "---\nnosearch: true\n---\n\n"  # the list of changes has every word, and would come first
 
 
 def pages() -> dict[str, str]:
@@ -18,7 +19,7 @@ def pages() -> dict[str, str]:
         **{f"commands/{name}": text for name, text in command_pages().items()},
         **{f"api/{name}": text for name, text in api_pages().items()},
         **paper_pages(),
-        "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        "changelog.md": UNSEARCHED + (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
     }
 
 
