@@ -2,12 +2,14 @@
 # make check       lint and types                      make test-quick   the unit tier: no process, model or browser
 # make bench       speed against the plain way         make mutants ROOM=paper   what the tests of a room do not notice
 # make wheel-test  the built wheel in an empty environment (REAL=1: with all its dependencies installed)
+# make docs        the documentation, in docs/_build/html
 # make fuzz        odd inputs and damaged files, thousands  make kills       commands ended at every one of their writes
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+DOCS_READY := .venv/.docs-ready
 
-.PHONY: setup reproduce test test-quick notebooks wheel-test mutants fuzz kills check bench clean
+.PHONY: setup reproduce test test-quick docs notebooks wheel-test mutants fuzz kills check bench clean
 
 setup: $(READY)
 
@@ -16,6 +18,10 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,language,backends,cluster,explorer,notebook]"
+	touch $@
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	touch $@
 
 reproduce: $(READY)
@@ -57,7 +63,7 @@ check: $(READY)
 
 # Executed as a reader would, into build/notebooks; a cell that fails ends it.
 NOTEBOOKS := $(wildcard docs/notebooks/*.py)
-notebooks: $(READY)
+notebooks: $(DOCS_READY)
 	mkdir -p build/notebooks
 	for name in $(basename $(notdir $(NOTEBOOKS))); do \
 		$(BIN)/python -m jupytext --quiet --to ipynb --execute \
@@ -67,5 +73,12 @@ notebooks: $(READY)
 bench: $(READY)
 	$(BIN)/topicscope bench
 
+# Warnings are errors, links among pages are checked, and nothing is read from the network. Then the built pages are
+# looked at: what they load, and whether search works from disk.
+docs: $(DOCS_READY)
+	$(BIN)/python -m sphinx -W --keep-going --quiet -j 2 -b html docs docs/_build/html
+	$(BIN)/python -m pytest tests/docs/test_site.py
+
 clean:
-	rm -rf .venv .venv-build .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist src/*.egg-info
+	rm -rf docs/_build docs/reference .venv .venv-build .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist \
+		src/*.egg-info

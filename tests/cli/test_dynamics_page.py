@@ -18,7 +18,8 @@ from topicscope.training import RunConfig, predicted_norms
 from topicscope.world import Fixed, Masking
 
 PAGE = (Path(__file__).parents[2] / "docs" / "dynamics.md").read_text()
-THEORY = [shlex.split(line, comments=True)[1:] for line in re.findall(r"^    (topicscope theory .*)$", PAGE, re.M)]
+COMMANDS = re.findall(r"^    (topicscope theory .*)$", PAGE.replace("\\\n", " "), re.M)
+THEORY = [shlex.split(line, comments=True)[1:] for line in COMMANDS]
 
 
 def example(call: Call) -> dict[str, Any]:  # noqa: F811
