@@ -71,6 +71,8 @@ def why_not(command: Command) -> str:
     name, *rest = command.arguments
     if command.slow:
         return command.slow
+    if name.startswith("-"):
+        return "changes the user's shell (tests/cli/test_terminals.py)"
     if name == "explore":
         return "serves pages until it is stopped (tests/explorer)"
     if name == "bench":

@@ -24,6 +24,9 @@ LARGEST_SHARE_NOT_RUN = 0.5
 def parsed(arguments: tuple[str, ...]) -> Any:
     """The command's context, as if it were to be run; an error of usage where an option does not exist."""
     found = all_commands()
+    if arguments[0].startswith("-"):  # of topicscope itself; they act as soon as they are read
+        assert any(arguments[0] in option.opts for option in found[()].params), f"no option {arguments[0]}"
+        return None
     path = arguments[:2] if arguments[:2] in found else arguments[:1]
     assert path in found, f"no command {arguments[0]!r}"
     return found[path].make_context(" ".join(path), list(arguments[len(path) :]))
