@@ -132,9 +132,9 @@ def shortened(arguments: tuple[str, ...]) -> list[str]:
         for offset, number in enumerate(given):
             words[number + 1] = str(3 + offset)
     sandbox = name == "timeline" and "--corpus" not in words  # of a run of `train`: its topics are known
-    given = any(word.endswith((".csv", ".json")) for word in words)  # topics as a file: nothing is fitted or cut
+    as_file = any(word.endswith((".csv", ".json")) for word in words)  # topics as a file: nothing is fitted or cut
     more = [] if sandbox or "--resume" in words else SHORTER.get(name, [])
-    words += [option for option in more if not (given and option.startswith(OF_A_FIT))]
+    words += [option for option in more if not (as_file and option.startswith(OF_A_FIT))]
     return words + (["--topics", "3"] if fits(name, words) else [])
 
 
