@@ -38,6 +38,9 @@ SHORTER = {
 """Appended to a command: of an option that is given twice the last counts."""
 
 
+OF_A_FIT = ("--iterations", "--max-documents", "--threshold")
+
+
 def texts(documents: int = 120) -> list[dict[str, str]]:
     """Documents of a main topic, whose name is their label, and some words of the next."""
     rng = np.random.default_rng(0)
@@ -131,7 +134,9 @@ def shortened(arguments: tuple[str, ...]) -> list[str]:
         for offset, number in enumerate(given):
             words[number + 1] = str(3 + offset)
     sandbox = name == "timeline" and "--corpus" not in words  # of a run of `train`: its topics are known
-    words += [] if sandbox or "--resume" in words else SHORTER.get(name, [])
+    as_file = any(word.endswith((".csv", ".json")) for word in words)  # topics as a file: nothing is fitted or cut
+    more = [] if sandbox or "--resume" in words else SHORTER.get(name, [])
+    words += [option for option in more if not (as_file and option.startswith(OF_A_FIT))]
     return words + (["--topics", "3"] if fits(name, words) else [])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.reference.commands import BOLD, commands as all_commands
+from tools.reference.commands import commands as all_commands, help_of
 
 from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
 from tests.docs.pages import ROOT, Command, arguments_of, commands, pages, tokens
@@ -61,15 +61,12 @@ def test_every_option_exists(page: Path, place: Path) -> None:
 
 
 def test_the_examples_of_the_help_have_options_that_exist(place: Path) -> None:
-    examples = [
-        arguments_of(" ".join(BOLD.sub("", command.help).partition("Example:")[2].split()))
-        for command in all_commands().values()
-        if "Example:" in (command.help or "")
-    ]
+    examples = [example for command in all_commands().values() if (example := help_of(command)[1])]
     assert len(examples) >= 20
     for example in examples:
-        assert example is not None
-        parsed(example)
+        arguments = arguments_of(example)
+        assert arguments is not None, example
+        parsed(arguments)
 
 
 def run(command: Command, call: Call) -> bool:  # noqa: F811

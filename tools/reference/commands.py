@@ -109,17 +109,23 @@ def setting_text(default: Any) -> str:
 
 def described(path: tuple[str, ...], command: Any) -> list[str]:
     """Help, example, usage and options of a command."""
-    text, _, example = BOLD.sub("", command.help or "").partition("Example:")
-    lines = [escaped(text.strip()), "", "```text", usage(path, command), "```", ""]
+    text, example = help_of(command)
+    lines = [escaped(text), "", "```text", usage(path, command), "```", ""]
     if example:
         lines += ["For example:", "", "```sh", *broken(example), "```", ""]
     return lines + option_table(command)
 
 
+def help_of(command: Any) -> tuple[str, str]:
+    """What a command says of itself, and its example; empty where it has none."""
+    text, found, example = BOLD.sub("", command.help or "").rpartition("Example:")
+    return (text.strip(), " ".join(example.split())) if found else (example.strip(), "")
+
+
 def broken(example: str, width: int = 80) -> list[str]:
     """A long command in several lines, each but the first beginning with an option."""
     lines = [""]
-    for part in re.split(r" (?=--)", " ".join(example.split())):
+    for part in re.split(r" (?=--)", example):
         if len(lines[-1]) + len(part) > width:
             lines.append("   ")
         lines[-1] += f" {part}" if lines[-1] else part
