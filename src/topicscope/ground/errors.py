@@ -9,11 +9,28 @@ import pydantic
 
 
 class InputError(ValueError):
-    """What was wrong, what was expected, what to do: in one line."""
+    """Wrong input; the command line exits with 2.
+
+    The message says in one line what was wrong, what was expected and what to do.
+
+    Example:
+        >>> from topicscope import InputError, RunConfig
+        >>> try:
+        ...     RunConfig(stepz=100)
+        ... except InputError as error:
+        ...     print(error)
+        RunConfig: unknown key 'stepz'; did you mean 'steps'?
+    """
 
 
 class EngineError(RuntimeError):
-    """The machines failed, not the input: what is done is kept, and the command line exits with 1."""
+    """The machines failed, not the input. What is done is kept; the command line exits with 1.
+
+    Example:
+        >>> from topicscope import EngineError, InputError
+        >>> issubclass(EngineError, RuntimeError), issubclass(EngineError, InputError)
+        (True, False)
+    """
 
 
 class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
