@@ -50,7 +50,25 @@ def shown_by(masking: Masking, columns: Float[np.ndarray, "V r"]) -> Float[np.nd
 
 
 def closed_form(word_topics: WordTopics, masking: Masking) -> ValueArray:
-    """W* = A (R A)^+ (R6), for infinite documents, independent topics and an invertible E[theta theta']."""
+    """W* = A (R A)^+ (R6), for infinite documents, independent topics and an invertible E[theta theta'].
+
+    Args:
+        word_topics: A (words x T, without [MASK]); its columns are independent.
+        masking: The masking scheme.
+
+    Returns:
+        W* (V x V).
+
+    Raises:
+        InputError: The columns of A are dependent.
+
+    Example:
+        >>> from topicscope.theory import Setting, theorem2
+        >>> setting = Setting.of(4, 3)
+        >>> same = closed_form(setting.topic_model.word_topics, setting.masking) - theorem2(setting).matrix()
+        >>> bool(abs(same).max() < 1e-12)  # for disjoint topics it is Theorem 2
+        True
+    """
     columns = with_mask(word_topics)
     if np.linalg.matrix_rank(word_topics) < word_topics.shape[1]:
         raise InputError(
@@ -88,7 +106,29 @@ def limit_of_length(
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DenseOptimum(ValueOptimum):
-    """W* as a matrix. `directions` are the eigenvectors of E[xx'] and `rates` its eigenvalues, zero ones left out."""
+    """W* as a matrix, for worlds without symmetry. `optimum` makes one.
+
+    Attributes:
+        settings: The world, in plain numbers.
+        loss: Squared loss of W*, summed over the outputs.
+        modes: Parts of W* in the order of learning.
+        notes: Remarks.
+        value: W* (V x V).
+        directions: Eigenvectors of E[xx'] (V x r), without those of eigenvalue 0.
+        rates: Their eigenvalues (r).
+        word_topics: A (words x T).
+        mean: E[theta] (T).
+        second: E[theta theta'] (T x T).
+        masking: The masking scheme.
+        topic: The topic of each word, where it has only one; else None.
+
+    Example:
+        >>> from topicscope.theory import optimum
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> best = optimum(TopicModel(words_per_topic=[1, 2, 3]), Fixed(topics_per_document=2, length=20))
+        >>> type(best).__name__, best.matrix().shape, round(best.loss, 4)
+        ('DenseOptimum', (7, 7), 0.7071)
+    """
 
     settings: OptimumSettings
     loss: float
@@ -101,7 +141,7 @@ class DenseOptimum(ValueOptimum):
     mean: Float[np.ndarray, " T"]
     second: Float[np.ndarray, "T T"]
     masking: Masking
-    topic: Int[np.ndarray, " words"] | None = None  # of each word, where it has one only
+    topic: Int[np.ndarray, " words"] | None = None
 
     def matrix(self) -> ValueArray:
         return self.value
@@ -165,10 +205,21 @@ def mean_entries(matrix: ValueArray, topic: Int[np.ndarray, " words"]) -> Entrie
 
 
 def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
-    """H G^+, and the eigenvectors and eigenvalues of G that are not zero, the largest first.
+    """W* = H G^+ from the two moments G = E[xx'] and H = E[yx'].
 
     Rare words make small eigenvalues that are not zero. In D^(-1/2) G D^(-1/2), D = diag(E[x]), every word that is ever
     shown counts alike: there is a solution, to full precision, unless documents lack some mixtures of words altogether.
+
+    Args:
+        moments: G and H.
+
+    Returns:
+        W* (V x V), and the eigenvectors (V x r) and eigenvalues (r) of G that are not zero, the largest first.
+
+    Example:
+        >>> moments = DocumentMoments(shown=np.diag([0.5, 0.5]), joint=np.diag([0.0, 0.5]))
+        >>> solve_moments(moments)[0].round(12).tolist()
+        [[0.0, 0.0], [0.0, 1.0]]
     """
     shown = moments.shown.sum(1)  # E[x], since x sums to 1
     some = np.flatnonzero(shown)
