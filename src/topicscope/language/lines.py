@@ -82,7 +82,26 @@ UNPACK: dict[str | None, Callable[[Any], Any]] = {
 
 
 def needed(module: str, package: str, purpose: str) -> Any:
-    """An optional library; where it is missing, an error that says how to install it."""
+    """Import an optional library.
+
+    Args:
+        module: Name of the module.
+        package: Name of the package to install.
+        purpose: What it is needed for, in words.
+
+    Returns:
+        The module.
+
+    Raises:
+        InputError: It is missing; the message says how to install it.
+
+    Example:
+        >>> needed("json", "json", "to read JSON").dumps([1])
+        '[1]'
+        >>> needed("nosuchmodule", "nosuchmodule", "for this")
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: nosuchmodule is needed for this; install it with: pip install nosuchmodule
+    """
     try:
         with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts
             return importlib.import_module(module)
