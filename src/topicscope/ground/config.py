@@ -92,12 +92,10 @@ class Config:
     """Base of the commands' configurations, which are sections with a `seed`.
 
     Example:
-        >>> @section
-        ... class Demo(Config):
-        ...     seed: int = 0
-        ...     steps: int = 10
-        >>> Demo.of({"steps": 20}).changed({"seed": 3}).as_dict(), len(Demo().with_seeds(4))
-        ({'seed': 3, 'steps': 20}, 4)
+        >>> from topicscope.training import RunConfig
+        >>> config = RunConfig.of({"optimizer": {"lr": 0.1}}, steps=20).changed({"seed": 3})
+        >>> isinstance(config, Config), config.as_dict()["seed"], [one.seed for one in config.with_seeds(2)]
+        (True, 3, [3, 4])
     """
 
     VERSION: ClassVar[int] = 1  # of the format; a file of another version is refused
