@@ -22,7 +22,26 @@ READERS = {
 
 
 def read(folder: str | os.PathLike[str]) -> Any:
-    """What the folder holds: a run, runs, a probe, a timeline, topics, words, a sweep, a landscape, a reproduction."""
+    """Read a folder that topicscope wrote, as the object that the command returned.
+
+    Args:
+        folder: The folder of a run, runs, a probe, a timeline, topics, words, a sweep, a landscape or a reproduction.
+
+    Returns:
+        The result, with `summary()`, `table()` and `plot()`.
+
+    Raises:
+        InputError: The folder was not written by topicscope, is not finished, or is damaged.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope import RunConfig, read, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = train(RunConfig.of(small, steps=30), f"{folder}/run")
+        ...     read(f"{folder}/run")
+        Run(seed 0, done, 30 steps)
+    """
     path = Path(folder)
     about = folders.read_about(path)
     if about is None:

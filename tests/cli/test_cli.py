@@ -222,6 +222,8 @@ COMMANDS = (
 def test_every_command_has_help_with_an_example(command: str) -> None:
     shown = topicscope(*command.split(), "--help").stdout
     assert "Example: topicscope" in " ".join(shown.split())
+    assert "Args:" not in shown  # a docstring's sections are for Python
+    assert ">>>" not in shown
 
 
 def test_the_list_of_commands_is_quick_to_come() -> None:

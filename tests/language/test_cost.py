@@ -14,6 +14,7 @@ from topicscope.language import (
     ProbeConfig,
     TopicsConfig,
     attention,
+    attention_tallies,
     cost,
     cost_of,
     fit_corpus,
@@ -105,7 +106,7 @@ def test_probed_text_is_held_without_its_windows(model: Path, tmp_path: Path) ->
 
 
 def test_the_sizes_of_an_estimate_are_those_of_the_work() -> None:
-    assert (attention.CHUNK, attention.FEW) == (cost.CHUNK, cost.FEW)
+    assert (attention.CHUNK, attention_tallies.FEW) == (cost.CHUNK, cost.FEW)
     assert (position_pairs.TOGETHER["cpu"], vocabulary.TOKENS) == (cost.SLAB, cost.TOKENS)
 
 

@@ -20,7 +20,8 @@ from tests.language.samples import model_folder
 from topicscope import InputError
 from topicscope.ground import file_digest
 from topicscope.language import Window, WordsConfig, load_model, padded, quiet, shifted_right, word_map, word_vectors
-from topicscope.language.models import checked, is_causal, window_of
+from topicscope.language.forward import is_causal
+from topicscope.language.models import checked, window_of
 
 
 @pytest.mark.parametrize("kind", tiny.MODELS)

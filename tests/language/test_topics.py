@@ -17,7 +17,7 @@ from topicscope import InputError
 from topicscope.ground import file_digest, write_tensors
 from topicscope.language import BACKENDS, TopicFit, Topics, assign, fit_topics, given_topics, whole_words
 from topicscope.language.counting import STRETCH, top_pairs
-from topicscope.language.topics import ARRAYS
+from topicscope.language.topic_files import ARRAYS
 
 
 @pytest.fixture(scope="module")

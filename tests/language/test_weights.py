@@ -11,7 +11,7 @@ import transformers
 from tests.language import tiny
 from tests.language.samples import model_folder
 from topicscope.language import load_model
-from topicscope.language.models import attention_of
+from topicscope.language.forward import attention_of
 from topicscope.language.weights import counted, unused
 
 

@@ -20,7 +20,8 @@ from topicscope.ground.files import sealed, unsealed
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
 from topicscope.paper.outcome_files import FORMAT, REPRODUCE, outcome_path, read_outcome
 from topicscope.paper.registry import NOT_IN_REFERENCE, ORDER
-from topicscope.paper.reproduction import compute, finite
+from topicscope.paper.reproduction import compute
+from topicscope.paper.reproduction_result import finite
 
 FAST = ["figure7", "figure8"]
 

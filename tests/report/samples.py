@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from topicscope.figures.panels import Figure, Heat, Judgement, Lines, Map, Panel, Points, Section, Series, TableData
+from topicscope.figures.panels import Heat, Lines, Map, Panel, Points, Series
+from topicscope.figures.parts import Figure, Judgement, Section, TableData
 
 EVIL = """<script>window.hacked=1</script> & "double" 'single' <b>$x$</b> %{y}"""
 TOPICS, WORDS_PER_TOPIC = 4, 3

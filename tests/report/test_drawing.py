@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from tests.report import samples
-from topicscope.figures.panels import Figure, Heat, Lines, Map, Panel, Points, Series
+from topicscope.figures.panels import Heat, Lines, Map, Panel, Points, Series
+from topicscope.figures.parts import Figure
 from topicscope.report.drawing import LEVEL_DASHES, wrapped
 from topicscope.report.layout import GREY, MARK_COLOUR, PALETTE
 from topicscope.report.pictures import canvas

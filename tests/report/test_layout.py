@@ -10,7 +10,8 @@ import math
 import pytest
 
 from tests.report import samples
-from topicscope.figures.panels import Figure, Heat, Lines, Map, Points, Series
+from topicscope.figures.panels import Heat, Lines, Map, Points, Series
+from topicscope.figures.parts import Figure
 from topicscope.report.layout import (
     DASH_COUNT,
     PALETTE,

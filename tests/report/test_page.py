@@ -12,7 +12,8 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from tests.report import samples
-from topicscope.figures.panels import Figure, Heat, Lines, Map, Panel, Section, Series, TableData
+from topicscope.figures.panels import Heat, Lines, Map, Panel, Series
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.report.layout import PALETTE, pens
 from topicscope.report.page import (
     anchors,

@@ -16,7 +16,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.report import samples
-from topicscope.figures.panels import Section, TableData
+from topicscope.figures.parts import Section, TableData
 from topicscope.report.page import write_page
 
 TITLE = f"The reproduction {samples.EVIL}"

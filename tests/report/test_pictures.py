@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from tests.report import samples
-from topicscope.figures.panels import Figure, Heat, Lines, Map, Panel, Points, Series
+from topicscope.figures.panels import Heat, Lines, Map, Panel, Points, Series
+from topicscope.figures.parts import Figure
 from topicscope.report.pictures import (
     ALONE,
     CATEGORY_WIDTH,

@@ -12,7 +12,8 @@ import pytest
 
 from topicscope import InputError, RunConfig
 from topicscope.sweeps import Point, build_grid, grid as grids, grid_of, pack, read_grid
-from topicscope.sweeps.grid import axis_steps, axis_values, placed
+from topicscope.sweeps.axes import axis_values
+from topicscope.sweeps.grid import axis_steps, placed
 
 NAN = math.nan
 BASE = {"steps": 20, "data": {"documents": 100, "dev_documents": 20}}

@@ -22,7 +22,8 @@ from topicscope.theory import (
     subset_world,
     topic_contrasts,
 )
-from topicscope.theory.gradient_flow import crossing, stages
+from topicscope.theory.course import crossing
+from topicscope.theory.gradient_flow import stages
 from topicscope.training import RunConfig, train
 from topicscope.world import Fixed, Masking, TopicModel, every_document
 

@@ -146,7 +146,7 @@ def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
             lines.append(f"{given}: {examined.sentence}")
         return emit(payload, as_json, lines)
 
-    command(run, theorem.__name__, theorem.__doc__ or "", "--topics 20 --words-per-topic 5", own, tau=False)
+    command(run, theorem.__name__, summary_of(theorem), "--topics 20 --words-per-topic 5", own, tau=False)
 
 
 def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
@@ -160,9 +160,14 @@ def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
     command(
         run,
         theorem.__name__,
-        theorem.__doc__ or "",
+        summary_of(theorem),
         "--topics 1000000 --words-per-topic 1000 --topics-per-document 100",
     )
+
+
+def summary_of(theorem: Callable[..., object]) -> str:
+    """The first paragraph of a docstring: arguments and examples are for Python."""
+    return inspect.cleandoc(theorem.__doc__ or "").split("\n\n")[0]
 
 
 def attention_table(stage: SecondStage) -> Table:

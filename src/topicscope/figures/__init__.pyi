@@ -28,18 +28,20 @@ from .moments import (
 )
 from .panels import (
     Circles as Circles,
-    Compared as Compared,
-    Figure as Figure,
     Heat as Heat,
-    Judgement as Judgement,
     Lines as Lines,
     Map as Map,
-    MarkedText as MarkedText,
     Panel as Panel,
-    PointMap as PointMap,
     Points as Points,
-    Section as Section,
     Series as Series,
+)
+from .parts import (
+    Compared as Compared,
+    Figure as Figure,
+    Judgement as Judgement,
+    MarkedText as MarkedText,
+    PointMap as PointMap,
+    Section as Section,
     TableData as TableData,
     TextLinks as TextLinks,
     TextPiece as TextPiece,

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from topicscope.figures.panels import Figure, Points, Section, Series, TableData
+from topicscope.figures.panels import Points, Series
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.language import AblationRow, Probe, interval_text, short
 from topicscope.measure import Interval
 
@@ -28,7 +29,19 @@ def ablation_sections(probe: Probe) -> list[Section]:
 
 
 def ablation_figures(rows: Sequence[AblationRow]) -> list[Figure]:
-    """One for each model whose loss was measured."""
+    """The rise of the loss without topical heads, one figure for each model whose loss was measured.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The figures.
+
+    Example:
+        >>> row = AblationRow(model="bert", heads=2, draws=5, at="topic words", topical_rise=0.1, random_rise=0.01)
+        >>> [figure.title for figure in ablation_figures([row])]
+        ['bert: the loss without topical heads']
+    """
     figures: list[Figure] = []
     measured = [row for row in rows if row.topical_rise is not None]
     for model in dict.fromkeys(row.model for row in measured):
@@ -59,6 +72,18 @@ def rises(name: str, found: Sequence[tuple[float | None, Interval | None]]) -> S
 
 
 def ablation_table(rows: Sequence[AblationRow]) -> TableData:
+    """The rise of the loss without topical heads, as a table.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> ablation_table([AblationRow(model="bert", heads=2, draws=5, at="topic words")]).rows[0][:3]
+        ['bert', 'topic words', 'off']
+    """
     cells = [
         [
             short(row.model),

@@ -5,7 +5,7 @@ sections(read("runs/demo"))     # the same call for a run, a probe, a sweep, ...
 
 import importlib
 
-from topicscope.figures.panels import PointMap, Section
+from topicscope.figures.parts import PointMap, Section
 from topicscope.ground import InputError, Result
 
 BUILDERS = {
@@ -24,7 +24,22 @@ BUILDERS = {
 
 
 def sections(result: Result) -> list[Section]:
-    """The parts of a result's report: figures, tables and what they show."""
+    """The parts of a result's report: figures, tables and what they show.
+
+    Args:
+        result: Any result of the project.
+
+    Returns:
+        The sections.
+
+    Raises:
+        InputError: There are no figures for results of this kind.
+
+    Example:
+        >>> from topicscope.theory import Setting, theorem2
+        >>> [section.title for section in sections(theorem2(Setting.of(4, 3)))]
+        ['Theorem2']
+    """
     if result.kind not in BUILDERS:
         raise InputError(f"no figures for results of kind {result.kind!r}; expected one of: {', '.join(BUILDERS)}")
     module, function = BUILDERS[result.kind].split(".")

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from topicscope.figures.panels import Figure, Lines, MarkedText, Section, Series, TableData, TextLinks, TextPiece
+from topicscope.figures.panels import Lines, Series
+from topicscope.figures.parts import Figure, MarkedText, Section, TableData, TextLinks, TextPiece
 from topicscope.language import DocumentRow, HeadRow, Probe, ShownDocument, short
 
 
@@ -57,7 +58,19 @@ def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
 
 
 def document_table(probe: Probe) -> TableData:
-    """The documents that are shown."""
+    """The documents of a probe that are shown.
+
+    Args:
+        probe: The probe.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> from topicscope.language import Probe
+        >>> document_table(Probe()).rows
+        []
+    """
     rows, cells = rows_by_name(probe), []
     for one in probe.shown:
         row = rows[one.model, one.document]

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.figures.panels import Figure, Lines, Section, Series, TableData
+from topicscope.figures.panels import Lines, Series
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.measure import risen
 from topicscope.pretraining import PretrainRun, PretrainRuns, layer_metrics, layer_names, stages_by_layer
 
@@ -37,9 +38,17 @@ def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
 
 
 def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    """Rows: norms of key, query and value, rotation of value. One column per layer, one curve per run.
+    """Norms and rotation of every layer of pretraining runs (Figure 5): one column per layer, one curve per run.
 
-    Runs with the same label share a colour; without labels every run has its own.
+    Args:
+        runs: The runs.
+        labels: One per run; runs with the same label share a colour. Without labels every run has its own.
+
+    Returns:
+        The figure.
+
+    Example:
+        See `stage_table`.
     """
     layers = layer_names(runs[0].metrics)
     panels = []
@@ -60,7 +69,18 @@ def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
 
 
 def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    """The loss of every batch, and with markers that on documents held out."""
+    """The loss of every batch, and with markers that on documents held out.
+
+    Args:
+        runs: The runs.
+        labels: As in `dynamics_figure`.
+
+    Returns:
+        The figure.
+
+    Example:
+        See `stage_table`.
+    """
     held_out = [
         replace(series, name=f"{series.name}, held out", markers=True)
         for series in curves(runs, labels, "held_out_loss")
@@ -93,18 +113,59 @@ def settings(runs: Sequence[PretrainRun], labels: Sequence[str]) -> Sequence[str
 
 
 def layer_title(name: str) -> str:
-    """'layer 0', 'decoder layer 1'."""
+    """The title of a layer.
+
+    Args:
+        name: Of the layer, as metrics have it.
+
+    Returns:
+        The title.
+
+    Example:
+        >>> layer_title("0"), layer_title("decoder_1")
+        ('layer 0', 'decoder layer 1')
+    """
     part, _, number = name.rpartition("_")
     return f"{part} layer {number}".strip()
 
 
 def starts(metrics: Metrics, layer: str) -> dict[str, float]:
-    """The step at which each norm has made a tenth of its rise; NaN where it has not risen."""
+    """The step at which each norm of a layer has made a tenth of its rise.
+
+    Args:
+        metrics: Columns by name, such as norm_key_0.
+        layer: Name of the layer.
+
+    Returns:
+        Steps by part; NaN where a norm has not risen.
+
+    Example:
+        >>> metrics = {f"norm_{part}_0": np.array([1.0, 1, 9, 9]) for part in ("key", "query", "value")}
+        >>> starts(metrics, "0")["key"]
+        2.0
+    """
     return {name.removeprefix("norm_"): risen(norm, 0.1) for name, norm in layer_metrics(metrics, layer).items()}
 
 
 def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> TableData:
-    """Starts, half-way steps and separation of every layer of every run."""
+    """Starts, half-way steps and separation of every layer of every run.
+
+    Args:
+        runs: Pretraining runs.
+        labels: One per run.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> from topicscope.pretraining import PretrainConfig, pretrain, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> run = pretrain(PretrainConfig.of(tiny, steps=12, batch_size=4), texts=texts, tokenizer=tokenizer)
+        >>> stage_table([run]).rows[0][1:3], len(dynamics_figure([run]).panels), len(loss_figure([run]).panels)
+        (['0', 'layer 0'], 4, 1)
+    """
     parts = ("value", "key", "query")
     rows = []
     for run, setting in zip(runs, settings(runs, labels), strict=True):

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from topicscope.figures.panels import Figure, Lines, Section, TableData, banded
+from topicscope.figures.panels import Lines, banded
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.language import LabelRow, Probe, accuracy_text, short
 from topicscope.measure import FOLDS
 
@@ -28,7 +29,18 @@ def label_sections(probe: Probe) -> list[Section]:
 
 
 def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
-    """One for each part of every model: accuracy and macro F1 by layer."""
+    """Labels from hidden states: accuracy and macro F1 by layer, one figure for each part of every model.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The figures.
+
+    Example:
+        >>> label_figures([])
+        []
+    """
     figures: list[Figure] = []
     for model, part in dict.fromkeys((row.model, row.part) for row in rows):
         mine = [row for row in rows if (row.model, row.part) == (model, part)]
@@ -59,7 +71,18 @@ def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
 
 
 def label_table(rows: Sequence[LabelRow]) -> TableData:
-    """Every layer of the trained models, beside the random weights."""
+    """Labels from hidden states: every layer of the trained models, beside the random weights.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> label_table([]).rows
+        []
+    """
     fresh = {(row.model, row.part, row.layer): row for row in rows if row.variant == "random"}
     cells = []
     for row in (row for row in rows if row.variant == "trained"):

@@ -1,6 +1,6 @@
 """A run while it goes on: curves so far, matrices at a step, and which sentence of the paper is happening."""
 
-from topicscope.figures.panels import Figure, Section
+from topicscope.figures.parts import Figure, Section
 from topicscope.figures.train_run import COLOURS, attention_figures, loss_panel, matrix_panels, mean_panels, norm_panel
 from topicscope.measure import Act, act
 from topicscope.training import Run
@@ -22,14 +22,34 @@ SENTENCES: dict[Act, str] = {
 
 
 def happening(run: Run) -> str:
-    """The sentence for this moment of a run."""
+    """The sentence of the paper that is happening at this moment of a run.
+
+    Args:
+        run: A run, finished or not.
+
+    Returns:
+        The sentence.
+
+    Example:
+        See `run_figure`.
+    """
     if not {"norm_key", "norm_query", "norm_value"} <= set(run.metrics):
         return FROZEN if run.metrics else SENTENCES["start"]
     return SENTENCES[act(run.metrics)]
 
 
 def live_curves(run: Run) -> list[Section]:
-    """Loss, norms with the predicted ones, and means by word relation, up to now."""
+    """Loss, norms with the predicted ones, and means by word relation, up to now.
+
+    Args:
+        run: A run, finished or not.
+
+    Returns:
+        The sections.
+
+    Example:
+        See `run_figure`.
+    """
     if not run.metrics:
         return [Section("Curves", "The first steps are not written yet.")]
     title = f"Up to step {run.results['steps']:,} of {run.config.total_steps:,}"
@@ -39,7 +59,17 @@ def live_curves(run: Run) -> list[Section]:
 
 
 def live_matrices(run: Run) -> list[Section]:
-    """The value matrix and the scores between words, at the step whose weights are shown."""
+    """The value matrix and the scores between words, at the step whose weights are shown.
+
+    Args:
+        run: A run, finished or not.
+
+    Returns:
+        The sections.
+
+    Example:
+        See `run_figure`.
+    """
     if not run.weights:
         return [Section("Matrices", "No weights are kept yet.")]
     at = "at the end" if run.shown_step is None else f"at step {run.shown_step:,}"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from statistics import fmean, mode
 from typing import Any
 
-from topicscope.figures.panels import Figure, Map, PointMap, Section, TableData
+from topicscope.figures.panels import Map
+from topicscope.figures.parts import Figure, PointMap, Section, TableData
 from topicscope.ground import read_about
 from topicscope.measure import NOT_COVERED, PHASES
 from topicscope.sweeps import KINDS, Axes as Axes, Row as Row, Sweep
@@ -38,7 +39,21 @@ def sweep_sections(sweep: Sweep) -> list[Section]:
 
 
 def point_map(sweep: Sweep) -> PointMap:
-    """All points, for a reader who chooses measure and axes."""
+    """All points of a sweep, for a reader who chooses measure and axes.
+
+    Args:
+        sweep: The sweep.
+
+    Returns:
+        The points.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from topicscope.sweeps import build_grid
+        >>> sweep = Sweep.of(build_grid({"axes": {"seed": [0, 1]}}), Path("no/such/folder"))
+        >>> [row["state"] for row in point_map(sweep).rows]
+        ['missing', 'missing']
+    """
     return PointMap(
         sweep.grid.axes,
         sweep.rows,
@@ -59,7 +74,26 @@ def map_figure(
     across: str = "",
     up: str = "",
 ) -> Figure:
-    """`across` and `up` are the axes of the panels; by default the two longest."""
+    """A measure over two axes of a sweep, one panel per value of the others; seeds are averaged.
+
+    Args:
+        rows: Of the sweep.
+        axes: Values by axis.
+        measure: Its name.
+        name: Of the figure's files.
+        title: Of the figure.
+        log: A logarithmic colour scale.
+        across: Axis to the right; default: one of the two longest.
+        up: Axis upwards.
+
+    Returns:
+        The figure.
+
+    Example:
+        >>> rows = [{"lr": lr, "seed": 0, "loss": 10 * lr} for lr in (0.1, 0.2)]
+        >>> map_figure(rows, {"lr": [0.1, 0.2]}, "loss", "map", "Loss").panels[0].z
+        [[1.0, 2.0]]
+    """
     chosen_x, chosen_y, rest = layout(axes, across, up)
     words = WORDS.get(measure)
     xs, ys = axes[chosen_x], axes.get(chosen_y, [None])
@@ -113,11 +147,38 @@ def last(axis: str) -> str:
 
 
 def tick(value: Any) -> str:
+    """A value of an axis as text.
+
+    Args:
+        value: The value.
+
+    Returns:
+        The text; empty for None.
+
+    Example:
+        >>> tick(0.123456), tick("adam"), tick(None)
+        ('0.123', 'adam', '')
+    """
     return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def phase_table(rows: Sequence[Row], axes: Axes, *, across: str = "", up: str = "") -> TableData:
-    """How many points of each panel are in which phase."""
+    """How many points of each panel are in which phase.
+
+    Args:
+        rows: Of the sweep.
+        axes: Values by axis.
+        across: Axis to the right.
+        up: Axis upwards.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> table = phase_table([{"lr": 0.1, "phase": "two-stage"}], {"lr": [0.1]})
+        >>> dict(zip(table.columns, table.rows[0]))["two-stage"]
+        '1'
+    """
     _, _, rest = layout(axes, across, up)
     lines = []
     for facet in itertools.product(*(axes[axis] for axis in rest)):

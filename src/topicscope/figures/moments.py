@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.figures.dynamics import dynamics_figure, layer_title, loss_figure
-from topicscope.figures.panels import Circles, Figure, Lines, Section, Series, TableData
+from topicscope.figures.panels import Circles, Lines, Series
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.figures.timelines import span, timeline_figures
 from topicscope.figures.train_run import COLOURS, loss_panel, norm_panel, trained_parts
 from topicscope.measure import Timeline, measure_title
@@ -27,13 +28,25 @@ Weights = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class WordPlane:
-    """Words at several steps in the plane of the first two principal components of the last step."""
+    """Words at several steps, in the plane of the first two principal components of the last step.
 
-    what: str  # of which matrix the words are columns or rows
+    Attributes:
+        what: Of which matrix the words are columns or rows.
+        places: By step (W x 2).
+        topic: Of each word (W).
+        words: Numbers of the words.
+        shown: Share of the variance at the last step that the plane keeps.
+        ends: Left, right, bottom and top.
+
+    Example:
+        See `word_plane`.
+    """
+
+    what: str
     places: dict[int, Float[np.ndarray, "W 2"]]
     topic: Int[np.ndarray, " W"]
-    words: list[int]  # their numbers
-    shown: float  # the share of the variance at the last step that the plane keeps
+    words: list[int]
+    shown: float
     ends: tuple[float, float, float, float]
 
 
@@ -53,7 +66,22 @@ def word_vectors(weights: Weights) -> tuple[str, Float[np.ndarray, "V d"]] | Non
 
 
 def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane | None:
-    """Without [MASK]. None where the run trains nothing that words have, or its numbers are no longer finite."""
+    """Words in a plane whose axes stay from step to step, without [MASK].
+
+    Args:
+        config: Of the run.
+        snapshots: Weights by step.
+
+    Returns:
+        The plane; None where the run trains nothing that words have, or its numbers are not finite.
+
+    Example:
+        >>> from topicscope.training import RunConfig
+        >>> config = RunConfig.of({"topic_model": {"topics": 3, "words_per_topic": 2}})
+        >>> plane = word_plane(config, {10: {"value": config.topic_model.same_topic.astype(float)}})
+        >>> plane.places[10].shape, plane.topic.tolist()
+        ((6, 2), [1, 1, 2, 2, 3, 3])
+    """
     vectors = {step: word_vectors(weights) for step, weights in snapshots.items()}
     topic = config.topic_model.main_topic
     last = vectors[max(vectors)] if vectors else None
@@ -126,7 +154,20 @@ def until(panel: Lines, step: float) -> Lines:
 
 
 def run_moment(run: Run, plane: WordPlane | None, timeline: Timeline | None, step: int) -> list[Section]:
-    """A training run: where its words are, how far norms and contrasts have come."""
+    """One moment of a training run: where its words are, how far norms and contrasts have come.
+
+    Args:
+        run: The run.
+        plane: Words in a plane, or None.
+        timeline: Of the run, or None.
+        step: The moment.
+
+    Returns:
+        The sections.
+
+    Example:
+        See `run_figure`.
+    """
     panels = [norm_panel(run), loss_panel(run)]
     curves = [until(panel, step) for panel in panels if panel.series]
     alt = "Frobenius norms and loss up to this step; faint: all steps."
@@ -145,7 +186,18 @@ def norm_table(run: Run, step: int) -> TableData:
 
 
 def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
-    """Same topic against different topic: the curves up to a step, and the numbers there."""
+    """One moment of a timeline: the curves up to a step, and the numbers there.
+
+    Args:
+        timeline: The timeline.
+        step: The moment.
+
+    Returns:
+        The sections.
+
+    Example:
+        See `timeline_figures`.
+    """
     at = max(0.5, float(step))  # where step 0 stands on the logarithmic axis
     figures = [
         replace(figure, panels=[until(panel, at) for panel in figure.panels if isinstance(panel, Lines)])
@@ -168,7 +220,18 @@ def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
 
 
 def pretrain_moment(runs: Sequence[PretrainRun], step: int) -> list[Section]:
-    """Norms and rotation of every layer and the loss up to a step, and the norms there."""
+    """One moment of pretraining runs: norms, rotation and loss up to a step, and the norms there.
+
+    Args:
+        runs: The runs.
+        step: The moment.
+
+    Returns:
+        The sections.
+
+    Example:
+        See `stage_table`.
+    """
     figures = [
         replace(figure, panels=[until(panel, step) for panel in figure.panels if isinstance(panel, Lines)])
         for figure in (dynamics_figure(runs), loss_figure(runs))

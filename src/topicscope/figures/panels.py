@@ -1,19 +1,8 @@
-"""What a report is made of, as data: panels, figures, tables, judgements, sections. `topicscope.report` draws them."""
+"""Panels as data: heat maps, curves, points, maps and circles. `topicscope.report` draws them."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-Verdict = Literal["reproduced", "not reproduced", "undecided", "skipped"]
-VERDICT_WORDS = ("reproduced", "as predicted", "not reproduced", "not as predicted", "undecided", "skipped")
-"""What tables and pages say; claims that are not the paper's are as predicted, or not."""
-
-
-def counted(words: Iterable[str]) -> str:
-    """How many verdicts of each kind there are: '3 reproduced, 1 undecided'."""
-    counts = Counter(words)
-    return ", ".join(f"{counts[kind]} {kind}" for kind in VERDICT_WORDS if counts[kind])
+from typing import Literal
 
 
 @dataclass
@@ -21,6 +10,30 @@ class Heat:
     """A matrix as a heat map.
 
     With `topics` and `words_per_topic` its axes are words in the order of their topics, [MASK] first.
+
+    Attributes:
+        title: Of the panel.
+        z: Rows of numbers.
+        x_label: Of the columns.
+        y_label: Of the rows.
+        topics: Number of topics.
+        words_per_topic: Words of each.
+        x: Positions of the columns, where they are numbers.
+        y: Positions of the rows, where they are numbers.
+        log: Both axes are logarithmic.
+        low: Lower end of the colour scale; None: from the data.
+        high: Upper end.
+        marks: x, y and label of places that are drawn as stars.
+        references: x, y and label of places to compare with, drawn as rings.
+        contours: About how many lines of equal value are drawn.
+        z_label: Of the colour scale.
+        labels: Of rows and columns alike, where they are words with names.
+        shown_in: The `map` of texts that show the links of a cell.
+        kind: 'heat'.
+
+    Example:
+        >>> Heat("W_V", [[1.0, 0.0], [0.0, 1.0]]).kind
+        'heat'
     """
 
     title: str
@@ -29,23 +42,38 @@ class Heat:
     y_label: str = ""
     topics: int | None = None
     words_per_topic: int | None = None
-    x: list[float] | None = None  # positions of the columns, where they are numbers
+    x: list[float] | None = None
     y: list[float] | None = None
-    log: bool = False  # both axes
-    low: float | None = None  # ends of the colour scale; None: from the data
+    log: bool = False
+    low: float | None = None
     high: float | None = None
-    marks: list[tuple[float, float, str]] = field(default_factory=list)  # x, y, label; drawn as stars
-    references: list[tuple[float, float, str]] = field(default_factory=list)  # places to compare with; drawn as rings
-    contours: int = 0  # about how many lines of equal value are drawn
-    z_label: str = ""  # of the colour scale
-    labels: list[str] | None = None  # of rows and columns alike, where they are words with names
-    shown_in: str = ""  # the `map` of texts that show the links of a cell, where rows and columns name them
+    marks: list[tuple[float, float, str]] = field(default_factory=list)
+    references: list[tuple[float, float, str]] = field(default_factory=list)
+    contours: int = 0
+    z_label: str = ""
+    labels: list[str] | None = None
+    shown_in: str = ""
     kind: Literal["heat"] = "heat"
 
 
 @dataclass
 class Series:
-    """One curve. `low` and `high` are the ends of an interval around it. Curves of one `group` share a colour."""
+    """One curve. Curves of one `group` share a colour.
+
+    Attributes:
+        name: In the legend.
+        x: Places.
+        y: Values.
+        low: Lower ends of an interval around it.
+        high: Upper ends.
+        group: Its group, or None.
+        markers: Draw a marker at each place.
+        thin: A faint curve behind the others.
+
+    Example:
+        >>> Series("loss", [0, 1], [2.0, 1.0]).thin
+        False
+    """
 
     name: str
     x: list[float]
@@ -54,7 +82,7 @@ class Series:
     high: list[float] | None = None
     group: str | None = None
     markers: bool = False
-    thin: bool = False  # a faint curve behind the others
+    thin: bool = False
 
 
 def banded(
@@ -68,7 +96,23 @@ def banded(
 
 @dataclass
 class Lines:
-    """Curves. `bands` shade stretches of the x axis, `levels` are horizontal lines."""
+    """Curves in one panel.
+
+    Attributes:
+        title: Of the panel.
+        series: The curves.
+        x_label: Of the x axis.
+        y_label: Of the y axis.
+        log_x: A logarithmic x axis.
+        log_y: A logarithmic y axis.
+        bands: From, to and label of shaded stretches of the x axis.
+        levels: y and label of horizontal lines.
+        kind: 'lines'.
+
+    Example:
+        >>> Lines("loss", [Series("loss", [0, 1], [2.0, 1.0])], levels=[(0.5, "floor")]).kind
+        'lines'
+    """
 
     title: str
     series: list[Series]
@@ -76,18 +120,31 @@ class Lines:
     y_label: str = ""
     log_x: bool = False
     log_y: bool = False
-    bands: list[tuple[float, float, str]] = field(default_factory=list)  # from, to, label
-    levels: list[tuple[float, str]] = field(default_factory=list)  # y, label
+    bands: list[tuple[float, float, str]] = field(default_factory=list)
+    levels: list[tuple[float, str]] = field(default_factory=list)
     kind: Literal["lines"] = "lines"
 
 
 @dataclass
 class Points:
-    """Numbers with intervals by category: for each category and series a mean, and an interval around it."""
+    """Numbers with intervals by category: for each category and series a mean, and an interval around it.
+
+    Attributes:
+        title: Of the panel.
+        categories: Their names.
+        series: x is the index of the category.
+        y_label: Of the y axis.
+        levels: y and label of horizontal lines.
+        kind: 'points'.
+
+    Example:
+        >>> Points("cosine", ["bert"], [Series("same", [0], [0.3], low=[0.2], high=[0.4])]).categories
+        ['bert']
+    """
 
     title: str
     categories: list[str]
-    series: list[Series]  # x is the index of the category
+    series: list[Series]
     y_label: str = ""
     levels: list[tuple[float, str]] = field(default_factory=list)
     kind: Literal["points"] = "points"
@@ -98,28 +155,64 @@ class Map:
     """A measure over two axes with named steps, the first row at the bottom.
 
     With `names` (each with its colour) the cells are words, and z holds their places in `names`.
+
+    Attributes:
+        title: Of the panel.
+        z: Rows of numbers; None: nothing to show.
+        x: Names of the columns.
+        y: Names of the rows.
+        x_label: Of the x axis.
+        y_label: Of the y axis.
+        names: Words and their colours.
+        low: Lower end of the colour scale; None: from the data.
+        high: Upper end.
+        log: A logarithmic colour scale.
+        marks: Column and row of cells that have a cross.
+        kind: 'map'.
+
+    Example:
+        >>> Map("loss", [[1.0, None]], ["0.1", "0.2"], ["seed 0"]).kind
+        'map'
     """
 
     title: str
-    z: list[list[float | None]]  # None: nothing to show
+    z: list[list[float | None]]
     x: list[str]
     y: list[str]
     x_label: str = ""
     y_label: str = ""
     names: dict[str, str] | None = None
-    low: float | None = None  # ends of the colour scale; None: from the data
+    low: float | None = None
     high: float | None = None
-    log: bool = False  # the colour scale
-    marks: list[tuple[int, int]] = field(default_factory=list)  # column and row of cells that have a cross
+    log: bool = False
+    marks: list[tuple[int, int]] = field(default_factory=list)
     kind: Literal["map"] = "map"
 
 
 @dataclass
 class Circles:
-    """Things in a plane in which near ones are alike: areas are `sizes`, colours are `values`.
+    """Things in a plane in which near ones are alike. The axes have no unit.
 
-    `names` stand in the circles, `texts` where the reader points at one, `details` (things with a number each) where
-    one is chosen. The axes have no unit. `colours`, where given, take the place of the colours of `values`.
+    Attributes:
+        title: Of the panel.
+        x: Places to the right.
+        y: Places upwards.
+        sizes: Areas.
+        values: Give the colours.
+        names: Stand in the circles.
+        texts: Lines that are shown where the reader points at a circle.
+        x_label: Of the x axis.
+        y_label: Of the y axis.
+        value_label: Of the colours.
+        details: Things with a number each, shown where a circle is chosen.
+        colours: Take the place of the colours of `values`.
+        diameter: Of the largest circle, in pixels; None: large enough for a name.
+        ends: Left, right, bottom and top; None: from the data.
+        kind: 'circles'.
+
+    Example:
+        >>> Circles("topics", [0.0], [0.0], [1.0], [0.5], ["water"], [["frog toad"]]).kind
+        'circles'
     """
 
     title: str
@@ -128,141 +221,15 @@ class Circles:
     sizes: list[float]
     values: list[float]
     names: list[str]
-    texts: list[list[str]]  # lines
+    texts: list[list[str]]
     x_label: str = ""
     y_label: str = ""
     value_label: str = ""
     details: list[list[tuple[str, str]]] = field(default_factory=list)
     colours: list[str] | None = None
-    diameter: float | None = None  # of the largest circle, in pixels; None: large enough for a name
-    ends: tuple[float, float, float, float] | None = None  # left, right, bottom, top; None: from the data
+    diameter: float | None = None
+    ends: tuple[float, float, float, float] | None = None
     kind: Literal["circles"] = "circles"
 
 
 Panel = Heat | Map | Lines | Points | Circles
-
-
-@dataclass
-class Figure:
-    """Panels in rows of `columns`. `alt` says in words what is to be seen.
-
-    `colours` has the colours of curves by their name or group; the others take the colours that are left.
-    """
-
-    name: str  # of the files: letters, digits, '-'
-    title: str
-    alt: str
-    panels: Sequence[Panel]
-    columns: int = 2
-    colours: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class TableData:
-    """A table, cells as text. On a page a long or `folded` one opens with a click."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
-    folded: bool = False
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The one number of a claim that stands for it in short tables. `what` defines it, with its unit."""
-
-    name: str
-    what: str
-    paper: str  # '-' where the paper prints none
-    ours: str
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A claim of the paper and what came of it. `rule` decides the verdict; `reason` says why it came out so."""
-
-    claim: str
-    rule: str
-    paper: str
-    theory: str
-    measured: str
-    verdict: Verdict
-    reason: str
-    seconds: float | None  # that the measurement took; None: not known
-    number: Compared | None = None
-    sizes: str = ""  # one sentence where the paper's number and ours are not close
-    shown: str = ""  # the verdict in words, where these are others
-
-    @property
-    def words(self) -> str:
-        return self.shown or self.verdict
-
-
-@dataclass(frozen=True)
-class TextPiece:
-    """A word or mark of a text, with what stands before it. `group`: a place among the groups of the text."""
-
-    before: str
-    text: str
-    group: int | None = None
-
-
-@dataclass(frozen=True)
-class TextLinks:
-    """Where each piece of a text leads to, and how much, in one of several tables; `outer` and `inner` name it.
-
-    `data`: base64 of the numbers of pieces (two bytes each, the low one first), `keys` of them for each piece, then of
-    their weights w (one byte each, 255 times the square root of w).
-    """
-
-    outer: str
-    inner: str
-    data: str
-
-
-@dataclass(frozen=True)
-class MarkedText:
-    """A text whose pieces are coloured by group, with links from piece to piece that the reader looks at.
-
-    Of each group a name, and what is shown where the reader points at one of its pieces.
-    """
-
-    title: str
-    note: str
-    pieces: list[TextPiece]
-    groups: list[tuple[str, str]]
-    links: list[TextLinks] = field(default_factory=list)
-    keys: int = 0
-    link_names: tuple[str, str] = ("", "")  # what the names of links are names of
-    first: int = 0  # the links that are shown first
-    map: str = ""  # the name by which a heat map finds the text: see `Heat.shown_in`
-
-
-@dataclass(frozen=True)
-class PointMap:
-    """All points of a grid, to be drawn over any two of its axes; the reader chooses them, and the measure.
-
-    `rows` have their place on every axis, their state and their measures by name. `curve_panels` says which of the
-    curves of a point are shown: by panel title, how their names start. `first` is the measure that the map opens with.
-    `colours` has, for measures whose values are words, the words and their colours.
-    """
-
-    axes: dict[str, list[Any]]
-    rows: list[dict[str, Any]]
-    curve_panels: Mapping[str, str]
-    first: str | None = None
-    colours: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Section:
-    """One part of a report. All text is plain text. `command` makes it again, with the settings in `config`."""
-
-    title: str
-    note: str = ""
-    command: str = ""
-    figures: list[Figure] = field(default_factory=list)
-    tables: list[TableData] = field(default_factory=list)
-    verdict: Judgement | None = None
-    config: dict[str, Any] = field(default_factory=dict)
-    texts: list[MarkedText] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from topicscope.figures.panels import TableData
+from topicscope.figures.parts import TableData
 from topicscope.figures.states import setting_name
 from topicscope.language import (
     CooccurrenceRow,
@@ -56,13 +56,36 @@ def at_first(rows: Sequence[Row]) -> list[Row]:
 
 
 def family(model: str, kind: str) -> str:
-    """The paper's row of this kind of model, if it has one."""
+    """The paper's row for this kind of model.
+
+    Args:
+        model: Name of the model.
+        kind: The table's measure.
+
+    Returns:
+        The numbers as text; '-' where the paper has none.
+
+    Example:
+        >>> family("gpt2", "cosine")
+        '-'
+    """
     known = [name for name in ("roberta", "albert", "electra", "bart", "bert") if name in short(model.lower())]
     return " / ".join(" ".join(f"{x:g}" for x in row) for row in PAPER[kind][known[0]]) if known else "-"
 
 
 def ratio_table(rows: Sequence[ProbeRow]) -> TableData:
-    """Table 1: ratios with intervals."""
+    """Table 1: ratios with intervals.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> ratio_table([]).columns[0]
+        'model'
+    """
     measures = [*MAIN_MEASURES, *(["topical"] if any(row.topical for row in rows) else [])]
     return TableData(
         "Same topic over different topic, with 95% intervals",
@@ -83,7 +106,18 @@ def setting(row: ProbeRow) -> list[str]:
 
 
 def difference_table(rows: Sequence[ProbeRow]) -> TableData:
-    """Every effect with its interval and its controls."""
+    """Every effect of a probe, with its interval and its controls.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> difference_table([]).rows
+        []
+    """
     cells = [
         [
             *setting(row),
@@ -108,7 +142,18 @@ def difference_table(rows: Sequence[ProbeRow]) -> TableData:
 
 
 def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
-    """Heads of each model by their difference, at the first threshold; those without judgement come last."""
+    """Heads of each model by their difference, at the first threshold; those without judgement come last.
+
+    Args:
+        heads: Of a probe.
+        count: Heads per model.
+
+    Returns:
+        The table.
+
+    Example:
+        See `head_figures`.
+    """
     models = dict.fromkeys(head.model for head in heads)
     shown = [head for model in models for head in at_first([one for one in heads if one.model == model])[:count]]
     return TableData(
@@ -152,7 +197,18 @@ def topic_table(topics: Sequence[TopicRow]) -> TableData:
 
 
 def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
-    """Table 2."""
+    """Table 2: pairs of one topic against the pairs that stand together most often.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> cooccurrence_table([]).columns[:3]
+        ['model', 'threshold', 'pairs']
+    """
     measures = ["cosine", "attention", *(["topical"] if any(row.topical for row in rows) else [])]
     columns = [f"{measure_name(name)}: {which}" for name in measures for which in ("same topic", "co-occurring (95%)")]
     cells = [

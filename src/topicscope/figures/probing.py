@@ -7,7 +7,8 @@ import numpy as np
 from topicscope.figures.ablation import ablation_sections
 from topicscope.figures.documents import document_sections
 from topicscope.figures.labels import label_sections
-from topicscope.figures.panels import Figure, Heat, Lines, Points, Section, Series, banded
+from topicscope.figures.panels import Heat, Lines, Points, Series, banded
+from topicscope.figures.parts import Figure, Section
 from topicscope.figures.probe_tables import (
     MAIN_MEASURES,
     at_first,
@@ -107,7 +108,17 @@ def smallest_p(settings: Measurement) -> str:
 
 
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
-    """The three ratios against the threshold, one curve per model."""
+    """The three ratios of a probe against the threshold, one curve per model.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The figure.
+
+    Example:
+        See `head_figures`.
+    """
     shown = [row for row in rows if row.threshold is not None and row.topics_per_word == rows[0].topics_per_word]
     models = dict.fromkeys((row.model, row.variant) for row in shown)
     panels = []
@@ -144,7 +155,23 @@ def ratio_curve(rows: Sequence[ProbeRow], measure: str) -> Series:
 
 
 def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
-    """Layer x head maps of the difference in attention, at the first threshold of each model."""
+    """Layer x head maps of the difference in attention, at the first threshold of each model.
+
+    Args:
+        heads: Of a probe.
+
+    Returns:
+        The figures.
+
+    Example:
+        >>> from topicscope.figures import head_table
+        >>> from topicscope.measure import Effect
+        >>> effect = Effect(same=0.02, different=0.01, difference=0.01, ratio=2.0, interval=(0.005, 0.015))
+        >>> about = {"model": "bert", "threshold": 0.001, "topics_per_word": "one", "part": "encoder"}
+        >>> heads = [HeadRow(**about, layer=0, head=head, effect=effect) for head in range(2)]
+        >>> head_figures(heads)[0].panels[0].z, head_table(heads).rows[0][:4]
+        ([[0.01, 0.01]], ['bert', 'encoder', '0', '0'])
+    """
     figures: list[Figure] = []
     for model in dict.fromkeys(head.model for head in heads):
         mine = at_first([head for head in heads if head.model == model])
@@ -165,7 +192,18 @@ def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
 
 
 def topic_figures(topics: Sequence[TopicRow]) -> list[Figure]:
-    """Mean cosine inside the tightest and the loosest topics of each model."""
+    """Mean cosine inside the tightest and the loosest topics of each model.
+
+    Args:
+        topics: Of a probe.
+
+    Returns:
+        The figures.
+
+    Example:
+        >>> topic_figures([])
+        []
+    """
     figures: list[Figure] = []
     for model in dict.fromkeys(topic.model for topic in topics):
         mine = sorted(at_first([row for row in topics if row.model == model]), key=lambda topic: -topic.cosine)

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from topicscope.figures.panels import Figure, Lines, Section, Series, TableData, banded
+from topicscope.figures.panels import Lines, Series, banded
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.language import TREATMENTS, HeadRow, Probe, StateRow, TopicRow, interval_text, short
 from topicscope.measure import Effect
 
@@ -55,7 +56,18 @@ def shown_states(rows: Sequence[StateRow]) -> list[StateRow]:
 
 
 def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
-    """One for each part of every model: three differences, R2 of the mean state, and R2 of single states."""
+    """Hidden states by layer: differences of cosines, and R^2 of topic mixtures; one figure per part of a model.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The figures.
+
+    Example:
+        >>> state_figures([])
+        []
+    """
     figures: list[Figure] = []
     rows = shown_states(rows)
     for model, part in dict.fromkeys((row.model, row.part) for row in rows):
@@ -121,7 +133,18 @@ def position_panel(rows: Sequence[StateRow]) -> Lines:
 
 
 def state_table(rows: Sequence[StateRow]) -> TableData:
-    """Every layer of the trained models at the threshold with most words, beside the random weights."""
+    """Every layer of the trained models at the threshold with most words, beside the random weights.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> state_table([]).rows
+        []
+    """
     shown = shown_states(rows)
     fresh = {(row.model, row.part, row.layer): row for row in shown if row.variant == "random"}
     cells = []

@@ -9,7 +9,8 @@ from dataclasses import asdict
 
 import numpy as np
 
-from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
+from topicscope.figures.panels import Heat, Lines, Series
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.theory import AttentionLandscape, Dynamics, Landscape, Theorem, ValueOptimum
 
 LARGEST = 401  # words of the largest matrix that is drawn
@@ -151,9 +152,22 @@ def landscape_sections(result: AttentionLandscape) -> list[Section]:
 def landscape_figure(
     name: str, title: str, grids: Mapping[str, Landscape], best: Mapping[str, tuple[float, float]] | None = None
 ) -> Figure:
-    """One panel per landscape, by panel title.
+    """Loss landscapes as in Figures 7 and 8: beta to the right, alpha upwards, both logarithmic.
 
-    `best` has (alpha, beta) of the best attention, to be marked in place of the grid's lowest point.
+    Args:
+        name: Of the figure's files.
+        title: Of the figure.
+        grids: Landscapes by panel title.
+        best: (alpha, beta) of the best attention by panel title, marked in place of the grid's lowest point.
+
+    Returns:
+        The figure.
+
+    Example:
+        >>> from topicscope.theory import Setting, landscape
+        >>> grid = landscape(Setting.of(), "blocks", low=0.0, high=2.0, per_decade=2)
+        >>> landscape_figure("blocks", "Blocks", {"exact": grid}).panels[0].title
+        'exact'
     """
     marked = {panel: grid.minimum[:2] for panel, grid in grids.items()} | dict(best or {})
     panels = [

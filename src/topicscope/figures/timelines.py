@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from topicscope.figures.panels import Figure, Lines, Section, Series, TableData, banded
+from topicscope.figures.panels import Lines, Series, banded
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.measure import Interval, Timeline, TimelineRow, measure_title
 
 MATCHED = "_matched"
@@ -25,7 +26,25 @@ def timeline_sections(timeline: Timeline) -> list[Section]:
 
 
 def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]:
-    """Difference against step with its interval, for each measure; and all of them as shares of their end."""
+    """Difference against step with its interval, for each measure; and all of them as shares of their end.
+
+    Args:
+        timeline: The timeline.
+        name: Of the figures' files.
+
+    Returns:
+        The figures.
+
+    Example:
+        >>> import numpy as np
+        >>> from topicscope.figures import moment_table, timeline_moment
+        >>> from topicscope.measure import effect
+        >>> heights = {0: 0.0, 10: 0.4}
+        >>> effects = {step: effect(y, 0.0, (np.full(9, y), np.zeros(9))) for step, y in heights.items()}
+        >>> timeline = Timeline.of({"cosine": effects})
+        >>> len(timeline_figures(timeline)), moment_table(timeline).rows[0][:2], len(timeline_moment(timeline, 10))
+        (1, ['embeddings: cosine', '10'], 1)
+    """
     courses: dict[str, list[TimelineRow]] = {}
     for row in timeline.rows:
         courses.setdefault(row.measure, []).append(row)
@@ -64,6 +83,17 @@ def share(curve: Series) -> Series:
 
 
 def moment_table(timeline: Timeline) -> TableData:
+    """When each measure of a timeline appears, and when half of its rise is made.
+
+    Args:
+        timeline: The timeline.
+
+    Returns:
+        The table.
+
+    Example:
+        See `timeline_figures`.
+    """
     columns = ["measure", "appears at step", "half of its rise at step", "difference at the start", "at the end", "95%"]
     cells = [
         [

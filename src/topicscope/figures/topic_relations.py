@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from topicscope.figures.panels import Figure, Heat, TableData
+from topicscope.figures.panels import Heat
+from topicscope.figures.parts import Figure, TableData
 from topicscope.figures.word_names import optimum_name, topic_names
 from topicscope.training import Run
 

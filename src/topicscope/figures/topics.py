@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from topicscope.figures.panels import Circles, Figure, Lines, Panel, Points, Section, Series, TableData
+from topicscope.figures.panels import Circles, Lines, Panel, Points, Series
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.language import TopicQuality, Topics, best
 from topicscope.measure import topic_map
 
@@ -25,6 +26,23 @@ def topic_model_sections(topics: Topics) -> list[Section]:
 
 
 def topic_model_table(topics: Topics) -> TableData:
+    """Fitted topics with their share, coherence, stability, nearest topic and top words.
+
+    Args:
+        topics: The topics.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> from topicscope.language import fit_topics, whole_words
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
+        >>> len(topic_model_table(topics).rows), topic_model_table(topics).columns[0]
+        (2, 'topic')
+    """
     rows = [
         [
             str(row["topic"]),
@@ -132,6 +150,19 @@ def compared_figure(compared: Sequence[TopicQuality]) -> Figure:
 
 
 def compared_table(compared: Sequence[TopicQuality]) -> TableData:
+    """Fits with different numbers of topics, side by side.
+
+    Args:
+        compared: How good each fit is.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> compared_table([]).columns[0]
+        'topics'
+    """
+
     def cell(value: float | None, how: str) -> str:
         return "-" if value is None else format(value, how)
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.figures.panels import Figure, Heat, Lines, Section, Series, TableData
+from topicscope.figures.panels import Heat, Lines, Series
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.figures.topic_relations import relation_figures, relation_tables
 from topicscope.figures.word_names import word_figures
 from topicscope.measure import stage_bands
@@ -89,7 +90,26 @@ def many_runs(runs: Sequence[Run]) -> Section:
 
 
 def run_figure(run: Run) -> Figure:
-    """The picture of a run: loss with floors, norms with stages, means by word relation, the matrix at the end."""
+    """The picture of a run: loss with floors, norms with stages, means by word relation, the matrix at the end.
+
+    Args:
+        run: The run.
+
+    Returns:
+        The figure.
+
+    Example:
+        >>> from topicscope.figures import happening, live_curves, live_matrices, run_moment
+        >>> from topicscope.training import RunConfig, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> run = train(RunConfig.of(small, steps=30))
+        >>> [section.title for section in (*live_curves(run), *live_matrices(run), *run_moment(run, None, None, 10))]
+        ['Curves', 'Matrices', 'Step 10']
+        >>> [panel.kind for panel in run_figure(run).panels]
+        ['lines', 'lines', 'lines', 'heat']
+        >>> happening(run) != ""
+        True
+    """
     return Figure(
         "figure",
         f"Training run: seed {run.config.seed}, {run.results['steps']:,} steps, {run.results['status']}",

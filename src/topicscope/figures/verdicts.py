@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from topicscope.figures.panels import Figure, Points, Series, TableData
+from topicscope.figures.panels import Points, Series
+from topicscope.figures.parts import Figure, TableData
 from topicscope.language import CONTROLS, Check, CheckRow, ModelVerdict, ProbeRow, interval_text, short
 from topicscope.measure import Effect, Interval
 
@@ -22,7 +23,18 @@ MEASURES = {
 
 
 def verdict_table(verdicts: Sequence[ModelVerdict]) -> TableData:
-    """A row for each model and place, a column for each control."""
+    """The verdicts of a probe: one row for each model and place, one column for each control.
+
+    Args:
+        verdicts: Of a probe.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> verdict_table([]).columns[:3]
+        ['model', 'where', 'encodes topics?']
+    """
     cells = [
         [short(verdict.model), place, answer.answer, *(answer.controls[control] for control in CONTROLS)]
         for verdict in verdicts
@@ -34,7 +46,18 @@ def verdict_table(verdicts: Sequence[ModelVerdict]) -> TableData:
 
 
 def check_table(verdicts: Sequence[ModelVerdict]) -> TableData:
-    """What each control looked at: a row for each threshold."""
+    """What each control looked at: one row for each threshold.
+
+    Args:
+        verdicts: Of a probe.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> check_table([]).rows
+        []
+    """
     cells = [
         [
             short(verdict.model),
@@ -64,7 +87,18 @@ def number_text(check: Check) -> str:
 
 
 def forest_figures(rows: Sequence[ProbeRow]) -> list[Figure]:
-    """For each model: differences by measure and threshold, trained and fresh, over what shuffled topics give."""
+    """For each model: differences by measure and threshold, trained and fresh, over what shuffled topics give.
+
+    Args:
+        rows: Of a probe.
+
+    Returns:
+        The figures.
+
+    Example:
+        >>> forest_figures([])
+        []
+    """
     figures: list[Figure] = []
     for model in dict.fromkeys(row.model for row in rows):
         mine = [row for row in rows if row.model == model]

@@ -3,7 +3,8 @@
 import numpy as np
 from jaxtyping import Int
 
-from topicscope.figures.panels import Figure, Heat
+from topicscope.figures.panels import Heat
+from topicscope.figures.parts import Figure
 from topicscope.training import Run, contributions, training_optimum
 
 MOST_NAMED = 30  # words along the side of a matrix that have room for their names

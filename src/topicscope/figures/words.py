@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from topicscope.figures.panels import Figure, Heat, Section, TableData
+from topicscope.figures.panels import Heat
+from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.language import WordMap, short
 
 
@@ -16,6 +17,20 @@ def word_sections(words: WordMap) -> list[Section]:
 
 
 def word_figure(words: WordMap) -> Figure:
+    """Cosines between words as a heat map (Figure 3).
+
+    Args:
+        words: The cosines.
+
+    Returns:
+        The figure.
+
+    Example:
+        >>> from topicscope.language import WordMap
+        >>> words = WordMap("bert", ("frog", "toad"), (0, 0), (1, 1), np.array([[1.0, 0.5], [0.5, 1.0]]))
+        >>> word_figure(words).panels[0].labels
+        ['frog', 'toad']
+    """
     return Figure(
         "figure3",
         "Cosine of word embeddings",
@@ -26,5 +41,18 @@ def word_figure(words: WordMap) -> Figure:
 
 
 def word_table(words: WordMap) -> TableData:
+    """Cosines between words as a table.
+
+    Args:
+        words: The cosines.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> from topicscope.language import WordMap
+        >>> word_table(WordMap("bert", ("frog", "toad"), (0, 0), (1, 1), np.array([[1.0, 0.5], [0.5, 1.0]]))).rows
+        [['frog', '1.00', '0.50'], ['toad', '0.50', '1.00']]
+    """
     rows = [[label, *(f"{value:.2f}" for value in row)] for label, row in zip(words.labels, words.cosine, strict=True)]
     return TableData(f"Cosines, {short(words.model)}", ["", *words.labels], rows)

@@ -14,33 +14,9 @@ from topicscope.ground.budget import (
     machine_memory,
     size,
 )
-from topicscope.ground.checked import (
-    check_tensors,
-    checked_file,
-    file_digest,
-    one_line,
-    parse_json,
-    parse_yaml,
-    plain,
-    read_bytes,
-    read_tensors,
-    read_text,
-    shown,
-)
+from topicscope.ground.checked import checked_file, file_digest, one_line, read_bytes, read_text, shown
 from topicscope.ground.compiling import can_compile, compiled, compiling_announced, interruptible
-from topicscope.ground.config import (
-    Config,
-    assign,
-    flat,
-    gather,
-    load_settings,
-    log_steps,
-    merged,
-    number,
-    only_for,
-    parsed,
-    section,
-)
+from topicscope.ground.config import Config, only_for, section
 from topicscope.ground.engines import (
     ENGINES,
     NAMES,
@@ -97,8 +73,11 @@ from topicscope.ground.ranges import (
     number_only,
 )
 from topicscope.ground.results import Result, SeveralRuns, arrow_table, configs_to_resume, read_finished
+from topicscope.ground.settings import assign, flat, gather, load_settings, log_steps, merged, number, parsed
 from topicscope.ground.streams import Stream, generator, torch_seed
+from topicscope.ground.tensors import check_tensors, read_tensors
 from topicscope.ground.threads import Device, one_thread, repeatable, usable_device, worker_pool
+from topicscope.ground.values import parse_json, parse_yaml, plain
 
 __all__ = [
     "ENGINES",

@@ -13,9 +13,10 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from topicscope.ground.checked import file_digest, one_line, parse_json, read_bytes, shown
+from topicscope.ground.checked import file_digest, one_line, read_bytes, shown
 from topicscope.ground.errors import InputError
 from topicscope.ground.files import read_json, write_json
+from topicscope.ground.values import parse_json
 
 AnyPath = str | os.PathLike[str]
 
@@ -26,10 +27,18 @@ REPLACED_BY_FORCE = ("train", "pretrain", "landscape")  # the commands of other 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of folder: its name, the version of its format, the patterns of the files that it adds.
+    """A kind of folder that topicscope writes.
 
-    `sealed`: those of them whose digests about.json keeps. `resumes`: whether its command goes on with an unfinished
-    folder, if asked to (--resume) or always.
+    Attributes:
+        name: Such as 'train'.
+        format: Version of the format.
+        adds: Patterns of the files that it adds.
+        sealed: Those of them whose digests about.json keeps.
+        resumes: Whether its command continues an unfinished folder: 'never', 'asked' (--resume) or 'always'.
+
+    Example:
+        >>> Kind("demo", 1, adds=("*.csv",)).resumes
+        'never'
     """
 
     name: str
@@ -60,7 +69,21 @@ def new_about(kind: Kind, runs: int | None) -> About:
 
 
 def read_about(path: AnyPath) -> About | None:
-    """What a folder says it is; None where it does not say. A damaged about.json is an InputError."""
+    """What a folder says it is.
+
+    Args:
+        path: The folder.
+
+    Returns:
+        The content of about.json; None where there is none.
+
+    Raises:
+        InputError: about.json is damaged.
+
+    Example:
+        >>> read_about("no/such/folder") is None
+        True
+    """
     file = Path(path) / ABOUT
     if not os.path.lexists(file):
         return None
@@ -90,7 +113,23 @@ def about_of(path: AnyPath, kind: Kind) -> About:
 
 
 def finished_about(path: AnyPath, kind: Kind) -> About:
-    """What a finished folder of this kind says; InputError where it is not one, or its files have changed."""
+    """What a finished folder of a kind says, with the digests of its files checked.
+
+    Args:
+        path: The folder.
+        kind: Of the folder.
+
+    Returns:
+        The content of about.json.
+
+    Raises:
+        InputError: The folder is of another kind, is not finished, or its files have changed.
+
+    Example:
+        >>> finished_about("no/such/folder", Kind("demo", 1))
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: no/such/folder is not a folder that topicscope wrote (no about.json)
+    """
     about = about_of(path, kind)
     if about.status in UNFINISHED:
         again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes == "asked" else about.command

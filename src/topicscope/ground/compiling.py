@@ -19,12 +19,34 @@ _listeners: list[Any] = []
 
 
 def can_compile() -> bool:
+    """Whether numba is installed.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> can_compile() == (find_spec("numba") is not None)
+        True
+    """
     return find_spec("numba") is not None
 
 
 @contextmanager
 def compiling_announced(progress: Progress) -> Iterator[None]:
-    """Inside, `progress` is told when a kernel is compiled. One that is loaded takes no time worth mentioning."""
+    """Inside, `progress` hears when a kernel is compiled. One that is only loaded takes no time worth mentioning.
+
+    Args:
+        progress: Called as progress(phase, done, total, note).
+
+    Returns:
+        A context manager.
+
+    Example:
+        >>> from topicscope.ground import silent
+        >>> with compiling_announced(silent):
+        ...     print("training")
+        training
+    """
     _progress.append(progress)
     try:
         yield
@@ -34,7 +56,19 @@ def compiling_announced(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Around calls of kernels: what a signal raises there numba wraps into a SystemError; here it is itself again."""
+    """Around calls of kernels: numba wraps what a signal raises into a SystemError; here it is itself again.
+
+    Returns:
+        A context manager.
+
+    Example:
+        >>> try:
+        ...     with interruptible():
+        ...         raise SystemError from KeyboardInterrupt()
+        ... except KeyboardInterrupt:
+        ...     print("interrupted")
+        interrupted
+    """
     try:
         yield
     except SystemError as error:
@@ -47,8 +81,20 @@ def interruptible() -> Iterator[None]:
 def compiled(function: F) -> F:
     """The function as machine code, made or loaded at its first call.
 
-    Its arithmetic is done as it is written, sums in their order: the process that compiles a kernel and those that load
-    it may have it in other pieces, and get the same bytes all the same. Divergence shows as NaN or infinity.
+    Sums are taken in their order, as written, so that every process gets the same bytes. Divergence shows as NaN or
+    infinity.
+
+    Args:
+        function: What numba can compile.
+
+    Returns:
+        The compiled function.
+
+    Example:
+        >>> def double(number):
+        ...     return 2 * number
+        >>> compiled(double).py_func(3)  # the function itself; nothing is compiled before the first call
+        6
     """
     from numba import njit
 

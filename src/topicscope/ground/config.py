@@ -9,33 +9,40 @@ import dataclasses
 import functools
 import glob
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
-import numpy as np
 import pydantic
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from topicscope.ground.checked import (
-    MOST_OWN,
-    MOST_SETTINGS,
-    MOST_VALUES,
-    one_line as why,
-    parse_yaml,
-    read_text,
-    shown,
-)
+from topicscope.ground.checked import one_line as why, shown
 from topicscope.ground.errors import InputError, one_line
 from topicscope.ground.ranges import MOST_RUNS
+from topicscope.ground.settings import assign, flat, merged
 
 Section = TypeVar("Section", bound=type)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(pydantic.Field, dataclasses.field))
 def section(cls: Section) -> Section:
-    """A part of a configuration: a frozen dataclass whose values are checked. A wrong one is an InputError."""
+    """Make a class a part of a configuration: a frozen dataclass whose values are checked.
+
+    Args:
+        cls: The class, with annotated fields.
+
+    Returns:
+        The class; a wrong value is an InputError of one line.
+
+    Example:
+        >>> @section
+        ... class Size:
+        ...     words: int = 5
+        >>> Size(words="many")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: Size: words = 'many': ...
+    """
     strict = ConfigDict(extra="forbid", allow_inf_nan=False)
     built: Any = dataclass(frozen=True, config=strict)(cls)
     checked_init, names = built.__init__, [field.name for field in dataclasses.fields(built) if not field.kw_only]
@@ -53,7 +60,22 @@ def section(cls: Section) -> Section:
 
 
 def only_for(section: Any, name: str, owner: str, *settings: str) -> None:
-    """Raise ValueError where a setting of another variant is given: it would be ignored."""
+    """Refuse a setting that belongs to another variant: it would be ignored.
+
+    Args:
+        section: The section, with a `name`.
+        name: What the section is called.
+        owner: The variant that the settings belong to.
+        settings: Names of settings.
+
+    Raises:
+        ValueError: One of them is given, but the variant is another.
+
+    Example:
+        >>> from topicscope.training import Optimizer
+        >>> only_for(Optimizer(name="sgd"), "optimizer", "adam", "eps") is None
+        True
+    """
     for setting in settings if section.name != owner else ():
         default = next(field.default for field in dataclasses.fields(section) if field.name == setting)
         if getattr(section, setting) != default:
@@ -67,7 +89,14 @@ adapter_of: Callable[[type], pydantic.TypeAdapter[Any]] = functools.cache(pydant
 
 
 class Config:
-    """Base of the commands' configurations, which are sections with a `seed`."""
+    """Base of the commands' configurations, which are sections with a `seed`.
+
+    Example:
+        >>> from topicscope.training import RunConfig
+        >>> config = RunConfig.of({"optimizer": {"lr": 0.1}}, steps=20).changed({"seed": 3})
+        >>> isinstance(config, Config), config.as_dict()["seed"], [one.seed for one in config.with_seeds(2)]
+        (True, 3, [3, 4])
+    """
 
     VERSION: ClassVar[int] = 1  # of the format; a file of another version is refused
     FILES: ClassVar[tuple[str, ...]] = ()  # dotted names of the settings that may name files or folders
@@ -133,89 +162,3 @@ def _absolute(value: Any) -> Any:
         return os.path.abspath(value) if names_files else value
     except (OSError, RuntimeError) as error:  # a name that is too long, links that lead to themselves
         raise InputError(f"{shown(value):.200} cannot be read: {why(error)}") from None
-
-
-def load_settings(path: str | Path, what: str = "config", *, own: bool = False) -> dict[str, Any]:
-    """The nested settings of a YAML file, not yet checked; `own`: one that the project wrote, however large."""
-    try:
-        text = read_text(path, f"the {what}", MOST_OWN if own else MOST_SETTINGS)
-    except InputError as error:
-        raise InputError(f"{error}; give the path of a YAML file") from None
-    settings = parse_yaml(text, f"the {what} {shown(path)}", most=MOST_OWN if own else MOST_VALUES)
-    if settings is not None and not isinstance(settings, dict):
-        raise InputError(f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values")
-    return settings or {}
-
-
-def gather(file: str | Path | None, flags: Mapping[str, Any], assignments: Iterable[str] = ()) -> dict[str, Any]:
-    """Settings of a command: those of a file, then flags by their dotted names (None: not given), then `key=value`.
-
-    Values of `key.subkey=value` are YAML, so lists and numbers work.
-    """
-    settings = {} if file is None else load_settings(file)
-    for name, value in flags.items():
-        if value is not None:
-            assign(settings, name, value)
-    for assignment in assignments:
-        key, equals, text = assignment.partition("=")
-        if not equals or not key:
-            raise InputError(f"--set {assignment!r}: expected key=value, for example --set optimizer.lr=0.003")
-        try:
-            assign(settings, key, parsed(text))
-        except InputError as error:
-            raise InputError(f"--set {assignment!r}: {error}") from None
-    return settings
-
-
-def assign(settings: dict[str, Any], name: str, value: Any) -> None:
-    """Set the setting with this dotted name, making the sections on the way."""
-    *sections, last = name.split(".")
-    node = settings
-    for part in sections:
-        node = node.setdefault(part, {})
-        if not isinstance(node, dict):
-            raise InputError(f"{part!r} is not a section")
-    node[last] = value
-
-
-def parsed(text: str) -> Any:
-    """A value as YAML reads it: numbers, words, lists."""
-    return number(parse_yaml(text, "the value"))
-
-
-def number(value: Any) -> Any:
-    """YAML 1.1 reads 1e-3 as text; a user means a number."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
-def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings under dotted names.
-
-    >>> flat({"steps": 5, "optimizer": {"lr": 0.1}})
-    {'steps': 5, 'optimizer.lr': 0.1}
-    """
-    result: dict[str, Any] = {}
-    for key, value in settings.items():
-        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return result
-
-
-def merged(settings: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, section by section; `more` wins."""
-    result = dict(settings)
-    for key, value in more.items():
-        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
-        result[key] = merged(result[key], value) if both else value
-    return result
-
-
-def log_steps(steps: int, count: int = 24) -> list[int]:
-    """0, and about `count` steps evenly spaced on a logarithmic axis, the last one included.
-
-    >>> log_steps(100, 5)
-    [0, 1, 3, 10, 32, 100]
-    """
-    return [0, *np.unique(np.round(np.geomspace(1, steps, count)).astype(int)).tolist()]

@@ -30,7 +30,14 @@ Output = TypeVar("Output")
 
 
 class Engine(Protocol):
-    """`work(common, item)` for every item; yields the item's number and the result, as they come."""
+    """Does the same work for many items, in this process, in others, or on a cluster.
+
+    An engine is called as engine(work, common, items). It yields the number of an item and `work(common, item)`, as
+    they come.
+
+    Example:
+        See `open_engine`.
+    """
 
     def __call__(
         self, work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
@@ -43,16 +50,45 @@ Name = Literal["serial", "local", "ray"]
 def open_engine(
     name: Name = "serial", *, workers: int | None = None, address: str | None = None, gpus: float = 0
 ) -> AbstractContextManager[Engine]:
-    """Open an engine; whatever ends the block ends its processes.
+    """Open an engine; the end of the block ends its processes.
 
-    `address` (Ray only): local, auto, or HOST[:PORT] of a head. `gpus`: how many each Ray task needs.
+    Args:
+        name: 'serial', 'local' or 'ray'.
+        workers: Number of workers; None: one per core.
+        address: Of Ray: local, auto, or HOST[:PORT] of a head.
+        gpus: GPUs that each Ray task needs.
+
+    Returns:
+        A context manager that gives the engine.
+
+    Raises:
+        InputError: The name, workers or address are wrong.
+
+    Example:
+        >>> with open_engine("serial") as engine:
+        ...     list(engine(pow, 2, [1, 2, 3]))  # number of the item, and 2 to the power of it
+        [(0, 2), (1, 4), (2, 8)]
     """
     check_engine(name, workers=workers, address=address)
     return ENGINES[name].opened(workers, address or "local", gpus)
 
 
 def check_engine(name: str, *, workers: int | None = None, address: str | None = None) -> None:
-    """What can be said at once, before anything is loaded or started."""
+    """Check the name and options of an engine, before anything is loaded or started.
+
+    Args:
+        name: 'serial', 'local' or 'ray'.
+        workers: Number of workers.
+        address: Of a Ray cluster.
+
+    Raises:
+        InputError: One of them is wrong, or does not go with the engine.
+
+    Example:
+        >>> check_engine("serial", workers=2)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: workers 2: the engine serial has none; ...
+    """
     refused = {
         f"engine {name!r}; expected {', '.join(ENGINES)}": name not in ENGINES,
         f"address {address} is for the engine ray, but the engine is {name}; leave the address out": (
@@ -75,13 +111,37 @@ def check_engine(name: str, *, workers: int | None = None, address: str | None =
 def serial(
     work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
 ) -> Iterator[tuple[int, Output]]:
-    """Here, one item after another."""
+    """The engine of this process: one item after another.
+
+    Args:
+        work: A function of two arguments.
+        common: Its first argument, the same for all items.
+        items: The second.
+
+    Returns:
+        Number and result of each item.
+
+    Example:
+        >>> list(serial(pow, 2, [1, 2, 3]))
+        [(0, 2), (1, 4), (2, 8)]
+    """
     for number, item in enumerate(items):
         yield number, work(common, item)
 
 
 def in_order(results: Iterator[tuple[int, Output]]) -> Iterator[Output]:
-    """Results in the order of their items, whatever order they come in: sums of numbers depend on it."""
+    """Results in the order of their items, whatever order they come in.
+
+    Args:
+        results: Numbers and results, from an engine.
+
+    Returns:
+        The results.
+
+    Example:
+        >>> list(in_order(iter([(1, "b"), (0, "a"), (2, "c")])))
+        ['a', 'b', 'c']
+    """
     waiting: dict[int, Output] = {}
     following = 0
     for number, result in results:

@@ -9,26 +9,72 @@ import pydantic
 
 
 class InputError(ValueError):
-    """What was wrong, what was expected, what to do: in one line."""
+    """Wrong input; the command line exits with 2.
+
+    The message says in one line what was wrong, what was expected and what to do.
+
+    Example:
+        >>> from topicscope import InputError, RunConfig
+        >>> try:
+        ...     RunConfig(stepz=100)
+        ... except InputError as error:
+        ...     print(error)
+        RunConfig: unknown key 'stepz'; did you mean 'steps'?
+    """
 
 
 class EngineError(RuntimeError):
-    """The machines failed, not the input: what is done is kept, and the command line exits with 1."""
+    """The machines failed, not the input. What is done is kept; the command line exits with 1.
+
+    Example:
+        >>> from topicscope import EngineError, InputError
+        >>> issubclass(EngineError, RuntimeError), issubclass(EngineError, InputError)
+        (True, False)
+    """
 
 
 class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
-    """Stopped by the user: what is done, and how to go on, in one line."""
+    """Stopped by the user: what is done, and how to go on, in one line.
+
+    Example:
+        >>> str(Interrupted("stopped at step 50; to go on: --resume"))
+        'stopped at step 50; to go on: --resume'
+    """
 
 
 def refuse(*checks: tuple[object, str]) -> None:
-    """Raise the first message whose condition holds."""
+    """Raise an InputError with the first message whose condition holds.
+
+    Args:
+        checks: Pairs of a condition and a message.
+
+    Raises:
+        InputError: A condition holds.
+
+    Example:
+        >>> refuse((1 > 2, "one is more than two"), (2 > 1, "two is more than one"))
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: two is more than one
+    """
     for wrong, message in checks:
         if wrong:
             raise InputError(message)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """' (did you mean X?)' for a mistyped name, or the known names where none is near."""
+    """A hint for a mistyped name.
+
+    Args:
+        name: What was given.
+        known: The names there are.
+
+    Returns:
+        The nearest name as a question, or all names where none is near.
+
+    Example:
+        >>> nearest("stepz", ["steps", "seed"]), nearest("x", ["steps", "seed"])
+        ("did you mean 'steps'?", 'known: seed, steps')
+    """
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"

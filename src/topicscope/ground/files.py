@@ -20,14 +20,28 @@ import numpy as np
 import yaml
 from safetensors.numpy import save
 
-from topicscope.ground.checked import DIGEST, HEADER, MOST_OWN, one_line, parse_json, read_bytes, tensor_digest
+from topicscope.ground.checked import MOST_OWN, one_line, read_bytes
 from topicscope.ground.errors import InputError
+from topicscope.ground.tensors import DIGEST, HEADER, tensor_digest
+from topicscope.ground.values import parse_json
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room: on the disk, for this user, in one file
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write to a temporary name, then rename: readers see the old file or the new one, never a half."""
+    """Write a file whole: to a temporary name, then renamed. Readers see the old file or the new one, never a half.
+
+    Args:
+        path: The file.
+        content: Its bytes.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write(Path(folder, "a"), b"abc")
+        ...     [path.name for path in Path(folder).iterdir()]
+        ['a']
+    """
     temporary = path.with_name(path.name + ".tmp")
     try:
         with temporary.open("wb") as stream:
@@ -64,7 +78,22 @@ def append(path: Path, content: bytes) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its name when it is whole, in place of one that has the name."""
+    """A folder to fill, which takes its name when it is whole, in place of one that has the name.
+
+    Args:
+        folder: Its name.
+
+    Returns:
+        A context manager that gives the folder to fill.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as home:
+        ...     with whole_folder(Path(home, "model")) as folder:
+        ...         _ = (folder / "a").write_text("abc")
+        ...     [path.name for path in Path(home, "model").iterdir()]
+        ['a']
+    """
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
@@ -81,6 +110,19 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file whole.
+
+    Args:
+        path: The file.
+        content: Plain values without NaN.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_json(Path(folder, "a.json"), [1])
+        ...     Path(folder, "a.json").read_text().split()
+        ['[', '1', ']']
+    """
     write(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
@@ -105,11 +147,38 @@ def _digest(content: dict[str, Any]) -> str:
 
 
 def write_yaml(path: Path, content: Any) -> None:
+    r"""Write a YAML file whole.
+
+    Args:
+        path: The file.
+        content: Plain values.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_yaml(Path(folder, "a.yaml"), {"steps": 5})
+        ...     Path(folder, "a.yaml").read_text()
+        'steps: 5\n'
+    """
     write(path, yaml.safe_dump(content, sort_keys=False, width=120).encode())
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[str, str] | None = None) -> None:
-    """With a digest of everything in the header, which `read_tensors` checks."""
+    """Write a safetensors file whole, with a digest of everything in its header, which `read_tensors` checks.
+
+    Args:
+        path: The file.
+        tensors: Arrays by name.
+        note: Texts by name.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.ground import read_tensors
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_tensors(Path(folder, "a"), {"key": np.ones(2)})
+        ...     read_tensors(Path(folder, "a"), "train again")[0]["key"].tolist()
+        [1.0, 1.0]
+    """
     # not ascontiguousarray, which makes a vector of a single number
     arrays, header = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}, dict(note or {})
     sealed_header = json.dumps(header | {DIGEST: tensor_digest(arrays, header)}, sort_keys=True)
@@ -117,13 +186,39 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[s
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write an .npz file whole.
+
+    Args:
+        path: The file.
+        arrays: Arrays by name.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_npz(Path(folder, "a.npz"), {"x": np.ones(2)})
+        ...     with np.load(Path(folder, "a.npz")) as stored:
+        ...         stored["x"].tolist()
+        [1.0, 1.0]
+    """
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     write(path, buffer.getvalue())
 
 
 def write_csv(path: Path, records: list[dict[str, Any]]) -> None:
-    """A line a record; the columns are all the keys, in the order in which they turn up."""
+    """Write a CSV file whole, with one line per record.
+
+    Args:
+        path: The file.
+        records: Values by column; the columns are all keys, in the order in which they turn up.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_csv(Path(folder, "a.csv"), [{"a": 1}, {"a": 2, "b": 3}])
+        ...     Path(folder, "a.csv").read_text().split()
+        ['a,b', '1,', '2,3']
+    """
     stream = io.StringIO()
     writer = csv.DictWriter(
         stream, list(dict.fromkeys(key for record in records for key in record)), lineterminator="\n"

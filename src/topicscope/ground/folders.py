@@ -3,10 +3,6 @@
 A folder says what it is (about.json), and holds config.yaml, environment.json, results.json and what its kind adds.
 This module alone decides whether a folder may be opened, resumed or replaced.
 
-    with open_folder("runs/demo", TRAIN, config.as_dict(), resume=True) as folder:
-        ...                                # about.json says 'running'
-        folder.finish(results)             # results.json, environment.json, then about.json says 'done'
-
 A command that cannot be resumed keeps its results in memory, and the folder as it was, until `folder.begin()`: a
 probe that is killed or fails takes no older probe with it.
 """
@@ -39,10 +35,18 @@ from topicscope.ground.about import (
     read_results as read_results,
     version_of as version_of,
 )
-from topicscope.ground.checked import file_digest, parse_yaml, read_text, shown
+from topicscope.ground.checked import file_digest, read_text, shown
 from topicscope.ground.errors import InputError
 from topicscope.ground.files import read_json as read_json, write_json, write_yaml
-from topicscope.ground.places import LOCK, check_out as check_out, lock as lock, make_folder, remove_empty
+from topicscope.ground.places import (
+    LOCK,
+    check_out as check_out,
+    lock as lock,
+    make_folder,
+    member_paths as member_paths,
+    remove_empty,
+)
+from topicscope.ground.values import parse_yaml
 
 NEW, STARTING = ".new", "starting.json"
 UNIMPORTANT = (LOCK, NEW, f"{ABOUT}.tmp")  # does not make a folder hold something
@@ -57,14 +61,26 @@ PACKAGES = (
 
 @dataclass
 class Folder:
-    """An open folder, locked by this process. `fresh`: nothing was there before, or it is to be replaced."""
+    """An open folder, locked by this process.
+
+    Attributes:
+        path: The folder.
+        kind: Of the folder.
+        about: What about.json says.
+        fresh: Nothing was there before, or it is to be replaced.
+        config: The settings that were stored.
+        place: Where files are written.
+
+    Example:
+        See `read_finished`.
+    """
 
     path: Path
     kind: Kind
     about: About
     fresh: bool
     config: Mapping[str, Any] | None = field(default=None, repr=False)
-    place: Path = field(init=False)  # where files are written
+    place: Path = field(init=False)
 
     def __post_init__(self) -> None:
         self.place = self.path
@@ -128,10 +144,20 @@ class Folder:
 
 
 def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
-    """Raise InputError unless the folder may be opened so. Returns what is there; None where nothing was done yet.
+    """Check that a folder may be opened: new and empty ones may; one of the same kind with `resume` or `force`.
 
-    New and empty folders always may. A folder of the same kind may with `resume` (go on with what is there) or `force`
-    (replace it). Anything else is left alone.
+    Args:
+        path: The folder.
+        kind: Of the folder.
+        resume: Continue with what is there.
+        force: Replace it.
+
+    Returns:
+        What is there; None where nothing was done yet. InputError where it may not be opened so.
+
+    Example:
+        >>> check_folder("no-such-folder", Kind("demo", 1)) is None
+        True
     """
     path = Path(path)
     if resume and force:
@@ -172,9 +198,21 @@ def open_folder(
     force: bool = False,
     runs: int | None = None,
 ) -> Iterator[Folder]:
-    """Open and lock a folder; `force` replaces what topicscope wrote there, and nothing else.
+    """Open and lock a folder that `check_folder` allows. An error before any work leaves the folder as it was.
 
-    If an error ends the block before any work was done, the folder is as it was: nothing hinders a better try.
+    Args:
+        path: The folder.
+        kind: Of the folder.
+        config: Settings to store.
+        resume: Continue with what is there.
+        force: Replace what topicscope wrote there, and nothing else.
+        runs: Number of runs, where there are several.
+
+    Returns:
+        A context manager that gives the folder.
+
+    Example:
+        See `read_finished`.
     """
     path = Path(path)
     if not os.path.lexists(path / LOCK):  # nothing is written to a folder of others, not even a lock
@@ -258,7 +296,3 @@ def _untouched(path: Path) -> bool:
         _untouched(one) if one.is_dir() and one.match(MEMBERS) else one.name.removesuffix(".tmp") in own
         for one in path.iterdir()
     )
-
-
-def member_paths(path: AnyPath, runs: int) -> list[Path]:
-    return [Path(path) / f"run-{number:03d}" for number in range(runs)]

@@ -23,7 +23,22 @@ ANEW = "start the run anew (--force)"
 def metric_lines(
     names: tuple[str, ...], table: Float[np.ndarray, "S M"], start: int, dev: dict[int, float], digits: int
 ) -> Iterator[str]:
-    """One JSON object per step; figures that a step does not have are left out."""
+    r"""The lines of metrics.jsonl: one JSON object per step. Measures that a step does not have are left out.
+
+    Args:
+        names: Of the measures.
+        table: Their values (S x M).
+        start: The first step.
+        dev: Dev losses by step.
+        digits: Of the numbers.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> list(metric_lines(("loss",), np.array([[1.5], [1.25]]), start=0, dev={1: 1.4}, digits=3))
+        ['{"step": 0, "loss": 1.5}\n', '{"step": 1, "loss": 1.25, "dev_loss": 1.4}\n']
+    """
     templates: dict[bytes, tuple[str, np.ndarray]] = {}
     finite = np.isfinite(table)
     for i, row in enumerate(table):
@@ -37,7 +52,19 @@ def metric_lines(
 
 
 class MetricsFile:
-    """The metrics of a run as they are written; `digest` is that of all lines so far."""
+    r"""The metrics of a run as they are written; `digest` is that of all lines so far.
+
+    Args:
+        folder: Of the run.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     metrics = MetricsFile(Path(folder))
+        ...     metrics.append(['{"step": 0, "loss": 1.5}\n'])
+        ...     read_metrics(Path(folder))["loss"].tolist()
+        [1.5]
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / METRICS
@@ -73,7 +100,20 @@ class MetricsFile:
 
 
 def read_metrics(folder: Path) -> dict[str, Float[np.ndarray, " S"]]:
-    """Column by column; NaN where a step has no such figure."""
+    """Read metrics.jsonl column by column.
+
+    Args:
+        folder: Of the run.
+
+    Returns:
+        Columns by name (S each); NaN where a step has no such measure.
+
+    Raises:
+        InputError: The file is missing or damaged.
+
+    Example:
+        See `MetricsFile`.
+    """
     path = folder / METRICS
     try:
         lines = [json.loads(line) for line in read_text(path, "the metrics", MOST_OWN).splitlines()]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import filelock
 
-from topicscope.ground.checked import one_line, shown
+from topicscope.ground.checked import AnyPath, one_line, shown
 from topicscope.ground.errors import InputError
 from topicscope.ground.files import FULL, named
 
@@ -18,7 +18,21 @@ PATIENCE = 0.3  # seconds: who only looks whether a folder is held (`is_held`) k
 
 
 def check_out(path: Path) -> Path:
-    """The path, if a folder is there that can be written to, or can be made there."""
+    """Check that a folder is there that can be written to, or can be made there.
+
+    Args:
+        path: The folder.
+
+    Returns:
+        The path.
+
+    Raises:
+        InputError: It cannot.
+
+    Example:
+        >>> check_out(Path("new-folder")).name
+        'new-folder'
+    """
     try:
         str(path).encode()  # a name that is not UTF-8 can be stored in no config
         path.exists()  # raises where the name is too long, which lexists does not
@@ -59,7 +73,18 @@ def lock(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process writes to the folder now."""
+    """Whether a process writes to the folder now.
+
+    Args:
+        path: The folder.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> is_held(Path("no/such/folder"))
+        False
+    """
     if not (path / LOCK).exists():
         return False
     try:
@@ -91,3 +116,7 @@ def remove_empty(path: Path, first: Path) -> None:
             return
         if place == first:
             return
+
+
+def member_paths(path: AnyPath, runs: int) -> list[Path]:
+    return [Path(path) / f"run-{number:03d}" for number in range(runs)]

@@ -35,7 +35,25 @@ def _storable(value: Any) -> Any:
 
 
 def expected(name: str, what: str) -> WrapValidator:
-    """For a setting of several kinds: one sentence says what would do, not what each kind has against the value."""
+    """A validator for a setting of several kinds: one sentence says what would do.
+
+    Args:
+        name: Of the setting.
+        what: What is expected, in words.
+
+    Returns:
+        The validator, for an annotation.
+
+    Example:
+        >>> from typing import Annotated
+        >>> from topicscope.ground import section
+        >>> @section
+        ... class Size:
+        ...     words: Annotated[int | None, expected("size.words", "a number or nothing")] = None
+        >>> Size(words="many")
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: Size: size.words = 'many': expected a number or nothing
+    """
 
     def check(value: Any, kinds: ValidatorFunctionWrapHandler) -> Any:
         try:

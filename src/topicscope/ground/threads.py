@@ -21,7 +21,22 @@ CUBLAS_ORDER = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may s
 
 
 def usable_device(name: str, *, worth_it: bool = True) -> Literal["cpu", "cuda"]:
-    """'auto' takes a GPU where there is one and the work is `worth_it`; 'cuda' without a GPU is refused."""
+    """Where to compute: 'auto' takes a GPU where there is one.
+
+    Args:
+        name: 'auto', 'cpu' or 'cuda'.
+        worth_it: Whether 'auto' may take a GPU.
+
+    Returns:
+        'cpu' or 'cuda'.
+
+    Raises:
+        InputError: 'cuda' without a GPU, or another name.
+
+    Example:
+        >>> usable_device("cpu"), usable_device("auto", worth_it=False)
+        ('cpu', 'cpu')
+    """
     if name not in get_args(Device):
         raise InputError(f"device {name!r}: expected auto, cpu or cuda")
     if name == "cpu":
@@ -41,8 +56,17 @@ def usable_device(name: str, *, worth_it: bool = True) -> Literal["cpu", "cuda"]
 def one_thread() -> Iterator[None]:
     """Torch and BLAS on one thread inside, the caller's settings again afterwards.
 
-    Numbers below 1e-38 count as zero: a saturated softmax is full of them, and the processor takes them one by one
-    (8.6 ms per step instead of 1.4).
+    Numbers below 1e-38 count as zero: a saturated softmax is full of them, and the processor takes them one by one (8.6
+    ms per step instead of 1.4).
+
+    Returns:
+        A context manager.
+
+    Example:
+        >>> import torch
+        >>> with one_thread():
+        ...     torch.get_num_threads()
+        1
     """
     import scipy.linalg.cython_blas  # noqa: F401  compiled kernels call it, and limits reach only what is loaded
     import torch  # two seconds that 'topicscope list' does not need
@@ -63,6 +87,15 @@ def repeatable() -> Iterator[None]:
     """The same bytes every time, on a GPU too, where sums would otherwise be taken in whatever order threads arrive.
 
     On one CPU thread sums are taken in one order anyway, and the switch would import the compiler (1.5 s) for nothing.
+
+    Returns:
+        A context manager.
+
+    Example:
+        >>> import torch
+        >>> with repeatable():
+        ...     torch.get_num_threads()
+        1
     """
     import torch
 
@@ -80,7 +113,19 @@ def repeatable() -> Iterator[None]:
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes side by side. Whatever ends the block ends them too; they leave Ctrl-C to the parent."""
+    """Processes side by side. The end of the block ends them; they leave Ctrl-C to the parent.
+
+    Args:
+        workers: Number of processes.
+
+    Returns:
+        A context manager that gives the pool.
+
+    Example:
+        >>> with worker_pool(1) as pool:
+        ...     type(pool).__name__  # processes start with the first task
+        'ProcessPoolExecutor'
+    """
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker)
     try:
         yield pool

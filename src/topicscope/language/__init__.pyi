@@ -16,9 +16,6 @@ from .commands import (
     timeline as timeline,
 )
 from .configs import (
-    THRESHOLDS as THRESHOLDS,
-    Measurement as Measurement,
-    ModelPass as ModelPass,
     ProbeConfig as ProbeConfig,
     TimelineConfig as TimelineConfig,
     TopicsConfig as TopicsConfig,
@@ -37,6 +34,12 @@ from .document_rows import (
     ShownTopic as ShownTopic,
     TopicShare as TopicShare,
 )
+from .forward import (
+    attention_of as attention_of,
+    padded as padded,
+    shifted_right as shifted_right,
+    word_vectors as word_vectors,
+)
 from .inputs import (
     check_inputs as check_inputs,
     check_libraries as check_libraries,
@@ -54,17 +57,13 @@ from .losses import (
     predictor_of as predictor_of,
     with_output_head as with_output_head,
 )
+from .measurements import THRESHOLDS as THRESHOLDS, Measurement as Measurement, ModelPass as ModelPass
 from .model_files import SEAL as SEAL, model_config as model_config, published_files as published_files
 from .models import (
     LoadedModel as LoadedModel,
-    attention_of as attention_of,
     checked as checked,
     load_model as load_model,
     load_tokenizer as load_tokenizer,
-    padded as padded,
-    quiet as quiet,
-    shifted_right as shifted_right,
-    word_vectors as word_vectors,
 )
 from .probe_rows import (
     CooccurrenceRow as CooccurrenceRow,
@@ -76,7 +75,7 @@ from .probe_rows import (
     short as short,
 )
 from .probes import Probe as Probe, read_probe as read_probe
-from .probing import probe_model as probe_model, unit as unit
+from .probing import probe_model as probe_model
 from .relations import TopicRelation as TopicRelation
 from .state_probing import StateProbe as StateProbe
 from .state_rows import (
@@ -86,6 +85,7 @@ from .state_rows import (
     StateRow as StateRow,
 )
 from .timelines import timeline_of as timeline_of
+from .topic_files import TopicFit as TopicFit
 from .topic_fits import (
     BACKENDS as BACKENDS,
     PAIRS as PAIRS,
@@ -94,7 +94,7 @@ from .topic_fits import (
 )
 from .topic_quality import TopicQuality as TopicQuality, best_of as best_of, choice as choice
 from .topic_worlds import TopicWorld as TopicWorld, topic_world as topic_world
-from .topics import TopicFit as TopicFit, Topics as Topics, best as best, read_topics_folder as read_topics_folder
+from .topics import Topics as Topics, best as best, read_topics_folder as read_topics_folder
 from .verdicts import verdict_of as verdict_of
 from .vocabulary import (
     Vocabulary as Vocabulary,
@@ -106,5 +106,6 @@ from .vocabulary import (
     special_tokens as special_tokens,
     whole_words as whole_words,
 )
-from .weights import load_weights as load_weights
+from .weights import load_weights as load_weights, quiet as quiet
 from .word_maps import WordMap as WordMap, read_words as read_words, word_map as word_map
+from .word_measures import unit as unit

@@ -30,9 +30,9 @@ from topicscope.language.ablation_rows import (
     ablation_row,
 )
 from topicscope.language.assignment import Assignment
-from topicscope.language.configs import ModelPass
 from topicscope.language.head_outputs import HeadMeans, changed_heads, heads_of_layers, replacing
 from topicscope.language.losses import NoOutputHead, Predictor, position_losses
+from topicscope.language.measurements import ModelPass
 from topicscope.language.models import LoadedModel
 from topicscope.language.vocabulary import Vocabulary, Window, windows
 
@@ -49,7 +49,35 @@ def ablate(
     measurement: ModelPass,
     progress: Progress = silent,
 ) -> list[AblationRow]:
-    """`topical`: part, layer and number of each topical head. A word of topics is one of any assignment."""
+    """Measure whether a model uses its topical heads: the rise of its loss without them, and without random heads.
+
+    A head that is taken out puts out its mean at every position, so that only what it says about the text is lost.
+
+    Args:
+        loaded: The model.
+        predictor: The model with its output head, or why it has none (`predictor_of`).
+        texts: The documents.
+        vocabulary: Whole words of the tokenizer.
+        topical: Part, layer and number of each topical head.
+        assignments: Words and their topics; a topic word is one of any assignment.
+        measurement: Windows, resamples and seed.
+        progress: Called as progress(phase, done, total, note).
+
+    Returns:
+        One row at topic words, one at other words.
+
+    Example:
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> from topicscope.language import predictor_of, whole_words
+        >>> rows = ablate(loaded, predictor_of(loaded), texts, whole_words(tokenizer), [], [], ModelPass())
+        >>> [(row.at, row.answer) for row in rows], rows[0].why
+        ([('topic words', 'off'), ('other words', 'off')], 'no head carries topics, so there is none to take out')
+    """
 
     def off(why: str) -> list[AblationRow]:
         return [AblationRow(model=loaded.name, heads=len(topical), draws=0, at=at, why=why) for at in PLACES]

@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
-from topicscope.language.configs import FEWEST_SHUFFLES
 from topicscope.language.controls import FEWEST_DOCUMENTS, Grade
+from topicscope.language.measurements import FEWEST_SHUFFLES
 from topicscope.language.probe_rows import interval_text, short
 from topicscope.measure import Interval, interval, with_intervals
 
@@ -37,26 +37,50 @@ PASSES = 21  # over these documents: where there are fewer draws, more words are
 
 @dataclass(frozen=True, kw_only=True)
 class AblationRow:
-    """Rise of the mean loss (nats) at one kind of position where heads put out their mean. None: not measured."""
+    """Rise of the mean loss (nats) at one kind of position where heads put out their mean. None: not measured.
+
+    Attributes:
+        model: Name of the model.
+        heads: Number of topical heads, and of heads in each random draw.
+        draws: Number of random sets of heads.
+        at: 'topic words' or 'other words'.
+        positions: Number of positions.
+        documents: Number of documents.
+        loss: Of the whole model.
+        topical_rise: Rise without the topical heads.
+        topical_interval: Its 95% interval.
+        random_rise: Mean rise over the random draws.
+        random_interval: 95% interval of one draw.
+        difference: `topical_rise` less `random_rise`.
+        interval: 95% interval of the difference from one draw.
+        mean_interval: 95% interval of the difference from the mean over draws.
+        answer: 'yes', 'unsure', 'no' or 'off'.
+        why: The reason, in words.
+        remark: How heads were drawn.
+        which: The topical heads, as layer.head.
+
+    Example:
+        See `ablate`.
+    """
 
     model: str
-    heads: int  # topical ones, and in each draw
-    draws: int  # sets of random heads
-    at: str  # topic words, or other words
+    heads: int
+    draws: int
+    at: str
     positions: int = 0
     documents: int = 0
-    loss: float | None = None  # of the whole model
+    loss: float | None = None
     topical_rise: float | None = None
     topical_interval: Interval | None = None
-    random_rise: float | None = None  # the mean over draws
-    random_interval: Interval | None = None  # of one draw
+    random_rise: float | None = None
+    random_interval: Interval | None = None
     difference: float | None = None
-    interval: Interval | None = None  # of the difference from one draw
-    mean_interval: Interval | None = None  # of the difference from the mean over draws
+    interval: Interval | None = None
+    mean_interval: Interval | None = None
     answer: Grade = "off"
     why: str = ""
-    remark: str = ""  # on how heads were drawn
-    which: str = ""  # the topical heads, as layer.head
+    remark: str = ""
+    which: str = ""
 
     as_dict = asdict
 

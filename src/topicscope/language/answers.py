@@ -13,7 +13,22 @@ from topicscope.measure import with_intervals
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRow:
-    """What a control says at one threshold, with the words and pairs of words (or of positions) that it saw."""
+    """What a control says at one threshold, with the words and pairs that it saw.
+
+    Attributes:
+        control: Name of the control.
+        threshold: Of the words of topics; None where the user gave the topics.
+        topics_per_word: 'one' or 'many'.
+        words: Number of words.
+        pairs: Number of pairs of words or positions.
+        check: The answer.
+
+    Example:
+        >>> about = {"threshold": 0.001, "topics_per_word": "one", "words": 50, "pairs": 200.0}
+        >>> row = CheckRow(control="chance", check=Check(answer="yes"), **about)
+        >>> CheckRow.from_dict(row.as_dict()) == row
+        True
+    """
 
     control: str
     threshold: float | None
@@ -35,7 +50,19 @@ class CheckRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One of the three answers on a model. `controls` has the four by name; `checks` what they are made of."""
+    """One of the three answers on a model: on embeddings, hidden states or attention.
+
+    Attributes:
+        answer: 'yes', 'unsure', 'no' or 'off'.
+        controls: The answers of the four controls, by name.
+        sentence: The answer in words.
+        checks: What the controls are made of.
+
+    Example:
+        >>> answer = Answer(answer="no", controls={"chance": "no"}, sentence="embeddings: no.")
+        >>> answer.answer, answer.as_dict()["controls"]
+        ('no', {'chance': 'no'})
+    """
 
     answer: Grade
     controls: dict[str, Grade]
@@ -60,7 +87,19 @@ PLACES = ("embeddings", "states", "attention")
 
 @dataclass(frozen=True, kw_only=True)
 class ModelVerdict:
-    """The three answers on a model."""
+    """The three answers on a model.
+
+    Attributes:
+        model: Its name.
+        embeddings: Whether word embeddings encode topics.
+        states: Whether hidden states do.
+        attention: Whether attention does.
+
+    Example:
+        >>> off = Answer(answer="off", controls={}, sentence="not measured.")
+        >>> list(ModelVerdict(model="bert", embeddings=off, states=off, attention=off).answers)
+        ['embeddings', 'states', 'attention']
+    """
 
     model: str
     embeddings: Answer

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Engine, InputError, one_line, parse_json, plain, read_text, serial, shown
-from topicscope.language.configs import TopicsPerWord
+from topicscope.language.config_types import TopicsPerWord
 from topicscope.language.counting import word_documents
 from topicscope.language.labels import LEAST_Z, LabelWords
 from topicscope.language.lines import separator_hint
@@ -27,7 +27,21 @@ MANY = 1000  # words, of which no two topics hold all
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
-    """Words (as tokens) and their topics. `threshold` is theta; None where the user gave the topics."""
+    """Words (as tokens) and their topics.
+
+    Attributes:
+        token: Token of each word (W).
+        words: The words.
+        frequency: Occurrences of each word (W).
+        membership: Which words are in which topics.
+        threshold: theta, the share of the vocabulary that each topic keeps; None where the user gave the topics.
+        topics_per_word: 'one' or 'many'.
+        names: Names of the topics.
+        remark: Which given words could not be used; which labels there are.
+
+    Example:
+        See `assign`.
+    """
 
     token: Int[np.ndarray, " W"]
     words: tuple[str, ...]
@@ -35,8 +49,8 @@ class Assignment:
     membership: Membership
     threshold: float | None
     topics_per_word: TopicsPerWord
-    names: tuple[str, ...]  # of the topics
-    remark: str = ""  # which given words could not be used; which labels there are
+    names: tuple[str, ...]
+    remark: str = ""
 
 
 def assign(
@@ -45,9 +59,31 @@ def assign(
     topics_per_word: TopicsPerWord = "one",
     names: tuple[str, ...] | None = None,
 ) -> Assignment:
-    """The `threshold * V` most likely words of each topic. With 'one', a word stays only where it is likeliest.
+    """The words that stand for each topic: its `threshold * V` most likely ones (Table 1).
 
-    Of labels those of the highest z, as far as they are clearly likelier there than in other labels.
+    Of labels, those of the highest z, as far as they are clearly likelier there than in other labels.
+
+    Args:
+        topics: Fitted topics, or the words of labels.
+        threshold: theta, between 0 and 1.
+        topics_per_word: 'one': a word stays only in the topic in which it is likeliest. 'many': in all (Table 5).
+        names: Names of the topics; None: their top words.
+
+    Returns:
+        Words and their topics.
+
+    Raises:
+        InputError: The threshold keeps no word, or all of them.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> from topicscope.language import fit_topics, whole_words
+        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
+        >>> assignment = assign(topics, threshold=0.05)
+        >>> len(assignment.words), assignment.membership.sizes.tolist()
+        (6, [3, 3])
     """
     if not 0 < threshold < 1:
         raise InputError(
@@ -126,7 +162,32 @@ def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
 def load_topics(
     path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine = serial
 ) -> Topics | Assignment:
-    """Fitted topics from their folder, or the user's own from a file, with the words' frequencies in the texts."""
+    r"""Fitted topics from their folder, or your own topics from a file.
+
+    Args:
+        path: A folder of `topicscope topics`, or a CSV or JSON file of words and topics.
+        vocabulary: Whole words of the tokenizer.
+        texts: Texts in which the words of your own topics are counted.
+        engine: Counts the words.
+
+    Returns:
+        `Topics` from a folder, an `Assignment` from a file.
+
+    Raises:
+        InputError: The file cannot be read, or too few of its words are whole words.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> import tempfile
+        >>> from topicscope.language import whole_words
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "topics.csv"
+        ...     _ = path.write_text("word,topic\nfrog,water\ntoad,water\nmozart,music\nopera,music\n")
+        ...     load_topics(path, whole_words(tokenizer), texts).frequency.tolist()
+        [10, 10, 10, 10]
+    """
     given = read_topics(path)
     if isinstance(given, Topics):
         return given
@@ -137,7 +198,32 @@ def load_topics(
 def given_topics(
     path: str | Path, vocabulary: Vocabulary, frequency: Float[np.ndarray, " W"] | None = None
 ) -> Assignment:
-    """Topics of a file that the user wrote, as `read_pairs` reads it; `frequency` is that of the vocabulary's words."""
+    r"""Your own topics from a file.
+
+    Args:
+        path: A CSV or JSON file of words and topics.
+        vocabulary: Whole words of the tokenizer.
+        frequency: Occurrences of the vocabulary's words; None: not known.
+
+    Returns:
+        Words and their topics.
+
+    Raises:
+        InputError: The file cannot be read, or too few of its words are whole words.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> import tempfile
+        >>> from topicscope.language import whole_words
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "topics.csv"
+        ...     _ = path.write_text("word,topic\nfrog,water\ntoad,water\nmozart,music\nopera,music\nxylophone,music\n")
+        ...     found = given_topics(path, whole_words(tokenizer))
+        >>> found.names, sorted(found.words)  # the tokenizer has no token 'xylophone'
+        (('water', 'music'), ['frog', 'mozart', 'opera', 'toad'])
+    """
     pairs = read_pairs(path)
     known = [(vocabulary.number[word], topic) for word, topic in dict.fromkeys(pairs) if word in vocabulary.number]
     unknown = [word for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]

@@ -5,90 +5,61 @@ probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz", thresholds=0.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, fields
-from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
+from pydantic import BeforeValidator, Field
 
 from topicscope.ground import (
-    LONGEST_LIST,
-    MOST_RESAMPLES,
     Config,
     Count,
     Device,
     InputError,
-    Resamples,
     Seed,
     Text,
-    number_only,
     section,
 )
-from topicscope.language.readers import Split
+from topicscope.language.config_types import (
+    Embedding,
+    Group,
+    Name,
+    Names,
+    SomeNames,
+    TextConfig,
+    Threshold,
+    TopicCount,
+    TopicCounts,
+    TopicsPerWord,
+    groups_of,
+)
+from topicscope.language.measurements import THRESHOLDS, Measurement, ModelPass
 
-THRESHOLDS = (0.0005, 0.001, 0.002)
 # --quick: other settings where none are given. 25 topics of 500 articles take some 10 s, most of it for reading words.
 QUICK_FIT: Mapping[str, Any] = {"topics": 25, "iterations": 60, "max_documents": 500}
 QUICK_PASS: Mapping[str, Any] = {"documents": 50, "windows": 1, "bootstrap": 200, "shuffles": 200}
-SIGNIFICANT = 0.05  # p of what is more than chance
-FEWEST_SHUFFLES = 19  # of which p can be as small as that
-Embedding = Literal["matrix", "layer"]
-TopicsPerWord = Literal["one", "many"]
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, PurePath) else value
-
-
-def _several(value: Any) -> Any:
-    """A single value stands for a list of one."""
-    return tuple(map(_plain, value if isinstance(value, list | tuple) else [value]))
-
-
-def _groups(value: Any) -> Any:
-    listed = isinstance(value, list | tuple) and all(isinstance(group, list | tuple) for group in value)
-    return tuple(map(tuple, value)) if listed else value
-
-
-def _each_once(counts: Sequence[int]) -> Sequence[int]:
-    twice = next((count for count in counts if counts.count(count) > 1), None)
-    if twice is not None:
-        raise ValueError(f"topics = {twice} is given more than once; give every number of topics once")
-    return counts
-
-
-Name = Annotated[Text, BeforeValidator(_plain)]
-Names = Annotated[Sequence[Text], BeforeValidator(_several), Field(max_length=LONGEST_LIST)]
-SomeNames = Annotated[Names, Field(min_length=1)]
-Threshold = Annotated[float, Field(gt=0, lt=1), number_only]
-Thresholds = Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1, max_length=1000)]
-Ways = Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1, max_length=2)]
-TopicCount = Annotated[int, Field(ge=2, le=100_000), number_only]
-TopicCounts = Annotated[
-    Sequence[TopicCount],
-    BeforeValidator(_several),
-    Field(min_length=1, max_length=100),
-    AfterValidator(_each_once),
-    PlainSerializer(lambda counts: counts[0] if len(counts) == 1 else list(counts)),  # one is written as one
-]
-Group = Annotated[Sequence[Text], Field(max_length=1000)]
-
-
-@section
-class TextConfig(Config):
-    """The text, its words, and the topics that are fitted to it."""
-
-    _: KW_ONLY
-    text_field: Text = "text"  # of JSON lines, CSV and Parquet
-    split_text: Split = "auto"
-    stop_words: Name = "english"
-    iterations: Annotated[int, Field(ge=1, le=10**6), number_only] = 120
-    max_documents: Count | None = 2500  # that topics are fitted to, sampled; None: all
-    seed: Seed = 0
 
 
 @section
 class TopicsConfig(TextConfig):
-    """As the options of `topicscope topics`."""
+    """Settings of `fit_corpus`, and the options of `topicscope topics`.
+
+    Attributes:
+        corpus: Files, globs, folders or hf:NAME; one or several.
+        tokenizer: Folder or hub id of the model whose whole words are used.
+        topics: Number of topics; several are fitted one after another, and compared.
+        stability: Fit a second time, for stability over seeds and held-out perplexity.
+        backend: Library that fits: 'tomotopy', 'sklearn' or 'gensim'.
+        min_documents: Words of fewer documents are left out.
+        text_field: Field of the text in JSON lines, CSV and Parquet.
+        split_text: What a document of a plain text file is: 'line', 'paragraph', 'file' or 'auto'.
+        stop_words: 'english', 'none', or a file with one word per line.
+        iterations: Sweeps of the sampler.
+        max_documents: Topics are fitted to a sample of so many documents; None: all.
+        seed: Of samples and fits.
+
+    Example:
+        >>> TopicsConfig("articles.txt", "bert-base-uncased", topics=[50, 100]).topics
+        (50, 100)
+    """
 
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
     QUICK: ClassVar[Mapping[str, Any]] = QUICK_FIT
@@ -96,48 +67,49 @@ class TopicsConfig(TextConfig):
     corpus: SomeNames
     tokenizer: Name
     _: KW_ONLY
-    topics: TopicCounts = (100,)  # several are fitted one after another, and compared
-    stability: bool = True  # fit a second time: for stability over seeds, and for held-out perplexity
+    topics: TopicCounts = (100,)
+    stability: bool = True
     backend: Literal["tomotopy", "sklearn", "gensim"] = "tomotopy"
     min_documents: Count = 5
 
 
 @section
-class ModelPass(Config):
-    """How a model is measured at given topics."""
-
-    _: KW_ONLY
-    windows: Count | None = 2  # pieces of the model's length that are taken of each document; None: all
-    embedding: Embedding = "matrix"  # word embeddings, or the embedding layer's output (with position, type and norm)
-    bootstrap: Annotated[int, Field(ge=2, le=MOST_RESAMPLES), number_only] = 1000
-    matched: bool = True  # compare pairs of equal word frequencies too
-    seed: Seed = 0
-
-
-@section
-class Measurement(ModelPass):
-    """What a probe measures, and what it compares with."""
-
-    _: KW_ONLY
-    thresholds: Thresholds = THRESHOLDS
-    # theta: the words of a topic as a share of the vocabulary
-    topics_per_word: Ways = ("one",)
-    shuffles: Resamples = 1000  # of topics among words; see `attention_shuffles`
-    random: bool = True  # the same architecture with random weights
-    cooccurrence: bool = True  # the pairs that stand together most often (Table 2)
-    states: bool = True  # hidden states, layer by layer
-    ablation: bool = True  # the loss without topical heads, on some of the documents
-    show_documents: Annotated[int, Field(ge=0, le=50), number_only] = 5  # to look at: extremes, and random ones
-
-    @property
-    def attention_shuffles(self) -> int:
-        """A tenth of them, since each costs more; but enough for a verdict, where there are as many."""
-        return max(self.shuffles // 10, min(self.shuffles, FEWEST_SHUFFLES))
-
-
-@section
 class ProbeConfig(TextConfig, Measurement):
-    """As the options of `topicscope probe`. `topics_from`: given topics; None: `topics` of them are fitted."""
+    """Settings of `probe`, and the options of `topicscope probe`.
+
+    Attributes:
+        models: Folders or hub ids; one or several.
+        corpus: Files, globs, folders or hf:NAME; one or several.
+        topics: Number of topics that are fitted, where none are given.
+        topics_from: Given topics: a folder of `topicscope topics`, or a CSV or JSON file of words and topics.
+        label_field: Field of the corpus whose labels are the topics; then nothing is fitted.
+        documents: Number of documents that the models read, sampled.
+        device: 'cpu', 'cuda' or 'auto'.
+        windows: Pieces of the model's length that are taken of each document; None: all.
+        embedding: 'matrix' (word embeddings) or 'layer' (the embedding layer's output).
+        bootstrap: Number of resamples.
+        matched: Also compare pairs of equal word frequencies.
+        thresholds: Shares of the vocabulary that each topic keeps (theta).
+        topics_per_word: 'one', 'many', or both.
+        shuffles: Shuffles of topics among words.
+        random: Also probe the same architecture with random weights.
+        cooccurrence: Also compare the pairs that stand together most often (Table 2).
+        states: Probe hidden states, layer by layer.
+        ablation: Measure the loss without topical heads.
+        show_documents: Number of documents to look at.
+        text_field: Field of the text in JSON lines, CSV and Parquet.
+        split_text: What a document of a plain text file is: 'line', 'paragraph', 'file' or 'auto'.
+        stop_words: 'english', 'none', or a file with one word per line.
+        iterations: Sweeps of the topic sampler.
+        max_documents: Topics are fitted to a sample of so many documents; None: all.
+        seed: Of samples, fits, resamples and masks.
+
+    Example:
+        >>> from topicscope import ProbeConfig
+        >>> config = ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz", thresholds=0.001)
+        >>> config.models, config.thresholds, config.topics
+        (('bert-base-uncased',), (0.001,), 100)
+    """
 
     FILES: ClassVar[tuple[str, ...]] = ("models", "corpus", "topics_from", "stop_words")
     QUICK: ClassVar[Mapping[str, Any]] = {**QUICK_FIT, **QUICK_PASS}
@@ -146,9 +118,9 @@ class ProbeConfig(TextConfig, Measurement):
     corpus: SomeNames
     _: KW_ONLY
     topics: TopicCount = 100
-    topics_from: Name | None = None  # a folder of `topicscope topics`, or a CSV or JSON file of words and topics
-    label_field: Text | None = None  # of the corpus: its labels are the topics, and nothing is fitted
-    documents: Count = 250  # of the attention pass, sampled
+    topics_from: Name | None = None
+    label_field: Text | None = None
+    documents: Count = 250
     device: Device = "auto"
 
     def __post_init__(self) -> None:
@@ -166,7 +138,34 @@ class ProbeConfig(TextConfig, Measurement):
 
 @section
 class TimelineConfig(TextConfig, ModelPass):
-    """As the options of `topicscope timeline`. A run of `topicscope train` has its own text, and takes no corpus."""
+    """Settings of `timeline`, and the options of `topicscope timeline`.
+
+    Attributes:
+        snapshots: Folders of snapshots, model folders, or hub ids with a revision (OWNER/NAME@step1000).
+        corpus: Files, globs, folders or hf:NAME. A run of `topicscope train` takes none.
+        topics: Number of topics that are fitted, where none are given.
+        topics_from: Given topics: a folder, or a CSV or JSON file.
+        label_field: Field of the corpus whose labels are the topics.
+        documents: Number of documents that the models read, sampled.
+        threshold: Share of the vocabulary that each topic keeps (theta).
+        topics_per_word: 'one' or 'many'.
+        device: 'cpu', 'cuda' or 'auto'.
+        windows: Pieces of the model's length that are taken of each document; None: all.
+        embedding: 'matrix' or 'layer'.
+        bootstrap: Number of resamples.
+        matched: Also compare pairs of equal word frequencies.
+        text_field: Field of the text in JSON lines, CSV and Parquet.
+        split_text: What a document of a plain text file is.
+        stop_words: 'english', 'none', or a file with one word per line.
+        iterations: Sweeps of the topic sampler.
+        max_documents: Topics are fitted to a sample of so many documents; None: all.
+        seed: Of samples, fits and resamples.
+
+    Example:
+        >>> from topicscope import TimelineConfig
+        >>> TimelineConfig("runs/pretrain", corpus="articles.txt").snapshots
+        ('runs/pretrain',)
+    """
 
     FILES: ClassVar[tuple[str, ...]] = ("snapshots", "corpus", "topics_from", "stop_words")
 
@@ -187,12 +186,23 @@ class TimelineConfig(TextConfig, ModelPass):
 
 @section
 class WordsConfig(Config):
-    """As the arguments of `topicscope words`: groups of words, which are drawn side by side."""
+    """Settings of `map_words`, and the arguments of `topicscope words`.
+
+    Attributes:
+        model: Folder or hub id.
+        groups: Groups of words, which are drawn side by side.
+        embedding: 'matrix' or 'layer'.
+        seed: Not used; every config has one.
+
+    Example:
+        >>> len(WordsConfig("bert-base-uncased", [["frog", "toad"], ["mozart", "schubert"]]).groups)
+        2
+    """
 
     FILES: ClassVar[tuple[str, ...]] = ("model",)
 
     model: Name
-    groups: Annotated[Sequence[Group], BeforeValidator(_groups), Field(max_length=1000)]
+    groups: Annotated[Sequence[Group], BeforeValidator(groups_of), Field(max_length=1000)]
     embedding: Embedding = "matrix"
     seed: Seed = 0
 
@@ -213,7 +223,21 @@ def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> Topic
 
 
 def probe_point(settings: Mapping[str, Any]) -> ProbeConfig:
-    """A probe of one model at one threshold: what a sweep runs as one point."""
+    """The config of one point of a sweep: a probe of one model at one threshold.
+
+    Args:
+        settings: Nested settings.
+
+    Returns:
+        The config.
+
+    Raises:
+        InputError: Models, thresholds or topics_per_word have several values.
+
+    Example:
+        >>> probe_point({"models": "bert-base-uncased", "corpus": "articles.txt"}).thresholds
+        (0.002,)
+    """
     config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], "show_documents": 0, **settings})
     for name in ("models", "thresholds", "topics_per_word"):
         if len(getattr(config, name)) > 1:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicscope.language.configs import SIGNIFICANT
+from topicscope.language.measurements import SIGNIFICANT
 from topicscope.measure import Effect, Interval, interval
 
 Grade = Literal["yes", "unsure", "no", "off"]
@@ -33,10 +33,18 @@ HALF = 0.5  # what a control leaves of a difference, below which it explains it
 
 @dataclass(frozen=True)
 class PairContrast:
-    """Mean over pairs of one topic, and over the pairs that stand together most often, with its 95% interval.
+    """Mean over pairs of one topic, and over the pairs that stand together most often (Table 2).
 
-    `margin_interval`: of how much more the pairs of one topic show; both means are resampled in it. `pairs`: of
-    words that stand together.
+    Attributes:
+        same_topic: Mean over pairs of one topic.
+        cooccurring: Mean over pairs that stand together most often.
+        interval: Its 95% interval.
+        margin_interval: 95% interval of how much more the pairs of one topic show; both means are resampled.
+        pairs: Number of pairs of words that stand together.
+
+    Example:
+        >>> PairContrast(same_topic=0.3, cooccurring=0.2, interval=(0.1, 0.25), pairs=40).margin_interval is None
+        True
     """
 
     same_topic: float | None
@@ -48,27 +56,60 @@ class PairContrast:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a control looks at: an effect at one threshold, and what it is compared with."""
+    """What a control looks at: an effect at one threshold, and what it is compared with.
+
+    Attributes:
+        effect: The effect, or None.
+        worth: The smallest difference worth naming.
+        shuffles: Number of shuffles that p comes from; 0: none.
+        level: That p has to reach.
+        p_value: Where it is corrected; None: that of the effect.
+        matched: Whether pairs of equal frequencies were asked for.
+        contrast: Pairs that stand together; None: not measured, or no such pairs.
+        with_contrast: Whether these pairs were asked for.
+        enough: Number of pairs that are needed.
+        given: Whether the user gave the topics word by word.
+        fresh: The effect of fresh weights.
+        with_fresh: Whether fresh weights were measured.
+        more: What makes the interval narrower, in words.
+        documents: Number of documents with pairs of one topic, where documents are resampled.
+
+    Example:
+        >>> measured = Measured(effect=None, worth=0.01, shuffles=0)
+        >>> {name: check.answer for name, check in checks_of(measured).items()}
+        {'chance': 'off', 'frequency': 'unsure', 'cooccurrence': 'unsure', 'fresh_weights': 'unsure'}
+    """
 
     effect: Effect | None
-    worth: float  # the smallest difference worth naming
-    shuffles: int  # that p comes from; 0: none
-    level: float = SIGNIFICANT  # that p has to reach
-    p_value: float | None = None  # where it is corrected; None: that of the effect
-    matched: bool = True  # whether pairs of equal frequencies were asked for
-    contrast: PairContrast | None = None  # None: not measured, or no such pairs
-    with_contrast: bool = True  # whether co-occurring pairs were asked for
+    worth: float
+    shuffles: int
+    level: float = SIGNIFICANT
+    p_value: float | None = None
+    matched: bool = True
+    contrast: PairContrast | None = None
+    with_contrast: bool = True
     enough: int = WORD_PAIRS
-    given: bool = False  # topics that the user gave word by word
+    given: bool = False
     fresh: Effect | None = None
-    with_fresh: bool = True  # whether fresh weights were measured
-    more: str = "documents"  # what makes the interval narrower
-    documents: int | None = None  # with pairs of one topic, where documents are resampled
+    with_fresh: bool = True
+    more: str = "documents"
+    documents: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What a control says, the number that it looked at, and why in words."""
+    """What a control says, the number that it looked at, and why.
+
+    Attributes:
+        answer: 'yes', 'unsure', 'no' or 'off'.
+        why: The reason, in words.
+        number: The number.
+        interval: Its 95% interval.
+
+    Example:
+        >>> Check(answer="unsure", why="too few pairs").answer
+        'unsure'
+    """
 
     answer: Grade
     why: str = ""

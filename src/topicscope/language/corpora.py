@@ -48,19 +48,40 @@ Text = TypeVar("Text", str, Document)
 
 @dataclass
 class Corpus:
-    """Texts of `sources`: paths, globs, folders, or 'hf:NAME[/CONFIG][:SPLIT]'. Reading them fills `counts`.
+    r"""Texts from files, folders and hubs, one after another: memory does not grow with the corpus.
 
-    `split` says what a document of a plain text file is: a line, a paragraph (blank lines between them), or the file.
     'auto' finds WikiText's articles by their headings, else takes paragraphs where there are blank lines and lines
-    where there are none. `label_field`: a field of JSON lines, CSV and Parquet with one label per document.
+    where there are none.
+
+    Attributes:
+        sources: Paths, globs, folders, or 'hf:NAME[/CONFIG][:SPLIT]'.
+        text_field: Field of the text in JSON lines, CSV and Parquet.
+        split: What a document of a plain text file is: 'line', 'paragraph' (blank lines between them), 'file' or
+            'auto'.
+        counts: What was read: documents, broken lines, lines with bad encoding. Reading fills it.
+        places: The first few places of what is broken.
+        whole: What the last complete pass has read.
+        label_field: Field of JSON lines, CSV and Parquet with one label per document.
+
+    Raises:
+        InputError: While reading: a file is missing, or no text is found.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope import Corpus
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "articles.jsonl").write_text('{"text": "one"}\nbroken\n{"text": "two"}\n')
+        ...     corpus = Corpus([f"{folder}/*.jsonl"])
+        ...     list(corpus), dict(corpus.counts)
+        (['one', 'two'], {'documents': 2, 'broken lines': 1})
     """
 
     sources: Sequence[str | Path]
     text_field: str = "text"
     split: Split = "auto"
     counts: Counter[str] = field(default_factory=Counter)
-    places: dict[str, list[str]] = field(default_factory=dict, repr=False)  # of what is broken, the first few
-    whole: str | None = field(default=None, repr=False)  # what the last pass that came to the end has read
+    places: dict[str, list[str]] = field(default_factory=dict, repr=False)
+    whole: str | None = field(default=None, repr=False)
     label_field: str | None = None
 
     def __post_init__(self) -> None:
@@ -203,7 +224,18 @@ class Corpus:
 
 
 def unread(summary: str) -> list[str]:
-    """A sentence on text that could not be read, from what `Corpus.summary` said; none where all could be."""
+    """A sentence on text that could not be read.
+
+    Args:
+        summary: What `Corpus.summary` said.
+
+    Returns:
+        One sentence, or none where all text could be read.
+
+    Example:
+        >>> unread("120 documents"), unread("120 documents, 2 broken lines")
+        ([], ['Not all of the text could be read: 120 documents, 2 broken lines'])
+    """
     broken = BROKEN in summary or ENCODING in summary
     return [f"Not all of the text could be read: {summary}"] if broken else []
 

@@ -59,10 +59,23 @@ def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Documen
 def top_pairs(
     documents: Sequence[Document], words: int, count: int, engine: Engine = serial
 ) -> tuple[Int[np.ndarray, "P 2"], Int[np.ndarray, " P"]]:
-    """The `count` pairs of different words that share most stretches, and how many; ties by the words' numbers.
+    """The pairs of different words that share most stretches of text (the control of Table 2).
 
-    A pair is at most as frequent as its rarer word. So the most frequent words suffice as soon as the next word is
-    rarer than the last pair.
+    A pair is at most as frequent as its rarer word, so only frequent words are looked at.
+
+    Args:
+        documents: Numbers of the words of each document.
+        words: Number of words.
+        count: Number of pairs.
+        engine: Counts shards of documents.
+
+    Returns:
+        The pairs (P x 2), the commonest first, and in how many stretches each occurs (P); ties by the words' numbers.
+
+    Example:
+        >>> pairs, counts = top_pairs([np.array([0, 1]), np.array([0, 1, 2])], words=3, count=1)
+        >>> pairs.tolist(), counts.tolist()
+        ([[0, 1]], [2])
     """
     shards = list(chunks(documents, DOCUMENTS))
     spread = sum(in_shards(engine, spread_of, words, shards), np.zeros(words, dtype=np.int64))

@@ -17,7 +17,17 @@ LOSS_TOKENS, MOST_LOSSES = 128, 1000  # of a document whose loss is taken, and d
 
 @dataclass(frozen=True)
 class TopicShare:
-    """A topic of a document, by its number and name, and its share of the document's topic mixture."""
+    """A topic of a document, with its share of the document's topic mixture.
+
+    Attributes:
+        topic: Its number.
+        name: Its name.
+        share: From 0 to 1.
+
+    Example:
+        >>> TopicShare(topic=3, name="music", share=0.75).share
+        0.75
+    """
 
     topic: int
     name: str
@@ -28,19 +38,36 @@ class TopicShare:
 class DocumentRow:
     """One document as the trained model reads it.
 
-    `same` and `different` are debiased attention to words of the same topic and of other topics (without preference
-    .01), the mean over all heads of `part`, at `threshold`; `contrast` is their difference, None where the document
-    has no such pairs. `loss`: the mean over tokens that are predicted (masked ones, or the next), in nats, in
-    its first 128 tokens; None where the model has no output head, or it is no number.
+    Attention is debiased (.01 without preference) and averaged over all heads of `part`, at `threshold`.
+
+    Attributes:
+        model: Name of the model.
+        document: Number in the sample, from 0.
+        place: Number in the corpus, from 1; None where the caller gave the texts.
+        words: Words of the whole text, between spaces.
+        tokens: Tokens that the model read, without special tokens.
+        topic_words: Places of words of topics among them.
+        topics: The largest topics of its mixture; empty where it has no word of a topic.
+        threshold: Of the words of topics.
+        part: Part of the model.
+        same: Attention to words of the same topic.
+        different: Attention to words of other topics.
+        contrast: `same` less `different`; None where the document has no such pairs.
+        same_pairs: Number of pairs of the same topic.
+        different_pairs: Number of pairs of different topics.
+        loss: Mean over predicted tokens in its first 128 tokens, in nats; None where the model has no output head.
+
+    Example:
+        See `probe_model`.
     """
 
     model: str
-    document: int  # its number in the sample, from 0
-    place: int | None  # its number in the corpus, from 1; None where the caller gave the texts
-    words: int  # of the whole text, between spaces
-    tokens: int  # that the model read, special tokens left out
-    topic_words: int  # places of words of topics among them
-    topics: list[TopicShare]  # the largest of its mixture; none where it has no word of a topic
+    document: int
+    place: int | None
+    words: int
+    tokens: int
+    topic_words: int
+    topics: list[TopicShare]
     threshold: float | None
     part: str
     same: float | None
@@ -70,27 +97,54 @@ class DocumentRow:
 
 @dataclass(frozen=True)
 class Piece:
-    """A word, a mark or a special token of a text. `before`: what stands between it and the piece before."""
+    """A word, a mark or a special token of a text.
+
+    Attributes:
+        before: What stands between it and the piece before.
+        text: The piece.
+        topic: Place in the document's list of topics, or None.
+
+    Example:
+        >>> Piece(" ", "frog", topic=0).text
+        'frog'
+    """
 
     before: str
     text: str
-    topic: int | None = None  # a place in the document's list of topics
+    topic: int | None = None
 
 
 @dataclass(frozen=True)
 class ShownTopic:
-    """A topic in a legend."""
+    """A topic in a legend.
+
+    Attributes:
+        name: Its name.
+        words: Its first few words.
+
+    Example:
+        >>> ShownTopic("water", ["frog", "toad"]).words[0]
+        'frog'
+    """
 
     name: str
-    words: list[str]  # the first few of it
+    words: list[str]
 
 
 @dataclass(frozen=True)
 class ShownHead:
-    """Attention of one head, or the mean over a layer (`head` None): from each piece to those it attends most.
+    """Attention of one head, or the mean over a layer: from each piece to those that it attends most.
 
-    `links`: base64 of two tables with a row for each piece: the numbers of pieces (two bytes each, the low one first),
-    then weights w as bytes, 255 times the square root of w.
+    Attributes:
+        layer: From 0.
+        head: From 0; None: the mean over the layer.
+        topical: Whether the head carries topics.
+        links: base64 of two tables with a row per piece: numbers of pieces (two bytes each, the low one first), then
+            weights w as bytes, 255 times the square root of w.
+
+    Example:
+        >>> ShownHead(layer=0, head=None, topical=False, links="").head is None
+        True
     """
 
     layer: int
@@ -101,18 +155,34 @@ class ShownHead:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownDocument:
-    """A document to look at: as much of it as the model reads at once."""
+    """A document to look at: as much of it as the model reads at once.
+
+    Attributes:
+        model: Name of the model.
+        document: Number in the sample, from 0.
+        why: Why it was chosen.
+        pieces: Its words, marks and special tokens.
+        topics: Topics in the legend.
+        part: Part of the model.
+        keys: Number of pieces kept per piece: those with the largest weights.
+        heads: Attention by head.
+        all_heads: Number of heads of the part.
+        cut: Whether the text goes on.
+
+    Example:
+        See `probe_model`.
+    """
 
     model: str
     document: int
-    why: str  # it was chosen
+    why: str
     pieces: list[Piece]
     topics: list[ShownTopic]
     part: str
-    keys: int  # pieces that are kept for each piece, those with the largest weights
+    keys: int
     heads: list[ShownHead]
-    all_heads: int  # of the part
-    cut: bool  # whether the text goes on
+    all_heads: int
+    cut: bool
 
     def as_dict(self) -> dict[str, Any]:
         """Pieces as short lists: there are hundreds."""

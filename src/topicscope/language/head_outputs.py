@@ -20,7 +20,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from topicscope.ground import InputError
-from topicscope.language.models import TRIED, LoadedModel, attention_of
+from topicscope.language.forward import attention_of
+from topicscope.language.models import TRIED, LoadedModel
 
 EAGER = "eager_attention_forward"  # the library's name of that function, in the file of each architecture
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.language.attention import PartTally, attention_effect, shuffled_attention
+from topicscope.language.attention import attention_effect, shuffled_attention
+from topicscope.language.attention_tallies import PartTally
 from topicscope.language.controls import POSITION_PAIRS
 from topicscope.language.probe_rows import HeadRow
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC

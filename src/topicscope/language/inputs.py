@@ -12,16 +12,10 @@ from pathlib import Path
 
 from topicscope.ground import InputError, one_line, require, shown
 from topicscope.language.assignment import read_topics
-from topicscope.language.configs import (
-    QUICK_FIT,
-    THRESHOLDS,
-    ProbeConfig,
-    TextConfig,
-    TimelineConfig,
-    TopicsConfig,
-    WordsConfig,
-)
+from topicscope.language.config_types import TextConfig
+from topicscope.language.configs import QUICK_FIT, ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
 from topicscope.language.corpora import Corpus
+from topicscope.language.measurements import THRESHOLDS
 from topicscope.language.model_files import check_plain_files, read_model_files
 from topicscope.language.vocabulary import read_stop_words
 
@@ -32,7 +26,20 @@ FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; th
 
 
 def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
-    """Raise InputError where a model, a snapshot, a corpus, topics or stop words are missing or cannot be read."""
+    """Check that models, snapshots, corpora, topics and stop words of a config are there and can be read.
+
+    Args:
+        config: The settings.
+
+    Raises:
+        InputError: One of them is missing or cannot be read.
+
+    Example:
+        >>> from topicscope.language import TopicsConfig
+        >>> check_inputs(TopicsConfig("no-such-file.txt", "no/such/model"))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: ...
+    """
     check_libraries(config)
     with readable():
         _check_inputs(config)
@@ -131,7 +138,30 @@ def model_place(name: str | Path) -> Place:
 
 
 def check_model(name: str | Path) -> Place:
-    """The place of a model, once it is known that a folder holds one whose weights run no code when opened."""
+    """Find a model, and check that a local folder holds one whose weights run no code when they are opened.
+
+    Args:
+        name: Folder or hub id.
+
+    Returns:
+        Its place: `local` says whether it is a folder.
+
+    Raises:
+        InputError: The folder holds no model in safetensors.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     loaded.model.save_pretrained(folder)
+        ...     check_model(folder).local
+        True
+    """
     place = model_place(name)
     if place.local:
         read_model_files(Path(place.name))
@@ -147,9 +177,20 @@ def check_tokenizer(name: str | Path) -> Place:
 
 
 def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
-    """Steps and models of a training run, in order of the steps.
+    """Find the snapshots of a training run.
 
-    A name is a folder with snapshots in it, a model folder, or a hub id with a revision (OWNER/NAME@step1000).
+    Args:
+        names: Folders with snapshots in them, model folders, or hub ids with a revision (OWNER/NAME@step1000).
+
+    Returns:
+        Step and model of each snapshot, in order of the steps.
+
+    Raises:
+        InputError: There are fewer than two snapshots, or two of one step.
+
+    Example:
+        >>> find_snapshots(["owner/name@step1000", "owner/name@step10"])
+        [(10, 'owner/name@step10'), (1000, 'owner/name@step1000')]
     """
     snapshots = [(_step(model), model) for name in names for model in _models(name)]
     for step, count in Counter(step for step, _ in snapshots).items():

@@ -15,20 +15,41 @@ from topicscope.measure import FOLDS, Interval, with_intervals
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRow:
-    """The label of a document from its mean state in one layer, in documents that the classifier was not fitted to.
+    """The label of a document from its mean state in one layer, by ridge regression, in documents held out of the fit.
 
-    Ridge regression to the labels, the largest counts; folds hold equal shares of every label. `majority`: the share
-    of the most common label. `bag_of_words`: the same classifier on log word counts. `chosen_*` are of the model as a
-    whole: every fold takes the layer that does best on the other folds, `chosen_folds` of them this one. So they are
+    `chosen_*` are of the model as a whole: every fold takes the layer that does best on the other folds. So they are
     fair where the largest accuracy of all layers is not.
+
+    Attributes:
+        model: Name of the model.
+        variant: 'trained' or random weights.
+        part: Part of the model.
+        layer: From 0, the embedding layer's output.
+        documents: Number of documents.
+        classes: Number of labels.
+        accuracy: Share of documents whose label is right.
+        interval: Its 95% interval.
+        macro_f1: Mean F1 over labels.
+        macro_f1_interval: Its 95% interval.
+        majority: Share of the most common label.
+        bag_of_words: Accuracy of the same classifier on log word counts.
+        bag_of_words_interval: Its 95% interval.
+        bag_of_words_macro_f1: Its mean F1.
+        chosen_accuracy: Accuracy of the model as a whole.
+        chosen_interval: Its 95% interval.
+        chosen_macro_f1: Its mean F1.
+        chosen_folds: Number of folds that took this layer.
+
+    Example:
+        See `accuracy_text`.
     """
 
     model: str
-    variant: str  # trained, or random weights
+    variant: str
     part: str
     layer: int
     documents: int
-    classes: int  # labels
+    classes: int
     accuracy: float
     interval: Interval | None
     macro_f1: float
@@ -103,4 +124,17 @@ def what_it_shows(ours: LabelRow, fresh: LabelRow | None) -> str:
 
 
 def accuracy_text(accuracy: float, interval: Interval | None) -> str:
+    """An accuracy with its interval, for tables.
+
+    Args:
+        accuracy: From 0 to 1.
+        interval: Its 95% interval, or None.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> accuracy_text(0.91, (0.85, 0.95)), accuracy_text(0.91, None)
+        ('0.91 [0.85, 0.95]', '0.91 -')
+    """
     return f"{accuracy:.2f} " + ("-" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]")

@@ -27,18 +27,34 @@ LONGEST = 40  # characters of a label in a title
 
 @dataclass(frozen=True, kw_only=True)
 class LabelWords:
-    """`scores[k, w]` is how much likelier word w is in documents of label k than in others, as z (`log_odds_z`)."""
+    """The labels of a corpus as topics: how much likelier each word is in documents of each label than in others.
 
-    names: tuple[str, ...]  # of the labels, the most common first
-    documents: tuple[int, ...]  # of each label
+    Attributes:
+        names: The labels, the most common first.
+        documents: Number of documents of each label.
+        words: The words.
+        token: Token of each word (W).
+        scores: z of each word in each label (K x W); see `log_odds_z`.
+        frequency: Occurrences in the documents of these labels (W).
+        cooccurring: Pairs of words that stand together most often, the commonest first (P x 2).
+        vocabulary_size: V, of the tokenizer.
+        fingerprint: Of the tokenizer.
+        remark: Which labels there are, and which were left out.
+
+    Example:
+        See `label_words`.
+    """
+
+    names: tuple[str, ...]
+    documents: tuple[int, ...]
     words: tuple[str, ...]
     token: Int[np.ndarray, " W"]
     scores: Float[np.ndarray, "K W"]
-    frequency: Float[np.ndarray, " W"]  # occurrences in the documents of these labels
-    cooccurring: Int[np.ndarray, "P 2"]  # pairs of words that stand together most often, the commonest first
-    vocabulary_size: int  # V, of the tokenizer
+    frequency: Float[np.ndarray, " W"]
+    cooccurring: Int[np.ndarray, "P 2"]
+    vocabulary_size: int
     fingerprint: str
-    remark: str  # which labels there are, and which were left out
+    remark: str
 
     def __len__(self) -> int:
         return len(self.names)
@@ -79,9 +95,30 @@ def label_words(
     engine: Engine = serial,
     progress: Progress | None = None,
 ) -> LabelWords:
-    """Of labels with at least FEWEST_DOCUMENTS documents, and of words that as many of their documents have.
+    """The words of labels; labels with too few documents are left out, and so are words of too few documents.
 
-    `labels`: of the texts; None where a text has none. `name`: of the field.
+    Args:
+        texts: The documents.
+        labels: One per text; None where a text has none.
+        vocabulary: Whole words of the tokenizer.
+        name: Name of the field, for error messages.
+        engine: Counts words.
+        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
+
+    Returns:
+        The words of each label.
+
+    Raises:
+        InputError: Fewer than two labels have enough documents.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> from topicscope.language import whole_words
+        >>> words = label_words(texts * 10, ["water", "music"] * 100, whole_words(tokenizer))
+        >>> words.documents, sorted(words.top_words(words.names.index("water"), 4))
+        ((100, 100), ['frog', 'newt', 'pond', 'toad'])
     """
     every = usable_labels(labels, name)
     counts = {label: count for label, count in every.items() if count >= FEWEST_DOCUMENTS}

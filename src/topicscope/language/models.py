@@ -1,7 +1,5 @@
 """Models that return their attention weights: from a folder or the hub, trained or with random weights.
 
-Their forward pass: attention weights by part, and the vectors of words.
-
 loaded = load_model("bert-mini-wiki"); loaded.model, loaded.tokenizer, loaded.window
 
 Code that comes with a model is never run.
@@ -16,14 +14,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from topicscope.ground import InputError, needed
+from topicscope.language.forward import attention_of
 from topicscope.language.inputs import check_model, check_tokenizer
-from topicscope.language.vocabulary import Window
 from topicscope.language.weights import load_weights, quiet as quiet, refusing, without_panic_reports
 
 transformers = needed("transformers", "a language model")
@@ -33,9 +28,22 @@ TRIED = "a b"  # the text on which a tokenizer and a model are tried
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model with its tokenizer. `window` is the longest input it was made for, special tokens included.
+    """A model with its tokenizer.
 
-    Sent to another process it is the place that it was loaded from; that process loads it again.
+    Sent to another process it is only the place that it was loaded from; that process loads it again.
+
+    Attributes:
+        name: Its name.
+        model: The model, of the library transformers.
+        tokenizer: Its tokenizer.
+        window: The longest input that it was made for, in tokens, special ones included.
+        variant: 'trained' or random weights.
+        place: Absolute folder, or hub id; None: made by the caller.
+        seed: Of random weights.
+        notes: What of its files was not used.
+
+    Example:
+        See `load_model`.
     """
 
     name: str
@@ -44,9 +52,9 @@ class LoadedModel:
     window: int
     _: KW_ONLY
     variant: str = "trained"
-    place: str | None = None  # absolute folder, or hub id; None: made by the caller
-    seed: int = 0  # of random weights
-    notes: tuple[str, ...] = ()  # on what of its files was not used
+    place: str | None = None
+    seed: int = 0
+    notes: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.place is None:
@@ -73,7 +81,27 @@ class LoadedModel:
 
 
 def load_tokenizer(name: str | Path) -> Any:
-    """From a model's folder or hub id. It has turned a text into tokens once: it works."""
+    """Load a tokenizer, and try it once.
+
+    Args:
+        name: Folder or hub id of a model.
+
+    Returns:
+        The tokenizer, of the library transformers.
+
+    Raises:
+        InputError: It cannot be loaded, or does not work.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = tokenizer.save_pretrained(folder)
+        ...     load_tokenizer(folder).tokenize("frog mozart")
+        ['frog', 'mozart']
+    """
     place = check_tokenizer(name)
     where = "" if place.local else "there is no such folder, and from the hub "
     said = f"{name}: {where}its tokenizer cannot be loaded"
@@ -89,7 +117,33 @@ def load_tokenizer(name: str | Path) -> Any:
 
 
 def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
-    """From a folder or the hub, with its tokenizer; InputError where a weight is missing or is no number."""
+    """Load a model with its tokenizer, from safetensors. Code that comes with a model is never run.
+
+    Args:
+        name: Folder or hub id.
+        device: 'cpu' or 'cuda'.
+
+    Returns:
+        The model, in evaluation mode, with eager attention.
+
+    Raises:
+        InputError: It is missing, a weight is missing or no number, or it returns no attention weights.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope import load_model
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = loaded.model.save_pretrained(folder), tokenizer.save_pretrained(folder)
+        ...     again = load_model(folder)
+        >>> again.window, again.model.config.num_hidden_layers, again.notes
+        (16, 1, ('5 tensors of the output head not used, except for losses',))
+    """
     place = check_model(name)
     tokenizer = load_tokenizer(name)
     model, notes = load_weights(place, name)
@@ -114,7 +168,29 @@ def _trained(place: str, name: str, device: str, _written: int) -> LoadedModel:
 
 
 def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:
-    """A model that the caller has: switched to eager attention, and run once to see that it returns weights."""
+    """Take a model that you have: it is switched to eager attention, and run once to see that it returns weights.
+
+    Args:
+        name: What it is called in tables.
+        model: A model of the library transformers.
+        tokenizer: Its tokenizer.
+
+    Returns:
+        The model with its tokenizer.
+
+    Raises:
+        InputError: It is no model of text, returns no attention weights, or its tokenizer has more tokens than it.
+
+    Example:
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> loaded.name, loaded.window, loaded.variant
+        ('tiny', 16, 'trained')
+    """
     with refusing(f"{name}: it has no embeddings of tokens, which a model of text has"):
         rows = int(model.get_input_embeddings().weight.shape[0])
     tokens = max(len(tokenizer), 1 + max(tokenizer.get_vocab().values(), default=-1))
@@ -157,85 +233,3 @@ def window_of(model: Any, tokenizer: Any) -> int:
     if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
         lengths.append(tokenizer.model_max_length)
     return min(lengths, default=512)
-
-
-def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:
-    """Tokens and mask of a batch."""
-    pad = torch.nn.utils.rnn.pad_sequence
-    rows = [torch.tensor(window.tokens) for window in batch]
-    tokens = pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
-    mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
-    # nobody waits: a GPU may still be busy with the batch before
-    return tokens.to(loaded.device, non_blocking=True), mask.to(loaded.device, non_blocking=True)
-
-
-Attention = dict[str, tuple[Float[Tensor, "B H Q K"], ...]]
-States = dict[str, tuple[Float[Tensor, "B N d"], ...]]
-
-
-def attention_of(model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"]) -> Attention:
-    """The attention of `outputs_of` alone."""
-    return outputs_of(model, tokens, mask, states=False)[0]
-
-
-@torch.inference_mode()
-def outputs_of(
-    model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], *, states: bool
-) -> tuple[Attention, States]:
-    """Of one forward pass, by part: the attention weights of every layer, and the hidden states where they are wanted.
-
-    Parts are 'encoder', 'decoder' (causal: keys stand before the query) and, of attention, 'cross'. The decoder of an
-    encoder-decoder reads the same text, one place later, as in training. States are those of the embedding layer and
-    then of each layer; parts whose layers differ in size or have no state for each position are left out.
-    """
-    inputs = {"input_ids": tokens, "attention_mask": mask, "return_dict": True}
-    inputs |= {"output_attentions": True, "output_hidden_states": states}
-    if model.config.is_encoder_decoder:
-        shifted, shifted_mask = shifted_right(tokens, mask, model.config)
-        output = model(**inputs, decoder_input_ids=shifted, decoder_attention_mask=shifted_mask, use_cache=False)
-        parts = {name: getattr(output, f"{name}_attentions") for name in ("encoder", "decoder", "cross")}
-        hidden = {name: getattr(output, f"{name}_hidden_states", None) for name in ("encoder", "decoder")}
-    else:
-        causal = is_causal(model.config)
-        name, output = "decoder" if causal else "encoder", model(**inputs, **({"use_cache": False} if causal else {}))
-        parts, hidden = {name: getattr(output, "attentions", None)}, {name: getattr(output, "hidden_states", None)}
-    return (
-        {name: tuple(weights) for name, weights in parts.items() if weights and weights[0] is not None},
-        {name: tuple(layers) for name, layers in hidden.items() if states and layers and _alike(layers, tokens)},
-    )
-
-
-def _alike(layers: Any, tokens: Int[Tensor, "B N"]) -> bool:
-    """Whether every layer has a vector of the same size for each position."""
-    return all(layer is not None and layer.shape == (*tokens.shape, layers[0].shape[-1]) for layer in layers)
-
-
-def shifted_right(tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], config: Any) -> tuple[Tensor, Tensor]:
-    """What a decoder reads: a start token, then the text without its last token."""
-    start = config.decoder_start_token_id if config.decoder_start_token_id is not None else config.bos_token_id
-    first = torch.full_like(tokens[:, :1], 0 if start is None else start)
-    return torch.cat([first, tokens[:, :-1]], 1), torch.cat([torch.ones_like(mask[:, :1]), mask[:, :-1]], 1)
-
-
-def is_causal(config: Any) -> bool:
-    """Decoder-only models are listed among the causal language models, and not among the masked ones."""
-    listed = transformers.models.auto.modeling_auto
-    return bool(getattr(config, "is_decoder", False)) or (
-        config.model_type in listed.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-        and config.model_type not in listed.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    )
-
-
-@torch.inference_mode()
-def word_vectors(model: Any, token: Int[np.ndarray, " W"], *, layer: bool = False) -> Float[np.ndarray, "W d"]:
-    """Rows of the word-embedding matrix. With `layer`: the embedding layer's output for each word alone, with position,
-    type and norm.
-    """
-    ids = torch.as_tensor(token, device=model.device)
-    if not layer:
-        return model.get_input_embeddings().weight[ids].double().cpu().numpy()
-    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
-    outputs = (
-        encoder(input_ids=part[:, None], output_hidden_states=True, return_dict=True) for part in torch.split(ids, 512)
-    )
-    return torch.cat([output.hidden_states[0][:, 0] for output in outputs]).double().cpu().numpy()

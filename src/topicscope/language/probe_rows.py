@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from topicscope.language.configs import SIGNIFICANT
 from topicscope.language.controls import PairContrast
+from topicscope.language.measurements import SIGNIFICANT
 from topicscope.measure import Effect, Interval, with_intervals
 
 
@@ -36,9 +36,22 @@ ABOUT = tuple(MeasuredRow.__dataclass_fields__)
 class ProbeRow(MeasuredRow):
     """The effects of a model at one threshold. An effect is None where there are too few pairs of words.
 
-    `embeddings` has one effect per measure on word vectors ('cosine', 'dot', ...); `attention` is that of the encoder
-    where there is one, else of the only part; `parts` has every part; `topical` is the mean over the heads of that
-    part that carry topics at all thresholds.
+    Attributes:
+        model: Name of the model.
+        variant: 'trained' or random weights.
+        threshold: Of the words of topics; None where the topics were given word by word.
+        topics_per_word: 'one' or 'many'.
+        words: Number of words.
+        topics: Number of topics.
+        embedding: 'matrix' or 'layer'.
+        window: Longest input, in tokens.
+        embeddings: One effect per measure on word vectors: 'cosine', 'dot', ...
+        attention: That of the encoder where there is one, else of the only part.
+        parts: Attention of every part.
+        topical: Mean over the heads that carry topics at all thresholds.
+
+    Example:
+        See `probe_model`.
     """
 
     embeddings: dict[str, Effect | None]
@@ -74,9 +87,21 @@ class ProbeRow(MeasuredRow):
 
 @dataclass(frozen=True, kw_only=True)
 class HeadRow:
-    """One head of the trained model, counted from 0.
+    """One head of the trained model.
 
-    `corrected_p`: of as large a difference in any head by chance. None: no shuffles, or not judged (see `remark`).
+    Attributes:
+        model: Name of the model.
+        threshold: Of the words of topics.
+        topics_per_word: 'one' or 'many'.
+        part: Part of the model.
+        layer: From 0.
+        head: From 0.
+        effect: Same topic against different topic.
+        corrected_p: Chance of as large a difference in any head. None: no shuffles, or not judged (see `remark`).
+        remark: Why it was not judged.
+
+    Example:
+        See `probe_model`.
     """
 
     model: str
@@ -102,7 +127,24 @@ HEAD = tuple(name for name in HeadRow.__dataclass_fields__ if name != "effect")
 
 @dataclass(frozen=True, kw_only=True)
 class TopicRow:
-    """One topic of the trained model: its mean cosine, and the nearest and the farthest other topic."""
+    """One topic of the trained model.
+
+    Attributes:
+        model: Name of the model.
+        threshold: Of the words of topics.
+        topics_per_word: 'one' or 'many'.
+        topic: Its number.
+        name: Its name.
+        words: Number of its words.
+        cosine: Mean cosine of two of its words.
+        nearest: The nearest other topic.
+        nearest_cosine: Mean cosine with it.
+        farthest: The farthest other topic.
+        farthest_cosine: Mean cosine with it.
+
+    Example:
+        See `probe_model`.
+    """
 
     model: str
     threshold: float | None
@@ -119,13 +161,32 @@ class TopicRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CooccurrenceRow(MeasuredRow):
-    """Table 2: pairs of one topic against as many pairs that stand together most often."""
+    """Table 2: pairs of one topic against as many pairs that stand together most often.
+
+    Attributes:
+        model: Name of the model.
+        variant: 'trained' or random weights.
+        threshold: Of the words of topics.
+        topics_per_word: 'one' or 'many'.
+        words: Number of words.
+        topics: Number of topics.
+        embedding: 'matrix' or 'layer'.
+        window: Longest input, in tokens.
+        pairs: Number of pairs.
+        cosine: Cosines of both kinds of pairs.
+        attention: Attention of both kinds of pairs.
+        topical: The same in the heads that carry topics.
+        commonest: The first pairs of words, the commonest first.
+
+    Example:
+        See `probe_model`.
+    """
 
     pairs: int
     cosine: PairContrast
     attention: PairContrast
-    topical: PairContrast | None = None  # of the heads that carry topics
-    commonest: list[list[str]] = field(default_factory=list)  # the first pairs of words, the commonest first
+    topical: PairContrast | None = None
+    commonest: list[list[str]] = field(default_factory=list)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -164,16 +225,51 @@ def _effects(data: Mapping[str, Any]) -> dict[str, Effect | None]:
 
 
 def short(model: str) -> str:
-    """The last part of a model's name."""
+    """The last part of a model's name.
+
+    Args:
+        model: Folder or hub id.
+
+    Returns:
+        The short name.
+
+    Example:
+        >>> short("google-bert/bert-base-uncased"), short("runs/model/")
+        ('bert-base-uncased', 'model')
+    """
     return model.rstrip("/").rsplit("/", 1)[-1]
 
 
 def interval_text(interval: Interval | None) -> str:
+    """An interval, for tables.
+
+    Args:
+        interval: Its ends, or None.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> interval_text((0.12345, 2.0)), interval_text(None)
+        ('[0.1235, 2]', '-')
+    """
     return "-" if interval is None else f"[{interval[0]:.4g}, {interval[1]:.4g}]"
 
 
 def ratio_text(effect: Effect | None) -> str:
-    """The ratio with its interval; 'undefined' where its denominator may be zero."""
+    """The ratio of an effect with its interval, for tables; 'undefined' where its denominator may be zero.
+
+    Args:
+        effect: The effect, or None.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> twice = Effect(same=0.2, different=0.1, difference=0.1, ratio=2.0, interval=None, ratio_interval=(1.5, 2.5))
+        >>> ratio_text(twice), ratio_text(Effect(same=0.2, different=0.0, difference=0.2, ratio=None, interval=None))
+        ('2 [1.5, 2.5]', 'undefined')
+    """
     if effect is None:
         return "-"
     return "undefined" if effect.ratio is None else f"{effect.ratio:.4g} {interval_text(effect.ratio_interval)}"

@@ -28,9 +28,10 @@ from topicscope.ground import (
 )
 from topicscope.language.ablation_rows import AblationRow, ablation_sentences
 from topicscope.language.answers import ModelVerdict
-from topicscope.language.configs import Measurement, ProbeConfig
+from topicscope.language.configs import ProbeConfig
 from topicscope.language.document_rows import DocumentRow, ShownDocument
 from topicscope.language.label_rows import LabelRow, label_answer, label_sentences
+from topicscope.language.measurements import Measurement
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, short
 from topicscope.language.state_rows import StateRow
 from topicscope.measure import columns
@@ -45,7 +46,25 @@ PROBE = Kind("probe", 5, ("*.csv", "topics-*", SHOWN, PARQUET), ("*.csv", SHOWN,
 
 @dataclass(frozen=True, repr=False)
 class Probe(Result):
-    """The rows of a probe, of one model after another. `notes`: what was read, and what of it could not be used."""
+    """The result of `probe`: verdicts, and the rows that they are made of, of one model after another.
+
+    Attributes:
+        rows: Effects by model and threshold (Table 1).
+        heads: Effects by head.
+        cooccurrence: Pairs that stand together most often (Table 2).
+        topics: Cosines by topic.
+        notes: What was read, and what of it could not be used.
+        config: What was measured; of a whole probe a `ProbeConfig`.
+        verdicts: Three answers per model.
+        states: Effects in hidden states, by layer.
+        ablation: Rise of the loss without topical heads.
+        labels: Labels from hidden states, where the corpus has labels.
+        documents: One row per document.
+        shown: Documents to look at.
+
+    Example:
+        See `probe`.
+    """
 
     kind: ClassVar[str] = PROBE.name
     rows: list[ProbeRow] = field(default_factory=list)
@@ -53,13 +72,13 @@ class Probe(Result):
     cooccurrence: list[CooccurrenceRow] = field(default_factory=list)
     topics: list[TopicRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    config: Measurement = field(default_factory=Measurement)  # of a whole probe a ProbeConfig
+    config: Measurement = field(default_factory=Measurement)
     verdicts: list[ModelVerdict] = field(default_factory=list)
     states: list[StateRow] = field(default_factory=list)
     ablation: list[AblationRow] = field(default_factory=list)
-    labels: list[LabelRow] = field(default_factory=list)  # where the corpus has labels
+    labels: list[LabelRow] = field(default_factory=list)
     documents: list[DocumentRow] = field(default_factory=list)
-    shown: list[ShownDocument] = field(default_factory=list)  # in a file of its own: it is large
+    shown: list[ShownDocument] = field(default_factory=list)
 
     @classmethod
     def joined(cls, probes: Sequence[Probe], notes: list[str], config: Measurement) -> Self:
@@ -159,7 +178,22 @@ LISTS = ("rows", *FLAT, "labels", "verdicts", "documents")
 
 
 def read_probe(path: str | os.PathLike[str]) -> Probe:
-    """The probe of a finished folder."""
+    """Read the probe of a finished folder.
+
+    Args:
+        path: The folder.
+
+    Returns:
+        The probe.
+
+    Raises:
+        InputError: The folder holds no finished probe, or is damaged.
+
+    Example:
+        >>> read_probe("no/such/folder")
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: no/such/folder is not a folder that topicscope wrote (no about.json)
+    """
     settings = Path(path) / folders.CONFIG
     return read_finished(
         path,

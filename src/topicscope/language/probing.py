@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
 from topicscope.ground import Engine, InputError, Progress, refuse, repeatable, serial, watched
 from topicscope.language.ablation import ablate
@@ -21,14 +20,15 @@ from topicscope.language.attention import (
     attention_effect,
     tally_attention,
 )
-from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
 from topicscope.language.copies import large_text_note, originals
 from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
+from topicscope.language.forward import word_vectors
 from topicscope.language.heads import head_rows
 from topicscope.language.labels import LabelWords
 from topicscope.language.losses import predictor_of
-from topicscope.language.models import LoadedModel, word_vectors
+from topicscope.language.measurements import Measurement
+from topicscope.language.models import LoadedModel
 from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
 from topicscope.language.relations import PairRelation, TopicRelation
@@ -37,6 +37,7 @@ from topicscope.language.state_probing import StateProbe
 from topicscope.language.topics import Topics
 from topicscope.language.verdicts import verdict_of
 from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
+from topicscope.language.word_measures import MEASURES, Vectors, unit
 from topicscope.measure import (
     Effect,
     PairSums,
@@ -48,28 +49,6 @@ from topicscope.measure import (
 
 NO_LABELS = "labels are not guessed: that takes hidden states, which are off (--no-states)"
 RANDOM_MODELS = 5  # initialisations whose embeddings are averaged: the contrast of a single one is not quite zero
-
-Vectors = Float[np.ndarray, "W d"]
-
-
-def unit(vectors: Vectors) -> Vectors:
-    """Vectors of length 1: their dot products are cosines."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
-
-
-def centred(vectors: Vectors) -> Vectors:
-    """Less the mean word."""
-    return vectors - vectors.mean(0)
-
-
-# by name: what is done to the word vectors before the dot products of pairs of words are averaged
-MEASURES: dict[str, Callable[[Vectors], Vectors]] = {
-    "cosine": unit,
-    "dot": lambda vectors: vectors,
-    "cosine_centred": lambda vectors: unit(centred(vectors)),
-    "dot_centred": centred,
-}
 
 
 def probe_model(
@@ -84,11 +63,37 @@ def probe_model(
     engine: Engine = serial,
     progress: Progress | None = None,
 ) -> Probe:
-    """Probe a model that the caller has, on texts and topics that the caller has.
+    """Probe a model that you have, on texts and topics that you have.
 
-    Without a vocabulary the whole words of the tokenizer are taken, less the English stop words. An engine's workers
-    load the model again from where it came from. `labels`: of the texts, one each; states are asked for them.
-    `places`: the numbers of the texts in their corpus.
+    Args:
+        loaded: The model, from `load_model` or `checked`.
+        texts: The documents.
+        topics: Fitted topics, words of labels, an assignment, or the folder or file of topics.
+        measurement: What is measured; None: the default.
+        labels: One per text, or None; hidden states are then asked for them.
+        vocabulary: Whole words of the tokenizer; None: without the English stop words.
+        places: Numbers of the texts in their corpus.
+        engine: Runs the passes; its workers load the model again from where it came from.
+        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
+
+    Returns:
+        The probe.
+
+    Raises:
+        InputError: The texts hold no whole words, or the topics do not fit the tokenizer.
+
+    Example:
+        >>> from topicscope.language import checked, fit_topics
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
+        >>> found = probe_model(loaded, texts, topics, Measurement(thresholds=0.05, bootstrap=20, shuffles=20))
+        >>> [row.variant for row in found.rows], len(found.heads), len(found.documents), len(found.shown)
+        (['trained', 'random'], 0, 20, 5)
     """
     if isinstance(topics, LabelWords) or labels:
         refuse((len(labels) != len(texts), f"{len(labels)} labels of {len(texts)} texts; give one for each, or None"))

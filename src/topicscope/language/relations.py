@@ -33,9 +33,28 @@ class NumberedWords:
 
 @dataclass
 class TopicRelation(NumberedWords):
-    """Same word (elsewhere in the text), another word of the same topic, a word of another topic; by word frequencies.
+    """How two words of a text stand to each other: same word, another word of the same topic, a word of another topic.
 
-    Codes: relation * strata + stratum. A pair of words with several topics counts once.
+    Codes are relation * strata + stratum, where a stratum is a pair of classes of word frequency. A pair of words with
+    several topics counts once.
+
+    Attributes:
+        assignment: Words and their topics.
+        vocabulary_size: V, of the tokenizer.
+        shuffles: Number of shuffles of topics among words.
+        seed: Of the shuffles.
+        device: Where codes are made.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> from topicscope.language import assign, fit_topics, whole_words
+        >>> words = whole_words(tokenizer)
+        >>> topics = fit_topics(texts, words, topics=2, iterations=20, stability=False)
+        >>> relation = TopicRelation(assign(topics, 0.05), words.size, shuffles=3)
+        >>> tuple(relation.topic.shape)  # the topics of all words as they are, and shuffled three times
+        (4, 6)
     """
 
     assignment: Assignment

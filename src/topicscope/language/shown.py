@@ -25,7 +25,8 @@ from topicscope.language.document_rows import (
     ShownTopic,
     encoded_links,
 )
-from topicscope.language.models import LoadedModel, attention_of
+from topicscope.language.forward import attention_of
+from topicscope.language.models import LoadedModel
 from topicscope.language.probe_rows import HeadRow, topical_heads
 from topicscope.language.vocabulary import Vocabulary, special_tokens
 

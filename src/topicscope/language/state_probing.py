@@ -15,11 +15,11 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import Progress, Stream, generator
 from topicscope.language.assignment import Assignment
-from topicscope.language.configs import Measurement
 from topicscope.language.copies import Originals, copies_note, drawn_halves, once
 from topicscope.language.label_probing import LabelTargets, label_rows, label_targets
 from topicscope.language.label_rows import LabelRow
 from topicscope.language.labels import LabelWords
+from topicscope.language.measurements import Measurement
 from topicscope.language.mixtures import Targets, mixture_scores, targets_of
 from topicscope.language.models import LoadedModel
 from topicscope.language.relations import PairRelation
@@ -54,17 +54,32 @@ States = tuple[Float[np.ndarray, "W d"], Float[np.ndarray, "W d"]]  # of words, 
 
 @dataclass
 class StateProbe:
-    """What is measured on the states of a model and of its random weights. `notes`: what of it was left out."""
+    """What is measured on the hidden states of a model and of its random weights, layer by layer.
+
+    Attributes:
+        assignments: Words and their topics.
+        pairs: Pairs that stand together, by number of an assignment.
+        topics: The topics of documents.
+        measurement: Resamples, shuffles and seed.
+        originals: Of each document the first with its text.
+        notes: What was left out.
+        targets: Topic mixtures of the documents, made with the first variant of the model.
+        labels: Labels of the documents, where they have some.
+        classes: The labels as targets.
+
+    Example:
+        See `probe_model`.
+    """
 
     assignments: Sequence[Assignment]
-    pairs: Mapping[int, PairRelation]  # by number of an assignment
+    pairs: Mapping[int, PairRelation]
     topics: Topics | LabelWords | Assignment
     measurement: Measurement
-    originals: Originals  # of each document the first with its text
+    originals: Originals
     notes: list[str] = field(default_factory=list)
-    targets: Targets | None = None  # made with the first variant of the model
-    labels: Sequence[str | None] = ()  # of the documents, where they have some
-    classes: LabelTargets | None = None  # as the targets
+    targets: Targets | None = None
+    labels: Sequence[str | None] = ()
+    classes: LabelTargets | None = None
 
     def started(self, loaded: LoadedModel, pieces: Iterable[Window]) -> StateTally:
         """An empty tally: which words and how many documents fit into memory, and the mean state of every layer."""

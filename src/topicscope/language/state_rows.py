@@ -20,9 +20,17 @@ MOST_DOCUMENTS, DOCUMENT_BYTES = 1000, 2**28  # of the states by document
 
 @dataclass(frozen=True)
 class CooccurringMean:
-    """Mean cosine of the states of pairs of words that stand together most often, with its 95% interval.
+    """Mean cosine of the states of words that stand together most often.
 
-    `margin_interval`: of how much more the pairs of one topic show.
+    Attributes:
+        mean: The mean.
+        interval: Its 95% interval.
+        pairs: Number of pairs of words.
+        margin_interval: 95% interval of how much more the pairs of one topic show.
+
+    Example:
+        >>> CooccurringMean(mean=0.2, interval=(0.1, 0.3), pairs=40).mean
+        0.2
     """
 
     mean: float
@@ -33,11 +41,21 @@ class CooccurringMean:
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureScore:
-    """R2 of a linear (ridge) map from states to the topic mixture of the document, cross-validated over documents.
+    """R^2 of a linear (ridge) map from states to the topic mixture of the document, cross-validated over documents.
 
-    Beside it, for the same documents and mixtures: from the bag of words; the mixture of half of the words as it is;
-    the mean R2 where mixtures are shuffled among documents. `by_position`: from the single state after a part of the
-    words of the first window ('1/4', ...) in place of the mean state.
+    Attributes:
+        mixture_r2: From the mean state.
+        mixture_interval: Its 95% interval.
+        bag_of_words_r2: From the bag of words, for the same documents and mixtures.
+        bag_of_words_interval: Its 95% interval.
+        half_document_r2: Of the mixture of half of the words, as it is.
+        half_document_interval: Its 95% interval.
+        shuffled_r2: Mean where mixtures are shuffled among documents.
+        documents: Number of documents.
+        by_position: From the single state after a part of the words of the first window: '1/4', ...
+
+    Example:
+        See `probe_model`.
     """
 
     mixture_r2: float | None
@@ -59,19 +77,32 @@ EFFECT = tuple(part.name for part in fields(Effect) if part.name not in (*UNSTOR
 class StateRow:
     """One layer of one part of a model at one threshold. Layer 0 is the embedding layer's output.
 
-    `effects` by treatment: 'raw' states, 'centred' (less the mean state of the layer) and 'all_but_top' (less the
-    directions of most variance too). Each is of the cosine of states of two different words in different documents,
-    mean over pairs of words; None where there are too few pairs. `cooccurring` has the co-occurring pairs of words.
-    `mixture` is the same at every threshold; None where there are too few documents.
+    Effects are of the cosine of states of two different words in different documents, mean over pairs of words.
+
+    Attributes:
+        model: Name of the model.
+        variant: 'trained' or random weights.
+        threshold: Of the words of topics.
+        topics_per_word: 'one' or 'many'.
+        part: Part of the model.
+        layer: From 0.
+        words: Number of words that are compared: those that both halves of the documents have.
+        effects: By treatment: 'raw' states, 'centred' (less the layer's mean state) and 'all_but_top' (less the
+            directions of most variance too); None where there are too few pairs.
+        cooccurring: The pairs that stand together most often, by treatment.
+        mixture: The same at every threshold; None where there are too few documents.
+
+    Example:
+        See `probe_model`.
     """
 
     model: str
-    variant: str  # trained, or random weights
+    variant: str
     threshold: float | None
     topics_per_word: str
     part: str
     layer: int
-    words: int  # that are compared: those that both halves of the documents have
+    words: int
     effects: dict[str, Effect | None]
     cooccurring: dict[str, CooccurringMean]
     mixture: MixtureScore | None

@@ -23,7 +23,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from topicscope.language.models import LoadedModel, States, outputs_of, padded
+from topicscope.language.forward import States, outputs_of, padded
+from topicscope.language.models import LoadedModel
 from topicscope.language.state_rows import HALVES, SPOTS, TREATMENTS
 from topicscope.language.vocabulary import Window, batches
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from topicscope.ground import Engine, InputError, Progress, repeatable, serial, silent
 from topicscope.language.assignment import Assignment
 from topicscope.language.attention import attention_effect, matched_attention, tally_attention
-from topicscope.language.configs import ModelPass
-from topicscope.language.models import LoadedModel, load_model, word_vectors
-from topicscope.language.probing import MEASURES
+from topicscope.language.forward import word_vectors
+from topicscope.language.measurements import ModelPass
+from topicscope.language.models import LoadedModel, load_model
 from topicscope.language.relations import TopicRelation
 from topicscope.language.vocabulary import Vocabulary, whole_words, windows
+from topicscope.language.word_measures import MEASURES
 from topicscope.measure import Effect, Timeline, effect, embedding_effect, frequency_bins, matched_effect, pair_sums
 
 
@@ -25,9 +26,27 @@ def timeline_of(
     engine: Engine = serial,
     progress: Progress = silent,
 ) -> Timeline:
-    """Of steps and models that the caller has. Every snapshot is loaded, measured and let go.
+    """The timeline of snapshots that you have. The same topics and documents are resampled at all of them.
 
-    The same topics and documents are resampled at all of them.
+    Args:
+        snapshots: Step, and folder or hub id, of each snapshot.
+        texts: The documents.
+        assignment: Words and their topics.
+        vocabulary: Whole words of the tokenizer.
+        measured: Windows, resamples and seed; None: the default.
+        notes: Sentences that the timeline begins with.
+        device: 'cpu' or 'cuda'.
+        engine: Runs the passes over the text.
+        progress: Called as progress(phase, done, total, note).
+
+    Returns:
+        The timeline.
+
+    Raises:
+        InputError: A snapshot cannot be loaded, or has another tokenizer.
+
+    Example:
+        See `timeline`.
     """
     measured = measured or ModelPass()
     effects: dict[str, dict[int, Effect | None]] = {}

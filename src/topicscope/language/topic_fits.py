@@ -1,7 +1,4 @@
-"""Fitting topics by LDA, on the whole words of texts.
-
-fit_topics(texts, whole_words(tokenizer), topics=100, seed=0)
-"""
+"""Fitting topics by LDA, on the whole words of texts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +10,8 @@ from jaxtyping import Float, Int
 from topicscope import measure
 from topicscope.ground import Engine, InputError, Progress, Stream, generator, needed, serial, watched
 from topicscope.language.counting import Document, top_pairs, word_documents
-from topicscope.language.topics import TOP, TopicFit, Topics, best
+from topicscope.language.topic_files import TopicFit
+from topicscope.language.topics import TOP, Topics, best
 from topicscope.language.vocabulary import Vocabulary
 
 PAIRS = 5000  # co-occurring pairs that are stored
@@ -37,10 +35,36 @@ def fit_topics(
     engine: Engine = serial,
     progress: Progress | None = None,
 ) -> Topics:
-    """LDA on the whole words of the texts, without words that fewer than `min_documents` of them have.
+    """Fit topics by LDA to the whole words of texts.
 
-    Of `restarts` fits the likeliest is taken. Words and co-occurrence are counted on the engine. The sampling is one
-    chain, and stays in this process. `stability`: fit a second time, to judge the topics (`judged`).
+    Args:
+        texts: The documents.
+        vocabulary: Whole words of the tokenizer, from `whole_words`.
+        topics: Number of topics.
+        backend: Library that fits: 'tomotopy', 'sklearn' or 'gensim'.
+        iterations: Sweeps of the sampler.
+        min_documents: Words of fewer documents are left out.
+        restarts: Number of fits of which the likeliest is taken.
+        stability: Fit a second time, for stability over seeds and held-out perplexity.
+        seed: Of the sampler.
+        engine: Counts words and pairs; the sampling stays in this process.
+        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
+
+    Returns:
+        The topics.
+
+    Raises:
+        InputError: There is too little text for so many topics.
+
+    Example:
+        >>> from topicscope import fit_topics
+        >>> from topicscope.language import whole_words
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
+        >>> sorted(sorted(topics.top_words(k, 4)) for k in range(2))
+        [['frog', 'newt', 'pond', 'toad'], ['mozart', 'opera', 'schubert', 'violin']]
     """
     how = Sampler(backend, iterations, restarts, seed)
     (found,) = fit_each(texts, vocabulary, [topics], how, min_documents, stability, engine, progress)
@@ -191,7 +215,27 @@ def shared_words(
 def fit_tomotopy(
     documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress
 ) -> Fit:
-    """Collapsed Gibbs sampling. One worker, since several are not repeatable. Words are numbers, written as strings."""
+    """Fit LDA by collapsed Gibbs sampling with tomotopy, on one worker, so that it can be repeated.
+
+    Args:
+        documents: Numbers of the words of each document.
+        words: Number of words.
+        topics: Number of topics.
+        iterations: Sweeps.
+        seed: Of the sampler.
+        progress: Called as progress(phase, done, total, note).
+
+    Returns:
+        Probabilities of words in topics (K x W), topics of documents (D x K), and log-likelihood per word every ten
+        sweeps.
+
+    Example:
+        >>> from topicscope.ground import silent
+        >>> documents = [np.array([0, 1, 0, 1]), np.array([2, 3, 2, 3])] * 10
+        >>> probability, mixtures, trace = fit_tomotopy(documents, 4, 2, 20, seed=0, progress=silent)
+        >>> probability.shape, mixtures.shape, len(trace)
+        ((2, 4), (20, 2), 2)
+    """
     tomotopy = needed("tomotopy", "the backend tomotopy")
     names = [str(i) for i in range(words)]
     model = tomotopy.LDAModel(k=topics, seed=seed, rm_top=0)

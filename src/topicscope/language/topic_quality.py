@@ -23,17 +23,32 @@ ERRORS = 2.0  # standard errors by which two numbers of topics must differ to be
 
 @dataclass(frozen=True, kw_only=True)
 class TopicQuality:
-    """One fit, judged. None: not measured, since there was no second fit (`stability`)."""
+    """How good a fit of topics is. None: not measured, since there was no second fit.
+
+    Attributes:
+        topics: Number of topics.
+        coherence: Mean c_npmi.
+        coherence_error: Its standard error, over topics.
+        incoherent: Number of topics whose own c_npmi is poor.
+        diversity: Share of distinct words among the top words of all topics.
+        stability: Share of top words that come again in a second fit, mean over topics.
+        perplexity: Held-out.
+        unigram_perplexity: Of word frequencies alone.
+        held_out: Number of documents.
+
+    Example:
+        See `best_of`.
+    """
 
     topics: int
-    coherence: float  # mean c_npmi
-    coherence_error: float  # standard error of that mean, over topics
-    incoherent: int  # topics whose own c_npmi is poor
+    coherence: float
+    coherence_error: float
+    incoherent: int
     diversity: float
-    stability: float | None  # mean over topics
+    stability: float | None
     perplexity: float | None
-    unigram_perplexity: float | None  # of word frequencies alone
-    held_out: int  # documents
+    unigram_perplexity: float | None
+    held_out: int
 
     @property
     def score(self) -> float:
@@ -123,13 +138,42 @@ def quality_of(
 
 
 def best_of(compared: Sequence[TopicQuality]) -> TopicQuality:
-    """The fit with the largest coherence x diversity among those without a warning, or else among all; ties: fewer."""
+    """The fit with the largest coherence x diversity, among those without a warning where there are some.
+
+    Args:
+        compared: Fits with different numbers of topics.
+
+    Returns:
+        The best one; of equals that with fewer topics.
+
+    Example:
+        >>> same = {"coherence_error": 0.01, "incoherent": 0, "stability": None, "perplexity": None}
+        >>> same |= {"unigram_perplexity": None, "held_out": 0}
+        >>> ten = TopicQuality(topics=10, coherence=0.2, diversity=0.9, **same)
+        >>> fifty = TopicQuality(topics=50, coherence=0.1, diversity=0.8, **same)
+        >>> best_of([ten, fifty]).topics
+        10
+    """
     good = [one for one in compared if not one.warnings()] or list(compared)
     return max(good, key=lambda one: (one.score, -one.topics))
 
 
 def choice(compared: Sequence[TopicQuality]) -> list[str]:
-    """Which number of topics is best, by which rule, and from which others it cannot be told apart."""
+    """Which number of topics is best, by which rule, and from which others it cannot be told apart.
+
+    Args:
+        compared: Fits with different numbers of topics.
+
+    Returns:
+        Sentences.
+
+    Example:
+        >>> same = {"coherence_error": 0.01, "incoherent": 0, "stability": None, "perplexity": None}
+        >>> same |= {"unigram_perplexity": None, "held_out": 0}
+        >>> ten = TopicQuality(topics=10, coherence=0.2, diversity=0.9, **same)
+        >>> choice([ten, TopicQuality(topics=50, coherence=0.1, diversity=0.8, **same)])
+        ['best number of topics: 10 (largest coherence x diversity)']
+    """
     best = best_of(compared)
     poor = [str(one.topics) for one in compared if one.warnings()]
     rule = "largest coherence x diversity" + (

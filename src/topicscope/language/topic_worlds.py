@@ -16,7 +16,8 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, refuse, shown
-from topicscope.language.topics import ADVICE, Topics, best
+from topicscope.language.topic_files import ADVICE
+from topicscope.language.topics import Topics, best
 
 WORDS = 500
 MOST_MIXTURES = 1000  # documents whose mixtures are the law of theta
@@ -27,17 +28,46 @@ DECIMALS = 6  # of a mixture
 
 @dataclass(frozen=True)
 class TopicWorld:
-    """Sections of a `train` configuration (`topic_model`, `documents`), and what was kept, in sentences."""
+    """Fitted topics as a world for `train`.
+
+    Attributes:
+        settings: Sections of a `RunConfig`: `topic_model` and `documents`.
+        notes: What was kept, in sentences.
+
+    Example:
+        See `topic_world`.
+    """
 
     settings: dict[str, dict[str, Any]]
     notes: tuple[str, ...]
 
 
 def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
-    """Of the `words` most probable words of the corpus, under the fit.
+    """Make a world for `train` of fitted topics: A and the law of theta from a corpus.
 
     The law of theta is the mixtures of up to 1,000 documents, evenly spread over the corpus, in turn. The length of
-    documents is a range: the middle half of the lengths that the documents have in these words.
+    documents is the middle half of the lengths that the documents have in these words.
+
+    Args:
+        topics: Fitted topics.
+        words: The most probable words of the corpus that are kept.
+
+    Returns:
+        Settings for `RunConfig.of`, and what was kept.
+
+    Raises:
+        InputError: The topics have no document mixtures, or the world is too large.
+
+    Example:
+        >>> from topicscope import RunConfig, topic_world
+        >>> from topicscope.language import fit_topics, whole_words
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
+        >>> config = RunConfig.of(topic_world(topics, words=6).settings, steps=100)
+        >>> config.topic_model.topics, config.topic_model.words, config.documents.kind
+        (2, 6, 'given')
     """
     refuse((words < 1, f"words = {words}: expected at least 1"))
     with_words = topics.document_lengths > 0

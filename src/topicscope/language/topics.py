@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pydantic
@@ -22,7 +22,6 @@ from topicscope.ground import (
     Kind,
     Result,
     arrow_table,
-    check_tensors,
     file_digest,
     files,
     finished_about,
@@ -31,10 +30,10 @@ from topicscope.ground import (
     parse_json,
     read_bytes,
     read_tensors,
-    refuse,
     shown,
 )
 from topicscope.language.corpora import unread
+from topicscope.language.topic_files import ADVICE, ARRAYS, Head, TopicFit, check_arrays
 from topicscope.language.topic_quality import TopicQuality, choice, quality_of
 from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import diversity, nearest_topics
@@ -45,48 +44,41 @@ if TYPE_CHECKING:
 HEAD, TENSORS = "topics.json", "topics.safetensors"
 TOPICS = Kind("topics", 4, (HEAD, TENSORS, "*.csv", "topics-*"), (HEAD, TENSORS, "*.csv"))
 TOP = 10  # words of a topic that are shown, and whose coherence is measured
-ADVICE = "fit the topics again with 'topicscope topics'"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TopicFit:
-    """How topics were fitted, and how well: log-likelihood per word every ten sweeps, coherence (c_npmi) per topic.
-
-    A second fit gives the stability of every topic and the held-out perplexity; None where there was none.
-    """
-
-    backend: str
-    topics: int
-    iterations: int
-    seed: int
-    min_documents: int
-    documents: int
-    tokens: int
-    log_likelihood: list[float]
-    coherence: list[float]
-    corpus: str = ""  # what was read, in words
-    stability: list[float] | None = None  # per topic: the share of its top words that come again
-    held_out: int = 0  # documents by which perplexity was measured
-    perplexity: float | None = None
-    unigram_perplexity: float | None = None  # of word frequencies alone, on the same words
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Topics(Result):
-    """`probability[k, w]` is that of word w in topic k. Words are tokens of the tokenizer with this `fingerprint`."""
+    """Topics of a corpus, from `fit_topics`.
+
+    Attributes:
+        words: The words.
+        token: Token of each word (W).
+        probability: Of each word in each topic (K x W).
+        frequency: Occurrences of each word in the corpus (W).
+        document_topics: Topic mixture of each document (D x K).
+        document_lengths: Words per document (D).
+        cooccurring: Pairs of words that stand together most often, the commonest first (P x 2).
+        vocabulary_size: V, of the tokenizer.
+        fingerprint: Of the tokenizer.
+        fit: How they were fitted, and how well.
+        compared: All numbers of topics that were asked for, where there are several.
+
+    Example:
+        See `fit_topics`.
+    """
 
     kind: ClassVar[str] = TOPICS.name
     words: tuple[str, ...]
     token: Int[np.ndarray, " W"]
     probability: Float[np.ndarray, "K W"]
-    frequency: Float[np.ndarray, " W"]  # occurrences in the corpus
+    frequency: Float[np.ndarray, " W"]
     document_topics: Float[np.ndarray, "D K"]
     document_lengths: Int[np.ndarray, " D"]
-    cooccurring: Int[np.ndarray, "P 2"]  # pairs of words that stand together most often, the commonest first
-    vocabulary_size: int  # V, of the tokenizer
+    cooccurring: Int[np.ndarray, "P 2"]
+    vocabulary_size: int
     fingerprint: str
     fit: TopicFit
-    compared: tuple[TopicQuality, ...] = ()  # of all numbers of topics that were asked for, where there are several
+    compared: tuple[TopicQuality, ...] = ()
 
     def __len__(self) -> int:
         return len(self.probability)
@@ -221,73 +213,20 @@ class Topics(Result):
         return f"{len(self)} topics, {len(self.words)} words, {self.fit.documents} documents"
 
 
-ARRAYS: dict[str, Any] = {
-    "token": np.int64,
-    "probability": np.float64,
-    "frequency": np.float64,
-    "document_topics": np.float32,
-    "document_lengths": np.int64,
-    "cooccurring": np.int64,
-}
-"""What is stored, and as which type."""
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
-class Head:
-    """topics.json."""
-
-    vocabulary_size: Annotated[int, pydantic.Field(ge=1, le=2**31)]
-    fingerprint: str
-    digest: str  # of the tensors
-    fit: TopicFit
-    words: list[str]
-    compared: list[TopicQuality]
-
-
-def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> None:
-    """Raise InputError unless the arrays are those of the topics and words that the head names."""
-    topics, words, size = head.fit.topics, len(head.words), head.vocabulary_size
-    documents = len(arrays["document_lengths"]) if "document_lengths" in arrays else 0
-    pairs = len(arrays["cooccurring"]) if "cooccurring" in arrays else 0
-    shapes: dict[str, tuple[int, ...]] = {
-        "token": (words,),
-        "probability": (topics, words),
-        "frequency": (words,),
-        "document_topics": (documents, topics),
-        "document_lengths": (documents,),
-        "cooccurring": (pairs, 2),
-    }
-    # shapes without memory behind them: only names, types and sizes are compared
-    expected = {name: np.broadcast_to(ARRAYS[name](0), shape) for name, shape in shapes.items()}
-    check_tensors(arrays, expected, path, ADVICE)
-    refuse(
-        *(
-            (wrong, f"{shown(path)} is damaged: {said}; {ADVICE}")
-            for wrong, said in (
-                (_outside(arrays["token"], size), f"a token is not one of {size}"),
-                (_outside(arrays["cooccurring"], words), f"a pair has a word that is not one of {words}"),
-                (not _distributions(arrays["probability"]), "the probabilities of a topic do not add up to 1"),
-                (not _distributions(arrays["document_topics"]), "the topics of a document do not add up to 1"),
-                (_outside(arrays["document_lengths"], 2**40), "the length of a document is negative"),
-                (not (np.isfinite(arrays["frequency"]) & (arrays["frequency"] >= 0)).all(), "a frequency is no count"),
-                (len(head.fit.coherence) != topics, f"it has the coherence of {len(head.fit.coherence)} topics"),
-                (len(head.fit.stability or head.fit.coherence) != topics, "it has the stability of other topics"),
-            )
-        )
-    )
-
-
-def _outside(numbers: Int[np.ndarray, ...], end: int) -> bool:
-    return bool(((numbers < 0) | (numbers >= end)).any())
-
-
-def _distributions(rows: Float[np.ndarray, "R n"]) -> bool:
-    """Whether each row is finite, not negative, and adds up to 1 (of what was stored in half the digits: about)."""
-    return bool(np.isfinite(rows).all() and (rows >= 0).all() and (np.abs(rows.sum(1) - 1) < 1e-3).all())
-
-
 def best(values: Float[np.ndarray, " W"], count: int) -> Int[np.ndarray, " n"]:
-    """The places of the largest values, largest first; ties by place."""
+    """The places of the largest values, largest first; ties by place.
+
+    Args:
+        values: Numbers (W).
+        count: How many.
+
+    Returns:
+        Places.
+
+    Example:
+        >>> best(np.array([0.1, 0.7, 0.2]), 2).tolist()
+        [1, 2]
+    """
     return np.argsort(-values, kind="stable")[:count]
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from topicscope.language.answers import Answer, CheckRow, ModelVerdict
-from topicscope.language.configs import Measurement
 from topicscope.language.controls import (
     ATTENTION_WORTH,
     CONTROLS,
@@ -28,6 +27,7 @@ from topicscope.language.controls import (
     checks_of,
     too_few,
 )
+from topicscope.language.measurements import Measurement
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, MeasuredRow, ProbeRow, place, topical_heads
 from topicscope.language.state_rows import StateRow
 from topicscope.measure import corrected_p
@@ -148,9 +148,22 @@ def verdict_of(
     *,
     labels: bool = False,
 ) -> ModelVerdict:
-    """The verdict on the model of these rows, trained and fresh. `documents`: with pairs of one topic.
+    """The verdict on a model: does it encode topics in embeddings, hidden states and attention?
 
-    `labels`: the topics are labels of the corpus.
+    Args:
+        rows: Effects of the model, trained and with fresh weights.
+        heads: Effects by head.
+        pairs: Pairs that stand together most often.
+        settings: What was measured.
+        states: Effects in hidden states.
+        documents: Number of documents with pairs of one topic.
+        labels: Whether the topics are labels of the corpus.
+
+    Returns:
+        Three answers, each with four controls.
+
+    Example:
+        See `probe_model`.
     """
     trained = [row for row in rows if row.variant == "trained"]
     fresh = {setting(row): row for row in rows if row.variant != "trained"}

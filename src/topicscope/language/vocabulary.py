@@ -32,13 +32,24 @@ TOKENS = 8192  # positions of a batch, padding included
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The whole words of a tokenizer. `index[token]` is the word's number, or -1."""
+    """The whole words of a tokenizer.
+
+    Attributes:
+        tokenizer: The tokenizer.
+        size: V, its number of tokens.
+        token: Token of each word (W).
+        words: The words.
+        continues: Whether a token continues the word before it (V).
+
+    Example:
+        See `whole_words`.
+    """
 
     tokenizer: Any
-    size: int  # V, of the tokenizer
-    token: Int[np.ndarray, " W"]  # of each word
+    size: int
+    token: Int[np.ndarray, " W"]
     words: tuple[str, ...]
-    continues: Bool[np.ndarray, " V"]  # tokens that go on with the word before them
+    continues: Bool[np.ndarray, " V"]
 
     @cached_property
     def index(self) -> Int[np.ndarray, " V"]:
@@ -64,7 +75,26 @@ class Vocabulary:
 
 
 def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Vocabulary:
-    """All tokens that are words of at least two letters, without special tokens and stop words (default: English)."""
+    """All tokens that are words of at least two letters, without special tokens and stop words.
+
+    Args:
+        tokenizer: Of the library transformers.
+        stop_words: Words to leave out; None: the English ones.
+
+    Returns:
+        The words.
+
+    Raises:
+        InputError: No token is a whole word.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> words = whole_words(tokenizer, stop_words=["pond"])
+        >>> "frog" in words.words, "pond" in words.words
+        (True, False)
+    """
     size, special = len(tokenizer), set(tokenizer.all_special_ids)
     before = tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
     decode = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
@@ -88,7 +118,21 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
 
 
 def read_stop_words(name: str | Path) -> frozenset[str]:
-    """'english', 'none', or a file with one word per line."""
+    """Stop words by name or from a file.
+
+    Args:
+        name: 'english', 'none', or a file with one word per line.
+
+    Returns:
+        The words.
+
+    Raises:
+        InputError: The file cannot be read.
+
+    Example:
+        >>> "the" in read_stop_words("english"), len(read_stop_words("none"))
+        (True, 0)
+    """
     if str(name) == "none":
         return frozenset()
     if str(name) == "english":
@@ -103,7 +147,22 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
 
 
 def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
-    """Token numbers of each text, without special tokens, however long."""
+    """Tokens of texts, without special tokens, however long.
+
+    Args:
+        tokenizer: Of the library transformers.
+        texts: The texts.
+
+    Returns:
+        Token numbers of each text.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> [len(tokens) for tokens in encode(tokenizer, ["frog toad", "mozart"])]
+        [2, 1]
+    """
     encoded = tokenizer(
         list(texts),
         add_special_tokens=False,
@@ -116,12 +175,23 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of a document, with the model's special tokens; `places` are the positions of whole words in it."""
+    """A stretch of a document that the model reads at once.
+
+    Attributes:
+        document: Number of the document.
+        tokens: Its tokens, with the model's special ones (N).
+        places: Positions of whole words in it (P).
+        reached: How many documents are done at its end.
+
+    Example:
+        >>> Window(0, np.array([2, 7, 3]), np.array([1])).places.tolist()
+        [1]
+    """
 
     document: int
     tokens: Int[np.ndarray, " N"]
     places: Int[np.ndarray, " P"]
-    reached: float = 0.0  # how many documents are done at its end
+    reached: float = 0.0
 
 
 def windows(
@@ -150,7 +220,21 @@ def windows(
 
 
 def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """What the tokenizer puts before and after a text."""
+    """What a tokenizer puts before and after a text.
+
+    Args:
+        tokenizer: Of the library transformers.
+
+    Returns:
+        Tokens before, and tokens after.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tokenizer.convert_ids_to_tokens(special_tokens(tokenizer)[0])
+        ['[CLS]']
+    """
     bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
     for start in range(len(full) - len(bare) + 1):
         if full[start : start + len(bare)] == bare:
@@ -159,13 +243,39 @@ def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
 
 
 def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Lists of `size` items, in order; the last one may be shorter.
+
+    Args:
+        items: Any items.
+        size: Items per list.
+
+    Returns:
+        The lists, one after another.
+
+    Example:
+        >>> list(chunks(range(5), 2))
+        [[0, 1], [2, 3], [4]]
+    """
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
 
 
 def batches(chunk: list[Window], most: int | None = None) -> Iterator[list[Window]]:
-    """Windows of about the same length, at most TOKENS positions with padding, or fewer (`most`)."""
+    """Put windows of about the same length into batches.
+
+    Args:
+        chunk: The windows.
+        most: Most positions of a batch, padding included; None: a fixed number.
+
+    Returns:
+        The batches, the longest windows first.
+
+    Example:
+        >>> chunk = [Window(n, np.zeros(size, dtype=int), np.zeros(0, dtype=int)) for n, size in enumerate((2, 4, 3))]
+        >>> [[window.document for window in batch] for batch in batches(chunk, most=8)]
+        [[1, 2], [0]]
+    """
     batch: list[Window] = []
     room = TOKENS if most is None else min(TOKENS, most)
     for window in sorted(chunk, key=lambda window: len(window.tokens), reverse=True):

@@ -33,7 +33,16 @@ HEADS = (
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the library's remarks on missing heads, and without its own progress bars."""
+    """Without the library's remarks on missing heads, and without its own progress bars.
+
+    Returns:
+        A context manager.
+
+    Example:
+        >>> with quiet():
+        ...     transformers.logging.get_verbosity() == logging.CRITICAL
+        True
+    """
     logs: Any = transformers.logging
     hub = logging.getLogger("huggingface_hub")
     before, level = logs.get_verbosity(), hub.level
@@ -81,9 +90,32 @@ def without_panic_reports() -> Iterator[None]:
 
 
 def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tuple[Any, list[str]]:
-    """A model of the library's class `kind`, in float32 on the CPU; and notes on what of the file was not used.
+    """Load a model from safetensors, in float32 on the CPU, with eager attention.
 
-    Weights from safetensors only, since a pickle can run code. Eager attention: other kinds return no weights.
+    Args:
+        place: Where it is, from `check_model`.
+        name: What error messages call it.
+        kind: Class of the library transformers.
+
+    Returns:
+        The model, and notes on what of the file was not used.
+
+    Raises:
+        InputError: A weight is missing, of another shape, or no number.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.language import check_model
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     loaded.model.save_pretrained(folder)
+        ...     load_weights(check_model(folder), "tiny")[1]
+        ['5 tensors of the output head not used, except for losses']
     """
     files = read_model_files(Path(place.name)) if place.local else None
     where: dict[str, Any] = {

@@ -36,7 +36,20 @@ MEANING: dict[Answer, str] = {
 
 @dataclass(frozen=True, repr=False)
 class WordMap(Result):
-    """`pieces[i]` is how many tokens word i has; the vectors of several are averaged."""
+    """Cosines between words (Figure 3).
+
+    Attributes:
+        model: Name of the model.
+        words: The words.
+        groups: Number of each word's group.
+        pieces: Tokens of each word; the vectors of several are averaged.
+        cosine: The cosines (n x n).
+
+    Example:
+        >>> found = WordMap("tiny", ("frog", "toad"), (0, 0), (1, 2), np.array([[1.0, 0.5], [0.5, 1.0]]))
+        >>> found.labels, found.means()[0]
+        (['frog', 'toad*'], 0.5)
+    """
 
     kind: ClassVar[str] = WORDS.name
     model: str
@@ -126,13 +139,52 @@ class WordMap(Result):
 
 
 def read_words(path: str | os.PathLike[str]) -> WordMap:
-    """The words of a finished folder."""
+    """Read the words of a finished folder.
+
+    Args:
+        path: The folder.
+
+    Returns:
+        The cosines.
+
+    Raises:
+        InputError: The folder holds no words, or is damaged.
+
+    Example:
+        >>> read_words("no/such/folder")
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: no/such/folder is not a folder that topicscope wrote (no about.json)
+    """
     return read_finished(path, WORDS, WordMap.from_dict)
 
 
 def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: bool = False) -> WordMap:
-    """Cosines of the words' embeddings, groups side by side."""
-    from topicscope.language.models import word_vectors
+    """Cosines of the embeddings of words, groups side by side (Figure 3).
+
+    Args:
+        loaded: The model.
+        groups: Groups of words.
+        layer: Take the embedding layer's output, with position, type and norm.
+
+    Returns:
+        The cosines.
+
+    Raises:
+        InputError: The tokenizer does not know a word.
+
+    Example:
+        >>> from topicscope import word_map
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> found = word_map(loaded, [["frog", "toad"], ["mozart", "opera"]])
+        >>> found.labels, found.cosine.shape, round(float(found.cosine[0, 0]), 6)
+        (['frog', 'toad', 'mozart', 'opera'], (4, 4), 1.0)
+    """
+    from topicscope.language.forward import word_vectors
 
     words = [word for group in groups for word in group]
     before = loaded.tokenizer(BEFORE, add_special_tokens=False)["input_ids"]

@@ -1,3 +1,9 @@
+from .attention_pairs import (
+    AttentionMeans as AttentionMeans,
+    attention_means as attention_means,
+    attention_pair_sums as attention_pair_sums,
+    matrix_pair_sums as matrix_pair_sums,
+)
 from .classification import (
     ClassScores as ClassScores,
     Guess as Guess,
@@ -8,29 +14,28 @@ from .classification import (
 from .effects import (
     UNSTORED as UNSTORED,
     Effect as Effect,
-    Estimate as Estimate,
-    Interval as Interval,
     Matched as Matched,
-    columns as columns,
     corrected_p as corrected_p,
     effect as effect,
     embedding_effect as embedding_effect,
-    estimate as estimate,
-    interval as interval,
     matched_effect as matched_effect,
-    with_intervals as with_intervals,
 )
 from .groups import Answer as Answer, Separation as Separation, separation as separation
+from .half_ways import appears as appears, half_way as half_way
+from .intervals import (
+    Estimate as Estimate,
+    Interval as Interval,
+    columns as columns,
+    estimate as estimate,
+    interval as interval,
+    with_intervals as with_intervals,
+)
 from .log_odds import log_odds_z as log_odds_z
 from .mixtures import folded_in as folded_in
 from .pairs import (
-    AttentionMeans as AttentionMeans,
     Membership as Membership,
     PairSums as PairSums,
-    attention_means as attention_means,
-    attention_pair_sums as attention_pair_sums,
     frequency_bins as frequency_bins,
-    matrix_pair_sums as matrix_pair_sums,
     pair_sums as pair_sums,
     shuffled_means as shuffled_means,
 )
@@ -70,8 +75,6 @@ from .timelines import (
     Order as Order,
     Timeline as Timeline,
     TimelineRow as TimelineRow,
-    appears as appears,
-    half_way as half_way,
     measure_title as measure_title,
     read_timeline as read_timeline,
 )

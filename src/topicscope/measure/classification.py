@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
-from topicscope.measure.effects import Interval, interval
+from topicscope.measure.intervals import Interval, interval
 from topicscope.measure.ridge import FOLDS, components, drawn_documents, predictions
 
 Classes = Int[np.ndarray, " D"]
@@ -23,7 +23,17 @@ Classes = Int[np.ndarray, " D"]
 
 @dataclass(frozen=True)
 class ClassScores:
-    """Of every document its class and the one that was guessed; -1 where the features are no numbers."""
+    """Of every document its class and the one that was guessed.
+
+    Attributes:
+        truth: Class of each document (D).
+        guessed: Guessed class (D); -1 where the features are no numbers.
+
+    Example:
+        >>> scores = ClassScores(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0]))
+        >>> scores.accuracy, round(scores.macro_f1, 4)
+        (0.75, 0.7333)
+    """
 
     truth: Classes
     guessed: Classes
@@ -52,14 +62,35 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class Guess:
-    """`inner`: of every fold, the share of hits among the other folds, each document guessed without itself."""
+    """Guesses of all documents, each from folds that it is not in.
+
+    Attributes:
+        scores: Classes and guesses.
+        inner: Of every fold, the share of hits among the other folds, each document guessed without itself.
+
+    Example:
+        See `classified`.
+    """
 
     scores: ClassScores
     inner: Float[np.ndarray, " F"]
 
 
 def stratified_folds(truth: Classes, seed: int) -> Classes:
-    """A fold for every document: of each class, and in all, as many in one fold as in another, up to one document."""
+    """A fold for every document: of each class, and in all, equally many per fold, up to one document.
+
+    Args:
+        truth: Class of each document (D).
+        seed: Of the order.
+
+    Returns:
+        Fold of each document (D).
+
+    Example:
+        >>> folds = stratified_folds(np.array([0, 1] * 10), seed=0)
+        >>> np.bincount(folds).tolist()
+        [4, 4, 4, 4, 4]
+    """
     order = generator(seed, Stream.LABEL_FOLDS).permutation(len(truth))
     by_class = order[np.argsort(truth[order], kind="stable")]
     fold = np.empty(len(truth), dtype=np.int64)
@@ -68,7 +99,21 @@ def stratified_folds(truth: Classes, seed: int) -> Classes:
 
 
 def classified(features: Float[np.ndarray, "D d"], truth: Classes, folds: Classes) -> Guess:
-    """Every fold is guessed from the others."""
+    """Guess the class of every document from its features, by ridge regression; every fold is guessed from the others.
+
+    Args:
+        features: (D x d).
+        truth: Class of each document (D).
+        folds: Fold of each document (D), from `stratified_folds`.
+
+    Returns:
+        The guesses.
+
+    Example:
+        >>> truth = np.array([0, 1] * 10)
+        >>> classified(np.eye(2)[truth], truth, stratified_folds(truth, seed=0)).scores.accuracy
+        1.0
+    """
     x, y = np.asarray(features, dtype=np.float64), np.eye(int(truth.max()) + 1)[truth]
     guessed, inner = np.full(len(x), -1), np.zeros(FOLDS)
     if np.isfinite(x).all():
@@ -81,10 +126,24 @@ def classified(features: Float[np.ndarray, "D d"], truth: Classes, folds: Classe
 
 
 def chosen_inside(guesses: Sequence[Guess], folds: Classes) -> tuple[ClassScores, Classes]:
-    """Guesses of several features (layers), of which every fold takes those that do best on the other folds.
+    """Guesses where every fold takes the features (layer) that do best on the other folds.
 
-    So no document helps to choose what it is guessed from, as it does where the best of all accuracies is taken. Also
-    the number of the features that each fold takes; the first of equals.
+    So no document helps to choose what it is guessed from, as it does where the best of all accuracies is taken.
+
+    Args:
+        guesses: One per kind of features.
+        folds: Fold of each document (D).
+
+    Returns:
+        The guesses, and the number of the features that each fold takes; the first of equals.
+
+    Example:
+        >>> truth = np.array([0, 1] * 10)
+        >>> folds = stratified_folds(truth, seed=0)
+        >>> useless, useful = (classified(x, truth, folds) for x in (np.zeros((20, 1)), np.eye(2)[truth]))
+        >>> scores, taken = chosen_inside([useless, useful], folds)
+        >>> scores.accuracy, set(taken.tolist())
+        (1.0, {1})
     """
     taken = np.stack([guess.inner for guess in guesses]).argmax(0)
     guessed = np.stack([guess.scores.guessed for guess in guesses])

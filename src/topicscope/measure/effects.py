@@ -11,19 +11,29 @@ from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtrit
 
 from topicscope.ground import Stream, generator
+from topicscope.measure.intervals import Interval, columns, interval, with_intervals
 from topicscope.measure.pairs import PairSums
 
-Interval = tuple[float, float]
 UNSTORED = ("resamples", "same_resamples", "shuffled")
 CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
 
 
 @dataclass(frozen=True)
 class Matched:
-    """The difference once different-topic pairs have the word frequencies of the same-topic pairs."""
+    """The difference once different-topic pairs have the word frequencies of the same-topic pairs.
+
+    Attributes:
+        same: Mean over pairs of one topic.
+        different: Mean over pairs of different topics.
+        difference: `same` less `different`.
+        interval: Its 95% interval.
+
+    Example:
+        >>> Matched(same=0.3, different=0.1, difference=0.2, interval=(0.1, 0.3)).difference
+        0.2
+    """
 
     same: float
     different: float
@@ -33,9 +43,29 @@ class Matched:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """`interval` (bootstrap) and `null_interval` (shuffled topics) are of the difference, 95%.
+    """Same topic against different topic, with intervals and controls.
 
-    A ratio is None ('undefined') where its denominator may be zero.
+    Attributes:
+        same: Mean over pairs of one topic.
+        different: Mean over pairs of different topics.
+        difference: `same` less `different`.
+        ratio: `same` over `different`; None ('undefined') where the denominator may be zero.
+        interval: 95% interval of the difference, by bootstrap.
+        ratio_interval: 95% interval of the ratio.
+        null_interval: 95% interval of the difference where topics are shuffled among words.
+        p_value: Share of shuffles whose difference is as large, the real assignment included.
+        matched: The difference at equal word frequencies.
+        same_word: Mean over pairs of the same word.
+        pairs: Number of pairs of one topic.
+        other_pairs: Number of pairs of different topics.
+        resamples: Resamples of the difference (R).
+        same_resamples: Resamples of `same` (R).
+        shuffled: The difference after each shuffle (S).
+
+    Example:
+        >>> one = Effect(same=0.3, different=0.1, difference=0.2, ratio=3.0, interval=(0.1, 0.3))
+        >>> one.columns(controls=False)["interval_low"], Effect.from_dict(one.as_dict()) == one
+        (0.1, True)
     """
 
     same: float
@@ -45,16 +75,14 @@ class Effect:
     interval: Interval | None
     ratio_interval: Interval | None = None
     null_interval: Interval | None = None
-    p_value: float | None = None  # share of shuffles whose difference is as large, the real assignment included
+    p_value: float | None = None
     matched: Matched | None = None
     same_word: float | None = None
-    pairs: float | None = None  # of one topic
-    other_pairs: float | None = None  # of different topics
-    resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)  # of the difference
-    same_resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)  # of the mean
-    shuffled: Float[np.ndarray, " S"] | None = field(
-        default=None, repr=False, compare=False
-    )  # the difference after each
+    pairs: float | None = None
+    other_pairs: float | None = None
+    resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)
+    same_resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)
+    shuffled: Float[np.ndarray, " S"] | None = field(default=None, repr=False, compare=False)
 
     def as_dict(self, *, controls: bool = True) -> dict[str, Any]:
         """As JSON has it, without the resamples; `controls` False leaves CONTROLS out."""
@@ -80,34 +108,6 @@ class Effect:
         return columns(parts)
 
 
-def with_intervals(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as JSON has it, with its intervals (lists of two numbers, or None) as pairs."""
-    return {
-        name: (value[0], value[1]) if name.endswith("interval") and value is not None else value
-        for name, value in data.items()
-    }
-
-
-def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A nested record as flat columns. An interval becomes two, also where it is None."""
-    flat: dict[str, Any] = {}
-    for key, value in record.items():
-        name = prefix + key
-        if isinstance(value, Mapping):
-            flat |= columns(value, f"{name}_")
-        elif key.endswith("interval"):
-            flat |= dict(zip((f"{name}_low", f"{name}_high"), value or (None, None), strict=True))
-        else:
-            flat[name] = value
-    return flat
-
-
-def interval(values: Float[np.ndarray, " R"]) -> Interval | None:
-    """The middle 95%; None where there is nothing to resample."""
-    values = values[np.isfinite(values)]
-    return (float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))) if len(values) > 1 else None
-
-
 @np.errstate(invalid="ignore", divide="ignore")
 def effect(
     same: float,
@@ -119,9 +119,24 @@ def effect(
     matched: tuple[float, float, np.ndarray] | None = None,
     same_word: float | None = None,
 ) -> Effect | None:
-    """None where there is no pair of one kind. Both means are given, their resamples, and what the controls gave.
+    """An effect from both means, their resamples, and what the controls gave.
 
-    `pairs`: how many there are of one topic, and of different ones.
+    Args:
+        same: Mean over pairs of one topic.
+        different: Mean over pairs of different topics.
+        boot: Resamples of both means (R each).
+        pairs: Numbers of pairs of one topic, and of different ones.
+        null: Both means after each shuffle (S each).
+        matched: Both means at equal word frequencies, and resamples of their difference.
+        same_word: Mean over pairs of the same word.
+
+    Returns:
+        The effect; None where there is no pair of one kind.
+
+    Example:
+        >>> found = effect(0.3, 0.1, (np.full(100, 0.3), np.full(100, 0.1)))
+        >>> round(found.difference, 6), round(found.ratio, 6)
+        (0.2, 3.0)
     """
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
@@ -149,11 +164,22 @@ def effect(
 
 
 def corrected_p(found: Float[np.ndarray, " n"], shuffled: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " n"]:
-    """p of each of n differences, corrected for their number (Westfall and Young): the share of shuffles in which the
-    largest of all n is as large, itself included.
+    """p of each of n differences, corrected for their number (Westfall and Young).
 
-    Differences are divided by their spread over the shuffles, so that they can be compared. The same shuffles serve
-    all of them. NaN where no shuffle has pairs of both kinds.
+    It is the share of shuffles in which the largest of all n is as large, itself included. Differences are divided by
+    their spread over the shuffles, so that they can be compared.
+
+    Args:
+        found: The differences (n).
+        shuffled: The same after each shuffle (S x n).
+
+    Returns:
+        p values (n); NaN where no shuffle has pairs of both kinds.
+
+    Example:
+        >>> shuffled = np.random.default_rng(0).normal(size=(99, 2))
+        >>> corrected_p(np.array([10.0, 0.0]), shuffled).round(2).tolist()
+        [0.01, 0.79]
     """
     usable = shuffled[np.isfinite(shuffled).all(1)]
     if not len(usable):
@@ -172,7 +198,26 @@ def embedding_effect(
     null: tuple[np.ndarray, np.ndarray] | None = None,
     matched: bool = False,
 ) -> Effect | None:
-    """Bootstrap over topics. Of several models (fresh initialisations) the mean, with a bootstrap over models too."""
+    """The effect of word vectors, with a bootstrap over topics.
+
+    Args:
+        models: Sums over pairs, of one model, or of several (fresh initialisations): then the mean, with a bootstrap
+            over models too.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap.
+        null: Both means after each shuffle.
+        matched: Also compare at equal word frequencies.
+
+    Returns:
+        The effect; None where there is no pair of one kind.
+
+    Example:
+        >>> from topicscope.measure import Membership, pair_sums
+        >>> members = Membership(np.arange(6), np.array([0, 0, 1, 1, 2, 2]), words=6, topics=3)
+        >>> found = embedding_effect([pair_sums(np.repeat(np.eye(3), 2, axis=0), members)], resamples=50, seed=0)
+        >>> found.same, found.different, found.pairs
+        (1.0, 0.0, 3.0)
+    """
     means = bootstrap(models, resamples, seed)
     # each pair of words is there in both orders
     pairs = models[0].same_pairs.sum() / 2, models[0].between_pairs.sum() / 2
@@ -183,7 +228,23 @@ def embedding_effect(
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
-    """The effect at equal word frequencies alone, with the resamples that `embedding_effect` draws."""
+    """The effect at equal word frequencies alone, with the resamples that `embedding_effect` draws.
+
+    Args:
+        sums: Sums over pairs, with word frequencies as strata.
+        resamples: Of the bootstrap over topics.
+        seed: Of the bootstrap.
+
+    Returns:
+        The effect; None where there is no pair of one kind.
+
+    Example:
+        >>> from topicscope.measure import Membership, pair_sums
+        >>> members = Membership(np.arange(6), np.array([0, 0, 1, 1, 2, 2]), words=6, topics=3)
+        >>> sums = pair_sums(np.repeat(np.eye(3), 2, axis=0), members, bins=np.array([0, 1, 0, 1, 0, 1]))
+        >>> matched_effect(sums, resamples=50, seed=0).difference
+        1.0
+    """
     return effect(*bootstrap([sums], resamples, seed, matched=True))
 
 
@@ -207,31 +268,3 @@ def _drawn(
     rng = generator(seed, Stream.BOOTSTRAP_TOPICS)
     times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
     return times, rng.multinomial(models, np.full(models, 1 / models), resamples) / models
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over runs with its 95% interval (Student's t)."""
-
-    mean: float
-    low: float
-    high: float
-    runs: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
-
-    @property
-    def above_zero(self) -> bool:
-        """Whether the interval excludes zero, from above."""
-        return self.low > 0
-
-
-def estimate(values: Sequence[float]) -> Estimate:
-    """Mean and interval. The interval of a single run is the whole line."""
-    array = np.asarray(values, dtype=float)
-    mean, count = float(array.mean()), len(array)
-    if count == 1:
-        return Estimate(mean, -np.inf, np.inf, 1)
-    half = float(stdtrit(count - 1, 0.975) * array.std(ddof=1) / np.sqrt(count))
-    return Estimate(mean, mean - half, mean + half, count)

@@ -22,11 +22,17 @@ Answer = Literal["yes", "some", "no", "undecided"]
 
 @dataclass(frozen=True)
 class Separation:
-    """Mean similarity inside groups and between them; None where there is no such pair.
+    """Whether groups of things separate.
 
-    `p_value`: the share of dealings whose difference is at least as large, this one included. `smallest`: the least
-    that it could be with so few things. `apart`: of each group of two things or more, whether its own mean inside is
-    above its mean to the things of other groups.
+    Attributes:
+        inside: Mean similarity inside groups; None where there is no such pair.
+        between: Mean similarity between groups; None where there is no such pair.
+        p_value: Share of ways to deal the things out to the groups whose difference is at least as large.
+        smallest: The least that p could be with so few things.
+        apart: Of each group of two things or more, whether its mean inside is above its mean to other groups.
+
+    Example:
+        See `separation`.
     """
 
     inside: float | None
@@ -49,7 +55,24 @@ class Separation:
 
 
 def separation(similarity: Float[np.ndarray, "n n"], groups: Int[np.ndarray, " n"]) -> Separation:
-    """Rule: mean inside less mean between, against the same difference for all dealings of the things to the groups."""
+    """Are things of one group more alike than things of different groups?
+
+    Mean inside less mean between is compared with the same difference for all ways to deal the things out to the
+    groups.
+
+    Args:
+        similarity: (n x n).
+        groups: Number of each thing's group (n).
+
+    Returns:
+        Means, p value and answer.
+
+    Example:
+        >>> groups = np.repeat([0, 1], 4)
+        >>> found = separation((groups[:, None] == groups).astype(float), groups)
+        >>> found.inside, found.between, round(float(found.p_value), 4), found.answer
+        (1.0, 0.0, 0.0286, 'yes')
+    """
     groups = np.asarray(groups)
     pairs = np.triu_indices(len(groups), 1)
     values = similarity[pairs]

@@ -14,11 +14,23 @@ def folded_in(
     prior: float = PRIOR,
     tolerance: float = TOLERANCE,
 ) -> Float[np.ndarray, " K"]:
-    """The likeliest mixture theta of topics for a document with these counts of words.
+    """The likeliest mixture theta of given topics for a document, by EM.
 
-    It maximises sum_w n_w log(sum_k theta_k p_kw) + prior * sum_k log(theta_k). With a positive prior this is strictly
-    concave, so there is one maximum, and EM, whose every step raises the sum, leads to it from everywhere. Stops where
-    a step moves theta by less than `tolerance` in all. Words that no topic has do not count.
+    It maximises sum_w n_w log(sum_k theta_k p_kw) + prior * sum_k log(theta_k). With a positive prior there is one
+    maximum, which EM reaches from everywhere.
+
+    Args:
+        probability: Of words in topics (K x W).
+        counts: Words of the document (W); words that no topic has do not count.
+        prior: Weight of the prior.
+        tolerance: Stop where a step moves theta by less in all.
+
+    Returns:
+        theta (K).
+
+    Example:
+        >>> folded_in(np.eye(2), np.array([3.0, 1.0]), prior=1e-9).round(4).tolist()
+        [0.75, 0.25]
     """
     topics = len(probability)
     used = np.flatnonzero((counts > 0) & (probability.sum(0) > 0))

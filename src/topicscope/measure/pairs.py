@@ -12,7 +12,6 @@ one by one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,7 +22,19 @@ from topicscope.ground import Stream, generator
 
 @dataclass(frozen=True)
 class Membership:
-    """Which words are in which topics, as a list of (word, topic) in order of topic."""
+    """Which words are in which topics, as a list of (word, topic) in order of topic.
+
+    Attributes:
+        word: Words (I).
+        topic: Their topics (I).
+        words: Number of words.
+        topics: Number of topics.
+
+    Example:
+        >>> members = Membership(np.array([0, 1, 1]), np.array([0, 0, 1]), words=2, topics=2)
+        >>> members.sizes.tolist(), members.topics_of_word.tolist()
+        ([2, 1], [1, 2])
+    """
 
     word: Int[np.ndarray, " I"]
     topic: Int[np.ndarray, " I"]
@@ -67,9 +78,18 @@ class Membership:
 
 @dataclass(frozen=True)
 class PairSums:
-    """Sums and numbers of ordered pairs inside each topic and between every two (zero between a topic and itself).
+    """Sums and numbers of ordered pairs of words inside each topic and between every two.
 
     The last axis are strata: by how frequent the two words are, or just one.
+
+    Attributes:
+        same: Sums inside topics (K x S).
+        same_pairs: Numbers of pairs inside topics (K x S).
+        between: Sums between topics (K x K x S); zero between a topic and itself.
+        between_pairs: Numbers of pairs between topics (K x K x S).
+
+    Example:
+        See `pair_sums`.
     """
 
     same: Float[np.ndarray, "K S"]
@@ -129,10 +149,22 @@ def pair_sums(
     *,
     partners: Float[np.ndarray, "W d"] | None = None,
 ) -> PairSums:
-    """Of dot products; give vectors of length 1 for cosines.
+    """Sums of dot products over pairs of words, inside topics and between them.
 
-    `bins` are groups of words, usually by frequency. A stratum is the bins of a pair's two words. `partners` are the
-    vectors of the second word of each ordered pair, where they are others than those of the first.
+    Args:
+        vectors: Of the words (W x d); of length 1 for cosines.
+        membership: Which words are in which topics.
+        bins: Groups of words, usually by frequency (W); a stratum is the bins of a pair's two words.
+        partners: Vectors of the second word of each ordered pair, where they are others than those of the first.
+
+    Returns:
+        The sums.
+
+    Example:
+        >>> members = Membership(np.arange(4), np.array([0, 0, 1, 1]), words=4, topics=2)
+        >>> sums = pair_sums(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]), members)
+        >>> [round(float(mean), 6) for mean in sums.means()], sums.topic_means().tolist()
+        ([0.9, 0.3], [1.0, 0.8])
     """
     u = np.asarray(vectors, dtype=np.float64)
     v = u if partners is None else np.asarray(partners, dtype=np.float64)
@@ -175,77 +207,20 @@ def pair_sums(
     )
 
 
-def matrix_pair_sums(
-    sums: Float[np.ndarray, "V V"], pairs: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"]
-) -> PairSums:
-    """Of a matrix over words that is given entry by entry, with how often each pair counts.
-
-    Topics count from 1. Words of topic 0 are left out.
-    """
-    members = (topic[:, None] == np.arange(1, topic.max() + 1)).astype(float)  # V x K
-
-    def tables(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        between, off = members.T @ matrix @ members, matrix * (1 - np.eye(len(topic)))
-        np.fill_diagonal(between, 0)
-        return np.einsum("ik,ij,jk->k", members, off, members, optimize=True)[:, None], between[:, :, None]
-
-    (same, between), (same_pairs, between_pairs) = tables(sums), tables(pairs)
-    return PairSums(same, same_pairs, between, between_pairs)
-
-
-class AttentionMeans(NamedTuple):
-    """Mean attention weight of a pair of positions whose words are in the relation (Tables 3 and 4)."""
-
-    same_word: float
-    same_topic: float
-    different_topic: float
-
-    @property
-    def alpha(self) -> float:
-        """Attention to other words of the topic, in units of that to other topics (Assumption 2)."""
-        return self.same_topic / self.different_topic
-
-    @property
-    def beta(self) -> float:
-        """Attention to the same word, in those units."""
-        return self.same_word / self.different_topic
-
-
-def attention_means(
-    scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
-) -> AttentionMeans:
-    """`scores[j, i]` of query word j and key word i. Every ordered pair of positions of a document counts once."""
-    sums, pairs = word_pair_sums(scores, counts)
-    same_topic = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
-    own = np.diagonal(sums).sum(), np.diagonal(pairs).sum()
-    mates = sums[same_topic].sum(), pairs[same_topic].sum()
-    # the attention of every position sums to 1
-    others = counts.sum() - own[0] - mates[0], (counts.sum(1) ** 2).sum() - own[1] - mates[1]
-    return AttentionMeans(*(float(total / number) for total, number in (own, mates, others)))
-
-
-def attention_pair_sums(
-    scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
-) -> PairSums:
-    """The same sums, topic by topic: `topic` from 1 on, 0 is [MASK], which does not count."""
-    return matrix_pair_sums(*word_pair_sums(scores, counts), topic)
-
-
-def word_pair_sums(
-    scores: Float[np.ndarray, "V V"], counts: Float[np.ndarray, "D V"]
-) -> tuple[Float[np.ndarray, "V V"], Float[np.ndarray, "V V"]]:
-    """Attention and number of pairs of positions, summed over documents, for every query word j and key word i.
-
-    A query word j of a document attends each position of word i with exp(score) / z_j, z_j = sum_i count_i exp(score).
-    So sums over pairs of positions are sums over pairs of words, weighted by their counts: three matrix products.
-    """
-    weight = np.exp(scores - scores.max(1, keepdims=True))
-    share = np.divide(counts, counts @ weight.T, out=np.zeros(counts.shape), where=counts > 0)  # query positions / z
-    return (share.T @ counts) * weight, counts.T @ counts
-
-
 def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np.ndarray, " W"]:
-    """Words in `count` bins of about the same size, by frequency; equally frequent words are in the same bin."""
+    """Put words into bins of about the same size, by frequency; equally frequent words are in the same bin.
+
+    Args:
+        frequency: Of each word (W).
+        count: Number of bins.
+
+    Returns:
+        Bin of each word (W), from 0.
+
+    Example:
+        >>> frequency_bins(np.array([1.0, 1.0, 5.0, 9.0]), count=2).tolist()
+        [0, 0, 1, 1]
+    """
     edges = np.quantile(frequency, np.linspace(0, 1, count + 1)[1:-1])
     return np.searchsorted(np.unique(edges), frequency, side="left")
 
@@ -258,9 +233,23 @@ def shuffled_means(
     *,
     partners: Float[np.ndarray, "W d"] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Same-topic and different-topic mean when topics are given to words at random, `shuffles` times.
+    """Same-topic and different-topic mean where topics are given to words at random. Sizes and overlaps of topics stay.
 
-    The sizes of the topics and their overlaps stay. `partners` as in `pair_sums`.
+    Args:
+        vectors: Of the words (W x d).
+        membership: Which words are in which topics.
+        shuffles: How often.
+        seed: Of the shuffles.
+        partners: As in `pair_sums`.
+
+    Returns:
+        Both means after each shuffle (S each).
+
+    Example:
+        >>> members = Membership(np.arange(4), np.array([0, 0, 1, 1]), words=4, topics=2)
+        >>> same, different = shuffled_means(np.ones((4, 2)), members, shuffles=3, seed=0)
+        >>> same.tolist(), different.tolist()
+        ([2.0, 2.0, 2.0], [2.0, 2.0, 2.0])
     """
     import torch
     from torch.nn.functional import embedding_bag

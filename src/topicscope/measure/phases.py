@@ -14,9 +14,20 @@ RISEN = 1.05  # times its start that a norm must reach
 
 
 def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
-    """The first step at which the norm has made a share of its rise from start to plateau (the mean of its last tenth).
+    """The first step at which a norm has made a share of its rise from start to plateau (the mean of its last tenth).
 
     With half of the rise this step is called t50.
+
+    Args:
+        norm: One number per step (S).
+        share: Of the rise.
+
+    Returns:
+        The step; NaN where the norm does not rise.
+
+    Example:
+        >>> risen(np.array([1.0, 1.0, 2.0, 4.0, 9.0, 9.0])), risen(np.ones(5))
+        (4.0, nan)
     """
     start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
     if not plateau > start * RISEN:
@@ -35,7 +46,17 @@ def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
 
 @dataclass(frozen=True)
 class Stages:
-    """Halfway points of the norms, and their ratio."""
+    """Half-way steps of the norms (t50); NaN where one has not risen.
+
+    Attributes:
+        value: Of W_V.
+        key: Of W_K.
+        query: Of W_Q.
+
+    Example:
+        >>> Stages(value=10.0, key=40.0, query=50.0).separation
+        4.0
+    """
 
     value: float
     key: float
@@ -53,14 +74,36 @@ class Stages:
 
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
-    """Halfway points; or the steps at which another share of the rise is made."""
+    """Half-way steps of the norms; or the steps at which another share of the rise is made.
+
+    Args:
+        metrics: Columns norm_value, norm_key and norm_query.
+        share: Of the rise.
+
+    Returns:
+        The steps.
+
+    Example:
+        >>> early, late = np.array([1.0, 9, 9, 9, 9, 9]), np.array([1.0, 1, 1, 1, 9, 9])
+        >>> stages({"norm_value": early, "norm_key": late, "norm_query": late})
+        Stages(value=1.0, key=4.0, query=4.0)
+    """
     return Stages(*(risen(metrics[f"norm_{part}"], share) for part in ("value", "key", "query")))
 
 
 def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
-    """From, to and name of the two stages, where there are two.
+    """The two stages of a run, for figures. The second starts when key or query has made a tenth of its rise.
 
-    The second starts when key or query has made a tenth of its rise.
+    Args:
+        metrics: Columns norm_value, norm_key and norm_query.
+
+    Returns:
+        From, to and name of each; empty where there are not two.
+
+    Example:
+        >>> early, late = np.array([1.0, 9, 9, 9, 9, 9]), np.array([1.0, 1, 1, 1, 9, 9])
+        >>> stage_bands({"norm_value": early, "norm_key": late, "norm_query": late})
+        [(0.0, 4.0, 'stage 1: value'), (4.0, 5.0, 'stage 2: key and query')]
     """
     if not stages(metrics).separation > 1:
         return []
@@ -80,12 +123,26 @@ START = 0.1  # share of its rise with which a norm has started
 
 
 def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -> Phase:
-    """Which kind of course a run took, from the steps at which half and a tenth of each rise were made.
+    """Which course a run took, from the steps at which half and a tenth of each rise were made.
 
-    'diverged': the loss ends above its start, or is not finite. 'never': the value matrix does not rise.
-    'first stage only': the value matrix rises, key and query do not. 'two-stage': key and query are at least
-    TWO_STAGE times as late as value. 'staggered': they start so much later, but are not half-way so much later,
-    since the value matrix levels off first and rises again once attention has formed. 'at once': all others.
+    'diverged': the loss ends above its start, or is not finite. 'never': the value matrix does not rise. 'first stage
+    only': the value matrix rises, key and query do not. 'two-stage': key and query are at least TWO_STAGE times as late
+    as value. 'staggered': they start so much later, but are not half-way so much later, since the value matrix levels
+    off first and rises again once attention has formed. 'at once': all others.
+
+    Args:
+        halves: Steps at which half of each rise was made.
+        starts: Steps at which a tenth was made.
+        first_loss: Loss at the start.
+        last_loss: Loss at the end.
+
+    Returns:
+        The name of the phase.
+
+    Example:
+        >>> late = Stages(value=10.0, key=400.0, query=500.0)
+        >>> phase(late, late, first_loss=4.0, last_loss=3.0), phase(late, late, first_loss=3.0, last_loss=9.0)
+        ('two-stage', 'diverged')
     """
     rules: list[tuple[Phase, bool]] = [  # the first that holds
         ("diverged", not last_loss <= WORSE * first_loss),  # NaN too
@@ -110,12 +167,22 @@ READINGS: dict[Phase, str] = {
 
 @dataclass(frozen=True)
 class Course:
-    """The course of a run: its phase, and when half (t50) and a tenth of each norm's rise were made."""
+    """The course of a run.
+
+    Attributes:
+        phase: Its name.
+        halves: When half of each norm's rise was made (t50).
+        starts: When a tenth of it was made.
+        rising: Norms without a plateau.
+
+    Example:
+        See `course`.
+    """
 
     phase: Phase
     halves: Stages | None = None
     starts: Stages | None = None
-    rising: tuple[str, ...] = ()  # norms without a plateau
+    rising: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -147,6 +214,21 @@ def course(
     """The course of a run from the norms of its layers.
 
     Of several layers the one with the smallest separation counts: a run is as two-stage as its least two-stage layer.
+
+    Args:
+        status: 'done', 'stopped' or 'diverged'.
+        losses: One per step (S).
+        last_loss: Loss at the end.
+        layers: Columns norm_value, norm_key and norm_query of each layer.
+
+    Returns:
+        The course.
+
+    Example:
+        >>> early, late = np.array([1.0, 9, 9, 9, 9, 9]), np.array([1.0, 1, 1, 1, 9, 9])
+        >>> layer = {"norm_value": early, "norm_key": late, "norm_query": late}
+        >>> course("done", np.linspace(4, 3, 6), 3.0, [layer]).phase
+        'two-stage'
     """
     if status == "diverged" or last_loss is None or len(losses) < 2:
         return Course("diverged")
@@ -162,9 +244,22 @@ MOVING = 0.02  # share of its norm that a part gains in the last tenth of the st
 
 
 def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
-    """Where a run that goes on stands: which norms have risen from their start, and which are rising now.
+    """Where a run that is still going on stands: which norms have risen from their start, and which are rising now.
 
     Unlike `phase` it knows no plateau: the rest of the run is not there yet.
+
+    Args:
+        metrics: Columns norm_value, norm_key and norm_query so far.
+
+    Returns:
+        The name of the act.
+
+    Example:
+        >>> flat, rising = np.ones(6), np.array([1.0, 2, 3, 4, 5, 6])
+        >>> act({"norm_value": flat, "norm_key": flat, "norm_query": flat})
+        'start'
+        >>> act({"norm_value": rising, "norm_key": flat, "norm_query": flat})
+        'stage 1'
     """
     norms = [metrics[f"norm_{part}"] for part in ("value", "key", "query")]
     window = max(1, len(norms[0]) // 10)

@@ -23,10 +23,20 @@ if TYPE_CHECKING:
 def relation_masks(
     topic: Int[np.ndarray, " V"] | Bool[np.ndarray, "V V"], dtype: torch.dtype, device: torch.device | str = "cpu"
 ) -> Float[torch.Tensor, "3 V*V"]:
-    """Rows that average a flattened V x V matrix over (same topic, different topic, diagonal).
+    """Rows that average a flattened V x V matrix over three relations: same topic, different topic, diagonal.
 
-    `topic` of each word, 0 for [MASK]; or, where words have several, which words share one ([MASK] is the first word).
-    A relation that no pair is in gives NaN.
+    Args:
+        topic: Of each word (V), 0 for [MASK]; or, where words have several, which words share one (V x V).
+        dtype: Of the result.
+        device: Of the result.
+
+    Returns:
+        The rows (3 x V*V); NaN where no pair is in a relation.
+
+    Example:
+        >>> import torch
+        >>> relation_masks(np.array([0, 1, 1, 2]), torch.float64).sum(1).tolist()
+        [1.0, 1.0, 1.0]
     """
     import torch
 
@@ -41,14 +51,39 @@ def relation_masks(
 def matrix_block_means(
     masks: Float[torch.Tensor, "3 V*V"], matrices: Float[torch.Tensor, "*E V*V"]
 ) -> Float[torch.Tensor, "*E 3"]:
-    """Means of flattened matrices over the three relations."""
+    """Means of flattened matrices over the three relations.
+
+    Args:
+        masks: From `relation_masks` (3 x V*V).
+        matrices: (E x V*V).
+
+    Returns:
+        Same topic, different topic, diagonal (E x 3).
+
+    Example:
+        >>> import torch
+        >>> masks = relation_masks(np.array([0, 1, 1, 2, 2]), torch.float32)
+        >>> matrix_block_means(masks, torch.eye(5).view(1, 25)).tolist()
+        [[0.0, 0.0, 1.0]]
+    """
     return matrices @ masks.mT
 
 
 def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Float[torch.Tensor, "E 3"]:
-    """The same for the Gram matrix W_E'W_E, from sums of vectors, without building the V x V matrix.
+    """Means of the Gram matrix W_E'W_E over the three relations, from sums of vectors. The matrix is not built.
 
-    The words 1..Tv lie topic by topic, so the sum over a topic's pairs is the squared length of its vectors' sum.
+    Args:
+        topics: T; the words 1..Tv lie topic by topic.
+        embedding: W_E of each model (E x d x V).
+
+    Returns:
+        Same topic, different topic, diagonal (E x 3).
+
+    Example:
+        >>> import torch
+        >>> words = torch.tensor([[[0.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0]]])  # [MASK], then two topics
+        >>> gram_block_means(2, words).tolist()
+        [[1.0, 0.0, 1.0]]
     """
     import torch
 
@@ -66,11 +101,23 @@ def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Fl
 
 
 class WordKinds(NamedTuple):
-    """Words that may have several topics, by kind: those of one kind have the same topics."""
+    """Words that may have several topics, by kind: those of one kind have the same topics.
 
-    members: Float[torch.Tensor, "n K"]  # 1 at the kind of each word, [MASK] left out
-    related: Float[torch.Tensor, "K K"]  # 1 where two kinds have a topic in common
-    pairs: Float[torch.Tensor, " 3"]  # words that share a topic, that share none, and words; NaN for none
+    Attributes:
+        members: 1 at the kind of each word, without [MASK] (n x K).
+        related: 1 where two kinds have a topic in common (K x K).
+        pairs: Numbers of pairs that share a topic, that share none, and of words (3); NaN for none.
+
+    Example:
+        >>> import torch
+        >>> kinds = WordKinds.of(np.array([0, 0, 1]), np.eye(2, dtype=bool), like=torch.zeros(1))
+        >>> kinds.pairs.tolist()
+        [2.0, 4.0, 3.0]
+    """
+
+    members: Float[torch.Tensor, "n K"]
+    related: Float[torch.Tensor, "K K"]
+    pairs: Float[torch.Tensor, " 3"]
 
     @classmethod
     def of(cls, kind: Int[np.ndarray, " n"], related: Bool[np.ndarray, "K K"], like: torch.Tensor) -> WordKinds:
@@ -87,7 +134,18 @@ class WordKinds(NamedTuple):
 def gram_relation_means(words: WordKinds, embedding: Float[torch.Tensor, "E d V"]) -> Float[torch.Tensor, "E 3"]:
     """As `gram_block_means`, where words have several topics, or topics differ in size.
 
-    A sum over pairs of words is one over pairs of kinds, of the products of their vectors' sums.
+    Args:
+        words: The words by kind.
+        embedding: W_E of each model (E x d x V).
+
+    Returns:
+        Same topic, different topic, diagonal (E x 3).
+
+    Example:
+        >>> import torch
+        >>> kinds = WordKinds.of(np.array([0, 0, 1]), np.eye(2, dtype=bool), like=torch.zeros(1))
+        >>> gram_relation_means(kinds, torch.tensor([[[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]])).tolist()
+        [[1.0, 0.0, 1.0]]
     """
     import torch
 

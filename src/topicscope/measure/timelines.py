@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from topicscope.ground import Folder, Kind, Result, arrow_table, read_finished, write_csv
-from topicscope.measure.effects import Effect, Interval, columns, interval, with_intervals
+from topicscope.measure.effects import Effect
+from topicscope.measure.half_ways import appears, half_way
+from topicscope.measure.intervals import Interval, columns, interval, with_intervals
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,9 +34,17 @@ WORDS = ("cosine", "embedding", "value")  # measures of words alone; the first t
 
 
 def measure_title(measure: str) -> str:
-    """
-    >>> measure_title("attention.0"), measure_title("cosine_matched")
-    ('attention, layer 0', 'embeddings: cosine, equal frequencies')
+    """What a measure is called in tables and figures.
+
+    Args:
+        measure: Its name.
+
+    Returns:
+        Its title.
+
+    Example:
+        >>> measure_title("attention.0"), measure_title("cosine_matched")
+        ('attention, layer 0', 'embeddings: cosine, equal frequencies')
     """
     name, _, layer = measure.removesuffix(MATCHED).partition(".")
     return (
@@ -47,7 +56,16 @@ def measure_title(measure: str) -> str:
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """The effect of one measure at one step."""
+    """The effect of one measure at one step.
+
+    Attributes:
+        measure: Its name.
+        step: Of the training.
+        effect: Same topic against different topic.
+
+    Example:
+        See `Timeline`.
+    """
 
     measure: str
     step: int
@@ -59,20 +77,44 @@ class TimelineRow:
 
 @dataclass(frozen=True)
 class Moment:
-    """When a measure appears (its interval stays above zero from there on), and when it has made half of its rise."""
+    """When a measure appears, and when it has made half of its rise.
+
+    Attributes:
+        measure: Its name.
+        appears: The first step from which on its interval stays above zero; None: never.
+        half: The step at which half of its rise is made.
+        half_interval: Its 95% interval.
+        first: The difference at the first step.
+        last: The difference at the last step.
+        last_interval: Its 95% interval.
+
+    Example:
+        See `Timeline`.
+    """
 
     measure: str
     appears: int | None
     half: float | None
     half_interval: Interval | None
-    first: float  # the difference at the first step
+    first: float
     last: float
     last_interval: Interval | None
 
 
 @dataclass(frozen=True)
 class Order:
-    """How much later `second` has made half of its rise than `first`: the ratio of the steps, with a 95% interval."""
+    """How much later one measure has made half of its rise than another.
+
+    Attributes:
+        first: The earlier measure.
+        second: The later one.
+        ratio: Of their steps.
+        interval: Its 95% interval.
+
+    Example:
+        >>> Order("cosine", "attention", ratio=4.0, interval=(2.0, 8.0)).ratio
+        4.0
+    """
 
     first: str
     second: str
@@ -92,13 +134,29 @@ class Order:
 
 @dataclass(frozen=True, repr=False)
 class Timeline(Result):
-    """Same topic against different topic at every step of a training run."""
+    """Same topic against different topic at every step of a training run.
+
+    Attributes:
+        rows: Effects by measure and step.
+        moments: When each measure appears.
+        order: Which of embeddings and attention is later, and by how much; None where it is not known.
+        notes: What was measured.
+
+    Example:
+        >>> from topicscope.measure import effect
+        >>> def at(difference):
+        ...     boot = np.full(9, difference), np.zeros(9)
+        ...     return effect(difference, 0.0, boot)
+        >>> timeline = Timeline.of({"cosine": {0: at(0.0), 10: at(0.1), 100: at(0.4)}})
+        >>> [(moment.measure, moment.appears) for moment in timeline.moments], len(timeline.rows)
+        ([('cosine', 10)], 3)
+    """
 
     kind: ClassVar[str] = TIMELINE.name
     rows: list[TimelineRow]
     moments: list[Moment]
     order: Order | None
-    notes: list[str] = field(default_factory=list)  # what was measured
+    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, effects: Mapping[str, Mapping[int, Effect | None]], notes: Sequence[str] = ()) -> Self:
@@ -157,36 +215,23 @@ class Timeline(Result):
 
 
 def read_timeline(path: str | os.PathLike[str]) -> Timeline:
-    """The timeline of a finished folder."""
+    """Read the timeline of a finished folder.
+
+    Args:
+        path: The folder.
+
+    Returns:
+        The timeline.
+
+    Raises:
+        InputError: The folder holds no timeline, or is damaged.
+
+    Example:
+        >>> read_timeline("no/such/folder")
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: no/such/folder is not a folder that topicscope wrote (no about.json)
+    """
     return read_finished(path, TIMELINE, Timeline.from_dict)
-
-
-def appears(steps: Int[np.ndarray, " S"], low: Float[np.ndarray, " S"]) -> int | None:
-    """The first step from which on the lower end of the interval stays above zero; None where the last is not above.
-
-    >>> appears(np.array([0, 1, 10, 100]), np.array([-1.0, 1.0, -1.0, 1.0]))
-    100
-    """
-    below = np.flatnonzero(~(low > 0))
-    first = 0 if not len(below) else int(below[-1]) + 1
-    return int(steps[first]) if first < len(steps) else None
-
-
-def half_way(steps: Int[np.ndarray, " S"], curves: Float[np.ndarray, "*R S"]) -> Float[np.ndarray, "*R"]:
-    """Where a curve has first made half of the way from its first to its last value; NaN where it does not rise.
-
-    Between the steps the curve is a straight line.
-
-    >>> half_way(np.array([0, 10, 20]), np.array([0.0, 4.0, 16.0])).item()
-    13.333333333333334
-    """
-    first, last = curves[..., :1], curves[..., -1:]
-    reached = curves - (first + last) / 2
-    place = np.clip((reached >= 0).argmax(-1), 1, None)[..., None]
-    after, before = np.take_along_axis(reached, place, -1), np.take_along_axis(reached, place - 1, -1)
-    x1, x0 = steps[place], steps[place - 1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(last > first, x0 + (x1 - x0) * -before / (after - before), np.nan)[..., 0]
 
 
 def moment(course: Sequence[TimelineRow]) -> Moment:

@@ -15,20 +15,52 @@ ROWS = 256  # topics whose distances to all others are in memory together
 
 @dataclass(frozen=True)
 class TopicMap:
-    """Places of topics in the plane; `shown` is the share of their squared distances that the plane keeps."""
+    """Places of topics in the plane.
+
+    Attributes:
+        places: (K x 2).
+        shown: Share of their squared distances that the plane keeps.
+
+    Example:
+        See `topic_map`.
+    """
 
     places: Float[np.ndarray, "K 2"]
     shown: float
 
 
 def hellinger(left: Float[np.ndarray, "K W"], right: Float[np.ndarray, "L W"]) -> Float[np.ndarray, "K L"]:
+    """Hellinger distances between topics: sqrt(1 - sum_w sqrt(p_w q_w)), from 0 (equal) to 1 (no word in common).
+
+    Args:
+        left: Probabilities of words (K x W).
+        right: The same of other topics (L x W).
+
+    Returns:
+        Distances (K x L).
+
+    Example:
+        >>> hellinger(np.eye(2), np.eye(2)).tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
+    """
     return np.sqrt(np.maximum(0.0, 1 - np.sqrt(left) @ np.sqrt(right).T))
 
 
 def nearest_topics(
     probability: Float[np.ndarray, "K W"],
 ) -> tuple[Int[np.ndarray, " K"], Float[np.ndarray, " K"]]:
-    """Of each topic the nearest other one (ties: the first), and its distance."""
+    """Of each topic the nearest other one, by Hellinger distance.
+
+    Args:
+        probability: Of words in topics (K x W).
+
+    Returns:
+        The nearest topic of each (K; ties: the first), and its distance (K).
+
+    Example:
+        >>> nearest_topics(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]))[0].tolist()
+        [1, 0, 1]
+    """
     topics = len(probability)
     nearest, distance = np.zeros(topics, dtype=np.int64), np.zeros(topics)
     for start in range(0, topics, ROWS):
@@ -41,9 +73,22 @@ def nearest_topics(
 
 
 def topic_map(probability: Float[np.ndarray, "K W"]) -> TopicMap:
-    """The first two principal components of sqrt(p / 2), which is classical scaling of Hellinger distances.
+    """Topics in the plane: the first two principal components of sqrt(p / 2).
+
+    This is classical scaling of Hellinger distances.
 
     Signs are fixed: in each component the entry that is largest in size is positive (of equal ones the first).
+
+    Args:
+        probability: Of words in topics (K x W).
+
+    Returns:
+        Places, and how much of the distances they keep.
+
+    Example:
+        >>> found = topic_map(np.eye(2))
+        >>> found.places.round(6).tolist(), round(found.shown, 6)
+        ([[0.5, 0.0], [-0.5, 0.0]], 1.0)
     """
     points = np.sqrt(probability / 2)
     points = points - points.mean(0)

@@ -21,9 +21,18 @@ SAME, PARTNER, OTHER = "same", "partner", "other"
 
 
 def topic_pair_means(matrix: Square, weight: Float[np.ndarray, "words T"]) -> Float[np.ndarray, "T T"]:
-    """The mean entry in rows of topic t and columns of topic u; NaN where there is no such pair of different words.
+    """The mean entry of a matrix over words in rows of one topic and columns of another.
 
-    `weight[w, t]` is how much word w belongs to topic t; a pair of words counts by the product of its weights.
+    Args:
+        matrix: (V x V), [MASK] first.
+        weight: How much each word belongs to each topic (words x T); a pair counts by the product of its weights.
+
+    Returns:
+        Means (T x T); NaN where there is no such pair of different words.
+
+    Example:
+        >>> topic_pair_means(np.arange(16.0).reshape(4, 4), np.array([[1, 0], [1, 0], [0, 1]])).tolist()
+        [[7.5, 9.0], [13.5, nan]]
     """
     weight, words = np.asarray(weight, dtype=float), np.asarray(matrix, dtype=float)[1:, 1:]
     total = weight.T @ words @ weight - (weight * np.diag(words)[:, None]).T @ weight
@@ -34,15 +43,39 @@ def topic_pair_means(matrix: Square, weight: Float[np.ndarray, "words T"]) -> Fl
 
 
 def shared_topic_means(matrix: Square, has: Has) -> dict[int, float]:
-    """The mean entry over pairs of different words by how many topics the two have in common."""
+    """The mean entry over pairs of different words, by how many topics the two have in common.
+
+    Args:
+        matrix: (V x V), [MASK] first.
+        has: Which words have which topics (words x T).
+
+    Returns:
+        Means by number of topics.
+
+    Example:
+        >>> shared_topic_means(np.arange(16.0).reshape(4, 4), np.array([[1, 0], [1, 0], [0, 1]]) > 0)
+        {0: 11.25, 1: 7.5}
+    """
     patterns, kind = _kinds(has)
     return _means_by_code(matrix, kind, (patterns @ patterns.T).astype(int))
 
 
 def partner_means(matrix: Square, has: Has, group: Int[np.ndarray, " T"]) -> dict[str, float | None]:
-    """The mean entry over pairs of different words; `group` of each topic. None where there is no such pair.
+    """The mean entry over pairs of different words, where topics come in groups.
 
-    'same': the words have a topic in common. 'partner': no topic, but topics of one group. 'other': not even a group.
+    Args:
+        matrix: (V x V), [MASK] first.
+        has: Which words have which topics (words x T).
+        group: Of each topic (T).
+
+    Returns:
+        'same': the words have a topic in common. 'partner': no topic, but topics of one group. 'other': not even a
+        group. None where there is no such pair.
+
+    Example:
+        >>> matrix = np.pad(np.kron(np.eye(2), np.ones((2, 2))), ((1, 0), (1, 0)))
+        >>> partner_means(matrix, np.eye(4, dtype=bool), np.array([0, 0, 1, 1]))
+        {'same': None, 'partner': 1.0, 'other': 0.0}
     """
     patterns, kind = _kinds(has)
     groups = (patterns @ np.eye(int(group.max()) + 1)[group]) > 0

@@ -28,9 +28,22 @@ Tops = Sequence[Int[np.ndarray, " n"]]
 def coherence(documents: Sequence[Document], tops: Tops, window: int = WINDOW) -> list[float]:
     """c_npmi of each topic: the mean NPMI over the pairs of its top words (Roeder, Both and Hinneburg 2015).
 
-    p(w) is the share of sliding windows of `window` words that hold w. A document shorter than that is one window.
-    NPMI = log((p(v, w) + epsilon) / (p(v) p(w))) / -log(p(v, w) + epsilon): 1 where two words only occur together, 0
-    where they meet as often as by chance, near -1 where they never meet.
+    p(w) is the share of sliding windows of `window` words that hold w. NPMI = log((p(v, w) + epsilon) / (p(v) p(w))) /
+    -log(p(v, w) + epsilon): 1 where two words only occur together, 0 where they meet as often as by chance, near -1
+    where they never meet.
+
+    Args:
+        documents: Numbers of the words of each document.
+        tops: Numbers of each topic's most likely words.
+        window: Words per window; a shorter document is one window.
+
+    Returns:
+        One number per topic.
+
+    Example:
+        >>> documents = [np.array([0, 1]), np.array([2, 3])] * 5
+        >>> [round(score, 2) for score in coherence(documents, [np.array([0, 1]), np.array([0, 2])])]
+        [1.0, -0.95]
     """
     words = np.unique(np.concatenate([np.asarray(top) for top in tops]))
     joint, total = joint_windows(documents, words, window)
@@ -74,15 +87,37 @@ def joint_windows(
 
 
 def diversity(tops: Tops) -> float:
-    """The share of distinct words among the top words of all topics: 1 where no two topics share one."""
+    """The share of distinct words among the top words of all topics: 1 where no two topics share one.
+
+    Args:
+        tops: Numbers of each topic's most likely words.
+
+    Returns:
+        The share.
+
+    Example:
+        >>> diversity([np.array([0, 1]), np.array([1, 2])])
+        0.75
+    """
     every = np.concatenate([np.asarray(top) for top in tops])
     return len(np.unique(every)) / len(every)
 
 
 def matched_overlap(tops: Tops, others: Tops) -> list[float]:
-    """Of each topic, the share of its top words that its partner among `others` has too.
+    """Of each topic, the share of its top words that its partner in a second fit has too.
 
     Partners are chosen so that the sum of overlaps is largest (the Hungarian method). A topic without one has 0.
+
+    Args:
+        tops: Numbers of each topic's most likely words.
+        others: The same of the second fit.
+
+    Returns:
+        One share per topic.
+
+    Example:
+        >>> matched_overlap([np.array([0, 1]), np.array([2, 3])], [np.array([2, 3]), np.array([1, 4])])
+        [0.5, 1.0]
     """
     size = 1 + max(int(np.max(top)) for top in (*tops, *others))
     mine, theirs = (_indicators(some, size) for some in (tops, others))
@@ -101,7 +136,17 @@ def _indicators(tops: Tops, size: int) -> sparse.csr_array:
 
 @dataclass(frozen=True)
 class Completion:
-    """Perplexity per word of the second halves, and that of word frequencies alone on the same words."""
+    """How well topics complete documents.
+
+    Attributes:
+        perplexity: Per word of the second halves.
+        unigram: Of word frequencies alone, on the same words.
+        documents: Number of documents.
+        words: Number of words.
+
+    Example:
+        See `completion_perplexity`.
+    """
 
     perplexity: float
     unigram: float
@@ -117,8 +162,23 @@ def completion_perplexity(
 ) -> Completion | None:
     """Document completion: a document's topics from every other word of it, and how well they predict the rest.
 
-    Perplexity is exp of the mean of -log p(word); `frequency` has the words' counts in the documents of the fit. Words
-    without any are left out, and so are documents of fewer than two words. None: no document is left.
+    Perplexity is exp of the mean of -log p(word).
+
+    Args:
+        documents: Numbers of the words of each document.
+        probability: Of words in topics (K x W).
+        shares: Of each topic in the documents of the fit (K).
+        frequency: Counts of words in the documents of the fit (W); words without any are left out.
+
+    Returns:
+        The perplexities; None where no document of two words or more is left.
+
+    Example:
+        >>> probability = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]) * 0.98 + 0.005
+        >>> documents = [np.array([0, 1] * 10), np.array([2, 3] * 10)]
+        >>> found = completion_perplexity(documents, probability, np.array([0.5, 0.5]), np.full(4, 10.0))
+        >>> round(found.perplexity, 1), round(found.unigram, 1)
+        (2.7, 4.0)
     """
     logs: list[Float[np.ndarray, " n"]] = []
     unigrams: list[Float[np.ndarray, " n"]] = []

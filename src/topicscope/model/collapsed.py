@@ -122,13 +122,51 @@ def value_and_slope(
 
 @torch.inference_mode()
 def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
-    """Loss of every model, without the L2 penalty."""
+    """The loss of every model on a batch, without the L2 penalty, computed from word counts.
+
+    Args:
+        config: The model.
+        weights: Of E models.
+        objective: Which loss.
+        batch: Of the same E models.
+
+    Returns:
+        One loss per model (E).
+
+    Example:
+        >>> import torch
+        >>> from topicscope.world import InfiniteDocuments, Masking, TopicModel, stack
+        >>> config = ModelConfig(init_scale=0.0)
+        >>> weights = Weights.from_config(config, TopicModel(2, 1), Masking(), dtype=torch.float64)
+        >>> [rows] = InfiniteDocuments(torch.tensor([[0.5, 0.5]]).numpy()).batches(TopicModel(2, 1), Masking())
+        >>> round(float(collapsed_loss(config, weights, Objective(), stack([rows], torch.float64))), 9)  # ln 3
+        1.098612289
+    """
     return forward(config, weights, objective, batch)[2]
 
 
 @torch.inference_mode()
 def document_losses(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " B"]:
-    """Loss of a single model on each document of its batch, whose mean is `collapsed_loss`."""
+    """The loss of a single model on each document of its batch; their mean is `collapsed_loss`.
+
+    Args:
+        config: The model.
+        weights: Of one model.
+        objective: Which loss.
+        batch: Of one model.
+
+    Returns:
+        One loss per document (B).
+
+    Example:
+        >>> import torch
+        >>> from topicscope.world import InfiniteDocuments, Masking, TopicModel, stack
+        >>> config = ModelConfig(init_scale=0.0)
+        >>> weights = Weights.from_config(config, TopicModel(2, 1), Masking(), dtype=torch.float64)
+        >>> [rows] = InfiniteDocuments(torch.eye(2).numpy()).batches(TopicModel(2, 1), Masking())
+        >>> document_losses(config, weights, Objective(loss="squared"), stack([rows], torch.float64)).tolist()
+        [1.0, 1.0]
+    """
     documents, vocabulary = batch.context.shape[1:]
     word = tables(config, weights.parts, vocabulary, batch.queries)
     output = product(attend(word.scores, batch, 1), word.contributions.mT)[0]
@@ -146,10 +184,28 @@ def document_losses(config: ModelConfig, weights: Weights, objective: Objective,
 def loss_and_gradient(
     config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None
 ) -> Float[Tensor, " E"]:
-    """Loss of every model, without the L2 penalty.
+    """The loss of every model, and the gradient of the objective, penalty included, in `weights.gradients`.
 
-    The gradient of the objective, penalty included, goes to `weights.gradients`.
-    `wanted` names the parts whose gradient is needed (default: all that are trained); the others' is left alone.
+    Args:
+        config: The model.
+        weights: Of E models.
+        objective: Loss and L2 penalty.
+        batch: Of the same E models.
+        wanted: Parts whose gradient is needed; None: all trained parts. Gradients of other parts are not touched.
+
+    Returns:
+        One loss per model (E), without the L2 penalty.
+
+    Example:
+        >>> import torch
+        >>> from topicscope.world import InfiniteDocuments, Masking, TopicModel, stack
+        >>> config = ModelConfig(init_scale=0.0)
+        >>> weights = Weights.from_config(config, TopicModel(2, 1), Masking(), dtype=torch.float64)
+        >>> [rows] = InfiniteDocuments(torch.eye(2).numpy()).batches(TopicModel(2, 1), Masking())
+        >>> loss = loss_and_gradient(config, weights, Objective(loss="squared"), stack([rows], torch.float64))
+        >>> gradient = weights.gradients["prediction_bias"][0]
+        >>> loss.tolist(), gradient.round(decimals=9).tolist()  # each word is wanted half of the time
+        ([1.0], [0.0, -1.0, -1.0])
     """
     wanted = weights.trained if wanted is None else wanted
     parts, gradients = weights.parts, weights.gradients

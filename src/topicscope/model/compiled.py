@@ -21,9 +21,19 @@ LOSSES = ("cross-entropy", "squared", "squared-mean")  # by their number in the 
 
 
 class CompiledPass:
-    """Called with a batch and the parts that are wanted, it does what `loss_and_gradient` does with these weights.
+    """The collapsed pass by compiled loops, for one-hot words on a CPU.
 
-    Weights and gradients stay where PyTorch has them; the kernel reads and writes there.
+    Called with a batch and the names of the wanted parts, it does what `loss_and_gradient` does. Weights and gradients
+    stay where PyTorch has them.
+
+    Args:
+        weights: Of E models, on the CPU.
+        objective: Loss and L2 penalty.
+
+    Example:
+        >>> from topicscope.model import ModelConfig
+        >>> CompiledPass.covers(ModelConfig()), CompiledPass.covers(ModelConfig(embedding="trained"))
+        (True, False)
     """
 
     def __init__(self, weights: Weights, objective: Objective) -> None:

@@ -29,8 +29,15 @@ Loss = Literal["cross-entropy", "squared", "squared-mean"]
 class Objective:
     """The loss (eqs 1 to 4) and the L2 penalty.
 
-    `loss` is 'cross-entropy' (eq 4), 'squared' summed over the V outputs (eq 3), or 'squared-mean' averaged over them
-    (the authors' code). `l2` is lambda of eq 2: a number for all trained parts, or {part: number} for those named.
+    Attributes:
+        loss: 'cross-entropy' (eq 4), 'squared' summed over the V outputs (eq 3), or 'squared-mean' averaged over them
+            (the authors' code).
+        l2: lambda of eq 2: a number for all trained parts, or {part: number} for those named.
+
+    Example:
+        >>> from topicscope import Objective
+        >>> Objective(loss="squared", l2={"value": 0.001}).penalties(trained=("key", "value"))
+        {'value': 0.001}
     """
 
     loss: Loss = "cross-entropy"
@@ -48,14 +55,33 @@ class Objective:
 
 @section
 class ModelConfig:
-    """f(X) = W_pred (W_V Z A + b_V) + b_pred with Z = W_E X, A = softmax((W_K Z + b_K)'(W_Q Z + b_Q) / sqrt(d_a)) (eq
-    6).
+    """The one-layer transformer (eq 6), and which of its parts are trained.
 
-    A part is 'trained' or frozen at the value named. A bias is 'none', 'trained', or a number at which all its
-    entries are fixed; `prediction_bias` may also be 'theorem1'. `dim` (d) defaults to the vocabulary, `attention_dim`
-    (d_a) to `dim`. `init_scale` is the standard deviation of the centred Gaussian from which trained matrices start,
-    or 'usual': 1 / sqrt(inputs) each. Trained biases start at zero. `hide_masked` hides masked positions from
-    attention, as the authors' code does.
+    f(X) = W_pred (W_V Z A + b_V) + b_pred with Z = W_E X and A = softmax((W_K Z + b_K)'(W_Q Z + b_Q) / sqrt(d_a)). A
+    part is 'trained', or frozen at the value named. A bias is 'none', 'trained', or a number that all its entries have.
+
+    Attributes:
+        embedding: W_E (d x V).
+        key: W_K (d_a x d); 'zero' makes attention uniform.
+        query: W_Q (d_a x d).
+        value: W_V (d x d). 'blocks' is Theorem 2's matrix, 'diagonal' that of Definition 2, 'given' is `value_matrix`.
+        value_matrix: The matrix, or the path of one, where `value` is 'given'.
+        head: W_pred (V x d): 'tied' is W_E'.
+        key_bias: b_K.
+        query_bias: b_Q.
+        value_bias: b_V.
+        prediction_bias: b_pred; it may also be 'theorem1', the bias that Theorem 1 fixes.
+        dim: d; None: the size of the vocabulary.
+        attention_dim: d_a; None: `dim`.
+        init_scale: Standard deviation of the normal entries from which trained matrices start; 'usual': 1 /
+            sqrt(inputs). Trained biases start at zero.
+        hide_masked: Hide masked positions from attention, as the authors' code does.
+
+    Example:
+        >>> from topicscope import ModelConfig
+        >>> model = ModelConfig(key="zero", query="zero", prediction_bias="none")
+        >>> model.trained_shapes(vocabulary=7), model.uniform_attention
+        ({'value': (7, 7)}, True)
     """
 
     embedding: Literal["trained", "one-hot"] = "one-hot"

@@ -23,7 +23,21 @@ Parts = Mapping[str, Tensor]
 
 
 def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[np.ndarray, ...]]:
-    """Initial values of the trained parts. Each part has its own random stream: freezing one changes no other."""
+    """Initial values of the trained parts. Each part has its own random stream: freezing one changes no other.
+
+    Args:
+        config: Says which parts are trained, and from which scale they start.
+        vocabulary: V.
+        seed: Of the random streams.
+
+    Returns:
+        Arrays by the name of the part.
+
+    Example:
+        >>> start = initial(ModelConfig(init_scale=0.0), vocabulary=3, seed=0)
+        >>> sorted(start), float(abs(start["value"]).max())
+        (['key', 'prediction_bias', 'query', 'value'], 0.0)
+    """
     values, scale = {}, config.start_scale(vocabulary)
     for name, shape in config.trained_shapes(vocabulary).items():
         rng = generator(seed, Stream.INITIAL_WEIGHTS, PARTS.index(name))
@@ -32,7 +46,23 @@ def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[
 
 
 class Weights:
-    """`parts[name]` is (E, *shape) for every trained part and (1, *shape) for the frozen ones that are not trivial."""
+    """The numbers of E models side by side: trained parts in flat blocks with their gradients, frozen parts apart.
+
+    `parts[name]` has the shape (E, *shape) for a trained part and (1, *shape) for a frozen one that is not trivial.
+
+    Args:
+        members: For each model, its trained parts by name.
+        frozen: Frozen parts by name, which all models share.
+        groups: Names of parts that lie in one block, because they always train together; None: all of them.
+        dtype: Floating-point type.
+        device: Where the tensors lie.
+
+    Example:
+        >>> from topicscope import Masking, ModelConfig, TopicModel, Weights
+        >>> weights = Weights.from_config(ModelConfig(), TopicModel(3, 2), Masking(), seed=0)
+        >>> weights.trained, tuple(weights.parts["value"].shape)
+        (('key', 'query', 'value', 'prediction_bias'), (1, 7, 7))
+    """
 
     def __init__(
         self,

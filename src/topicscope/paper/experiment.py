@@ -47,7 +47,24 @@ PANELS: dict[str, Callable[..., Panel]] = {
 
 @dataclass
 class Outcome:
-    """An experiment's result. `paper`, `theory` and `measured` are short texts with the numbers that are compared."""
+    """An experiment's result. The texts have the numbers that are compared.
+
+    Attributes:
+        paper: What the paper shows.
+        theory: What theory says.
+        measured: What was measured here.
+        verdict: 'reproduced', 'not reproduced', 'undecided' or 'skipped'.
+        reason: Why.
+        figures: Figures, as data.
+        tables: Tables, as data.
+        numbers: All that was measured, for results.json.
+        config: Settings of the runs.
+        ours: The experiment's number, as measured.
+
+    Example:
+        >>> Outcome("0.5", "0.5", "0.51", "reproduced", "within 5%").verdict
+        'reproduced'
+    """
 
     paper: str
     theory: str
@@ -56,9 +73,9 @@ class Outcome:
     reason: str
     figures: list[Figure] = field(default_factory=list)
     tables: list[TableData] = field(default_factory=list)
-    numbers: dict[str, Any] = field(default_factory=dict)  # everything measured, for results.json
-    config: dict[str, Any] = field(default_factory=dict)  # the settings of the runs
-    ours: float | None = None  # the experiment's `number`, as measured
+    numbers: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    ours: float | None = None
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Outcome:
@@ -124,11 +141,22 @@ def by_category(name: str, means: Sequence[Estimate]) -> Series:
 
 @dataclass(frozen=True)
 class Context:
-    """How large, from which seed, and on which of the user's models and texts; every random draw follows from it."""
+    """How large a reproduction is, from which seed, and on which of your models and texts.
+
+    Attributes:
+        scale: 'quick' or 'full'.
+        seed: Of all random draws.
+        models: Folders or hub ids.
+        corpus: Files, globs, folders or hf:NAME.
+
+    Example:
+        >>> Context("quick").runs, Context("full").runs  # seeds per setting
+        (3, 5)
+    """
 
     scale: Scale = "quick"
     seed: int = 0
-    models: tuple[str, ...] = ()  # folders or hub ids
+    models: tuple[str, ...] = ()
     corpus: tuple[str, ...] = ()
 
     @property
@@ -155,20 +183,40 @@ class Context:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(Generic[Found]):
-    """`claim` is the paper's. `rule` decides the verdict and is fixed here, before any run."""
+    """One experiment of the paper: it measures, then judges by a rule that was fixed before any run.
+
+    Attributes:
+        id: Such as 'figure7'.
+        claim: The paper's claim.
+        rule: Decides the verdict.
+        measure: Trains or probes, and returns numbers.
+        judge: Applies the rule to the numbers.
+        seconds: About how long it takes, at quick scale on one core.
+        number: The number that is compared with the paper's.
+        takes: Inputs that it uses where they are given.
+        needs: Inputs of which it needs all or none; with only some it is skipped.
+        uses: Optional libraries.
+        group: Experiments of a group share what they train.
+        paper: What the paper shows, for an experiment that is skipped.
+
+    Example:
+        >>> from topicscope.paper import EXPERIMENTS
+        >>> EXPERIMENTS["figure7"].run(Context("quick")).verdict
+        'reproduced'
+    """
 
     id: str
     claim: str
     rule: str
     measure: Callable[[Context], Found]
     judge: Callable[[Found], Outcome]
-    seconds: int  # roughly, quick scale, one core
+    seconds: int
     number: Number
-    takes: tuple[Input, ...] = ()  # inputs that it uses where they are given
-    needs: tuple[Input, ...] = ()  # inputs that it uses where all of them are given; where only some are, it is skipped
-    uses: tuple[str, ...] = ()  # optional libraries
-    group: str = ""  # experiments of a group share what they train: one process measures them one after another
-    paper: str = ""  # what the paper shows, for the outcome of an experiment that is skipped
+    takes: tuple[Input, ...] = ()
+    needs: tuple[Input, ...] = ()
+    uses: tuple[str, ...] = ()
+    group: str = ""
+    paper: str = ""
 
     def run(self, context: Context) -> Outcome:
         """Measure and judge; skipped where one input is given and another that belongs to it is not."""

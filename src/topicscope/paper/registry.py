@@ -55,7 +55,19 @@ BEYOND = frozenset(ORDER[ORDER.index("assumptions") :]) - {"two-stage"}
 
 
 def verdict_name(experiment: str, verdict: Verdict) -> str:
-    """A verdict in the words that tables and pages show: only a claim of the paper's can be reproduced."""
+    """A verdict in the words that tables show: only a claim of the paper can be reproduced.
+
+    Args:
+        experiment: Its id.
+        verdict: The verdict.
+
+    Returns:
+        The words.
+
+    Example:
+        >>> verdict_name("figure7", "reproduced"), verdict_name("assumptions", "reproduced")
+        ('reproduced', 'as predicted')
+    """
     return verdict.replace("reproduced", "as predicted") if experiment in BEYOND else verdict
 
 
@@ -64,7 +76,21 @@ NOT_IN_REFERENCE = {"quick": frozenset({"table4"}), "full": frozenset({"table4",
 
 
 def chosen(ids: list[str] | None) -> list[Experiment[Any]]:
-    """The experiments that are named, in the paper's order; all where none is named."""
+    """Experiments by their ids, in the paper's order.
+
+    Args:
+        ids: Such as ['figure7']; None or empty: all.
+
+    Returns:
+        The experiments.
+
+    Raises:
+        InputError: An id is unknown.
+
+    Example:
+        >>> [experiment.id for experiment in chosen(["theorem1", "figure7"])]
+        ['figure7', 'theorem1']
+    """
     for name in ids or []:
         if name not in EXPERIMENTS:
             raise InputError(f"no experiment {name!r}; {nearest(name, EXPERIMENTS)} ('topicscope list' shows all)")

@@ -49,7 +49,17 @@ Rows = Annotated[int, Field(ge=1, le=10**6), number_only]
 
 @section
 class Text:
-    """What is read, as `topicscope.language.Corpus` takes it."""
+    """What is read, as `Corpus` takes it.
+
+    Attributes:
+        corpus: Files, globs, folders or hf:NAME.
+        text_field: Field of the text in JSON lines, CSV and Parquet.
+        split: What a document of a plain text file is: 'line', 'paragraph', 'file' or 'auto'.
+
+    Example:
+        >>> Text(["articles.txt"]).split
+        'auto'
+    """
 
     corpus: Annotated[list[Name], Field(min_length=1, max_length=LONGEST_LIST)]
     text_field: Name = "text"
@@ -70,15 +80,26 @@ class TokenizerSettings:
 class Shape:
     """The transformer.
 
-    `init_scale` is that of W_K, W_Q and W_V: one for all, a list with one per layer, or either of these for key, query
-    and value by name.
+    Attributes:
+        architecture: 'bert', 'roberta', 'albert', 'electra' or 'bart'.
+        layers: Number of layers.
+        heads: Attention heads per layer; they divide `dim`.
+        dim: Width.
+        feedforward: Width of the feed-forward layer; None: 4 x dim.
+        init_scale: Standard deviation of the initial W_K, W_Q and W_V: one for all, a list with one per layer, or
+            either of these for key, query and value by name.
+        dropout: Share of units dropped; 'usual': the library's own.
+
+    Example:
+        >>> Shape(layers=2, init_scale={"key": [0.0, 0.1]}).init_scale_of("key", layer=1)
+        0.1
     """
 
     architecture: Literal["bert", "roberta", "albert", "electra", "bart"] = "bert"
     layers: Layers = 4
     heads: Heads = 4
     dim: Width = 128
-    feedforward: Inner | None = None  # None: 4 x dim, the library's ratio
+    feedforward: Inner | None = None
     init_scale: Scale | Scales | dict[Part, Scale | Scales] = 0.0001
     dropout: Literal["usual"] | Probability = "usual"
 
@@ -163,7 +184,35 @@ class HeldOut:
 
 @section
 class PretrainConfig(Config):
-    """Everything that a run depends on. The same config and the same tokenizer give the same bytes on a CPU."""
+    """Everything that a pretraining run depends on. The same config and tokenizer give the same bytes on a CPU.
+
+    Attributes:
+        text: The corpus.
+        version: Of the format.
+        seed: Of rows, masks, dropout and initial weights.
+        steps: Number of steps.
+        batch_size: Rows per step.
+        micro_batch: Rows per forward pass; None: half a batch (on GPUs: a process's share).
+        length: Tokens per row, special ones included.
+        snapshots: Steps at which the model is kept: 'log', 'none', or a list.
+        checkpoint_every: Steps between states to resume from; None: never.
+        device: 'cpu', 'cuda' or 'auto'.
+        bf16: Train in bfloat16 (GPUs only).
+        tokenizer: An existing tokenizer, or one that is trained.
+        model: The transformer.
+        masking: Which tokens are predicted, and what they show.
+        held_out: Share of the documents that is held out.
+        optimizer: AdamW or SGD.
+
+    Raises:
+        InputError: A setting is unknown, out of range, or contradicts another; in one line.
+
+    Example:
+        >>> from topicscope import PretrainConfig
+        >>> config = PretrainConfig.of({"text": {"corpus": ["articles.txt"]}, "model": {"layers": 2}}, steps=100)
+        >>> config.model.layers, config.snapshot_steps[:4]
+        (2, [0, 1, 2, 3])
+    """
 
     FILES: ClassVar[tuple[str, ...]] = ("text.corpus", "tokenizer.existing")
 
@@ -172,10 +221,10 @@ class PretrainConfig(Config):
     seed: Seed = 0
     steps: Count = 400
     batch_size: Rows = 32
-    micro_batch: Rows | None = None  # rows per forward pass; None: half a batch (on GPUs: a process's share)
-    length: Annotated[int, Field(ge=8, le=WIDEST), number_only] = 64  # tokens per row, special ones included
-    snapshots: Literal["log", "none"] | Steps = "log"  # steps at which the model is kept
-    checkpoint_every: Count | None = 100  # steps between states to resume from; None: never
+    micro_batch: Rows | None = None
+    length: Annotated[int, Field(ge=8, le=WIDEST), number_only] = 64
+    snapshots: Literal["log", "none"] | Steps = "log"
+    checkpoint_every: Count | None = 100
     device: Device = "auto"
     bf16: bool = False
     tokenizer: TokenizerSettings = TokenizerSettings()

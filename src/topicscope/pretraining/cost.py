@@ -21,7 +21,19 @@ PASS_SECONDS = 2e-3  # of a layer of a step, beside its arithmetic
 
 
 def cost_of(configs: Sequence[PretrainConfig]) -> Cost:
-    """Of runs one after another."""
+    """What pretraining runs will take, one after another, from their settings alone.
+
+    Args:
+        configs: The runs.
+
+    Returns:
+        Memory and disk in bytes, and seconds.
+
+    Example:
+        >>> one = PretrainConfig.of({"text": {"corpus": ["articles.txt"]}})
+        >>> cost_of([one, one]).seconds == 2 * cost_of([one]).seconds > 0
+        True
+    """
     whole = Cost()
     for config in configs:
         whole += cost_of_one(config)
@@ -29,7 +41,18 @@ def cost_of(configs: Sequence[PretrainConfig]) -> Cost:
 
 
 def settings_that_cost(configs: Sequence[PretrainConfig]) -> str:
-    """The settings by which the estimate grew most, for a refusal."""
+    """The settings that drive the estimate, as a text for error messages.
+
+    Args:
+        configs: The runs.
+
+    Returns:
+        Settings with their values.
+
+    Example:
+        >>> settings_that_cost([PretrainConfig.of({"text": {"corpus": ["articles.txt"]}, "model": {"layers": 100}})])
+        'model.layers 100'
+    """
     return driving(configs[0], PretrainConfig(text=configs[0].text), cost_of_one)
 
 

@@ -32,15 +32,15 @@ from topicscope.pretraining.batches import Batches
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import Rows, token_group
 from topicscope.pretraining.held_out import HeldOutLoss
+from topicscope.pretraining.layers import PretrainResults, stages_by_layer
 from topicscope.pretraining.model import BLOCK, MaskedLoss, Tracker, attention_layers, build_model
+from topicscope.pretraining.optimisers import build_optimizer
 from topicscope.pretraining.results import (
     ADVICE,
     CHECKPOINT,
     MODEL,
     SNAPSHOTS,
-    PretrainResults,
     PretrainRun,
-    stages_by_layer,
     stored_metrics,
     write_pretrained,
 )
@@ -49,7 +49,18 @@ DIGITS = 9  # of the figures in metrics.jsonl: as many as bring a float32 back e
 
 
 class Loop:
-    """One run: model, optimiser, rows, tracker, and the step at which they are."""
+    """One run: model, optimiser, rows, tracker, and the step at which they are. `pretrain` is the usual way to run one.
+
+    Args:
+        config: Of the run.
+        corpus: The texts.
+        tokenizer: Of the library transformers.
+        folder: Where it writes, or None.
+        accelerator: From `accelerated`.
+
+    Example:
+        See `pretrain`.
+    """
 
     def __init__(
         self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Any, folder: Path | None, accelerator: Any
@@ -275,18 +286,6 @@ class Loop:
             raise
         except (KeyError, ValueError, RuntimeError, IndexError, TypeError) as error:
             raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {ADVICE}") from None
-
-
-def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer:
-    """Biases and norms do not decay, as is usual."""
-    settings = config.optimizer
-    groups = [
-        {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": settings.weight_decay},
-        {"params": [p for p in model.parameters() if p.ndim <= 1], "weight_decay": 0.0},
-    ]
-    if settings.name == "sgd":
-        return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
-    return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True)
 
 
 def dropout_generator(device: torch.device) -> torch.Generator:

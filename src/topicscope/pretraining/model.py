@@ -18,7 +18,7 @@ from topicscope.ground import Stream, needed, torch_seed
 from topicscope.language import shifted_right
 from topicscope.measure import ROTATION_SPAN
 from topicscope.pretraining.config import Masking, PretrainConfig, Shape
-from topicscope.pretraining.results import FIGURES, PARTS
+from topicscope.pretraining.layers import FIGURES, PARTS
 
 BLOCK = 50  # steps whose figures are read out together, so that a GPU does not wait at every step
 # what the library calls our sizes
@@ -41,7 +41,23 @@ HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_pred
 
 
 def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
-    """A masked language model with fresh weights."""
+    """A masked language model with fresh weights; W_K, W_Q and W_V start at `init_scale`.
+
+    Args:
+        config: Its shape, seed and longest row.
+        tokenizer: Of the library transformers.
+
+    Returns:
+        The model, of the library transformers.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> model = build_model(PretrainConfig.of(tiny), tokenizer)
+        >>> type(model).__name__, model.config.hidden_size
+        ('BertForMaskedLM', 8)
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
         model = needed("transformers", "pretraining").AutoModelForMaskedLM.from_config(
@@ -112,7 +128,20 @@ def start_near_zero(model: Any, shape: Shape, seed: int) -> None:
 
 
 class Masker:
-    """The library's masking, with a stream of its own for every micro-batch: each process can draw the masks of all."""
+    """The library's masking, with a random stream for every micro-batch: each process can draw the masks of all.
+
+    Args:
+        tokenizer: Of the library transformers.
+        masking: Probabilities.
+        seed: Of the streams.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> masker = Masker(tokenizer, PretrainConfig.of({"text": {"corpus": ["-"]}}).masking, seed=0)
+        >>> masker.collator.mlm_probability
+        0.15
+    """
 
     def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
         self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
@@ -136,9 +165,19 @@ class Masker:
 
 
 class MaskedLoss(nn.Module):
-    """Sum over masked places of -log p(token).
+    """Sum over masked places of -log p(token). Only these places go through the output head.
 
-    Only these places go through the head: the logits of the others have no use.
+    Args:
+        model: A masked language model.
+
+    Example:
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loss = MaskedLoss(build_model(PretrainConfig.of(tiny), tokenizer).eval())
+        >>> shown, target = torch.tensor([[2, 4, 3]]), torch.tensor([5])
+        >>> loss(shown, torch.tensor([1]), target).item() > 0
+        True
     """
 
     def __init__(self, model: Any) -> None:

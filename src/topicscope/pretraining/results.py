@@ -7,14 +7,12 @@ run.results.layers["0"].separation, run.metrics["norm_key_0"], run.model
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
 from topicscope import language
 from topicscope.ground import (
@@ -33,8 +31,15 @@ from topicscope.ground import (
     whole_folder,
     write_json,
 )
-from topicscope.measure import Course, Stages, course, stages
-from topicscope.pretraining.config import Part, PretrainConfig
+from topicscope.measure import Course, course
+from topicscope.pretraining.config import PretrainConfig
+from topicscope.pretraining.layers import (
+    FIGURES,
+    Metrics,
+    PretrainResults,
+    layer_metrics,
+    layer_names,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -44,58 +49,22 @@ CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "to
 PRETRAIN = Kind(
     "pretrain", 3, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp"), sealed=(METRICS,), resumes="asked"
 )
-PARTS: tuple[Part, ...] = ("key", "query", "value")
-FIGURES = ("loss", "lr", "gradient_norm", "held_out_loss")  # of a step, before those of its layers
-Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN where a step has no such figure
-
-
-def stages_by_layer(metrics: Metrics) -> dict[str, Stages]:
-    """Half-way steps of each layer's norms."""
-    return {name: stages(layer_metrics(metrics, name)) for name in layer_names(metrics)}
-
-
-def layer_names(metrics: Metrics) -> list[str]:
-    return [name.removeprefix("norm_key_") for name in metrics if name.startswith("norm_key_")]
-
-
-def layer_metrics(metrics: Metrics, name: str) -> Metrics:
-    """The norms of one layer, under the names that a one-layer run has."""
-    return {f"norm_{part}": metrics[f"norm_{part}_{name}"] for part in PARTS}
-
-
-@dataclass(frozen=True)
-class PretrainResults:
-    """results.json: where the run ended, and the stages of every layer. Nothing in it depends on the machine."""
-
-    status: str  # 'done' or 'diverged'
-    seed: int
-    steps: int
-    first_loss: float | None
-    loss: float | None  # mean of the last 50 steps
-    held_out_loss: float | None  # of the final weights, on text that they were not trained on
-    gradient_norm: float | None  # before clipping, mean of the last 50 steps
-    tokens: int
-    epochs: int
-    parameters: int
-    vocabulary: int
-    layers: dict[str, Stages]  # none of a run that diverged
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"layers": {name: stages.as_dict() for name, stages in self.layers.items()}}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> PretrainResults:
-        """What `as_dict` wrote; KeyError or TypeError where the data is something else."""
-        layers = {
-            name: Stages(**{part: np.nan if steps[f"t50_{part}"] is None else steps[f"t50_{part}"] for part in PARTS})
-            for name, steps in data["layers"].items()
-        }
-        return cls(**{**data, "layers": layers})
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PretrainRun(Result):
-    """A finished run. Its model and tokenizer are loaded when they are first asked for."""
+    """A finished pretraining run. Its model and tokenizer are loaded when they are first asked for.
+
+    Attributes:
+        config: The config that was run.
+        results: Where it ended.
+        metrics: One column per measure, with one number per step.
+        folder: Where it was written, or None.
+        trained: Model and tokenizer of a run that was just trained.
+
+    Example:
+        See `pretrain`.
+    """
 
     kind: ClassVar[str] = PRETRAIN.name
 
@@ -103,7 +72,7 @@ class PretrainRun(Result):
     results: PretrainResults
     metrics: Metrics
     folder: Path | None = None
-    trained: tuple[Any, Any] | None = None  # model and tokenizer of a run that was just trained
+    trained: tuple[Any, Any] | None = None
 
     @property
     def status(self) -> str:
@@ -190,7 +159,16 @@ class PretrainRun(Result):
 
 
 class PretrainRuns(SeveralRuns[PretrainRun]):
-    """Several runs, as `pretrain` returns them for several configs."""
+    """Several runs: a list of `PretrainRun`, with one table and one summary.
+
+    Args:
+        runs: The runs.
+        folder: Where they were written, or None.
+
+    Example:
+        >>> PretrainRuns([]).status
+        'done'
+    """
 
     kind: ClassVar[str] = PRETRAIN.name
 
@@ -203,7 +181,29 @@ class PretrainRuns(SeveralRuns[PretrainRun]):
 
 
 def read_pretrain(folder: str | os.PathLike[str]) -> PretrainRun | PretrainRuns:
-    """Read what `pretrain` wrote: one run, or several. InputError says in one line what is missing or damaged."""
+    """Read what `pretrain` wrote: one run, or several.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        A `PretrainRun`, or `PretrainRuns` where the folder holds several.
+
+    Raises:
+        InputError: The folder is missing, unfinished or damaged.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.pretraining import pretrain, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> config = PretrainConfig.of(tiny, steps=2, batch_size=4, snapshots="none", device="cpu")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = pretrain(config, f"{folder}/run", texts=texts, tokenizer=tokenizer)
+        ...     read_pretrain(f"{folder}/run")
+        PretrainRun(seed 0, done, 2 steps)
+    """
     path, runs = Path(folder), folders.finished_about(folder, PRETRAIN).runs
     return read_one(path) if runs is None else PretrainRuns(map(read_one, folders.member_paths(path, runs)), path)
 
@@ -219,7 +219,22 @@ def read_one(path: Path) -> PretrainRun:
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> PretrainConfig | list[PretrainConfig]:
-    """The config, or the configs, of the runs that a folder was opened for: to go on with them."""
+    """The config, or the configs, of the runs that a folder was opened for: to resume them.
+
+    Args:
+        folder: A folder that `pretrain` began.
+
+    Returns:
+        One config, or a list where the folder was opened for several.
+
+    Raises:
+        InputError: The folder holds no run to resume.
+
+    Example:
+        >>> stored_configs("no/such/folder")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: no/such/folder holds no pretraining run to resume; ...
+    """
     return configs_to_resume(folder, PRETRAIN, PretrainConfig, "pretraining run")
 
 

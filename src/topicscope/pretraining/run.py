@@ -86,11 +86,34 @@ def pretrain(
     progress: Progress | None = None,
     yes: bool = False,
 ) -> PretrainRun | PretrainRuns:
-    """Train one run, or several one after another.
+    """Pretrain a small transformer on text, or several; every attention matrix is measured at every step.
 
-    With `out`, one run fills that folder, and several fill out/run-000, out/run-001, ...; `resume` goes on with what is
-    there. `texts` and `tokenizer` replace those that the config names; `device` replaces the config's.
-    `yes` runs even what does not fit into memory or on the disk.
+    Args:
+        config: One config, or a list of them.
+        out: Folder for the results; several runs fill out/run-000, out/run-001, ... None: nothing is written.
+        resume: Continue the run in that folder.
+        force: Replace what topicscope wrote there.
+        texts: Documents, in place of those that the config names.
+        tokenizer: In place of the config's.
+        device: In place of the config's.
+        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
+        yes: Run even if the estimate does not fit into memory or onto the disk.
+
+    Returns:
+        A `PretrainRun` for one config, `PretrainRuns` (a list) for several.
+
+    Raises:
+        InputError: A config is wrong, the folder is in use, or the run does not fit on this machine.
+
+    Example:
+        >>> from topicscope import PretrainConfig, pretrain
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> run = pretrain(PretrainConfig.of(tiny, steps=2, batch_size=4), texts=texts, tokenizer=tokenizer)
+        >>> run, run.results.tokens, list(run.results.layers)  # 2 steps of 4 rows of 16 tokens
+        (PretrainRun(seed 0, done, 2 steps), 128, ['0'])
     """
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
@@ -133,7 +156,15 @@ def pretrain(
 
 
 def is_main() -> bool:
-    """Of several processes, as accelerate and torchrun start them, one writes and prints."""
+    """Whether this process writes and prints: one of those that accelerate or torchrun start.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> is_main() == (os.environ.get("RANK", "0") == "0")
+        True
+    """
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -211,7 +242,22 @@ def check_libraries(config: PretrainConfig) -> None:
 
 
 def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
-    """The library's `Accelerator`, on the device that the config or the caller names."""
+    """The library's `Accelerator`, on the device that the config or the caller names.
+
+    Args:
+        config: Of the run.
+        device: In place of the config's.
+
+    Returns:
+        The accelerator.
+
+    Raises:
+        InputError: bf16 is asked for on a CPU.
+
+    Example:
+        >>> accelerated(PretrainConfig.of({"text": {"corpus": ["-"]}}), device="cpu").device.type
+        'cpu'
+    """
     accelerate = needed("accelerate", "pretraining")
     cpu = usable_device(device or config.device) == "cpu"
     if config.bf16 and cpu:

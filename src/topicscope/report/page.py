@@ -40,7 +40,21 @@ def write_report(
 ) -> None:
     """Write report.html and, under figures/, every figure of the sections as PNG, SVG and CSV.
 
-    `drawn` names sections whose figures are there already.
+    Args:
+        folder: Where it is written.
+        title: Of the page.
+        intro: First paragraphs; blank lines part them.
+        sections: The parts.
+        drawn: Titles of sections whose figures are there already.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.figures import Section, TableData
+        >>> section = Section("Loss", tables=[TableData("losses", ["step", "loss"], [["1", "0.5"]])])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_report(Path(folder), "A run", "What was run.", [section])
+        ...     [path.name for path in Path(folder).iterdir()]
+        ['report.html']
     """
     folder.mkdir(parents=True, exist_ok=True)
     for figure in (figure for section in sections if section.title not in drawn for figure in section.figures):
@@ -55,16 +69,42 @@ def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> N
 
 
 def page_html(title: str, intro: str, sections: list[Section], pictures: Path | None = None) -> str:
-    """The page as text. Blank lines in `intro` part its paragraphs. `pictures`: a folder of drawn figures."""
+    """A page as text, which opens from disk and needs no network.
+
+    Args:
+        title: Of the page.
+        intro: First paragraphs; blank lines part them.
+        sections: The parts.
+        pictures: Folder of drawn figures, or None.
+
+    Returns:
+        HTML; all text is escaped.
+
+    Example:
+        >>> from topicscope.figures import Section
+        >>> "&lt;b&gt;" in page_html("<b>", "", [Section("Loss")])
+        True
+    """
     placed = with_anchors(sections)
     summary, judged = judged_of(placed, pictures)
     return html_of("page.html.jinja", title, intro, sections=placed, judged=judged, summary=summary)
 
 
 def sections_html(sections: list[Section], start: str = "", pictures: Path | None = None) -> str:
-    """The sections alone, with their verdicts, for a page that has the scripts. All ids begin with `start`.
+    """The sections alone, with their verdicts, for a page that has the scripts.
 
-    `pictures`: a folder of drawn figures.
+    Args:
+        sections: The parts.
+        start: What all ids begin with.
+        pictures: Folder of drawn figures, or None.
+
+    Returns:
+        HTML.
+
+    Example:
+        >>> from topicscope.figures import Section
+        >>> 'id="run-' in sections_html([Section("Loss")], start="run-")
+        True
     """
     template: Any = environment().get_template("sections.html.jinja").module
     placed = [(f"{start}{anchor}", section) for anchor, section in with_anchors(sections)]
@@ -115,7 +155,20 @@ def _small(path: Path, _written: int) -> str:
 
 
 def notebook_html(summary: list[str], sections: list[Section]) -> str:
-    """What a notebook shows: the sentences, the first figure as a PNG inside the HTML, and the first table, escaped."""
+    """What a notebook shows of a result: sentences, the first figure as a PNG, and the first table.
+
+    Args:
+        summary: The sentences.
+        sections: The parts.
+
+    Returns:
+        HTML; all text is escaped.
+
+    Example:
+        >>> from topicscope.figures import Section
+        >>> "A &lt; B" in notebook_html(["A < B"], [Section("Loss")])
+        True
+    """
     figure = next((figure for section in sections for figure in section.figures), None)
     table = next((table for section in sections for table in section.tables), None)
     picture = "" if figure is None else base64.b64encode(canvas(figure)._repr_png_()).decode()

@@ -41,7 +41,23 @@ class Picture(Canvas):
 
 
 def draw_figure(figure: Figure, folder: Path) -> list[Path]:
-    """Write NAME.png and NAME.svg into the folder, each whole or not at all; returns their paths."""
+    """Write NAME.png and NAME.svg into a folder, each whole or not at all.
+
+    Args:
+        figure: The figure.
+        folder: Where they are written.
+
+    Returns:
+        Their paths.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.figures import Figure, Lines, Series
+        >>> figure = Figure("loss", "Loss", "Loss by step.", [Lines("loss", [Series("loss", [0, 1], [2.0, 1.0])])])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in draw_figure(figure, Path(folder))]
+        ['loss.png', 'loss.svg']
+    """
     folder.mkdir(parents=True, exist_ok=True)
     picture = canvas(figure)
     paths = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg")]
@@ -51,7 +67,23 @@ def draw_figure(figure: Figure, folder: Path) -> list[Path]:
 
 
 def write_csv(figure: Figure, folder: Path) -> list[Path]:
-    """Write NAME-1.csv, ...: one long table per panel; returns their paths."""
+    """Write the numbers of a figure as NAME-1.csv, ...: one long table per panel.
+
+    Args:
+        figure: The figure.
+        folder: Where they are written.
+
+    Returns:
+        Their paths.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.figures import Figure, Lines, Series
+        >>> figure = Figure("loss", "Loss", "Loss by step.", [Lines("loss", [Series("loss", [0, 1], [2.0, 1.0])])])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in write_csv(figure, Path(folder))]
+        ['loss-1.csv']
+    """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, panel in enumerate(figure.panels, start=1):
@@ -61,7 +93,19 @@ def write_csv(figure: Figure, folder: Path) -> list[Path]:
 
 
 def csv_of(panel: Panel) -> str:
-    """A panel's numbers as one long table."""
+    """The numbers of a panel as one long table.
+
+    Args:
+        panel: The panel.
+
+    Returns:
+        CSV text.
+
+    Example:
+        >>> from topicscope.figures import Lines, Series
+        >>> csv_of(Lines("loss", [Series("dev", [0, 1], [2.0, 1.0])])).splitlines()[1]
+        'dev,0,2.0,,'
+    """
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(csv_rows(panel))
     return stream.getvalue()
@@ -90,7 +134,20 @@ def csv_rows(panel: Panel) -> list[list[Any]]:
 
 
 def canvas(figure: Figure) -> Picture:
-    """The figure as matplotlib has it. Its first axes are the panels, in their order."""
+    """A figure as matplotlib has it. Its first axes are the panels, in their order.
+
+    Args:
+        figure: The figure.
+
+    Returns:
+        A matplotlib figure.
+
+    Example:
+        >>> from topicscope.figures import Figure, Lines, Series
+        >>> figure = Figure("loss", "Loss", "Loss by step.", [Lines("loss", [Series("loss", [0, 1], [2.0, 1.0])])])
+        >>> canvas(figure).axes[0].get_lines()[0].get_ydata().tolist()
+        [2.0, 1.0]
+    """
     columns = max(1, min(figure.columns, len(figure.panels)))
     scale = ALONE if columns == 1 else 1
     rows = max(1, math.ceil(len(figure.panels) / columns))

@@ -24,13 +24,43 @@ Curves = Mapping[str, np.ndarray]
 
 
 def write_sweep_page(path: Path, title: str, intro: str, points: PointMap, curves: Iterable[Curves]) -> None:
-    """Write the page, whole or not at all. `curves` are those of each row, read one after the other."""
+    """Write the page of a sweep, whole or not at all.
+
+    Args:
+        path: The file.
+        title: Of the page.
+        intro: First paragraphs.
+        points: All points of the grid.
+        curves: Curves of each row, read one after another.
+
+    Example:
+        >>> import tempfile
+        >>> rows = [{"point": "a", "seed": 0, "state": "done", "loss": 1.5}]
+        >>> points = PointMap({"seed": [0]}, rows, {"loss": "loss"})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_sweep_page(Path(folder, "report.html"), "A sweep", "", points, [{"loss": np.ones(2)}])
+        ...     "A sweep" in Path(folder, "report.html").read_text()
+        True
+    """
     parts = map_parts(points, packed(curves, tuple(points.curve_panels.values())))
     write(path, html_of("sweep.html.jinja", title, intro, **parts).encode())
 
 
 def map_html(points: PointMap) -> str:
-    """The map alone, for a page that has sweep.js; the curves of its points come when they are asked for."""
+    """The map of a sweep alone, for a page that has its script; curves come when they are asked for.
+
+    Args:
+        points: All points of the grid.
+
+    Returns:
+        HTML.
+
+    Example:
+        >>> rows = [{"point": "a", "seed": 0, "state": "done", "loss": 1.5}]
+        >>> points = PointMap({"seed": [0]}, rows, {"loss": "loss"})
+        >>> "1.5" in map_html(points)
+        True
+    """
     return environment().get_template("points.html.jinja").render(**map_parts(points, None))
 
 
@@ -93,7 +123,20 @@ def curves_of_rows(
 def packed(
     curves: Iterable[Curves], starts: tuple[str, ...], numbers: Sequence[int] | None = None
 ) -> dict[str, dict[str, str]]:
-    """float32 in base64, by the row's number: a tenth of what the digits would take."""
+    """Curves for a page: float32 in base64, a tenth of what the digits would take.
+
+    Args:
+        curves: Of each row, by name.
+        starts: Curves whose names start so are kept, and the steps.
+        numbers: Numbers of the rows; None: from 0 on.
+
+    Returns:
+        Texts by number of the row and name of the curve.
+
+    Example:
+        >>> packed([{"loss": np.array([1.0, 0.5]), "other": np.ones(2)}], starts=("loss",))
+        {'0': {'loss': 'AACAPwAAAD8='}}
+    """
     texts: dict[str, dict[str, str]] = {}
     size = 0
     for number, of_point in enumerate(curves) if numbers is None else zip(numbers, curves, strict=True):

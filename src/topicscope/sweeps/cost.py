@@ -19,7 +19,16 @@ BLOCK = 4096  # bytes that a file takes at least
 
 @dataclass(frozen=True)
 class Cost:
-    """Of what is still to do: seconds of one core, and bytes on disk."""
+    """What a sweep still has to do, from short trials of a few points.
+
+    Attributes:
+        packs: Number of packs of points.
+        core_seconds: Seconds of one core.
+        bytes: Bytes on disk.
+
+    Example:
+        See `estimate`.
+    """
 
     packs: int
     core_seconds: float
@@ -27,7 +36,25 @@ class Cost:
 
 
 def estimate(grid: Grid, missing: set[str], progress: Progress = silent) -> Cost:
-    """The cost of the points with these names. A point that cannot be run is reported here, before the sweep."""
+    """Estimate what some points of a grid cost, by short trials of a few of them.
+
+    Args:
+        grid: The grid.
+        missing: Names of the points that are to be run.
+        progress: Called as progress(phase, done, total, note).
+
+    Returns:
+        The cost of these points.
+
+    Raises:
+        InputError: A point cannot be run.
+
+    Example:
+        >>> from topicscope.sweeps import build_grid
+        >>> grid = build_grid({"base": {"steps": 100}, "axes": {"seed": {"seeds": 3}}})
+        >>> estimate(grid, missing=set())  # all points are done
+        Cost(packs=0, core_seconds=0.0, bytes=0)
+    """
     tasks = [task for task in pack(grid) if any(point.name in missing for point in task.points)]
     if not tasks:
         return Cost(0, 0.0, 0)

@@ -34,7 +34,16 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, repr=False)
 class Sweep(Result):
-    """One row per point, in the order of the grid."""
+    """A sweep: what a folder holds of a grid, one row per point, in the order of the grid.
+
+    Attributes:
+        grid: The grid.
+        folder: The folder.
+        rows: For each point its state ('done', 'failed' or 'missing'), its values on the axes, and its measures.
+
+    Example:
+        See `sweep`.
+    """
 
     kind: ClassVar[str] = SWEEP.name
 
@@ -134,7 +143,26 @@ def alike(values: list[Any]) -> list[Any]:
 
 
 def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
-    """The sweep in a folder, finished or not: with the grid that the folder was last used for."""
+    """Read the sweep in a folder, finished or not, with the grid that the folder was last used for.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        The sweep.
+
+    Raises:
+        InputError: The folder holds no sweep, or is damaged.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.sweeps import sweep
+        >>> base = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = sweep({"base": base | {"steps": 10}, "axes": {"seed": [0, 1]}}, f"{folder}/sweep")
+        ...     read_sweep(f"{folder}/sweep").counts
+        {'done': 2, 'failed': 0, 'missing': 0}
+    """
     path = Path(folder)
     folders.about_of(path, SWEEP)
     content = folders.read_json(path / GRID)
@@ -148,7 +176,20 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
 
 def stored_points(grid: Grid, folder: str | Path) -> int:
-    """How many points of a grid a folder holds, without reading them."""
+    """How many points of a grid a folder holds. They are not read.
+
+    Args:
+        grid: The grid.
+        folder: The folder of a sweep.
+
+    Returns:
+        The number of points.
+
+    Example:
+        >>> from topicscope.sweeps import build_grid
+        >>> stored_points(build_grid({"axes": {"seed": [0, 1]}}), "no/such/folder")
+        0
+    """
     return sum(points.home(Path(folder), point).is_dir() for point in grid.points)
 
 

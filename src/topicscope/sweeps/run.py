@@ -43,9 +43,13 @@ PHASE = "running points"
 
 @dataclass(frozen=True)
 class Task:
-    """A pack of points that run as one program.
+    """A pack of points that run as one program. Packs do not depend on what is done: every point gets the same bytes.
 
-    The packs do not depend on what is already done, so that every point gets the same bytes.
+    Attributes:
+        points: The points.
+
+    Example:
+        See `pack`.
     """
 
     points: tuple[Point, ...]
@@ -53,14 +57,34 @@ class Task:
 
 @dataclass(frozen=True)
 class Place:
-    """Where runs have folders of their own, and where the relative paths of a config start."""
+    """Where a worker runs its points.
+
+    Attributes:
+        scratch: Folder in which runs have folders of their own.
+        start: Folder in which relative paths of a config start.
+
+    Example:
+        See `compute`.
+    """
 
     scratch: str
     start: str
 
 
 def pack(grid: Grid) -> list[Task]:
-    """Points that may run together, in the order of the grid."""
+    """Put points that may run together into tasks, in the order of the grid.
+
+    Args:
+        grid: The grid.
+
+    Returns:
+        The tasks.
+
+    Example:
+        >>> grid = build_grid({"axes": {"batch_size": [20, 40], "seed": {"seeds": 3}}})
+        >>> [len(task.points) for task in pack(grid)]  # seeds share a program, batch sizes do not
+        [3, 3]
+    """
     kind = kind_of(grid.kind)
     groups: dict[str, list[Point]] = {}
     for point in grid.points:
@@ -74,12 +98,37 @@ def pack(grid: Grid) -> list[Task]:
 
 
 def devices(grid: Grid) -> set[str]:
-    """The devices that the points of a grid name."""
+    """The devices that the points of a grid name.
+
+    Args:
+        grid: The grid.
+
+    Returns:
+        Their names.
+
+    Example:
+        >>> devices(build_grid({"base": {"device": "cpu"}, "axes": {"seed": [0, 1]}}))
+        {'cpu'}
+    """
     return {point.config.get("device", "cpu") for point in grid.points}
 
 
 def compute(place: Place, task: Task) -> list[PointResult]:
-    """In a worker, on one thread: the results of a pack. A point's error is its result; the machine's is raised."""
+    """Run a pack of points on one thread: what an engine calls in a worker.
+
+    Args:
+        place: Where the points run.
+        task: The pack.
+
+    Returns:
+        One result per point. The error of a point is its result; an error of the machine is raised.
+
+    Example:
+        >>> base = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> [task] = pack(build_grid({"base": base | {"steps": 10}, "axes": {"seed": [0, 1]}}))
+        >>> [result.measures["steps_done"] for result in compute(Place(".", "."), task)]
+        [10, 10]
+    """
     kind = kind_of(task.points[0].kind)
     try:
         # the whole grid was checked before the first pack
@@ -148,11 +197,36 @@ def sweep(
     progress: Progress | None = None,
     yes: bool = False,
 ) -> Sweep:
-    """Run what is missing of a grid, on an engine by its name or an open one.
+    """Run what is missing of a grid. Run it again, and only what is still missing is computed.
 
-    `grid`: a `Grid`, what a grid file would hold, or a list of configs. Grids may share a folder, since points are
-    named by what they are. `resume=False` wants a new folder; `force` replaces the sweep that is there.
-    `yes` runs even what does not fit into memory or on the disk. `workers` of an open engine: how many it has.
+    Args:
+        grid: A `Grid`, what a grid file holds (kind, base, axes, zipped), or a list of configs.
+        out: Folder of the sweep. Grids may share one: points are named by what they are.
+        engine: 'serial', 'local' (processes), 'ray', or an open engine.
+        workers: Number of workers; of an open engine, how many it has.
+        address: Of a Ray cluster.
+        resume: Continue the sweep in that folder; False: the folder must be new.
+        force: Replace the sweep that is there.
+        retry_failed: Run failed points again.
+        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
+        yes: Run even if the estimate does not fit into memory or onto the disk.
+
+    Returns:
+        The sweep: one row per point.
+
+    Raises:
+        InputError: The grid or the folder is wrong, or the sweep does not fit on this machine.
+        EngineError: The workers failed; what is done is kept.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope import sweep
+        >>> base = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> grid = {"base": base | {"steps": 10}, "axes": {"optimizer.lr": [0.01, 0.1]}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = sweep(grid, f"{folder}/sweep")
+        >>> result.counts, [(row["optimizer.lr"], round(row["dev_loss"], 1)) for row in result.rows]
+        ({'done': 2, 'failed': 0, 'missing': 0}, [(0.01, 1.8), (0.1, 1.1)])
     """
     if not isinstance(grid, Grid):
         grid = build_grid(grid) if isinstance(grid, Mapping) else grid_of(grid)

@@ -9,6 +9,7 @@ from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_los
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
 from topicscope.theory.clocks import FEWEST_STEPS, AdamClock, MaskFirst, adam_clock, mask_first
+from topicscope.theory.course import Course
 from topicscope.theory.dense_optimum import DenseOptimum, closed_form, solve_moments
 from topicscope.theory.descent import descent
 from topicscope.theory.document_moments import (
@@ -41,22 +42,21 @@ from topicscope.theory.forces import (
     score_force,
     topic_contrasts,
 )
-from topicscope.theory.gradient_flow import Course, curvature, gradient_flow
+from topicscope.theory.gradient_flow import curvature, gradient_flow
 from topicscope.theory.growth import Growth
+from topicscope.theory.landscapes import (
+    AttentionLandscape,
+    Landscape,
+    attention_landscape,
+    landscape,
+    read_landscape,
+)
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.optimum import optimum, topics_alike
 from topicscope.theory.population import enumerated_loss, population_loss
 from topicscope.theory.population_gradient import Population, Weights
 from topicscope.theory.rates import FirstStageRates, GroupRates, first_stage_rates, group_rates
-from topicscope.theory.second_stage import (
-    AttentionLandscape,
-    Landscape,
-    SecondStage,
-    attention_landscape,
-    landscape,
-    read_landscape,
-    second_stage,
-)
+from topicscope.theory.second_stage import SecondStage, second_stage
 from topicscope.theory.setting import Constants, Setting
 from topicscope.theory.shares import TopicShares, topic_shares
 from topicscope.theory.symmetric_optimum import SymmetricOptimum

@@ -63,9 +63,23 @@ def attention_loss(
     *,
     cap: bool = False,
 ) -> Numbers:
-    """Squared loss (eq 1, eq 3) for every (alpha, beta).
+    """The exact squared loss (eq 1, eq 3) of topic-wise attention, with W_V frozen at an optimum of the first stage.
 
-    `cap` predicts min(prediction, 1), which Figure 7 needs and the text does not say.
+    Args:
+        setting: T, v, tau and masking.
+        kind: W_V: 'blocks' (Theorem 2) or 'diagonal' (Definition 2).
+        alpha: Attention to another word of the same topic, relative to one of another topic; numbers or arrays.
+        beta: Attention to the same word; broadcast against `alpha`.
+        convention: 'exact' treats [MASK] as a word of its own topic; 'paper' is that of Appendix D.
+        cap: Predict min(prediction, 1), which Figure 7 needs and the text does not say.
+
+    Returns:
+        The loss for every (alpha, beta).
+
+    Example:
+        >>> from topicscope.theory import Setting
+        >>> [round(float(attention_loss(Setting.of(), "blocks", alpha, 1.0)), 6) for alpha in (1.0, 7.67)]
+        [0.966667, 0.96177]
     """
     s, (diagonal, same_topic, different_topic, mask_column) = setting, entries(kind, setting)
     p0, p1, p2, tau, topics, v = s.p0, s.p1, s.p2, s.tau, s.T, s.v
@@ -110,9 +124,23 @@ def attention_loss(
 def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: Numbers) -> Numbers:
     """The terms of the 'paper' loss that stay as T, tau and T/tau grow (Appendix D.3 and D.4), divided by p_c + p_r.
 
-    At a position that shows its own word the predictions inside its topic remain, at one that shows a word of an
-    absent topic those inside that topic. The paper's last display for the blocks (eq F.26) has lost the factor v of
-    the v words there; it is kept here.
+    At a position that shows its own word the predictions inside its topic remain; at one that shows a word of an absent
+    topic, those inside that topic. The paper's last display for the blocks (eq F.26) has lost the factor v of the v
+    words there; it is kept here.
+
+    Args:
+        setting: T, v, tau and masking.
+        kind: W_V: 'blocks' or 'diagonal'.
+        alpha: Attention to another word of the same topic.
+        beta: Attention to the same word.
+
+    Returns:
+        The loss for every (alpha, beta).
+
+    Example:
+        >>> from topicscope.theory import Setting
+        >>> round(float(asymptotic_loss(Setting.of(1000, 10, 100), "blocks", 1.0, 1.0)), 4)
+        0.9989
     """
     s, m, c4 = setting, setting.masking, 1 / setting.masking.k
     inside = beta + alpha * (s.v - 1)
@@ -129,9 +157,18 @@ def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: N
 
 @dataclass(frozen=True)
 class Optimum:
-    """The minimiser. `edge` names what runs to 0 or infinity, or in which direction the loss is flat.
+    """The attention of least loss.
 
-    `only_gamma`: alpha and beta are one of many pairs with this gamma.
+    Attributes:
+        alpha: Attention to another word of the same topic.
+        beta: Attention to the same word.
+        gamma: (v - 1)/v alpha + beta/v, the mean attention inside a topic.
+        loss: The loss there.
+        edge: What runs to 0 or infinity, or in which direction the loss is flat; None: nothing does.
+        only_gamma: Whether alpha and beta are one of many pairs with this gamma.
+
+    Example:
+        See `best_attention`.
     """
 
     alpha: float
@@ -229,7 +266,23 @@ class Problem:
 def best_attention(
     setting: Setting, kind: ValueMatrix, convention: Convention = "exact", *, cap: bool = False
 ) -> Optimum:
-    """Minimise `attention_loss` over alpha and beta."""
+    """Minimise `attention_loss` over alpha and beta.
+
+    Args:
+        setting: T, v, tau and masking.
+        kind: W_V: 'blocks' or 'diagonal'.
+        convention: 'exact' or 'paper', as in `attention_loss`.
+        cap: Predict min(prediction, 1).
+
+    Returns:
+        The minimiser and its loss.
+
+    Example:
+        >>> from topicscope.theory import Setting
+        >>> best = best_attention(Setting.of(), "blocks")
+        >>> round(best.alpha, 2), round(best.loss, 6)
+        (7.67, 0.96177)
+    """
     only_gamma = kind == "blocks" and convention == "paper"  # Remark 5
 
     def loss(alpha: Numbers, beta: Numbers) -> Numbers:

@@ -131,7 +131,19 @@ def asymptotic_approach(kind: ValueMatrix, scale: float = 1.0, base: int = 20) -
 
 @one_thread()
 def verify(progress: Progress | None = None) -> list[Certificate]:
-    """All certificates."""
+    """Derive every claim of the theory again by computation, over many settings.
+
+    Args:
+        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
+
+    Returns:
+        One certificate per claim and setting.
+
+    Example:
+        >>> certificate = theorem3_bounds(theorem3(Setting.of()))  # one of them; all of them take long
+        >>> certificate.holds, certificate.should_hold
+        (True, False)
+    """
     result: list[Certificate] = []
     with watched(progress) as report:
         for certificates in all_claims():

@@ -25,8 +25,22 @@ EXACT = 1e-12  # tolerance of claims that hold up to rounding
 
 @dataclass(frozen=True)
 class Certificate:
-    """`should_hold` is False where the paper's assumptions fail: whether the claim still holds there is only
-    reported.
+    """A claim of the theory, computed on both sides independently.
+
+    Attributes:
+        claim: What is claimed.
+        settings: For which numbers.
+        error: Difference of the two sides.
+        tolerance: Up to which the claim holds.
+        should_hold: False where the paper's assumptions fail; then it is only reported whether the claim holds.
+        note: A remark.
+        holds: Whether `error` is within `tolerance`.
+
+    Example:
+        >>> Certificate("1 + 1 = 2", {}, error=0.0, tolerance=1e-12).holds
+        True
+        >>> Certificate("1 + 1 = 3", {}, error=1.0, tolerance=1e-12).holds
+        False
     """
 
     claim: str

@@ -22,12 +22,25 @@ THREEFOLD = 3.0  # growth of |W_K| after which attention has left its start
 
 
 class AdamClock(NamedTuple):
-    """Steps to half of the plateau, and where epsilon matters: as epsilon over the scale of the loss."""
+    """When Adam reaches half of each plateau, in steps (R4), and at which epsilon (over the loss's scale) this changes.
+
+    Attributes:
+        value: Steps of W_V.
+        attention: Steps of key and query; None where nothing starts them.
+        sign: Part of `attention` in which entries move by the learning rate at every step.
+        epsilon: Part of it in which they move in proportion to their gradient.
+        delays_attention_from: Epsilon from which on attention is delayed.
+        rules_attention_from: Epsilon from which on it decides the time of attention.
+        delays_value_from: Epsilon from which on W_V is delayed.
+
+    Example:
+        See `adam_clock`.
+    """
 
     value: float
     attention: float | None
-    sign: float | None  # part of `attention` in which entries move by the rate at every step
-    epsilon: float | None  # part in which they move in proportion to their gradient
+    sign: float | None
+    epsilon: float | None
     delays_attention_from: float | None
     rules_attention_from: float | None
     delays_value_from: float
@@ -46,12 +59,34 @@ def adam_clock(
     batch_noise: float = 1.0,
     output_bias: bool = False,
 ) -> AdamClock:
-    """An entry moves by lr g / (|g| + eps) at each step.
+    """When Adam reaches half of each plateau (R4): an entry moves by lr g / (|g| + eps) at each step.
 
-    `batch_noise` is |mean| / rms of a batch's gradient, 1 for full batches. Measured with full batches: value within
-    13%; attention within 16% where epsilon rules it, .62 to 1 of this where it does not (growing gradients make Adam's
-    steps longer: `entry_steps` follows them), up to 1.4 at lr = .01 (momentum). `attention` is None where nothing
-    starts it.
+    Measured with full batches: value within 13%; attention within 16% where epsilon rules it, .62 to 1 of this where it
+    does not (growing gradients make Adam's steps longer: `entry_steps` follows them), up to 1.4 at lr = .01 (momentum).
+    `attention` is None where nothing starts it.
+
+    Args:
+        growth: How attention grows in this world.
+        eigenvalue: Of E[xx'] on topic contrasts.
+        attention_dim: d_a.
+        init_scale: Standard deviation of the initial weights.
+        lr: Learning rate.
+        eps: Epsilon of Adam.
+        loss_scale: The loss is multiplied by it: 1 / V where outputs are averaged.
+        batch_noise: |mean| / rms of a batch's gradient; 1 for full batches.
+        output_bias: Whether the output has a trained bias.
+
+    Returns:
+        Steps, and where epsilon matters.
+
+    Example:
+        >>> from topicscope.theory import Setting, first_stage_rates
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
+        >>> rate = first_stage_rates(Setting.of(4, 3, 2)).topics
+        >>> clock = adam_clock(growth, rate, attention_dim=13, init_scale=0.001, lr=0.001, eps=1e-8)
+        >>> round(clock.value), round(clock.attention)
+        (276, 264)
     """
     k, v, vocabulary, eps = growth.masking.k, growth.v, growth.topics * growth.v + 1, eps / loss_scale
     to_go = 1 / (2 * k * v) + (0 if output_bias else 1 / (growth.topics * v))
@@ -69,17 +104,42 @@ def adam_clock(
 
 
 class MaskFirst(NamedTuple):
-    """Cross entropy: [MASK] learns not to look at [MASK] while topic contrasts of W_V still grow evenly."""
+    """Cross entropy (R7): [MASK] learns not to attend [MASK] while topic contrasts of W_V still grow evenly.
 
-    speed: float  # at which W_V grows on topic contrasts
-    force: float  # on the [MASK] query, per unit of W_V
-    time: float  # at which |W_K| is three times its start
+    Attributes:
+        speed: Growth of W_V on topic contrasts, per unit of time.
+        force: On the [MASK] query, per unit of W_V.
+        time: When |W_K| is three times its start.
+
+    Example:
+        See `mask_first`.
+    """
+
+    speed: float
+    force: float
+    time: float
 
 
 def mask_first(growth: Growth, eigenvalue: float, attention_dim: int) -> MaskFirst:
-    """W_K gains exp(force speed t^2 / (2 sqrt(d_a))) in one direction of its V.
+    """When [MASK] learns not to attend [MASK] under cross entropy (R7).
 
-    In (T, v, tau) = (5, 4, 2) the time is 512; measured were 683 and 687, since W_V slows down meanwhile.
+    W_K gains exp(force speed t^2 / (2 sqrt(d_a))) in one direction of its V. In (T, v, tau) = (5, 4, 2) the time is
+    513; measured were 683 and 687, since W_V slows down meanwhile.
+
+    Args:
+        growth: How attention grows in this world.
+        eigenvalue: Of E[xx'] on topic contrasts.
+        attention_dim: d_a.
+
+    Returns:
+        Speed, force and time.
+
+    Example:
+        >>> from topicscope.theory import Setting, first_stage_rates
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> growth = Growth.of(TopicModel(5, 4), Fixed(topics_per_document=2))
+        >>> round(mask_first(growth, first_stage_rates(Setting.of(5, 4, 2)).topics, attention_dim=21).time)
+        513
     """
     vocabulary, speed = growth.topics * growth.v + 1, eigenvalue / growth.masking.k
     force = mask_force(growth.shares, growth.v, growth.masking).size

@@ -51,7 +51,25 @@ def shown_by(masking: Masking, columns: Float[np.ndarray, "V r"]) -> Float[np.nd
 
 
 def closed_form(word_topics: WordTopics, masking: Masking) -> ValueArray:
-    """W* = A (R A)^+ (R6), for infinite documents, independent topics and an invertible E[theta theta']."""
+    """W* = A (R A)^+ (R6), for infinite documents, independent topics and an invertible E[theta theta'].
+
+    Args:
+        word_topics: A (words x T, without [MASK]); its columns are independent.
+        masking: The masking scheme.
+
+    Returns:
+        W* (V x V).
+
+    Raises:
+        InputError: The columns of A are dependent.
+
+    Example:
+        >>> from topicscope.theory import Setting, theorem2
+        >>> setting = Setting.of(4, 3)
+        >>> same = closed_form(setting.topic_model.word_topics, setting.masking) - theorem2(setting).matrix()
+        >>> bool(abs(same).max() < 1e-12)  # for disjoint topics it is Theorem 2
+        True
+    """
     columns = with_mask(word_topics)
     if np.linalg.matrix_rank(word_topics) < word_topics.shape[1]:
         raise InputError(
@@ -104,7 +122,30 @@ class NumericalError(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DenseOptimum(ValueOptimum):
-    """W* as a matrix. `directions` are the eigenvectors of E[xx'] and `rates` its eigenvalues, zero ones left out."""
+    """W* as a matrix, for worlds without symmetry. `optimum` makes one.
+
+    Attributes:
+        settings: The world, in plain numbers.
+        loss: Squared loss of W*, summed over the outputs.
+        modes: Parts of W* in the order of learning.
+        notes: Remarks.
+        value: W* (V x V).
+        directions: Eigenvectors of E[xx'] (V x r), without those of eigenvalue 0.
+        rates: Their eigenvalues (r).
+        word_topics: A (words x T).
+        mean: E[theta] (T).
+        second: E[theta theta'] (T x T).
+        masking: The masking scheme.
+        topic: The topic of each word, where it has only one; else None.
+        error: Of W*; None where it is exact, or not known (`notes` say which).
+
+    Example:
+        >>> from topicscope.theory import optimum
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> best = optimum(TopicModel(words_per_topic=[1, 2, 3]), Fixed(topics_per_document=2, length=20))
+        >>> type(best).__name__, best.matrix().shape, round(best.loss, 4)
+        ('DenseOptimum', (7, 7), 0.7071)
+    """
 
     settings: OptimumSettings
     loss: float
@@ -117,8 +158,8 @@ class DenseOptimum(ValueOptimum):
     mean: Float[np.ndarray, " T"]
     second: Float[np.ndarray, "T T"]
     masking: Masking
-    topic: Int[np.ndarray, " words"] | None = None  # of each word, where it has one only
-    error: NumericalError | None = None  # None: W* is exact, or its error is not known (`notes` say which)
+    topic: Int[np.ndarray, " words"] | None = None
+    error: NumericalError | None = None
 
     def matrix(self) -> ValueArray:
         return self.value
@@ -184,7 +225,19 @@ def mean_entries(matrix: ValueArray, topic: Int[np.ndarray, " words"]) -> Entrie
 
 
 def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
-    """H G^+, and the eigenvectors and eigenvalues of G that are not zero, the largest first."""
+    """W* = H G^+ from the two moments G = E[xx'] and H = E[yx'].
+
+    Args:
+        moments: G and H.
+
+    Returns:
+        W* (V x V), and the eigenvectors (V x r) and eigenvalues (r) of G that are not zero, the largest first.
+
+    Example:
+        >>> moments = DocumentMoments(shown=np.diag([0.5, 0.5]), joint=np.diag([0.0, 0.5]))
+        >>> solve_moments(moments)[0].round(12).tolist()
+        [[0.0, 0.0], [0.0, 1.0]]
+    """
     value = whole_solution(moments)
     rates, vectors = graded_eigen(moments.shown)
     if value is not None:

@@ -43,7 +43,17 @@ class LengthWeights(NamedTuple):
 
 
 class DocumentMoments(NamedTuple):
-    """E[xx'] (shown) and E[yx'] (joint: rows are the true word)."""
+    """The two moments of masked documents under uniform attention.
+
+    x is the word distribution that a masked document shows, y the one-hot word at a masked position.
+
+    Attributes:
+        shown: G = E[xx'] (V x V).
+        joint: H = E[yx'] (V x V); rows are the true word.
+
+    Example:
+        See `document_moments`.
+    """
 
     shown: Float[np.ndarray, "V V"]
     joint: Float[np.ndarray, "V V"]
@@ -66,7 +76,21 @@ def masked_numbers(
 
 
 def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") -> LengthWeights:
-    """For a number of words, an inclusive range of equally probable numbers, or infinite documents."""
+    """How often pairs of positions are masked, as the moments need it, for documents of some length.
+
+    Args:
+        length: A number of words, an inclusive range of equally probable numbers, or 'infinite'.
+        p_mask: p_m.
+        weighting: How the loss weighs documents: 'run' (as `train` does), 'positions' or 'documents'.
+
+    Returns:
+        Eight weights, for `document_moments`.
+
+    Example:
+        >>> weights = length_weights("infinite", p_mask=0.15)
+        >>> [round(number, 6) for number in weights if number]
+        [0.0225, 0.7225, 0.1275, 0.15, 0.85]
+    """
     p = p_mask
     if isinstance(length, str):
         return LengthWeights(0, 0, p**2, (1 - p) ** 2, p * (1 - p), 0, p, 1 - p)
@@ -108,7 +132,24 @@ def document_moments(
     masking: Masking,
     weights: LengthWeights,
 ) -> DocumentMoments:
-    """The two moments as matrices (R5), from A, E[theta] and E[theta theta']."""
+    """The two moments as matrices (R5), for any topics and any law of theta.
+
+    Args:
+        word_topics: A (words x T, without [MASK]).
+        mean: E[theta] (T).
+        second: E[theta theta'] (T x T).
+        masking: The masking scheme.
+        weights: From `length_weights`.
+
+    Returns:
+        E[xx'] and E[yx'].
+
+    Example:
+        >>> weights = length_weights("infinite", 0.15)
+        >>> moments = document_moments(np.eye(2), np.array([0.5, 0.5]), np.eye(2) / 2, Masking(), weights)
+        >>> moments.shown.sum(1).round(6).tolist(), round(float(moments.joint.sum()), 6)  # E[x], and all words
+        ([0.12, 0.44, 0.44], 1.0)
+    """
     topics = with_mask(word_topics)
     return masked_moments(topics @ mean, topics @ second @ topics.T, masking, weights)
 
@@ -130,9 +171,22 @@ def masked_moments(
 
 
 def given_moments(counts: Float[np.ndarray, "D V"], masking: Masking, weighting: Weighting = "run") -> DocumentMoments:
-    """Of given finite documents, by their word counts: the mean over documents, the expectation over masks.
+    """The two moments of given finite documents: the mean over documents, the exact expectation over masks.
 
-    Exact: a pair of positions of a document with counts c is (cc' - diag c) / (N (N - 1)).
+    A pair of positions of a document with counts c is (cc' - diag c) / (N (N - 1)).
+
+    Args:
+        counts: Word counts (D x V); [MASK] comes first and is 0.
+        masking: The masking scheme.
+        weighting: How the loss weighs documents; see `length_weights`.
+
+    Returns:
+        E[xx'] and E[yx'].
+
+    Example:
+        >>> moments = given_moments(np.array([[0.0, 3.0, 1.0]]), Masking())
+        >>> moments.joint.sum(1).round(6).tolist()  # a masked position holds word 1 in 3 cases of 4
+        [0.0, 0.75, 0.25]
     """
     lengths, size = counts.sum(1), counts.shape[1]
     shown, joint, total = np.zeros((size, size)), np.zeros((size, size)), 0.0

@@ -1,9 +1,4 @@
-"""`dynamics`: when each stage of learning comes, predicted for any setting (R1 to R4, R7, R8).
-
->>> found = dynamics(Setting.of(5, 4, 2), init_scale=0.001)
->>> round(found.value.half_time, 1), round(found.attention.half_time)
-(24.7, 39987)
-"""
+"""`dynamics`: when each stage of learning comes, predicted for any setting (R1 to R4, R7, R8)."""
 
 from __future__ import annotations
 
@@ -20,6 +15,7 @@ from topicscope.theory.dynamics_result import (
     Dynamics,
     Training,
     ValueStage,
+    world_numbers,
 )
 from topicscope.theory.dynamics_variants import LARGEST_SCALE, with_cross_entropy, with_embedding, with_steps
 from topicscope.theory.growth import Growth
@@ -49,10 +45,27 @@ def dynamics(
     init_scale: float = 1e-3,
     **training: Any,
 ) -> Dynamics:
-    """The prediction for a setting, for a whole world such as a RunConfig, or for a topic model with a prior.
+    """When each stage of learning comes, predicted from the world and the training alone (R1 to R4, R7, R8).
 
-    `attention_dim` is T v + 1 unless it is given; all three matrices start from N(0, init_scale^2). The other keywords
-    are those of `Training`. What the theory does not cover is None, with the reason in `not_covered`.
+    Args:
+        world: A `Setting`, a whole world such as a RunConfig, or a topic model.
+        prior: Prior of documents, where `world` is a topic model.
+        masking: The masking scheme, where `world` is a topic model.
+        attention_dim: d_a; None: T v + 1.
+        init_scale: All three matrices start from N(0, init_scale^2).
+        **training: Other settings of `Training`, such as optimizer, lr and loss.
+
+    Returns:
+        Times of W_V and of attention. What the theory does not cover is None, with the reason in `not_covered`.
+
+    Raises:
+        InputError: A setting is unknown or out of range.
+
+    Example:
+        >>> from topicscope import theory
+        >>> found = theory.dynamics(theory.Setting.of(4, 3, 2), optimizer="sgd", lr=0.1)
+        >>> round(found.steps.value), round(found.steps.attention)
+        (167, 131197)
     """
     topics, prior, masking = parts_of(world, prior, masking)
     how = checked(topics, attention_dim, init_scale, training)
@@ -81,18 +94,6 @@ def dynamics(
     elif growth is not None:
         found = with_attention(found, growth, topic)
     return with_steps(found, topic)
-
-
-def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, Any]:
-    return {
-        "topics": topics.topics,
-        "words": topics.words,
-        "prior": described(prior),
-        "length": prior.length,
-        "p_mask": masking.p_mask,
-        "p_correct": masking.p_correct,
-        "p_random": masking.p_random,
-    }
 
 
 def parts_of(

@@ -13,7 +13,9 @@ from topicscope.ground import Result, arrow_table
 from topicscope.theory.clocks import AdamClock, EmbeddingClock, MaskFirst
 from topicscope.theory.forces import Loss
 from topicscope.theory.growth import Growth
+from topicscope.theory.optimum import described
 from topicscope.theory.value_optimum import Mode, ValueOptimum
+from topicscope.world import DocumentPrior, Masking, TopicModel
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,26 +29,56 @@ LOSSES: tuple[Loss, ...] = ("squared", "cross-entropy")
 
 @dataclass(frozen=True)
 class Training:
-    """How the model is trained: what the dynamics depend on beside the world."""
+    """How the model is trained: what the dynamics depend on beside the world.
+
+    Attributes:
+        attention_dim: d_a.
+        init_scale: Standard deviation of the initial weights.
+        loss: 'squared' or 'cross-entropy'.
+        embedding: 'one-hot' or 'trained'.
+        width: d, of a trained embedding.
+        optimizer: 'flow', 'sgd' or 'adam'.
+        lr: Learning rate of SGD or Adam.
+        eps: Epsilon of Adam.
+        loss_scale: The loss is multiplied by it: 1 / V where outputs are averaged.
+        batch_noise: |mean| / rms of a batch's gradient; 1 for full batches.
+        output_bias: Whether the output has a trained bias.
+
+    Example:
+        >>> Training(attention_dim=13, init_scale=0.001).optimizer
+        'flow'
+    """
 
     attention_dim: int
     init_scale: float
     loss: Loss = "squared"
     embedding: Embedding = "one-hot"
-    width: int | None = None  # of a trained embedding
+    width: int | None = None
     optimizer: Optimizer = "flow"
     lr: float | None = None
     eps: float = 1e-8
-    loss_scale: float = 1.0  # the loss is multiplied by it: 1 / V where outputs are averaged
-    batch_noise: float = 1.0  # |mean| / rms of a batch's gradient: 1 for full batches
+    loss_scale: float = 1.0
+    batch_noise: float = 1.0
     output_bias: bool = False
 
 
 @dataclass(frozen=True)
 class ValueStage:
-    """How fast W_V learns topics. None: not known."""
+    """How fast W_V learns topics. None: not known.
 
-    rate: float | None  # W_V nears its optimum on topic contrasts as exp(-rate t): twice the eigenvalue
+    Attributes:
+        rate: W_V nears its optimum on topic contrasts as exp(-rate t): twice the eigenvalue.
+        half_time: ln 2 / rate.
+        modes: Parts of W* in the order of learning.
+
+    Example:
+        >>> from topicscope.theory import Setting, dynamics
+        >>> stage = dynamics(Setting.of(4, 3, 2)).value
+        >>> round(stage.rate * stage.half_time, 6)  # ln 2
+        0.693147
+    """
+
+    rate: float | None
     half_time: float | None
     modes: tuple[Mode, ...]
 
@@ -57,33 +89,100 @@ class ValueStage:
 
 @dataclass(frozen=True)
 class AttentionStage:
-    """When key and query rise, under gradient flow. None: not known."""
+    """When key and query rise under gradient flow. None: not known.
 
-    sigma: float | None = None  # force on topic contrasts once W_V is learnt (R2)
-    rank: int | None = None  # number of modes that grow
+    Attributes:
+        sigma: Force on topic contrasts once W_V is learnt (R2).
+        rank: Number of modes that grow.
+        e_fold: Time in which key and query grow by the factor e.
+        l_star: Scores on the plateau: l* times the projector on topic contrasts.
+        alpha_star: Attention to a word of the same topic over that to one of another, on the plateau.
+        plateau_norm: |W_K| = |W_Q| on the plateau (Frobenius).
+        constant: c of t50 = e_fold ln(c / s), where s is the initial scale.
+        half_time: t50, when key and query are half-way to the plateau.
+        loss: On the plateau.
+        third_act_rate: Rate at which differences inside topics grow on the plateau, which is a saddle.
+        third_act_gain: E-folds by which they have grown at the half-time.
+        third_act_time: When they show in W_V, with a norm of 0.1.
+
+    Example:
+        >>> from topicscope.theory import Setting, dynamics
+        >>> stage = dynamics(Setting.of(4, 3, 2), init_scale=0.001).attention
+        >>> stage.rank, round(stage.alpha_star, 3), round(stage.half_time)
+        (3, 4.254, 13120)
+    """
+
+    sigma: float | None = None
+    rank: int | None = None
     e_fold: float | None = None
-    l_star: float | None = None  # scores on the plateau: l* times the projector on topic contrasts
-    alpha_star: float | None = None  # attention to a word of the same topic over that to one of another
+    l_star: float | None = None
+    alpha_star: float | None = None
     plateau_norm: float | None = None
-    constant: float | None = None  # c of t50 = e_fold ln(c / s)
+    constant: float | None = None
     half_time: float | None = None
-    loss: float | None = None  # on the plateau
-    third_act_rate: float | None = None  # at which differences inside topics grow on the plateau: it is a saddle
-    third_act_gain: float | None = None  # e-folds by which they have grown at the half-time
-    third_act_time: float | None = None  # when they show in W_V on the plateau: a norm of .1
+    loss: float | None = None
+    third_act_rate: float | None = None
+    third_act_gain: float | None = None
+    third_act_time: float | None = None
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Half-times in steps of the optimiser. None: not known."""
+    """Half-times in steps of the optimiser. None: not known.
+
+    Attributes:
+        value: Steps of W_V.
+        attention: Steps of key and query.
+
+    Example:
+        >>> from topicscope.theory import Setting, dynamics
+        >>> steps = dynamics(Setting.of(4, 3, 2), optimizer="sgd", lr=0.1).steps
+        >>> round(steps.value)  # half-time / lr
+        167
+    """
 
     value: float | None
     attention: float | None
 
 
+def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, Any]:
+    """The world of a prediction, for JSON."""
+    return {
+        "topics": topics.topics,
+        "words": topics.words,
+        "prior": described(prior),
+        "length": prior.length,
+        "p_mask": masking.p_mask,
+        "p_correct": masking.p_correct,
+        "p_random": masking.p_random,
+    }
+
+
 @dataclass(frozen=True, repr=False)
 class Dynamics(Result):
-    """The prediction. `best` has W_V(t), `growth` the growth of attention where it is known."""
+    """What `dynamics` predicts.
+
+    Attributes:
+        world: The world, in plain numbers.
+        training: How the model is trained.
+        value: How fast W_V learns topics.
+        attention: When key and query rise.
+        steps: Half-times in steps; None under gradient flow.
+        sentences: The prediction in words.
+        not_covered: What the theory does not cover, and why.
+        best: W* and W_V(t).
+        growth: How attention grows, where it is known.
+        adam: Times under Adam.
+        mask_first: When [MASK] learns first, under cross entropy.
+        trained_embedding: Times with a trained embedding.
+
+    Example:
+        >>> import numpy as np
+        >>> from topicscope.theory import Setting, dynamics
+        >>> found = dynamics(Setting.of(4, 3, 2), init_scale=0.001)
+        >>> found.norms(np.array([0.0, 1e3, 1e5]))["key"].round(2).tolist()
+        [0.01, 0.01, 6.85]
+    """
 
     kind: ClassVar[str] = "dynamics"
 
@@ -91,7 +190,7 @@ class Dynamics(Result):
     training: Training
     value: ValueStage
     attention: AttentionStage
-    steps: Steps | None  # None under gradient flow
+    steps: Steps | None
     sentences: tuple[str, ...]
     not_covered: tuple[str, ...]
     best: ValueOptimum

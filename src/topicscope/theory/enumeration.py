@@ -18,7 +18,18 @@ from topicscope.world import Masking, Moments
 
 @dataclass(frozen=True, eq=False)
 class SmallWorld:
-    """A, and a law of theta that has few values: the rows of `thetas`, with their probabilities."""
+    """A world whose law of theta has few values, so that all its documents can be listed.
+
+    Attributes:
+        word_topics: A (words x T).
+        thetas: The values of theta (L x T).
+        probabilities: Their probabilities (L).
+
+    Example:
+        >>> world = SmallWorld(np.eye(2), thetas=np.eye(2), probabilities=np.array([0.25, 0.75]))
+        >>> world.moments().mean.tolist(), world.infinite(Masking())[1].tolist()
+        ([0.25, 0.75], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    """
 
     word_topics: Float[np.ndarray, "words T"]
     thetas: Float[np.ndarray, "L T"]
@@ -46,14 +57,41 @@ def random_world(rng: np.random.Generator, words: int = 3, topics: int = 2, laws
 
 
 def subset_world(topics: int, v: int, subsets: dict[tuple[int, ...], float]) -> SmallWorld:
-    """Disjoint topics of v equally probable words; documents have the topics of a subset, with equal shares."""
+    """A small world of disjoint topics of v equally probable words, whose documents share a set of topics equally.
+
+    Args:
+        topics: T.
+        v: Words per topic.
+        subsets: Weights by set of topics; topics count from 0.
+
+    Returns:
+        The world.
+
+    Example:
+        >>> subset_world(3, 1, {(0, 1): 1.0, (1, 2): 3.0}).moments().mean.tolist()
+        [0.125, 0.5, 0.375]
+    """
     thetas = np.array([[float(t in subset) / len(subset) for t in range(topics)] for subset in subsets])
     p = np.array(list(subsets.values()))
     return SmallWorld(np.kron(np.eye(topics), np.full((v, 1), 1 / v)), thetas, p / p.sum())
 
 
 def grouped_subsets(topics: int, tau: int, groups: int = 1, rho: float = 0.0) -> dict[tuple[int, ...], float]:
-    """All sets of tau topics; with probability rho all are of one group."""
+    """All sets of tau topics with their probabilities, where topics may come in groups.
+
+    Args:
+        topics: T.
+        tau: Topics per document.
+        groups: Number of groups.
+        rho: Probability that all topics of a document come from one group.
+
+    Returns:
+        Probabilities by set of topics.
+
+    Example:
+        >>> grouped_subsets(4, 2, groups=2, rho=1.0)[(0, 1)], grouped_subsets(4, 2, groups=2, rho=1.0)[(0, 2)]
+        (0.5, 0.0)
+    """
     every, h = list(itertools.combinations(range(topics), tau)), topics // groups
     inside = [subset for subset in every if len({t // h for t in subset}) == 1]
     return {subset: (1 - rho) / len(every) + (rho / len(inside) if subset in inside else 0.0) for subset in every}

@@ -28,17 +28,33 @@ from topicscope.world import MASK, DocumentPrior, InfiniteDocuments, MaskedDocum
 
 @dataclass(frozen=True)
 class BayesLoss:
-    """Mean over documents, its standard error, and the number of documents."""
+    """The Bayes-optimal loss on given masked documents.
+
+    Attributes:
+        loss: Mean over documents.
+        standard_error: Of that mean.
+        documents: Number of documents.
+        numerical_error: Error of an estimated posterior; None: the posterior is exact.
+        costs: Loss of each finite document (D).
+
+    Example:
+        See `bayes_loss`.
+    """
 
     loss: float
     standard_error: float
     documents: int
-    numerical_error: float | None = None  # None: the posterior is exact
-    costs: Float[np.ndarray, " D"] | None = field(default=None, repr=False, compare=False)  # of each
+    numerical_error: float | None = None
+    costs: Float[np.ndarray, " D"] | None = field(default=None, repr=False, compare=False)
 
 
 class NoFloor(InputError):  # noqa: N818  (nothing is wrong)
-    """There is no sound number, and why."""
+    """There is no sound number; the message says why.
+
+    Example:
+        >>> issubclass(NoFloor, InputError)
+        True
+    """
 
 
 FEWEST_EFFECTIVE = 100  # draws that the posterior of a row has to be worth, in the harmonic mean over rows
@@ -54,14 +70,31 @@ def bayes_loss(
     hide_masked: bool = False,
     own_word: bool = True,
 ) -> BayesLoss:
-    """Loss of the Bayes-optimal predictor.
+    """The least loss that any predictor can have on these masked documents, under the prior that made them.
 
-    Raises NoFloor where the posterior is not known well enough.
+    Args:
+        loss: 'cross-entropy', 'squared' or 'squared-mean'.
+        topic_model: Words and topics.
+        prior: The prior that made the documents.
+        masking: The masking scheme.
+        documents: Masked documents, or infinite ones.
+        hide_masked: The predictor sees which positions are masked, as a model with `hide_masked` does.
+        own_word: Use which word the predicted position shows. Without it, only the posterior of the document's topics
+            is used, given all words shown: attention that is the same for every query comes near to that.
 
-    With `hide_masked` it knows which positions are masked, as such a model does.
+    Returns:
+        The loss, with its standard error.
 
-    Without `own_word` it predicts from the posterior of the document's topics alone, given all words shown. It does
-    not use which of them its own position shows. Attention that is the same for every query comes near to that.
+    Raises:
+        NoFloor: The posterior is not known well enough.
+
+    Example:
+        >>> from topicscope.world import Fixed, every_document
+        >>> model, prior = TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite")
+        >>> documents = every_document(model, 2)
+        >>> only_mask = Masking(p_correct=0.0, p_random=0.0)
+        >>> round(bayes_loss("cross-entropy", model, prior, only_mask, documents).loss, 6)  # ln(tau v)
+        1.791759
     """
     if isinstance(documents, InfiniteDocuments):
         return _infinite_loss(loss, topic_model, masking, documents, own_word)
@@ -98,9 +131,24 @@ def bayes_loss(
 def shown_evidence(
     topic_model: TopicModel, masking: Masking, documents: MaskedDocuments, *, hide_masked: bool
 ) -> tuple[Float[np.ndarray, "D V"], float, float]:
-    """How often each document shows each word; and a, e: word w of topic t is shown with probability a theta_t q_w + e.
+    """How often each document shows each word, and how probable that is.
 
-    With `hide_masked` the words at unmasked positions alone.
+    Args:
+        topic_model: Words and topics.
+        masking: The masking scheme.
+        documents: Masked documents.
+        hide_masked: Count only the words at positions that are not masked.
+
+    Returns:
+        Counts (D x V), a and e: word w of topic t is shown with probability a theta_t q_w + e.
+
+    Example:
+        >>> from topicscope.world import Documents, Masked
+        >>> documents = Documents(np.array([[1, 2, 2]]), np.array([3]))
+        >>> masked = MaskedDocuments(documents, Masked(3, np.array([0]), true=np.array([1]), shown=np.array([0])))
+        >>> counts, a, e = shown_evidence(TopicModel(2, 1), Masking(), masked, hide_masked=True)
+        >>> counts.tolist(), a, e
+        ([[0.0, 0.0, 2.0]], 1.0, 0.0)
     """
     counts = documents.shown_counts(topic_model.vocabulary)
     if not hide_masked:
@@ -172,22 +220,46 @@ def _infinite_loss(
 
 @dataclass(frozen=True)
 class UniformOptimum:
-    """U and c of the best prediction U x + c, and what it costs."""
+    """The best prediction U x + c under uniform attention, by least squares.
+
+    Attributes:
+        matrix: U (V x V).
+        bias: c (V).
+        loss: Squared loss, without the penalty.
+        objective: Squared loss with the penalty.
+
+    Example:
+        See `uniform_optimum`.
+    """
 
     matrix: Float[np.ndarray, "V V"]
     bias: Float[np.ndarray, " V"]
-    loss: float  # without the penalty
-    objective: float  # with it
+    loss: float
+    objective: float
 
 
 def uniform_optimum(
     batches: Iterable[Rows], *, ridge: float = 0.0, bias: Float[np.ndarray, " V"] | None = None, free_bias: bool = False
 ) -> UniformOptimum:
-    """Least squares over batches made with `uniform=True`.
+    """The best prediction U x + c under uniform attention, by least squares over batches.
 
-    `bias` fixes c (default 0); `free_bias` fits it, without penalty.
+    Args:
+        batches: Made with `uniform=True`.
+        ridge: Penalty on U. For 'squared-mean' give V * ridge and divide both losses by V.
+        bias: c, fixed; None: 0.
+        free_bias: Fit c, without penalty.
 
-    The loss is the sum over outputs. For 'squared-mean' give V * ridge and divide both results by V.
+    Returns:
+        U, c and the squared loss, summed over outputs.
+
+    Example:
+        >>> from topicscope.theory import Setting, theorem2
+        >>> from topicscope.world import every_document
+        >>> setting = Setting.of(4, 3, 2)
+        >>> documents = every_document(setting.topic_model, 2)
+        >>> best = uniform_optimum(documents.batches(setting.topic_model, setting.masking, uniform=True))
+        >>> round(best.loss, 6), bool(abs(best.matrix - theorem2(setting).matrix()).max() < 1e-9)
+        (0.833333, True)
     """
     shown, wanted, spread = [], [], 0.0
     for rows in batches:

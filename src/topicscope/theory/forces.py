@@ -24,14 +24,44 @@ Loss = Literal["squared", "cross-entropy"]
 
 
 def topic_contrasts(topics: int, v: int) -> Matrix:
-    """Pi: the projector on topic contrasts, zero at [MASK]."""
+    """Pi: the projector on topic contrasts, zero at [MASK].
+
+    Args:
+        topics: T.
+        v: Words per topic.
+
+    Returns:
+        The projector (V x V), of rank T - 1.
+
+    Example:
+        >>> topic_contrasts(topics=2, v=1).tolist()
+        [[0.0, 0.0, 0.0], [0.0, 0.5, -0.5], [0.0, -0.5, 0.5]]
+    """
     return np.pad(np.kron(np.eye(topics) - 1 / topics, np.full((v, v), 1 / v)), ((1, 0), (1, 0)))
 
 
 def score_force(
     world: SmallWorld, masking: Masking, value: Matrix, scores: Matrix | None = None, loss: Loss = "squared"
 ) -> Matrix:
-    """-dLoss/dL of infinite documents, from every document, masked word and word shown; `scores` is L, 0 if absent."""
+    """The force on attention scores, -dLoss/dL, of infinite documents, from every document, masked word and word shown.
+
+    Args:
+        world: A small world.
+        masking: The masking scheme.
+        value: W_V (V x V).
+        scores: L[i, j], the score that query word j gives to key word i; None: 0, uniform attention.
+        loss: 'squared' or 'cross-entropy'.
+
+    Returns:
+        The force (V x V): key word, query word.
+
+    Example:
+        >>> from topicscope.theory import Setting, grouped_subsets, subset_world, theorem2
+        >>> world, setting = subset_world(4, 3, grouped_subsets(4, 2)), Setting.of(4, 3, 2)
+        >>> force = score_force(world, setting.masking, theorem2(setting).matrix())
+        >>> float(f"{np.trace(force) / 3:.6g}")  # sigma, on 3 topic contrasts
+        0.00186791
+    """
     shown, true = world.infinite(masking)
     words = shown.shape[1] - 1
     instead = np.full(words + 1, masking.p_random / words)  # what a masked position shows, if not its own word
@@ -52,9 +82,25 @@ def score_force(
 
 
 def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:
-    """R2: 2 p_c E[P_j x_i (e_i - x)' W' (e_j - P)] at L = 0, for W with W x = P in every document.
+    """R2: 2 p_c E[P_j x_i (e_i - x)' W' (e_j - P)], the force at L = 0, for W with W x = P in every document.
 
     Given the document and the word j shown, the expected error is p_c P_j (P - e_j); at [MASK] it is 0.
+
+    Args:
+        world: A small world.
+        masking: The masking scheme.
+        value: W_V (V x V), optimal for infinite documents.
+
+    Returns:
+        The force (V x V): key word, query word.
+
+    Example:
+        >>> from topicscope.theory import Setting, grouped_subsets, subset_world, theorem2
+        >>> world, setting = subset_world(4, 3, grouped_subsets(4, 2)), Setting.of(4, 3, 2)
+        >>> value = theorem2(setting).matrix()
+        >>> difference = force_formula(world, setting.masking, value) - score_force(world, setting.masking, value)
+        >>> bool(abs(difference).max() < 1e-15)
+        True
     """
     total, eye = np.zeros_like(value), np.eye(len(value))
     for x, p, probability in zip(*world.infinite(masking), world.probabilities, strict=True):
@@ -65,9 +111,25 @@ def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:
 def contrast_force(shares: TopicShares, v: int, masking: Masking) -> float:
     """sigma: at W* of disjoint topics of v equally probable words, -dLoss/dL = sigma Pi (R2).
 
-    With x_1 = k theta_1 / v + p_2 and q = |theta|^2,
-    sigma = 2 p_c / (k v) (E[theta_1 x_1 (1 - theta_1 - k (theta_1 - q))] + E[theta_2 x_1 (theta_1 + k (theta_2 - q))]).
-    For tau topics of equal shares this is 2 p_c p_1 (tau - 1) / (k v tau (T - 1)).
+    With x_1 = k theta_1 / v + p_2 and q = |theta|^2, sigma = 2 p_c / (k v) (E[theta_1 x_1 (1 - theta_1 - k (theta_1 -
+    q))] + E[theta_2 x_1 (theta_1 + k (theta_2 - q))]). For tau topics of equal shares this is 2 p_c p_1 (tau - 1) / (k
+    v tau (T - 1)).
+
+    Args:
+        shares: The law of one topic's share.
+        v: Words per topic.
+        masking: The masking scheme.
+
+    Returns:
+        sigma.
+
+    Example:
+        >>> from topicscope.theory import Setting, topic_shares
+        >>> from topicscope.world import Fixed
+        >>> s = Setting.of(4, 3, 2)
+        >>> sigma = contrast_force(topic_shares(Fixed(topics_per_document=2), 4), 3, s.masking)
+        >>> float(f"{sigma:.6g}"), float(f"{2 * 0.1 * s.p1 * (2 - 1) / (s.masking.k * 3 * 2 * (4 - 1)):.6g}")
+        (0.00186791, 0.00186791)
     """
     if shares.topics == 1:
         return 0.0
@@ -84,6 +146,23 @@ def inside_force(shares: TopicShares, v: int, masking: Masking) -> float:
 
     That optimum has a diagonal b = p_c / (k + p_m p_r) (R5), which infinite documents neither need nor forbid. It adds
     2 p_c b E[P_j x_i] for two words of one topic. For tau topics delta / sigma = b k tau (T - 1) / (T (tau - 1)).
+
+    Args:
+        shares: The law of one topic's share.
+        v: Words per topic.
+        masking: The masking scheme.
+
+    Returns:
+        delta.
+
+    Example:
+        >>> from topicscope.theory import topic_shares
+        >>> from topicscope.world import Fixed
+        >>> shares, m = topic_shares(Fixed(topics_per_document=2), 4), Masking()
+        >>> round(inside_force(shares, 3, m) / contrast_force(shares, 3, m), 6)
+        0.147443
+        >>> round(m.p_correct / (m.k + m.p_mask * m.p_random) * m.k * 2 * (4 - 1) / (4 * (2 - 1)), 6)
+        0.147443
     """
     k, theta = masking.k, shares.share
     x = k * theta / v + masking.p_mask * masking.p_random / (shares.topics * v)
@@ -92,15 +171,40 @@ def inside_force(shares: TopicShares, v: int, masking: Masking) -> float:
 
 
 class MaskForce(NamedTuple):
-    """Force on the [MASK] query per unit of w where W = w Pi, under cross entropy near zero (R7)."""
+    """Force on the [MASK] query per unit of w where W = w Pi, under cross entropy near zero (R7).
 
-    word: float  # at every word as key
-    mask: float  # at [MASK] as key
-    size: float  # of the whole column: one singular value
+    Attributes:
+        word: At every word as key.
+        mask: At [MASK] as key.
+        size: Of the whole column: one singular value.
+
+    Example:
+        See `mask_force`.
+    """
+
+    word: float
+    mask: float
+    size: float
 
 
 def mask_force(shares: TopicShares, v: int, masking: Masking) -> MaskForce:
-    """p_0 E[x_i (e_i - x)' Pi P]: once topics show in W_V, [MASK] learns not to look at [MASK]."""
+    """p_0 E[x_i (e_i - x)' Pi P]: once topics show in W_V, [MASK] learns not to attend [MASK] (R7).
+
+    Args:
+        shares: The law of one topic's share.
+        v: Words per topic.
+        masking: The masking scheme.
+
+    Returns:
+        The force on the [MASK] query.
+
+    Example:
+        >>> from topicscope.theory import topic_shares
+        >>> from topicscope.world import Fixed
+        >>> force = mask_force(topic_shares(Fixed(topics_per_document=2), 4), 3, Masking())
+        >>> float(f"{force.size:.6g}"), force.mask < 0 < force.word
+        (0.00720256, True)
+    """
     p0, topics, k, theta = masking.p_mask_word, shares.topics, masking.k, shares.share
     x = k * theta / v + masking.p_mask * masking.p_random / (topics * v)
     spread = k / v * (theta**2 + shares.others - 1 / topics)  # x' Pi P

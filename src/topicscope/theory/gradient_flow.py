@@ -5,13 +5,6 @@ method would take steps of the fast time for the whole of the slow one. The Jaco
 all its eigenvalues are real, and Runge-Kutta-Chebyshev steps fit (Sommeijer, Shampine, Verwer 1997). With s gradients
 such a step of order 2 is stable for h times the largest eigenvalue up to .65 s^2, where s explicit Euler steps reach
 2 s; nothing is linearised, frozen or slaved, and cross entropy needs nothing of its own.
-
->>> from topicscope.theory.population_gradient import Population
->>> from topicscope.world import Fixed, Masking, TopicModel
->>> world = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
->>> course = gradient_flow(world, Weights.gaussian(13, 13, 1e-3, seed=0), 100.0)
->>> round(course.reaches("value", 1.0), 1)
-9.0
 """
 
 from __future__ import annotations
@@ -19,16 +12,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, Progress, refuse, silent
+from topicscope.ground import Progress, refuse, silent
+from topicscope.theory.course import Course
 from topicscope.theory.population_gradient import Population, Weights
-
-Part = Literal["value", "key", "query"]
 
 TOLERANCE = 1e-4
 """Error of a step, as a share of the norm of each matrix."""
@@ -36,71 +27,6 @@ TOLERANCE = 1e-4
 ESTIMATE_EVERY = 25  # steps between two looks at the largest eigenvalue
 SLACK = 1.1  # by which its estimate, which comes from below, is raised
 MOST_STAGES = 200
-
-
-@dataclass
-class Course:
-    """A flow. At every step: time, loss, speed (norm of the gradient), squared norms of the parts and their slopes."""
-
-    times: list[float] = field(default_factory=list)
-    losses: list[float] = field(default_factory=list)
-    speeds: list[float] = field(default_factory=list)
-    squares: dict[Part, list[float]] = field(default_factory=lambda: {"value": [], "key": [], "query": []})
-    slopes: dict[Part, list[float]] = field(default_factory=lambda: {"value": [], "key": [], "query": []})
-    states: list[Weights] = field(default_factory=list)  # at every step, or only at the last
-    gradients: int = 0  # that were computed
-
-    def add(self, time: float, loss: float, weights: Weights, speed: Weights, keep: bool) -> None:
-        self.times.append(time)
-        self.losses.append(loss)
-        self.speeds.append(math.sqrt(sum(float(np.vdot(part, part)) for part in speed)))
-        if not keep:
-            self.states.clear()
-        self.states.append(weights)
-        for part in self.squares:
-            matrix, change = getattr(weights, part), getattr(speed, part)
-            self.squares[part].append(float(np.vdot(matrix, matrix)))
-            self.slopes[part].append(2 * float(np.vdot(matrix, change)))
-
-    def norm(self, part: Part) -> Float[np.ndarray, " S"]:
-        """The Frobenius norm at `times`."""
-        return np.sqrt(self.squares[part])
-
-    @property
-    def end(self) -> Weights:
-        return self.states[-1]
-
-    def reaches(self, part: Part, norm: float) -> float:
-        """When the norm first rises to a number, between two steps by the cubic of its square; NaN: never."""
-        squares, slopes = self.squares[part], self.slopes[part]
-        above = np.flatnonzero(np.array(squares) >= norm**2)
-        if not len(above) or above[0] == 0:
-            return float("nan") if not len(above) else self.times[0]
-        i = int(above[0])
-        h = self.times[i] - self.times[i - 1]
-        return self.times[i - 1] + h * crossing(squares[i - 1], squares[i], h * slopes[i - 1], h * slopes[i], norm**2)
-
-    def half_way(self, part: Part, plateau: float) -> float:
-        """t50: when half of the rise from the start to a plateau of this norm is made; NaN: never."""
-        return self.reaches(part, (float(self.norm(part)[0]) + plateau) / 2)
-
-    def slowest(self, after: float = 0.0) -> int:
-        """The step of least speed from a time on: where the flow comes nearest to a saddle or to its end."""
-        late = np.array(self.times) >= after
-        if not late.any():
-            raise InputError(f"after = {after:g}: the flow ended at {self.times[-1]:g}")
-        return int(np.argmin(np.where(late, self.speeds, np.inf)))
-
-
-def crossing(low: float, high: float, slope_low: float, slope_high: float, level: float) -> float:
-    """Where in [0, 1] the cubic with these values and slopes at the ends is at `level`, which lies between them."""
-    left, right = 0.0, 1.0
-    for _ in range(60):
-        x = (left + right) / 2
-        rest = 1 - x
-        at = (1 + 2 * x) * rest**2 * low + x**2 * (3 - 2 * x) * high + x * rest * (rest * slope_low - x * slope_high)
-        left, right = (x, right) if at < level else (left, x)
-    return right
 
 
 class Stages(NamedTuple):
@@ -192,7 +118,24 @@ class Flow:
 
 
 def curvature(population: Population, weights: Weights) -> float:
-    """The largest eigenvalue of the Hessian, approached from below: SGD is stable at rates below two over it."""
+    """The largest eigenvalue of the Hessian of the population loss, approached from below.
+
+    SGD is stable at learning rates below 2 over it.
+
+    Args:
+        population: The world, with its loss.
+        weights: Where.
+
+    Returns:
+        The eigenvalue.
+
+    Example:
+        >>> from topicscope.theory import Population
+        >>> from topicscope.world import Fixed, Masking, TopicModel
+        >>> world = Population.of(TopicModel(2, 1), Fixed(topics_per_document=1, length="infinite"), Masking())
+        >>> round(curvature(world, Weights.gaussian(3, 3, 0.0, seed=0)), 2)
+        0.8
+    """
     flow, at = Flow(population, weights, TOLERANCE), np.concatenate([part.ravel() for part in weights])
     flow.direction = np.ones_like(at)
     return flow.largest_eigenvalue(at, flow.speed(at)[1]) / SLACK
@@ -209,10 +152,32 @@ def gradient_flow(
     keep: bool = False,
     progress: Progress = silent,
 ) -> Course:
-    """The flow from `start` to the time `until`, or to the first step after which `stop` is true.
+    """Gradient flow of the population loss: d(W_V, W_K, W_Q)/dt = -gradient, with adaptive steps.
 
-    `keep` keeps the weights of every step. `longest` bounds a step: what is far smaller than its matrix, as a mode that
-    leaves a plateau, does not show in the error, and steps longer than its e-fold make it grow too slowly.
+    Args:
+        population: The world, with its loss.
+        start: Weights at time 0.
+        until: Time at which the flow ends.
+        tolerance: Relative error per step.
+        longest: Longest step. What is far smaller than its matrix, such as a mode that leaves a plateau, does not show
+            in the error; steps longer than its e-fold make it grow too slowly.
+        stop: End at the first step after which this is true.
+        keep: Keep the weights of every step.
+        progress: Called as progress(phase, done, total, note).
+
+    Returns:
+        The flow.
+
+    Raises:
+        InputError: The start does not fit the world, or a number is out of range.
+
+    Example:
+        >>> from topicscope.theory import Population
+        >>> from topicscope.world import Fixed, Masking, TopicModel
+        >>> world = Population.of(TopicModel(2, 1), Fixed(topics_per_document=1, length="infinite"), Masking())
+        >>> flow = gradient_flow(world, Weights.gaussian(3, 3, 0.01, seed=0), until=20.0)
+        >>> round(flow.losses[0], 3), round(flow.losses[-1], 3), round(flow.half_way("value", plateau=1.607), 2)
+        (1.012, 0.0, 0.92)
     """
     size = population.true.shape[1]
     finite = all(part.ndim == 2 and bool(np.isfinite(part).all()) for part in start)

@@ -61,7 +61,22 @@ class Attended(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """The second stage of exchangeable topics, each of v words of its own, all equally probable."""
+    """How key and query grow once the value matrix is learnt (R3), for exchangeable topics of v equal words.
+
+    Scores stay L = l Pi. W_V is the best one for attention at l, and dl/dt = 2 l g(l) / sqrt(d_a) with the force g.
+
+    Attributes:
+        v: Words per topic.
+        masking: The masking scheme.
+        shares: The law of one topic's share.
+
+    Example:
+        >>> from topicscope.world import Fixed
+        >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
+        >>> start = growth.expected_start(attention_dim=13, scale=0.001)
+        >>> round(growth.l_star, 4), round(growth.half_time(13, start))
+        (4.3436, 13120)
+    """
 
     v: int
     masking: Masking

@@ -15,7 +15,15 @@ from topicscope.theory.setting import Setting
 
 @dataclass(frozen=True)
 class Membership:
-    """The best u, row by row, and by how much the conditions fail: the largest violation of any of them."""
+    """Whether a matrix is in the family of Lemma 1.
+
+    Attributes:
+        u: The best free number of each row (V).
+        violation: The largest violation of any condition.
+
+    Example:
+        See `fit_family`.
+    """
 
     u: Float[np.ndarray, " V"]
     violation: float
@@ -31,9 +39,26 @@ def targets(setting: Setting) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray
 def fit_family(
     matrix: Float[np.ndarray, "V V"], setting: Setting, column: Float[np.ndarray, " V"] | None = None
 ) -> Membership:
-    """Membership test. For each row the T + 1 conditions are linear in one unknown u_i, fitted by least squares.
+    """Test whether a matrix is in the family of Lemma 1.
 
-    `column` replaces Lemma 1's constants of the [MASK] column (Theorem 1 has zeros there).
+    For each row the T + 1 conditions are linear in one unknown u_i, fitted by least squares.
+
+    Args:
+        matrix: A value matrix (V x V).
+        setting: T, v and masking.
+        column: Replaces Lemma 1's constants of the [MASK] column (Theorem 1 has zeros there).
+
+    Returns:
+        The free numbers u, and the largest violation.
+
+    Raises:
+        InputError: The matrix has another shape.
+
+    Example:
+        >>> setting = Setting.of(4, 3)
+        >>> member = random_member(setting, np.random.default_rng(0))
+        >>> fit_family(member, setting).violation < 1e-12, fit_family(2 * member, setting).violation > 0.1
+        (True, True)
     """
     size, v, c2 = setting.topic_model.vocabulary, setting.v, setting.constants.c2
     refuse(
@@ -56,7 +81,25 @@ def random_member(
     u: Float[np.ndarray, " V"] | None = None,
     scale: float = 0.1,
 ) -> Float[np.ndarray, "V V"]:
-    """A matrix of the family: random entries, moved in each topic so that they sum to what they have to."""
+    """A random matrix of the family of Lemma 1: all of them have the same, least loss.
+
+    Args:
+        setting: T, v and masking.
+        rng: Generator.
+        u: The free numbers of the rows (V); None: normal.
+        scale: Standard deviation of what is drawn.
+
+    Returns:
+        The matrix (V x V).
+
+    Example:
+        >>> import torch
+        >>> from topicscope.theory import population_loss
+        >>> setting = Setting.of(4, 3, 2)
+        >>> member = random_member(setting, np.random.default_rng(0))
+        >>> round(float(population_loss(setting, torch.from_numpy(member))), 9), round(family_loss(setting), 9)
+        (0.833333333, 0.833333333)
+    """
     size, v = setting.topic_model.vocabulary, setting.v
     u = scale * rng.standard_normal(size) if u is None else u
     column, sums = targets(setting)
@@ -66,5 +109,18 @@ def random_member(
 
 
 def family_loss(setting: Setting) -> float:
-    """Every member predicts 1 / (tau v) for the words of the document and 0 for all others: loss 1 - 1 / (tau v)."""
+    """The loss of every member of the family of Lemma 1: 1 - 1 / (tau v).
+
+    Each predicts 1 / (tau v) for the words of the document and 0 for all others.
+
+    Args:
+        setting: T, v and tau.
+
+    Returns:
+        The squared loss.
+
+    Example:
+        >>> round(family_loss(Setting.of(10, 10, 2)), 9)
+        0.95
+    """
     return 1 - 1 / (setting.tau * setting.v)

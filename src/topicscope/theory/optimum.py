@@ -66,12 +66,28 @@ def optimum(
     weighting: Weighting = "run",
     most_words: int = MOST_WORDS,
 ) -> SymmetricOptimum | DenseOptimum:
-    """W*, its loss and its modes.
+    """W*: the exact best value matrix under uniform attention and squared loss, in any world.
 
-    `topics` is a topic model or a matrix A with one row per word (without [MASK]) and one column per topic. `prior`
-    has the moments of theta and the length of documents, which `length` overrides. Without a prior `topics` is a whole
-    world, such as a RunConfig. The weighting 'run' is that of `train`; see `document_moments` for the others.
-    A world without symmetry is refused above `most_words`: 2,000 words take about 5 s, 6,000 minutes.
+    Args:
+        topics: A topic model, or A (one row per word without [MASK], one column per topic); without a prior a whole
+            world, such as a RunConfig.
+        prior: Has the moments of theta and the length of documents.
+        masking: The masking scheme; None: that of the world, or the usual one.
+        length: Overrides the prior's length.
+        weighting: How the loss weighs documents: 'run' (as `train` does), 'positions' or 'documents'.
+        most_words: A world without symmetry is refused above it: 2,000 words take about 5 s, 6,000 minutes.
+
+    Returns:
+        W*, its loss, and its modes in the order of learning.
+
+    Raises:
+        InputError: The world is not whole, too large, or has no such optimum.
+
+    Example:
+        >>> from topicscope import Fixed, TopicModel, theory
+        >>> best = theory.optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length=20))
+        >>> round(best.loss, 6), [mode.name for mode in best.modes]
+        (0.840569, ['mean', 'topic contrasts', '[MASK] against words', 'within-topic'])
     """
     if prior is None:
         if not hasattr(topics, "topic_model"):
@@ -142,9 +158,19 @@ def notes_on_span(word_topics: WordTopics, moments: Moments) -> tuple[str, ...]:
 
 
 def topics_alike(topic_model: TopicModel, prior: HasMoments) -> bool:
-    """Whether disjoint topics have equal words (A) and are exchangeable (moments), so that W* is a handful of numbers.
+    """Whether topics are disjoint, have equal words and are exchangeable, so that W* is a handful of numbers.
 
-    Equal weights say so without moments, of which too many topics have none.
+    Args:
+        topic_model: Words and topics.
+        prior: Of documents.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> from topicscope.world import Groups
+        >>> topics_alike(TopicModel(), Dirichlet()), topics_alike(TopicModel(), Groups(groups=5))
+        (True, False)
     """
     topics = topic_model.topics
     if not topic_model.uniform:

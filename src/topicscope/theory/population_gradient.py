@@ -34,7 +34,18 @@ BLOCK = 2**17  # numbers of a block of documents: a few arrays of this size stay
 
 
 class Weights(NamedTuple):
-    """W_V (V x V), W_K and W_Q (d_a x V)."""
+    """Weights of the one-layer model with one-hot words.
+
+    Attributes:
+        value: W_V (V x V).
+        key: W_K (d_a x V).
+        query: W_Q (d_a x V).
+
+    Example:
+        >>> weights = Weights.gaussian(vocabulary=13, attention_dim=4, scale=0.01, seed=0)
+        >>> weights.value.shape, weights.key.shape, weights.scores.shape
+        ((13, 13), (4, 13), (13, 13))
+    """
 
     value: Matrix
     key: Matrix
@@ -64,18 +75,33 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Every document of a law of theta: the distribution P of its true words and x of those shown.
+    """Every document of a law of theta, and the exact loss and gradient of the one-layer model on them.
 
-    Sums over words are taken over groups of words with the same shares first: with disjoint topics of equal words
-    these are [MASK] and the topics, G = T + 1. The squared loss then needs documents only through sums over pairs of
-    groups, so that a gradient costs about 6 V^3 + 4 G^2 V^2 + 8 D G^2 V operations for D documents in place of
-    6 D V^3. With cross entropy, or groups as many as words, predictions are made for each document: 4 D G V^2.
+    Sums over words are taken over groups of words with the same shares first: with disjoint topics of equal words these
+    are [MASK] and the topics, G = T + 1. The squared loss then needs documents only through sums over pairs of groups,
+    so that a gradient costs about 6 V^3 + 4 G^2 V^2 + 8 D G^2 V operations for D documents in place of 6 D V^3. With
+    cross entropy, or groups as many as words, predictions are made for each document: 4 D G V^2.
+
+    Attributes:
+        true: Distribution of the true words of each document (D x V).
+        shown: Distribution of the words shown (D x V).
+        probability: Of each document (D).
+        instead: What a masked position shows where it does not show its own word (V).
+        p_correct: How often it shows its own word.
+        objective: 'squared' or 'cross-entropy'.
+
+    Example:
+        >>> from topicscope.world import Fixed
+        >>> world = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
+        >>> loss, gradient = world.gradient(Weights.gaussian(13, 13, 0.0, seed=0))
+        >>> len(world.probability), round(loss, 9), gradient.value.shape
+        (6, 1.0, (13, 13))
     """
 
     true: Float[np.ndarray, "D V"]
     shown: Float[np.ndarray, "D V"]
     probability: Float[np.ndarray, " D"]
-    instead: Float[np.ndarray, " V"]  # what a masked position shows where it does not show its own word
+    instead: Float[np.ndarray, " V"]
     p_correct: float
     objective: Loss = "squared"
 

@@ -19,7 +19,17 @@ NO_K = "p_mask = 1 and p_correct = 0 show no word on purpose (k = 0 in the paper
 
 @dataclass(frozen=True)
 class Constants:
-    """c1, c2, c3 of Lemma 1, of which every optimum is made (Section 4)."""
+    """c1, c2, c3 of Lemma 1, of which every optimum is made (Section 4).
+
+    Attributes:
+        c1: p_r / ((1 - p_c - p_r) k T v).
+        c2: 1 / ((1 - p_c - p_r) p_m) - 1.
+        c3: 1 / k.
+
+    Example:
+        >>> round(Setting.of().constants.c3, 6)
+        1.156069
+    """
 
     c1: float
     c2: float
@@ -30,7 +40,21 @@ class Constants:
 class Setting:
     """T, v, tau and the masking scheme, with the helper quantities of Appendix D.1 (F.1 in the ICML version).
 
-    Theorems 1 and 2 do not depend on tau.
+    Documents are infinite and share tau topics equally. Theorems 1 and 2 do not depend on tau.
+
+    Attributes:
+        topic_model: T disjoint topics of v equal words.
+        topics_per_document: tau.
+        masking: The masking scheme.
+
+    Raises:
+        InputError: A number is out of range, or the topics are not alike.
+
+    Example:
+        >>> from topicscope import theory
+        >>> setting = theory.Setting.of(topics=20, words_per_topic=5, topics_per_document=4)
+        >>> setting.letters, round(setting.p0, 6), round(setting.p1 * 20 + setting.p2 * 80 + setting.p0, 6)
+        ('T = 20, v = 5, tau = 4', 0.12, 1.0)
     """
 
     topic_model: TopicModel

@@ -24,7 +24,17 @@ SAME = 1e-12  # difference of proportions and probabilities that are equal
 
 @dataclass(frozen=True, eq=False)
 class TopicShares:
-    """Values of theta_1 with their probabilities, and E[sum of theta_s^2 over the other topics] given each."""
+    """The law of one topic's share of a document, and what the other topics have then.
+
+    Attributes:
+        topics: T.
+        share: Values of theta_1 (n).
+        others: E[sum of theta_s^2 over the other topics], given each value (n).
+        probability: Of each value (n).
+
+    Example:
+        See `topic_shares`.
+    """
 
     topics: int
     share: Float[np.ndarray, " n"]
@@ -88,7 +98,23 @@ def listed_shares(thetas: Float[np.ndarray, "K T"], probability: Float[np.ndarra
 
 
 def topic_shares(prior: DocumentPrior, topics: int) -> TopicShares:
-    """Of an exchangeable prior; InputError for one that is not, or whose law of theta is known by draws alone."""
+    """The law of one topic's share, which is all that the second stage needs of a prior.
+
+    Args:
+        prior: An exchangeable prior: the topics are alike, in every order.
+        topics: T.
+
+    Returns:
+        The values of theta_1 with their probabilities.
+
+    Raises:
+        InputError: The prior is not exchangeable, or its law is known only by draws.
+
+    Example:
+        >>> shares = topic_shares(Fixed(topics_per_document=2), topics=4)
+        >>> shares.share.tolist(), shares.probability.tolist()
+        ([0.5, 0.0], [0.5, 0.5])
+    """
     prior.check(topics)
     if isinstance(prior, Fixed) and (prior.weights is None or np.ptp(prior.weights) == 0):
         return fixed_shares(topics, prior.topics_per_document)

@@ -85,7 +85,25 @@ def plane_rates(parts: Parts, words: int) -> tuple[Float[np.ndarray, " 2"], Floa
 
 @dataclass(frozen=True, repr=False)
 class SymmetricOptimum(ValueOptimum):
-    """W* as four entries; nothing of the size of W is made unless `matrix` is asked for."""
+    """W* as four entries, where topics and their words are alike. The matrix is made only if `matrix` is called.
+
+    Attributes:
+        settings: The world, in plain numbers.
+        loss: Squared loss of W*, summed over the outputs.
+        modes: Parts of W* in the order of learning.
+        notes: Remarks.
+        parts: W* in parts: mean, topic contrasts, differences inside topics.
+        entries: Entries of W*.
+        limit: What they tend to as documents grow.
+        theorem2: Those of Theorem 2 for these topics.
+
+    Example:
+        >>> from topicscope.theory import Setting, optimum, theorem2
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> best = optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"))
+        >>> round(best.entries.same_topic, 9) == round(theorem2(Setting.of(4, 3)).same_topic, 9)
+        True
+    """
 
     settings: OptimumSettings
     loss: float

@@ -45,7 +45,13 @@ class Examination:
 
 
 class Theorem(Result):
-    """A theorem for one setting."""
+    """A theorem for one setting: its sentence, matrix, numbers and table. The base of all theorems.
+
+    Example:
+        >>> from topicscope.theory import Setting, theorem3
+        >>> theorem3(Setting.of()).sentence
+        'Theorem 3: gamma lies in (1.1547, 58667).'
+    """
 
     kind: ClassVar[str] = "theorem"
     setting: Setting
@@ -83,8 +89,14 @@ class Theorem(Result):
 class OptimumTheorem(Theorem):
     """A theorem of the first stage: which matrices are optimal under uniform attention. It proves no bounds.
 
-    `given` names the matrix that `examine` takes ('matrix' or 'embedding'), `part` the part of a trained model that
-    it is. `picture` is the title of `matrix()`.
+    `given` names the matrix that `examine` takes ('matrix' or 'embedding'), `part` the part of a trained model that it
+    is. `picture` is the title of `matrix()`.
+
+    Example:
+        >>> from topicscope.theory import Setting, theorem2
+        >>> theorem = theorem2(Setting.of(4, 3))
+        >>> theorem.examine(theorem.matrix()).numbers["largest_difference"]
+        0.0
     """
 
     given: ClassVar[str] = "matrix"
@@ -100,8 +112,13 @@ class OptimumTheorem(Theorem):
 
 
 class AttentionTheorem(Theorem):
-    """A theorem of the second stage: where the best attention (alpha, beta) lies once W_V is frozen at
-    `value_matrix`.
+    """A theorem of the second stage: where the best attention (alpha, beta) lies once W_V is frozen at `value_matrix`.
+
+    Example:
+        >>> from topicscope.theory import Setting, theorem3
+        >>> theorem = theorem3(Setting.of())
+        >>> theorem.value_matrix, theorem.contains(alpha=7.67, beta=1.0), theorem.contains(alpha=0.1, beta=0.1)
+        ('blocks', True, False)
     """
 
     value_matrix: ClassVar[ValueMatrix]
@@ -133,7 +150,21 @@ class AttentionTheorem(Theorem):
 
 
 def assumptions(setting: Setting) -> list[str]:
-    """Which of Assumptions 3 and 4 a finite setting strains or breaks; the asymptotic ones at a factor of ten."""
+    """Which of Assumptions 3 and 4 a finite setting strains or breaks; the asymptotic ones are held to a factor of ten.
+
+    Args:
+        setting: T, v, tau and masking.
+
+    Returns:
+        One sentence per assumption; empty where all are met.
+
+    Example:
+        >>> from topicscope.theory import Setting
+        >>> assumptions(Setting.of(10, 10, 3))
+        ['topics_per_document = 3 is not large', 'topics = 10 is not much larger than topics_per_document = 3']
+        >>> assumptions(Setting.of(100, 10, 10))
+        []
+    """
     m, v, tau = setting.masking, setting.v, setting.tau
     shares = f"p_correct = {m.p_correct:g} and p_random = {m.p_random:g}"
     least = (1 / m.k + 1) ** 2 + 1

@@ -21,7 +21,17 @@ from topicscope.world import Masking, TopicModel
 
 @dataclass(frozen=True, repr=False)
 class Theorem1(OptimumTheorem):
-    """The fixed bias of every word ([MASK]'s is 0), and the constants of the family of optimal Gram matrices."""
+    """Theorem 1: only the embedding is trained, with the prediction bias fixed.
+
+    Attributes:
+        setting: T, v and masking.
+        bias: The fixed bias of every word; that of [MASK] is 0.
+        c2: Constant of the family of optimal Gram matrices.
+        c3: Constant of the family: 1 / k.
+
+    Example:
+        See `theorem1`.
+    """
 
     given: ClassVar[str] = "embedding"
     part: ClassVar[str] = "embedding"
@@ -77,27 +87,81 @@ class Theorem1(OptimumTheorem):
 
 
 def theorem1(setting: Setting) -> Theorem1:
-    """Only the embedding is trained: the optimal Gram matrices, the bias, and whether an embedding has one of them."""
+    """Theorem 1: the optimal Gram matrices E = W_E'W_E where only the embedding is trained, and the fixed bias.
+
+    Args:
+        setting: T, v and masking.
+
+    Returns:
+        The theorem with its numbers.
+
+    Example:
+        >>> from topicscope import theory
+        >>> theorem = theory.theorem1(theory.Setting.of(4, 3))
+        >>> embedding = np.diag([0.0] + [theorem.c3**0.5] * 12)
+        >>> round(theorem.c3, 6), theorem.contains(embedding), theorem.contains(2 * embedding)
+        (1.156069, True, False)
+    """
     c = setting.constants
     return Theorem1(setting, prediction_bias_at(setting.topic_model, setting.masking), c.c2, c.c3)
 
 
 def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarray, " V"]:
-    """b_0 = 0 and b_i = -p_m p_r / (k T v): takes away the share of every prediction that random words cause.
+    """The prediction bias of Theorem 1: b_0 = 0 and b_i = -p_m p_r / (k T v).
 
-    This holds for words of unequal probability too, for which the theorem itself is not defined.
+    It takes away the share of every prediction that random words cause, also for words of unequal probability.
+
+    Args:
+        topic_model: Says how many words there are.
+        masking: The masking scheme.
+
+    Returns:
+        The bias (V).
+
+    Example:
+        >>> prediction_bias(TopicModel(2, 1), Masking()).round(6).tolist()
+        [0.0, -0.008671, -0.008671]
     """
     return np.append(0.0, np.full(topic_model.words, prediction_bias_at(topic_model, masking)))
 
 
 def prediction_bias_at(topic_model: TopicModel, masking: Masking) -> float:
-    """b_i of every word i."""
+    """The prediction bias of Theorem 1 at one word: -p_m p_r / (k T v).
+
+    Args:
+        topic_model: Says how many words there are.
+        masking: The masking scheme.
+
+    Returns:
+        b_i of every word i.
+
+    Example:
+        >>> round(prediction_bias_at(TopicModel(2, 1), Masking()), 6), round(-0.15 * 0.1 / (0.865 * 2), 6)
+        (-0.008671, -0.008671)
+    """
     refuse((masking.k < K_FROM, NO_K))
     return -masking.p_mask * masking.p_random / (masking.k * topic_model.words)
 
 
 def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, masking: Masking) -> Membership:
-    """Membership test of a trained embedding: is W_E'W_E in the family, and if not, by how much?"""
+    """Test whether W_E'W_E of an embedding is in the family of Theorem 1.
+
+    Args:
+        embedding: W_E (d x V).
+        topic_model: T and v.
+        masking: The masking scheme.
+
+    Returns:
+        The free numbers of the family, and the largest violation.
+
+    Raises:
+        InputError: The embedding has another number of columns.
+
+    Example:
+        >>> embedding = np.diag([0.0, 1.0, 1.0]) / Masking().k ** 0.5
+        >>> fit_embedding(embedding, TopicModel(2, 1), Masking()).violation < 1e-12
+        True
+    """
     shape, columns = embedding.shape, topic_model.vocabulary
     refuse(
         (

@@ -17,15 +17,26 @@ from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 
 @dataclass(frozen=True, repr=False)
 class Theorem2(OptimumTheorem):
-    """The entries of W_V; there are only four different ones."""
+    """Theorem 2: the entries of W_V, of which only four are different.
+
+    Attributes:
+        setting: T, v and masking.
+        same_topic: W_il, l in the topic of i.
+        different_topic: W_il, l in another topic.
+        mask_column: W_i0: what [MASK] contributes to word i.
+        mask_row: W_0l: nothing predicts [MASK].
+
+    Example:
+        See `theorem2`.
+    """
 
     picture: ClassVar[str] = "W_V (first row and column: [MASK])"
 
     setting: Setting
-    same_topic: float  # W_il, l in the topic of i
-    different_topic: float  # W_il, l in another topic
-    mask_column: float  # W_i0: what [MASK] contributes to word i
-    mask_row: float  # W_0l: nothing ever predicts [MASK]
+    same_topic: float
+    different_topic: float
+    mask_column: float
+    mask_row: float
 
     @property
     def sentence(self) -> str:
@@ -78,7 +89,20 @@ class Theorem2(OptimumTheorem):
 
 
 def theorem2(setting: Setting) -> Theorem2:
-    """The optimal value matrix under uniform attention and vanishing L2: its entries, a picture, and how to read it."""
+    """Theorem 2: the value matrix of least norm under uniform attention, the limit of vanishing L2 regularisation.
+
+    Args:
+        setting: T, v and masking.
+
+    Returns:
+        The theorem with its four entries, and `matrix()`.
+
+    Example:
+        >>> from topicscope import theory
+        >>> theorem = theory.theorem2(theory.Setting.of(topics=4, words_per_topic=3))
+        >>> round(theorem.same_topic, 6), round(theorem.different_topic, 6), theorem.matrix().shape
+        (0.366439, -0.018918, (13, 13))
+    """
     c, words = setting.constants, setting.topic_model.words
     norm = c.c2**2 + words
     different = -(c.c1 * c.c2 + c.c3) / norm

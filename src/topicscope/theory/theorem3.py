@@ -19,7 +19,16 @@ from topicscope.theory.theorem2 import theorem2
 
 @dataclass(frozen=True, repr=False)
 class Theorem3(AttentionTheorem):
-    """lambda1 (tau - 1) < gamma < lambda2 T, where gamma = (v - 1)/v alpha + beta/v."""
+    """Theorem 3: lambda1 (tau - 1) < gamma < lambda2 T, where gamma = (v - 1)/v alpha + beta/v.
+
+    Attributes:
+        setting: T, v, tau and masking.
+        lambda1: Of the lower bound.
+        lambda2: Of the upper bound.
+
+    Example:
+        See `theorem3`.
+    """
 
     value_matrix: ClassVar[ValueMatrix] = "blocks"
 
@@ -58,7 +67,20 @@ class Theorem3(AttentionTheorem):
 
 
 def theorem3(setting: Setting) -> Theorem3:
-    """The best attention when W_V is frozen at Theorem 2's blocks: minimiser, bounds, and whether they contain it."""
+    """Theorem 3: bounds of the best attention where W_V is frozen at Theorem 2's blocks.
+
+    Args:
+        setting: T, v, tau and masking.
+
+    Returns:
+        The theorem with its bounds.
+
+    Example:
+        >>> from topicscope import theory
+        >>> theorem = theory.theorem3(theory.Setting.of(topics_per_document=3))
+        >>> [round(bound, 4) for bound in theorem.bounds["gamma"]]
+        [1.1547, 58666.6667]
+    """
     m = setting.masking
     noise = m.p_mask * m.p_random
     return Theorem3(setting, (m.k + noise) * (1 + (1 - m.p_correct) * m.p_mask) / (2 * m.k), 100 * (m.k / noise + 1))

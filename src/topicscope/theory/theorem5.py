@@ -21,7 +21,17 @@ from topicscope.world import Masking, TopicModel
 
 @dataclass(frozen=True, repr=False)
 class Theorem5(AttentionTheorem):
-    """lambda3 tau < beta < lambda4 T, and alpha < lambda5 beta."""
+    """Theorem 5: lambda3 tau < beta < lambda4 T, and alpha < lambda5 beta.
+
+    Attributes:
+        setting: T, v, tau and masking.
+        lambda3: Of the lower bound of beta.
+        lambda4: Of the upper bound of beta.
+        lambda5: Upper bound of alpha / beta.
+
+    Example:
+        See `theorem5`.
+    """
 
     value_matrix: ClassVar[ValueMatrix] = "diagonal"
 
@@ -63,7 +73,23 @@ class Theorem5(AttentionTheorem):
 
 
 def theorem5(setting: Setting) -> Theorem5:
-    """The best attention when W_V is frozen at the diagonal optimum: minimiser, bounds, and whether they contain it."""
+    """Theorem 5: bounds of the best attention where W_V is frozen at the diagonal optimum (Definition 2).
+
+    Args:
+        setting: T, v, tau and masking.
+
+    Returns:
+        The theorem with its bounds.
+
+    Raises:
+        InputError: v is too small for lambda4; v = 10 suffices.
+
+    Example:
+        >>> from topicscope import theory
+        >>> theorem = theory.theorem5(theory.Setting.of())
+        >>> [round(bound, 4) for bound in theorem.bounds["beta"]], round(theorem.lambda5, 4)
+        ([0.264, 4471.072], 0.1285)
+    """
     m, v = setting.masking, setting.v
     gap = math.sqrt(v - 1) - 2 + (1 - m.p_correct) * m.p_mask
     refuse(
@@ -80,7 +106,19 @@ def theorem5(setting: Setting) -> Theorem5:
 
 
 def diagonal_value_matrix(topic_model: TopicModel, masking: Masking) -> Matrix:
-    """Definition 2: W_ii = c3 and W_i0 = -c1 for words, row 0 zero (u = 0 in Lemma 1). Defined for every v."""
+    """Definition 2: W_ii = c3 and W_i0 = -c1 for words, row 0 zero (u = 0 in Lemma 1). Defined for every v.
+
+    Args:
+        topic_model: T and v.
+        masking: The masking scheme.
+
+    Returns:
+        The matrix (V x V).
+
+    Example:
+        >>> diagonal_value_matrix(TopicModel(2, 1), Masking()).round(3).tolist()
+        [[0.0, 0.0, 0.0], [-0.072, 1.156, 0.0], [-0.072, 0.0, 1.156]]
+    """
     c = Setting(topic_model, 1, masking).constants
     matrix = np.diag([0.0] + [c.c3] * topic_model.words)
     matrix[1:, 0] = -c.c1

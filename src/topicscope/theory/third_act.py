@@ -37,7 +37,22 @@ class Coupling(NamedTuple):
 
 
 def escape_rate(growth: Growth, attention_dim: int, ell: float | None = None) -> float:
-    """Differences inside topics grow as exp(rate t) at l, on the plateau unless it is given; 0 where v = 1."""
+    """How fast the second plateau is left: differences inside topics grow as exp(rate t) there (R3, the third act).
+
+    Args:
+        growth: How attention grows in this world.
+        attention_dim: d_a.
+        ell: Size l of the scores; None: on the plateau.
+
+    Returns:
+        The rate; 0 where v = 1.
+
+    Example:
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
+        >>> round(1 / escape_rate(growth, attention_dim=13))  # time of an e-fold
+        11043
+    """
     if growth.v == 1:
         return 0.0
     return float(coupling(growth, attention_dim, growth.l_star if ell is None else ell).rate)
@@ -84,10 +99,24 @@ def gain_by_half_time(growth: Growth, attention_dim: int) -> float:
 def third_act_time(growth: Growth, attention_dim: int, scale: float, level: float = SHOWS) -> float | None:
     """When W_V inside topics has the norm `level` on the plateau, from weights of N(0, scale^2).
 
-    c and q are followed from their start, with their coupling at l(t). The pull turns round shortly before l*: what has
-    grown until then dies out first, and grows again with the other sign. T (v - 1) differences grow alike. None where
-    `level` is reached before: what is left of that growth then brings the third act forward, and linear growth does not
-    say by how much. Measured in three worlds: up to 16% earlier.
+    The growth of differences inside topics is followed from their start, with their coupling at l(t). The pull changes
+    its sign shortly before l*: what has grown until then dies out first, and grows again with the other sign. T (v - 1)
+    differences grow alike. Measured in three worlds: up to 16% earlier.
+
+    Args:
+        growth: How attention grows in this world.
+        attention_dim: d_a.
+        scale: Standard deviation of the initial weights.
+        level: The norm.
+
+    Returns:
+        The time; None where `level` is reached before the plateau, or v = 1.
+
+    Example:
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
+        >>> round(third_act_time(growth, attention_dim=13, scale=0.001))
+        55141
     """
     count = growth.topics * (growth.v - 1)
     if growth.v == 1 or scale <= 0 or scale * math.sqrt(count) >= level:

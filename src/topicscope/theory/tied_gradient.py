@@ -22,7 +22,25 @@ EMBEDDING = 0
 
 
 class TiedPopulation(Population):
-    """Its weights have W_E (d x V) and W_V (d x d) side by side in `value`; W_K and W_Q are d_a x d."""
+    """As `Population`, with a trained embedding that is used for words in and out.
+
+    Its weights have W_E (d x V) and W_V (d x d) side by side in `value`; W_K and W_Q are d_a x d.
+
+    Attributes:
+        true: As in `Population`, and so are the others.
+        shown: (D x V).
+        probability: (D).
+        instead: (V).
+        p_correct: A probability.
+        objective: 'squared' or 'cross-entropy'.
+
+    Example:
+        >>> from topicscope.world import Fixed, Masking, TopicModel
+        >>> world = TiedPopulation.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
+        >>> start = tied_start(vocabulary=13, width=5, attention_dim=4, scale=0.0, seed=0)
+        >>> round(world.loss(start), 9)  # nothing is predicted
+        1.0
+    """
 
     def fits(self, weights: Weights) -> bool:
         value, key, query = (part.shape for part in weights)
@@ -44,13 +62,41 @@ def split(weights: Weights, vocabulary: int) -> tuple[Matrix, Matrix]:
 
 
 def word_tables(weights: Weights, vocabulary: int) -> Weights:
-    """W_E' W_V W_E, W_K W_E and W_Q W_E: the model with one-hot words that predicts the same."""
+    """The model with one-hot words that predicts the same as one with an embedding.
+
+    Args:
+        weights: W_E and W_V side by side in `value`; W_K and W_Q.
+        vocabulary: V.
+
+    Returns:
+        W_E' W_V W_E, W_K W_E and W_Q W_E.
+
+    Example:
+        >>> start = tied_start(vocabulary=13, width=5, attention_dim=4, scale=0.1, seed=0)
+        >>> [part.shape for part in word_tables(start, 13)]
+        [(13, 13), (4, 13), (4, 13)]
+    """
     embedding, value = split(weights, vocabulary)
     return Weights(embedding.T @ value @ embedding, weights.key @ embedding, weights.query @ embedding)
 
 
 def tied_start(vocabulary: int, width: int, attention_dim: int, scale: float, seed: int) -> Weights:
-    """Entries from N(0, scale^2): those with which `train` starts for this seed."""
+    """Initial weights with an embedding, from N(0, scale^2): those with which `train` starts for this seed.
+
+    Args:
+        vocabulary: V.
+        width: d.
+        attention_dim: d_a.
+        scale: Standard deviation.
+        seed: Of the random streams.
+
+    Returns:
+        W_E and W_V side by side in `value` (d x (V + d)); W_K and W_Q (d_a x d).
+
+    Example:
+        >>> [part.shape for part in tied_start(vocabulary=13, width=5, attention_dim=4, scale=0.1, seed=0)]
+        [(5, 18), (4, 5), (4, 5)]
+    """
     shapes = ((width, vocabulary), (width, width), (attention_dim, width), (attention_dim, width))
     places = (EMBEDDING, *PLACES)
     embedding, value, key, query = (

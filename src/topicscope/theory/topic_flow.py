@@ -29,10 +29,27 @@ from topicscope.world import DocumentPrior, Masking, TopicModel
 
 @dataclass(frozen=True, eq=False)
 class TopicPopulation(Population):
-    """Shares of [MASK] and of topics in place of words. `sizes`: words of each.
+    """As `Population`, with [MASK] and topics in place of words: for words of a topic that are alike.
 
     Its weights have the output bias as last column of `value`. With an embedding `value` is W_E, W_V and the bias side
     by side, and W_K and W_Q act on embeddings.
+
+    Attributes:
+        true: Shares of topics among true words (D x G), G = T + 1.
+        shown: Shares of [MASK] and topics among words shown (D x G).
+        probability: Of each document (D).
+        instead: What a masked position shows where it does not show its own word (G).
+        p_correct: How often it shows its own word.
+        objective: 'squared' or 'cross-entropy'.
+        sizes: Words of [MASK] and of each topic (G).
+        embedded: Whether there is a trained embedding.
+        bias: Whether the output has a trained bias.
+
+    Example:
+        >>> from topicscope.world import Fixed
+        >>> world = TopicPopulation.of_topics(TopicModel(4, 3), Fixed(topics_per_document=2), Masking())
+        >>> world.sizes.tolist(), world.true.shape
+        ([1.0, 3.0, 3.0, 3.0, 3.0], (6, 5))
     """
 
     sizes: Float[np.ndarray, " G"] = None  # type: ignore[assignment]

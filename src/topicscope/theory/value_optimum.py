@@ -27,9 +27,18 @@ LARGEST_MATRIX = 20_000  # words of the largest W that is made whole: 3.2 GB
 
 @dataclass(frozen=True)
 class Mode:
-    """Directions of x that are learnt at one rate; `slowest` differs from `eigenvalue` where several are put together.
+    """Directions of x that are learnt at one rate.
 
-    `norm` is the Frobenius norm of W* on them: what there is to learn.
+    Attributes:
+        name: What they are.
+        count: Number of directions.
+        eigenvalue: Of E[xx'] there.
+        slowest: The smallest eigenvalue, where several are put together.
+        norm: Frobenius norm of W* there: what there is to learn.
+
+    Example:
+        >>> Mode("topic contrasts", count=3, eigenvalue=0.5, slowest=0.5, norm=1.0).half_time == math.log(2)
+        True
     """
 
     name: str
@@ -49,17 +58,46 @@ class Mode:
 
 @dataclass(frozen=True)
 class Entries:
-    """The different entries of W where words of a topic are alike; its first row is 0: nothing predicts [MASK]."""
+    """The different entries of W where words of a topic are alike; its first row is 0: nothing predicts [MASK].
 
-    same_topic: float  # W_il, two words of one topic
+    Attributes:
+        same_topic: W_il, two words of one topic.
+        different_topic: W_il, words of two topics.
+        diagonal: W_ii.
+        mask_column: W_i0: what [MASK] adds to every word.
+
+    Example:
+        >>> from topicscope.theory import optimum
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> best = optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length=20))
+        >>> round(best.entries.diagonal, 4), round(best.entries.same_topic, 4)
+        (0.4193, 0.3055)
+    """
+
+    same_topic: float
     different_topic: float
-    diagonal: float  # W_ii
-    mask_column: float  # W_i0: what [MASK] adds to every word
+    diagonal: float
+    mask_column: float
 
 
 @dataclass(frozen=True)
 class OptimumSettings:
-    """Of what world W* is the optimum, in plain words and numbers."""
+    """Of which world W* is the optimum, in plain words and numbers.
+
+    Attributes:
+        topics: T.
+        words: Number of words, without [MASK].
+        prior: The prior's settings.
+        length: Words per document: a number, a range, or 'infinite'.
+        weighting: How the loss weighs documents.
+        p_mask: p_m.
+        p_correct: p_c.
+        p_random: p_r.
+
+    Example:
+        >>> OptimumSettings(4, 12, {"kind": "fixed"}, "infinite", "run", 0.15, 0.1, 0.1).infinite
+        True
+    """
 
     topics: int
     words: int
@@ -88,16 +126,30 @@ class OptimumSettings:
 
 
 class ValueOptimum(Result):
-    """W*, the best value matrix under uniform attention and squared loss, in a given world.
+    """W*, the best value matrix under uniform attention and squared loss, in a given world. `optimum` makes one.
 
     For infinite documents many matrices are best; W* is then that of least norm, which gradient flow from zero reaches
     (Theorem 2). As finite documents grow, their optimum tends to another of them: `limit_matrix`.
+
+    Attributes:
+        settings: The world, in plain numbers.
+        loss: Squared loss of W*, summed over the outputs.
+        modes: Parts of W* in the order of learning.
+        notes: Remarks.
+
+    Example:
+        >>> from topicscope.theory import optimum
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> best = optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length=20))
+        >>> distances = best.distances(best.value_at(time=100.0))
+        >>> round(distances["optimum"], 3), round(best.distances(best.value_at(time=1000.0))["optimum"], 3)
+        (0.08, 0.0)
     """
 
     kind: ClassVar[str] = "optimum"
     settings: OptimumSettings
     loss: float
-    modes: tuple[Mode, ...]  # in the order of learning
+    modes: tuple[Mode, ...]
     notes: tuple[str, ...]
 
     @abstractmethod
@@ -219,7 +271,19 @@ WHY_FINITE = (
 
 
 def relative_distance(matrix: ValueArray, reference: ValueArray) -> float:
-    """|matrix - reference| / |reference|, in Frobenius norm."""
+    """|matrix - reference| / |reference|, in Frobenius norm.
+
+    Args:
+        matrix: A matrix.
+        reference: Another of the same shape.
+
+    Returns:
+        The distance.
+
+    Example:
+        >>> relative_distance(np.array([[3.0]]), np.array([[2.0]]))
+        0.5
+    """
     return float(np.linalg.norm(matrix - reference) / np.linalg.norm(reference))
 
 

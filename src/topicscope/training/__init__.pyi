@@ -12,9 +12,7 @@ from .config import (
     TOGETHER as TOGETHER,
     Data as Data,
     Optimizer as Optimizer,
-    Phase as Phase,
     RunConfig as RunConfig,
-    Schedule as Schedule,
 )
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, together as together
 from .data import RunData as RunData
@@ -33,6 +31,7 @@ from .prediction import (
 from .relations import topic_relations as topic_relations, topics_alike as topics_alike
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import train as train
+from .schedule import Phase as Phase, Schedule as Schedule
 from .timeline import (
     is_sandbox as is_sandbox,
     read_snapshots as read_snapshots,

@@ -39,9 +39,18 @@ class Predicted:
 
 @dataclass(frozen=True)
 class TopicCeiling:
-    """Of the same masked documents: from the model's mean attention output, from the shares of words, and at best.
+    """How well a document's topic mixture can be read: from the model, from word counts, and at best.
 
-    The first two are linear (ridge) maps, cross-validated over documents; the posterior mean is exact and needs no fit.
+    The first two are linear (ridge) maps, cross-validated over documents. The posterior mean is exact and needs no fit.
+
+    Attributes:
+        model: R^2 and 95% interval, from the model's mean attention output.
+        bag_of_words: The same from the shares of words.
+        posterior: The same for the exact posterior mean: the best that any probe can do.
+        documents: Number of documents.
+
+    Example:
+        See `topic_ceiling`.
     """
 
     model: Predicted
@@ -61,8 +70,25 @@ class TopicCeiling:
 def topic_ceiling(
     config: RunConfig, weights: Mapping[str, np.ndarray], *, resamples: int = 1000, seed: int = 0
 ) -> TopicCeiling | None:
-    """Of trained `weights`; None where mixtures are not known (a file), documents are infinite, long or few,
-    or the posterior is not exact.
+    """How much of a document's topic mixture is in the output of attention, and how much could be at most.
+
+    Args:
+        config: Of the run; its dev documents are used.
+        weights: Trained parts by name.
+        resamples: Of the bootstrap over documents.
+        seed: Of the bootstrap.
+
+    Returns:
+        The scores; None where the mixtures are not known (a file), documents are infinite, very long or few, or the
+        posterior is not exact.
+
+    Example:
+        >>> from topicscope import RunConfig, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 60}}
+        >>> run = train(RunConfig.of(small, steps=30))
+        >>> ceiling = topic_ceiling(run.config, run.weights, resamples=50)
+        >>> ceiling.documents, round(ceiling.posterior.r2, 2), ceiling.model.r2 < ceiling.posterior.r2
+        (60, 1.0, True)
     """
     dev = RunData(config).dev_masked
     if not isinstance(dev, MaskedDocuments) or config.data.dev_file is not None:
@@ -112,7 +138,18 @@ def mean_outputs(
 
 
 def word_scores(weights: Mapping[str, np.ndarray]) -> Float[np.ndarray, "V V"]:
-    """Attention scores between words, query word in rows (eq 5). A query matrix that is not there is zero."""
+    """Attention scores between words (eq 5).
+
+    Args:
+        weights: Trained parts by name; a missing query matrix counts as zero.
+
+    Returns:
+        Scores (V x V), query word in rows.
+
+    Example:
+        >>> word_scores({"key": np.eye(4), "query": 2 * np.eye(4)})[0].tolist()  # 2 / sqrt(d_a)
+        [1.0, 0.0, 0.0, 0.0]
+    """
     key = weights["key"].astype(float)
     query = weights["query"].astype(float) if "query" in weights else np.zeros_like(key)
     if "embedding" in weights:

@@ -27,10 +27,20 @@ Weights = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class OptimumComparison:
-    """Relative Frobenius distances of a matrix: |W - W*| / |W*|; `best` is None where the world is not known."""
+    """How far a value matrix W is from W*, as relative Frobenius distances |W - W*| / |W*|.
+
+    Attributes:
+        best: W* of the run's world; None where it is not known.
+        distances: By what W is compared with: 'optimum', 'theorem2', 'limit', 'own_documents' and, where it applies,
+            'predicted'.
+        notes: What could not be compared, and why.
+
+    Example:
+        See `compare_with_optimum`.
+    """
 
     best: ValueOptimum | None
-    distances: dict[str, float]  # to 'optimum', 'theorem2', 'limit', 'own_documents' and, where it holds, 'predicted'
+    distances: dict[str, float]
     notes: tuple[str, ...] = ()
 
 
@@ -38,6 +48,18 @@ def contributions(config: RunConfig, weights: Weights) -> ValueArray:
     """W_V in words: what word j of a document adds to the prediction of word i.
 
     Biases are added to every column: a document's shares sum to 1, so that W x + b = (W + b 1') x.
+
+    Args:
+        config: Of the run.
+        weights: Trained parts by name.
+
+    Returns:
+        The matrix (V x V).
+
+    Example:
+        >>> config = RunConfig.of({"topic_model": {"topics": 2, "words_per_topic": 1}})
+        >>> contributions(config, {"value": np.eye(3), "prediction_bias": np.array([0.0, 0.5, 0.5])}).tolist()
+        [[1.0, 0.0, 0.0], [0.5, 1.5, 0.5], [0.5, 0.5, 1.5]]
     """
     embedding, model = weights.get("embedding"), config.model
     words = np.eye(config.topic_model.vocabulary) if embedding is None else np.asarray(embedding, dtype=float)
@@ -49,14 +71,40 @@ def contributions(config: RunConfig, weights: Weights) -> ValueArray:
 
 
 def world_optimum(config: RunConfig) -> ValueOptimum:
-    """W* of the world that a config describes, weighted as `train` does; refused where `no_optimum` says why."""
+    """W* of the world that a config describes, with documents weighted as `train` does.
+
+    Args:
+        config: Of the run.
+
+    Returns:
+        W* with its loss and modes; see `theory.optimum`.
+
+    Raises:
+        InputError: W* is not defined for this config; `config.no_optimum` says why.
+
+    Example:
+        >>> best = world_optimum(RunConfig.of({"topic_model": {"topics": 3, "words_per_topic": 2}}))
+        >>> best.matrix().shape, round(best.loss, 4)
+        ((7, 7), 0.5778)
+    """
     return optimum(config)
 
 
 def own_optimum(config: RunConfig) -> ValueArray:
-    """The best matrix under uniform attention for the run's own documents, made again from its seed.
+    """The best matrix under uniform attention for the run's own documents, which are drawn again from its seed.
 
-    Where masks are drawn anew whenever a document is seen, it is the exact expectation over them.
+    Where masks are drawn anew whenever a document is seen, it is the exact expectation over masks.
+
+    Args:
+        config: Of the run.
+
+    Returns:
+        The matrix (V x V).
+
+    Example:
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40}}
+        >>> own_optimum(RunConfig.of(small)).shape
+        (7, 7)
     """
     data, masking, topics = RunData(config), config.masking, config.topic_model
     if isinstance(data.train, InfiniteDocuments) or not masking.fresh or config.model.hide_masked:
@@ -77,9 +125,22 @@ class TrainingOptimum(NamedTuple):
 
 
 def training_optimum(config: RunConfig) -> TrainingOptimum:
-    """W* where a run's value matrix should end in it, or why it is not given; neither where it should not.
+    """W* where a run's value matrix should end in it; else nothing, or the reason.
 
-    It is not given where it takes longer than a few seconds: only symmetry makes it quick.
+    It is given only where it takes at most a few seconds.
+
+    Args:
+        config: Of the run.
+
+    Returns:
+        `matrix` and `loss` (as the run counts it), or `why_not`.
+
+    Example:
+        >>> model = {"key": "zero", "query": "zero", "prediction_bias": "none"}
+        >>> squared = {"objective": {"loss": "squared"}, "topic_model": {"topics": 3, "words_per_topic": 2}}
+        >>> found = training_optimum(RunConfig.of(squared, model=model))
+        >>> found.matrix.shape, round(found.loss, 4), found.why_not
+        ((7, 7), 0.5778, '')
     """
     if not ends_in_optimum(config):
         return TrainingOptimum()
@@ -113,7 +174,31 @@ def predicted_value(run: Run, best: ValueOptimum) -> ValueArray:
 
 
 def compare_with_optimum(run: Run) -> OptimumComparison:
-    """A run's value matrix against W*, Theorem 2, the limit of long documents, and its own documents' optimum."""
+    """Compare a run's value matrix with W*, Theorem 2, the limit of long documents, and its own documents' optimum.
+
+    Args:
+        run: A finished run.
+
+    Returns:
+        The distances, and notes on what could not be compared.
+
+    Raises:
+        InputError: The run diverged.
+
+    Example:
+        >>> from topicscope import RunConfig, compare_with_optimum, train
+        >>> settings = {
+        ...     "topic_model": {"topics": 3, "words_per_topic": 2},
+        ...     "documents": {"kind": "infinite", "topics_per_document": 2},
+        ...     "data": {"documents": 30, "dev_documents": 30},
+        ...     "objective": {"loss": "squared"},
+        ...     "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
+        ...     "optimizer": {"name": "sgd", "lr": 0.3},
+        ... }
+        >>> comparison = compare_with_optimum(train(RunConfig.of(settings, steps=300)))
+        >>> {name: round(distance, 2) for name, distance in comparison.distances.items()}
+        {'optimum': 0.0, 'theorem2': 0.0, 'limit': 0.11, 'own_documents': 0.0, 'predicted': 0.0}
+    """
     matrix = contributions(run.config, run.weights)
     notes: tuple[str, ...] = ()
     if not np.isfinite(matrix).all():

@@ -8,13 +8,11 @@ Every setting can be given in a YAML file, by `--set`, or by keyword.
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from topicscope.ground import (
     MOST,
@@ -31,17 +29,29 @@ from topicscope.ground import (
     flat,
     log_steps,
     merged,
-    nearest,
     only_for,
     section,
 )
-from topicscope.model import ATTENTION_PARTS, PARTS, ModelConfig, Objective
+from topicscope.model import ATTENTION_PARTS, ModelConfig, Objective
+from topicscope.training.schedule import Schedule, named_schedule
 from topicscope.world import Dirichlet, Masking, Prior, TopicModel, matrix_of
 
 
 @section
 class Data:
-    """How many documents are drawn, or the files (the authors' text format) that they are read from."""
+    """How many documents are drawn, or the files that they are read from.
+
+    Attributes:
+        documents: Number of training documents.
+        dev_documents: Number of development documents, on which runs are evaluated.
+        train_file: Path of training documents in the authors' text format (see `read_documents`); None: drawn.
+        dev_file: The same for development documents.
+
+    Example:
+        >>> from topicscope import Data
+        >>> Data(documents=100).dev_documents
+        10000
+    """
 
     documents: Count = 10_000
     dev_documents: Count = 10_000
@@ -51,7 +61,23 @@ class Data:
 
 @section
 class Optimizer:
-    """SGD (with momentum) or Adam, as in torch.optim."""
+    """SGD or Adam, as in torch.optim.
+
+    Attributes:
+        name: 'adam' or 'sgd'.
+        lr: Learning rate.
+        momentum: Of SGD.
+        betas: Decay rates of Adam's moments.
+        eps: Epsilon of Adam.
+
+    Example:
+        >>> from topicscope import Optimizer
+        >>> Optimizer(name="sgd", lr=0.1).lr
+        0.1
+        >>> Optimizer(name="sgd", eps=1e-4)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: Optimizer: optimizer.eps belongs to adam; ...
+    """
 
     name: Literal["adam", "sgd"] = "adam"
     lr: PositiveRate = 0.01
@@ -64,87 +90,6 @@ class Optimizer:
         only_for(self, "optimizer", "sgd", "momentum")
         only_for(self, "optimizer", "adam", "betas", "eps")
         return self
-
-
-@section
-class Phase:
-    """Train only `parts` for `steps` steps; None: to the end of the run."""
-
-    parts: Annotated[list[Text], Field(max_length=len(PARTS))]
-    steps: Count | None = None
-
-
-@section
-class Schedule:
-    """Which parts train when: phases one after another, over and over if `repeat`.
-
-    Without phases all trained parts train throughout.
-    """
-
-    phases: list[Phase] = Field(default_factory=list, max_length=1000)
-    repeat: bool = False
-
-    @model_validator(mode="after")
-    def _check(self) -> Schedule:
-        unknown = next((part for phase in self.phases for part in phase.parts if part not in PARTS), None)
-        unbounded = [phase.steps is None for phase in self.phases]
-        for wrong, message in (
-            (self.repeat and not self.phases, "schedule: repeat needs phases to repeat"),
-            (
-                not all(phase.parts for phase in self.phases),
-                "schedule: a phase without parts trains nothing; name at least one part",
-            ),
-            (unknown is not None, f"schedule: unknown part {unknown!r}; {nearest(unknown or '', PARTS)}"),
-            (
-                any(unbounded[:-1]) or (self.repeat and any(unbounded)),
-                "schedule: only the last phase of a schedule that does not repeat may leave out its steps",
-            ),
-        ):
-            if wrong:
-                raise ValueError(message)
-        return self
-
-    def active(self, step: int, trained: tuple[str, ...]) -> tuple[str, ...]:
-        """The parts that train at `step`. Behind the last phase the last phase goes on."""
-        if not self.phases:
-            return trained
-        ends = list(itertools.accumulate(phase.steps or math.inf for phase in self.phases))
-        place = step % ends[-1] if self.repeat else step
-        phase = next((phase for phase, end in zip(self.phases, ends, strict=True) if place < end), self.phases[-1])
-        return tuple(part for part in trained if part in phase.parts)
-
-    def groups(self, trained: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Trained parts that are always active together, which the optimiser can treat as one."""
-        together: dict[tuple[bool, ...], list[str]] = {}
-        for part in trained:
-            together.setdefault(tuple(part in phase.parts for phase in self.phases), []).append(part)
-        return [tuple(parts) for parts in together.values()]
-
-
-SCHEDULES = ("joint", "two-stage", "alternating")
-
-
-def named_schedule(name: str, model: ModelConfig, vocabulary: int, steps: int) -> Schedule:
-    """A schedule by its name.
-
-    'joint': all at once. 'two-stage': everything but attention for half of the steps, then key and query.
-    'alternating': the same in turns of 100 steps.
-    """
-    if name not in SCHEDULES:
-        raise InputError(f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}")
-    if name == "joint":
-        return Schedule()
-    trained = model.trained_shapes(vocabulary)
-    attention = [part for part in trained if part in ATTENTION_PARTS]
-    others = [part for part in trained if part not in ATTENTION_PARTS]
-    if not attention or not others:
-        raise InputError(
-            f"schedule {name!r} needs a trained key or query and another trained part; "
-            f"trained here: {', '.join(trained) or 'nothing'}"
-        )
-    if name == "two-stage":
-        return Schedule([Phase(others, max(1, steps // 2)), Phase(attention)])
-    return Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
 
 
 TOGETHER = 8
@@ -169,7 +114,44 @@ MOST_NUMBERS = 400_000  # of such files, that a config holds: config.yaml stays 
 
 @section
 class RunConfig(Config):
-    """Everything that a run depends on. The same config gives the same bytes."""
+    """Everything that a training run depends on. The same config gives the same bytes.
+
+    `RunConfig()` is the paper's run of Section 6.1. `RunConfig.of` takes nested settings, with names as in YAML files
+    and on the command line.
+
+    Attributes:
+        version: Of the format.
+        seed: Of all random draws: documents, masks, initial weights, order.
+        steps: Number of steps; None: by `epochs`.
+        epochs: Passes over the training documents; None, without `steps`: 20.
+        batch_size: Documents per step; all of them where there are fewer.
+        evaluate_every: Steps between evaluations on dev; None: only at the start and the end.
+        patience: Stop after this many evaluations without improvement; None: never.
+        checkpoint_every: Steps between checkpoints; None: no checkpoints.
+        snapshots: Steps at which the weights are kept: 'none', 'log' (evenly on a logarithmic scale), or a list.
+        floors: Compute the floors of the dev loss at the end.
+        device: 'cpu', 'cuda', or 'auto'.
+        dtype: Of weights and batches.
+        topic_model: Words and topics.
+        documents: Prior of topic proportions, and the length of documents.
+        data: How many documents, or files.
+        masking: The masking scheme.
+        model: Parts of the model, trained or frozen.
+        objective: Loss and L2 penalty.
+        optimizer: SGD or Adam.
+        schedule: Which parts train when.
+
+    Raises:
+        InputError: A setting is unknown, out of range, or contradicts another; in one line.
+
+    Example:
+        >>> from topicscope import RunConfig
+        >>> config = RunConfig.of({"optimizer": {"name": "sgd", "lr": 0.1}}, epochs=2, batch_size=50)
+        >>> config.optimizer.lr, config.total_steps  # 2 x 10,000 documents / 50
+        (0.1, 400)
+        >>> config.changed({"optimizer.lr": 0.3}).optimizer.lr
+        0.3
+    """
 
     VERSION: ClassVar[int] = 2
     FILES: ClassVar[tuple[str, ...]] = (
@@ -183,12 +165,12 @@ class RunConfig(Config):
     seed: Seed = 0
     steps: Count | None = None
     epochs: PositiveRate | None = None
-    batch_size: Count = 40  # documents per step; all of them where there are fewer
-    evaluate_every: Count | None = 500  # steps; None: at the start and the end only
-    patience: Count | None = None  # stop after this many evaluations without improvement
-    checkpoint_every: Count | None = 500  # steps; None: never
-    snapshots: Literal["none", "log"] | Steps = "none"  # steps at which the weights are kept
-    floors: bool = True  # compute the floors of the dev loss at the end
+    batch_size: Count = 40
+    evaluate_every: Count | None = 500
+    patience: Count | None = None
+    checkpoint_every: Count | None = 500
+    snapshots: Literal["none", "log"] | Steps = "none"
+    floors: bool = True
     device: Device = "auto"
     dtype: Literal["float32", "float64"] = "float32"
     topic_model: TopicModel = TopicModel()

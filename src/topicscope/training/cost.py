@@ -1,8 +1,4 @@
-"""What a training run will take: memory, disk and seconds, from its settings alone. Nothing is drawn or allocated.
-
->>> cost_of([RunConfig(steps=100)]).memory < 1e9
-True
-"""
+"""What a training run will take: memory, disk and seconds, from its settings alone. Nothing is drawn or allocated."""
 
 from __future__ import annotations
 
@@ -30,9 +26,20 @@ LINE = 22  # bytes of one figure in metrics.jsonl
 
 
 def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = False) -> Cost:
-    """Of runs that differ in seed, learning rate and initial scale: on the CPU a few at a time, on a GPU all at once.
+    """What training runs will take: memory, disk and seconds, from their settings alone.
 
-    What a GPU holds is counted as this machine's memory.
+    Args:
+        configs: Runs that differ in seed, learning rate and initial scale.
+        floors: Whether floors are computed.
+        gpu: Whether they run on a GPU, all at once; what it holds is counted as this machine's memory.
+
+    Returns:
+        The estimate, in bytes and seconds.
+
+    Example:
+        >>> short, long = cost_of([RunConfig(steps=100)]), cost_of([RunConfig(steps=100_000)])
+        >>> short.memory < 1e9, long.seconds > 10 * short.seconds
+        (True, True)
     """
     count = len(configs)
     at_once = count if gpu else min(TOGETHER, count)
@@ -59,7 +66,18 @@ MOST_TOGETHER = 1024  # models of a pack on a GPU; beyond that they do not get q
 
 
 def together(config: RunConfig) -> int:
-    """Runs like this one that share a program: on the CPU a few, on a GPU as many as pay and fit."""
+    """How many runs like this one share a program: a few on the CPU, on a GPU as many as fit.
+
+    Args:
+        config: Of the runs.
+
+    Returns:
+        The number of runs.
+
+    Example:
+        >>> together(RunConfig(device="cpu"))
+        8
+    """
     if config.device != "cuda":
         return TOGETHER
     each = cost_of([replace(config, seed=seed) for seed in range(2)], floors=False, gpu=True).memory / 2
@@ -80,7 +98,19 @@ def quicker_on_gpu(configs: Sequence[RunConfig]) -> bool:
 
 
 def settings_that_cost(configs: Sequence[RunConfig], *, gpu: bool = False) -> str:
-    """The settings by which the estimate grew most, for a refusal."""
+    """The settings that drive the estimate, as a text for error messages.
+
+    Args:
+        configs: The runs.
+        gpu: Whether they run on a GPU.
+
+    Returns:
+        Settings with their values.
+
+    Example:
+        >>> settings_that_cost([RunConfig.of({"topic_model": {"words_per_topic": 1000}}, steps=100)])
+        'topic_model.words_per_topic 1000'
+    """
     count = len(configs) if gpu else min(len(configs), TOGETHER)
     text = driving(configs[0], RunConfig(), lambda one: cost_of([one] * count, gpu=gpu))
     return text if len(configs) <= TOGETHER else f"{text}, number of runs {len(configs)}"

@@ -29,7 +29,16 @@ def floor_documents(config: RunConfig) -> int:
 
 
 class RunData:
-    """Training and development documents of one run."""
+    """Training and development documents of one run, drawn or read.
+
+    Args:
+        config: Of the run.
+
+    Example:
+        >>> data = RunData(RunConfig.of({"data": {"documents": 30, "dev_documents": 20}}))
+        >>> len(data.train), len(data.dev), sorted(data.floors())
+        (30, 20, ['bayes', 'bayes_topics'])
+    """
 
     def __init__(self, config: RunConfig) -> None:
         self.config, self.no_floor = config, ""

@@ -56,7 +56,20 @@ Report = Callable[[int, Float[np.ndarray, "S M E"]], None]
 
 
 class Ensemble:
-    """Build with configs that differ only in seed, learning rate and initial scale; then `run`."""
+    """Models that differ only in seed, learning rate and initial scale, and take their steps together.
+
+    Each model sees the documents, masks and initial weights that it has alone. `train` is the usual way to run one.
+
+    Args:
+        configs: One per model.
+
+    Example:
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> ensemble = Ensemble([RunConfig.of(small, steps=30, seed=seed) for seed in (0, 1)])
+        >>> ensemble.run()
+        >>> [member.status for member in ensemble.members], ensemble.dev_loss().shape
+        (['done', 'done'], (2,))
+    """
 
     def __init__(self, configs: Sequence[RunConfig]) -> None:
         check_alike(configs)
@@ -238,6 +251,17 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
 
 
 def resolve_device(configs: Sequence[RunConfig]) -> torch.device:
-    """Where these runs are trained: 'auto' takes a GPU if there is one and it takes less time."""
+    """Where runs are trained: 'auto' takes a GPU if there is one and it is quicker.
+
+    Args:
+        configs: The runs.
+
+    Returns:
+        The device.
+
+    Example:
+        >>> resolve_device([RunConfig(device="cpu")])
+        device(type='cpu')
+    """
     name = configs[0].device
     return torch.device(usable_device(name, worth_it=name != "auto" or quicker_on_gpu(configs)))

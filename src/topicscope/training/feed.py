@@ -45,7 +45,25 @@ class Place:
 
 
 class Feed:
-    """`steps` gives the batches of any steps of E models; `data` and `of` say which data set each model has."""
+    """The batches that the models of an ensemble see, step by step, made on their device for all of them at once.
+
+    What a model sees at a step depends on its seed and the step alone.
+
+    Args:
+        data: The data sets: one per seed.
+        of: The data set of each model.
+        device: Where the batches are made.
+        dtype: Their floating-point type.
+        compiled: Use compiled loops (CPU only).
+
+    Example:
+        >>> from topicscope.training import RunConfig, RunData
+        >>> data = RunData(RunConfig.of({"data": {"documents": 10, "dev_documents": 10}, "batch_size": 5}))
+        >>> feed = Feed([data], [0], torch.device("cpu"), torch.float32)
+        >>> rows = feed.rows(first=0, count=2)  # the documents of the first two steps: one epoch
+        >>> tuple(rows.shape), sorted(rows.flatten().tolist()) == list(range(10))
+        ((2, 1, 5), True)
+    """
 
     def __init__(
         self,

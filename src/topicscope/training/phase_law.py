@@ -35,7 +35,17 @@ FALLING = np.array([1.0, 0.0])  # losses of a run that does not diverge
 
 @dataclass(frozen=True)
 class PredictedPhase:
-    """`why`: the law that says so; or, where `phase` is None, why none does. `rise`: of W_V's norm, over its start."""
+    """The phase that theory predicts for a run.
+
+    Attributes:
+        phase: Its name; None where no law applies.
+        why: The law that says so, or why none applies.
+        course: The predicted course, with half-way steps by part.
+        rise: Rise of W_V's norm, relative to its start.
+
+    Example:
+        See `predicted_phase`.
+    """
 
     phase: Phase | None
     why: str
@@ -51,14 +61,41 @@ class PredictedPhase:
 
 
 def predicted_phase(config: RunConfig, *, batch_noise: float = 1.0) -> PredictedPhase:
-    """Of one run. `batch_noise` is |mean| / rms of the gradients of key and query that Adam sees (R4)."""
+    """The phase that theory predicts for one run: its norms by the laws of learning, classified as measured ones are.
+
+    Args:
+        config: Of the run.
+        batch_noise: |mean| / rms of the gradients of key and query that Adam sees (R4); 1 for full batches.
+
+    Returns:
+        The phase, or the reason why none is predicted.
+
+    Example:
+        >>> sgd = {"optimizer": {"name": "sgd", "lr": 0.3}, "objective": {"loss": "squared"}}
+        >>> predicted_phase(RunConfig.of(sgd, steps=1000)).phase
+        'first stage only'
+    """
     return predicted_phases([config], batch_noise=batch_noise)[0]
 
 
 def predicted_phases(
     configs: Sequence[RunConfig], *, batch_noise: float = 1.0, progress: Progress = silent
 ) -> list[PredictedPhase]:
-    """Of many runs: those that differ in rate and steps alone share their law, followed to the longest time."""
+    """The phases that theory predicts for many runs. Runs that differ only in rate and steps share their computation.
+
+    Args:
+        configs: Of the runs.
+        batch_noise: As in `predicted_phase`.
+        progress: Called as progress(phase, done, total, note).
+
+    Returns:
+        One prediction per config.
+
+    Example:
+        >>> sgd = {"optimizer": {"name": "sgd", "lr": 0.3}, "objective": {"loss": "squared"}}
+        >>> [found.phase for found in predicted_phases([RunConfig.of(sgd, steps=steps) for steps in (1, 1000)])]
+        ['never', 'first stage only']
+    """
     laws: dict[str, Dynamics] = {}
     flows: dict[str, SharedFlow] = {}
 

@@ -31,7 +31,16 @@ Curve = Float[np.ndarray, " n"]
 
 @dataclass(frozen=True)
 class PredictedNorms:
-    """Frobenius norms by part at steps of the run, and the step at which each is half-way to its plateau."""
+    """The norms that theory predicts for a run, as curves.
+
+    Attributes:
+        steps: Steps of the run at which the norms are given (n).
+        norms: Frobenius norms (n) by part.
+        half_way: The step at which each part is half-way to its plateau.
+
+    Example:
+        See `predicted_norms`.
+    """
 
     steps: Curve
     norms: dict[str, Curve]
@@ -39,7 +48,29 @@ class PredictedNorms:
 
 
 def predicted_norms(config: RunConfig) -> PredictedNorms:
-    """InputError, with the reason, for a run to which the theory does not apply."""
+    """The norms that theory predicts for a run, from its own start (R1 and R3).
+
+    Args:
+        config: Of the run: squared loss, one-hot words, SGD, infinite documents.
+
+    Returns:
+        Curves by part, and half-way steps.
+
+    Raises:
+        InputError: The theory does not cover this run; the message says why.
+
+    Example:
+        >>> settings = {
+        ...     "topic_model": {"topics": 5, "words_per_topic": 4},
+        ...     "documents": {"kind": "infinite", "topics_per_document": 2},
+        ...     "objective": {"loss": "squared"},
+        ...     "model": {"prediction_bias": "none", "init_scale": 0.001},
+        ...     "optimizer": {"name": "sgd", "lr": 1.0},
+        ... }
+        >>> predicted = predicted_norms(RunConfig.of(settings, steps=100_000))
+        >>> {part: round(step) for part, step in predicted.half_way.items()}  # first value, then key and query
+        {'value': 19, 'key': 40251, 'query': 40251}
+    """
     found = run_dynamics(config)
     rate = config.optimizer.lr * found.training.loss_scale
     start = initial(config.model, config.topic_model.vocabulary, config.seed)
@@ -133,7 +164,18 @@ def attention_norms(
 
 
 def prediction_or_none(config: RunConfig) -> PredictedNorms | None:
-    """None where the theory does not apply. Kept for a while: a run that is watched asks again and again."""
+    """As `predicted_norms`, but None where the theory does not cover the run. Recent answers are kept.
+
+    Args:
+        config: Of the run.
+
+    Returns:
+        The predicted norms, or None.
+
+    Example:
+        >>> prediction_or_none(RunConfig()) is None  # finite documents, Adam and cross entropy
+        True
+    """
     return _prediction(json.dumps(config.as_dict(), sort_keys=True))
 
 

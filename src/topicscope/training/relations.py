@@ -21,19 +21,44 @@ MOST_ENTRIES = 20_000_000  # of A, up to which means are made: seconds
 
 
 def topics_alike(config: RunConfig) -> bool:
-    """Whether all pairs of topics are alike, as in the paper: disjoint, equal and exchangeable."""
+    """Whether all pairs of topics are alike, as in the paper: disjoint, of equal words, exchangeable.
+
+    Args:
+        config: Of the run.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> from topicscope.training import RunConfig
+        >>> topics_alike(RunConfig()), topics_alike(RunConfig.of({"documents": {"kind": "groups", "groups": 5}}))
+        (True, False)
+    """
     return theory.topics_alike(config.topic_model, config.documents)
 
 
 def topic_relations(config: RunConfig, matrix: Float[np.ndarray, "V V"]) -> dict[str, Any]:
-    """Means over pairs of different words, None where there is no such pair.
+    """Means of a matrix over pairs of different words, by how their topics are related; None where there are none.
 
-    Empty where topics are alike, where A is too large, and where a run has diverged.
+    Args:
+        config: Of the run.
+        matrix: Such as its value matrix (V x V), [MASK] first.
 
-    - `topics`: by pair of topics, output word in rows. A word with several topics counts in each by its share of the
-      word's probabilities: A[w, t] / sum of A[w, :].
-    - `shared`: by the number of topics that two words have in common, where words have several.
-    - `partners`: under the prior `groups`; words of one topic, of other topics of one group, and of no group in common.
+    Returns:
+        Empty where topics are alike, A is too large, or the matrix is not finite. Else:
+
+        - `topics`: T x T means by pair of topics, output word in rows. A word with several topics counts in each by its
+          share A[w, t] / sum of A[w, :].
+        - `shared`: means by the number of topics that two words have in common, where words have several.
+        - `partners`: under the prior `groups`; words of one topic, of two topics of one group, of different groups.
+
+    Example:
+        >>> import numpy as np
+        >>> from topicscope.training import RunConfig
+        >>> world = {"topic_model": {"topics": 4, "words_per_topic": 1}, "documents": {"kind": "groups", "groups": 2}}
+        >>> matrix = np.pad(np.kron(np.eye(2), np.ones((2, 2))), ((1, 0), (1, 0)))  # 1 inside a group, 0 across
+        >>> topic_relations(RunConfig.of(world), matrix)["partners"]
+        {'same': None, 'partner': 1.0, 'other': 0.0}
     """
     model, prior = config.topic_model, config.documents
     if model.words * model.topics > MOST_ENTRIES or not np.isfinite(matrix).all() or topics_alike(config):

@@ -1,7 +1,4 @@
-"""A finished run: what `train` returns, and what `read` reads from its folder.
-
-run.results["dev_loss"], run.weights["value"], run.metrics["norm_key"], run.course.sentence
-"""
+"""A finished run: what `train` returns, and what `read` reads from its folder."""
 
 from __future__ import annotations
 
@@ -84,17 +81,37 @@ FACTS = {
 
 @dataclass(frozen=True, repr=False)
 class Run(Result):
-    """A finished run. `metrics` has one column per figure and one row per step; NaN where a step has no such figure."""
+    """A finished run: what `train` returns, and what `read` reads from its folder.
+
+    Attributes:
+        config: The config that was run.
+        status: 'done', 'stopped' (dev no longer improved) or 'diverged'.
+        results: The content of results.json: losses, norms, floors, the course of the run.
+        metrics: One column per measure, with one number per step (and one for the start); NaN where there is none.
+        weights: Trained parts by name, after the last step.
+        folder: Where it was written, or None.
+        in_memory: Snapshots by step, of a run without a folder.
+        shown_step: The step of `weights`, where they are a snapshot; None: the last step.
+
+    Example:
+        >>> from topicscope import RunConfig, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> run = train(RunConfig.of(small, steps=30, snapshots=[10]))
+        >>> run, sorted(run.snapshots), run.table().num_rows
+        (Run(seed 0, done, 30 steps), [10], 31)
+        >>> float(run.metrics["norm_value"][-1]) > float(run.metrics["norm_value"][0])
+        True
+    """
 
     kind: ClassVar[str] = TRAIN.name
     config: RunConfig
-    status: str  # 'done', 'stopped' (dev stopped improving) or 'diverged'
+    status: str
     results: dict[str, Any]
     metrics: dict[str, np.ndarray]
     weights: Weights
     folder: Path | None = None
-    in_memory: dict[int, Weights] = field(default_factory=dict)  # snapshots of a run without a folder
-    shown_step: int | None = None  # of the weights, where they are a snapshot; None: the last
+    in_memory: dict[int, Weights] = field(default_factory=dict)
+    shown_step: int | None = None
 
     @cached_property
     def snapshots(self) -> dict[int, Weights]:
@@ -171,7 +188,19 @@ class Run(Result):
 
 
 class Runs(SeveralRuns[Run]):
-    """Several runs, as `train` returns them for several configs."""
+    """Several runs: a list of `Run`, with one table and one summary. `train` returns it for a list of configs.
+
+    Args:
+        runs: The runs.
+        folder: Where they were written, or None.
+
+    Example:
+        >>> from topicscope import RunConfig, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> runs = train([RunConfig.of(small, steps=30, seed=seed) for seed in (0, 1)])
+        >>> runs.table()["seed"].to_pylist(), len(runs.summary())
+        ([0, 1], 1)
+    """
 
     kind: ClassVar[str] = TRAIN.name
 
@@ -212,7 +241,26 @@ def read_snapshot(folder: Path, step: int) -> Weights:
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run | Runs:
-    """The run, or the runs, of a folder that `train` wrote; InputError says in one line what is missing or damaged."""
+    """Read the run, or the runs, of a folder that `train` wrote.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        A `Run`, or `Runs` where the folder holds several.
+
+    Raises:
+        InputError: The folder is missing, unfinished or damaged.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope import RunConfig, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run = train(RunConfig.of(small, steps=30), f"{folder}/run")
+        ...     read_run(f"{folder}/run").results["dev_loss"] == run.results["dev_loss"]
+        True
+    """
     path = Path(folder)
     runs = folders.finished_about(path, TRAIN).runs
     return read_one(path) if runs is None else Runs(map(read_one, folders.member_paths(path, runs)), path)
@@ -228,5 +276,24 @@ def read_one(path: Path) -> Run:
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> RunConfig | list[RunConfig]:
-    """The config, or the configs, of the runs that a folder was opened for: to go on with them."""
+    """The config, or the configs, of the runs that a folder was opened for: to resume them.
+
+    Args:
+        folder: A folder that `train` began.
+
+    Returns:
+        One config, or a list where the folder was opened for several.
+
+    Raises:
+        InputError: The folder holds no run to resume.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope import RunConfig, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = train(RunConfig.of(small, steps=30), f"{folder}/run")
+        ...     stored_configs(f"{folder}/run").steps
+        30
+    """
     return configs_to_resume(folder, TRAIN, RunConfig)

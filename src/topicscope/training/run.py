@@ -65,10 +65,31 @@ def train(
     progress: Progress | None = None,
     yes: bool = False,
 ) -> Run | Runs:
-    """Train one run, or many that differ in seed, learning rate or initial scale in one batched program.
+    """Train one run, or several runs that differ only in seed, learning rate or initial scale, in one program.
 
-    With `out`, a single run fills that folder and many runs fill out/run-000, out/run-001, ...; `resume` goes on with
-    what is there, `force` replaces it. `yes` trains even what does not fit into memory or on the disk.
+    Args:
+        config: One config, or a list of them.
+        out: Folder for the results; several runs fill out/run-000, out/run-001, ... None: nothing is written.
+        resume: Continue the run in that folder.
+        force: Replace what topicscope wrote there.
+        with_floors: Compute the floors of the dev loss.
+        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
+        yes: Train even if the estimate does not fit into memory or onto the disk.
+
+    Returns:
+        A `Run` for one config, `Runs` (a list) for several.
+
+    Raises:
+        InputError: The configs differ in more than that, the folder is in use, or the run does not fit on this machine.
+
+    Example:
+        >>> from topicscope import RunConfig, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> run = train(RunConfig.of(small, steps=30))
+        >>> run.status, round(run.results["dev_loss"], 2), run.weights["value"].shape, len(run.metrics["norm_key"])
+        ('done', 1.62, (7, 7), 31)
+        >>> len(train([RunConfig.of(small, steps=30, seed=seed) for seed in (0, 1)]))
+        2
     """
     single = isinstance(config, RunConfig)
     configs = [config] if isinstance(config, RunConfig) else list(config)

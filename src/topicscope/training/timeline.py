@@ -31,7 +31,18 @@ DOCUMENTS = 1000  # dev documents whose attention is averaged
 
 
 def is_sandbox(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a run of `topicscope train`."""
+    """Whether a folder holds a run of `topicscope train`.
+
+    Args:
+        folder: Any folder.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> is_sandbox("no/such/folder")
+        False
+    """
     about = folders.read_about(folder)
     return about is not None and about.kind == TRAIN.name
 
@@ -43,7 +54,30 @@ def sandbox_timeline(
     bootstrap: int = 1000,
     seed: int = 0,
 ) -> Timeline:
-    """Of a run that kept snapshots. `out`: a folder for the results; one that holds a timeline is replaced."""
+    """When topic structure appears in a run of `train`, against the true topics.
+
+    Args:
+        folder: A run folder with snapshots.
+        out: Folder for the results; a timeline that is there is replaced. None: nothing is written.
+        bootstrap: Resamples of the bootstrap over topics.
+        seed: Of the bootstrap.
+
+    Returns:
+        The timeline: same topic against different topic at every snapshot.
+
+    Raises:
+        InputError: The folder is no run, or has no snapshots.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope import RunConfig, sandbox_timeline, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = train(RunConfig.of(small, steps=30, snapshots=[0, 30]), f"{folder}/run")
+        ...     timeline = sandbox_timeline(f"{folder}/run", bootstrap=20)
+        >>> sorted({(row.measure, row.step) for row in timeline.rows})
+        [('attention', 0), ('attention', 30), ('value', 0), ('value', 30)]
+    """
     config, snapshots = read_snapshots(Path(folder))
     settings = {"snapshots": [str(folder)], "bootstrap": bootstrap, "seed": seed}
     with open_folder(out, TIMELINE, settings, force=True) if out is not None else nullcontext() as opened:
@@ -64,7 +98,25 @@ def snapshot_timeline(
     seed: int = 0,
     notes: Sequence[str] = (),
 ) -> Timeline:
-    """Of weights by step."""
+    """The timeline of weights that are given by step.
+
+    Args:
+        config: Of the run.
+        snapshots: Trained parts by name, by step.
+        resamples: Of the bootstrap over topics.
+        seed: Of the bootstrap.
+        notes: Sentences that the timeline begins with.
+
+    Returns:
+        The timeline.
+
+    Example:
+        >>> config = RunConfig.of({"topic_model": {"topics": 3, "words_per_topic": 2}})
+        >>> snapshots = {0: {"value": np.zeros((7, 7))}, 10: {"value": config.topic_model.same_topic.astype(float)}}
+        >>> timeline = snapshot_timeline(config, snapshots, resamples=20)
+        >>> [(row.step, row.effect.same, row.effect.different) for row in timeline.rows]
+        [(0, 0.0, 0.0), (10, 1.0, 0.0)]
+    """
     return Timeline.of(sandbox_effects(config, snapshots, resamples, seed), notes)
 
 
@@ -80,10 +132,27 @@ def ceiling_notes(
 def sandbox_effects(
     config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]], resamples: int = 1000, seed: int = 0
 ) -> dict[str, dict[int, Effect | None]]:
-    """By measure and step: same topic against different topic, with intervals from a bootstrap over topics.
+    """Same topic against different topic, by measure and step, with intervals from a bootstrap over topics.
 
-    'embedding' is the cosine of two words' embeddings; 'value' the entry of W_V, where words are one-hot; 'attention'
-    the weight of a pair of positions.
+    Args:
+        config: Of the run.
+        snapshots: Trained parts by name, by step.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap.
+
+    Returns:
+        By measure and step. 'embedding' is the cosine of two words' embeddings, 'value' the entry of W_V (one-hot
+        words), 'attention' the weight of a pair of positions.
+
+    Raises:
+        InputError: The run trains none of these parts.
+
+    Example:
+        >>> config = RunConfig.of({"topic_model": {"topics": 3, "words_per_topic": 2}})
+        >>> same = config.topic_model.same_topic.astype(float)
+        >>> effects = sandbox_effects(config, {10: {"value": same}}, resamples=20)
+        >>> effects["value"][10].difference
+        1.0
     """
     topic, counts = config.topic_model.main_topic, None
     dev = RunData(config).dev if {"key", "query"} <= set(next(iter(snapshots.values()))) else None
@@ -116,7 +185,26 @@ def snapshot_sums(
 
 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
-    """The weights that `train --snapshots` kept."""
+    """The weights that a run kept on its way.
+
+    Args:
+        folder: A run folder.
+
+    Returns:
+        The config, and trained parts by name, by step.
+
+    Raises:
+        InputError: The folder is no single run, or has no snapshots.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.training import train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = train(RunConfig.of(small, steps=30, snapshots=[0, 20]), f"{folder}/run")
+        ...     sorted(read_snapshots(Path(folder) / "run")[1])
+        [0, 20]
+    """
     about = folders.about_of(folder, TRAIN)
     if about.runs is not None:
         raise InputError(f"{folder} holds several runs; give one of them, such as {folder / 'run-000'}")

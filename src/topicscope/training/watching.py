@@ -22,7 +22,21 @@ MOST_AT_ONCE = 32_000_000  # bytes that one update reads
 
 
 class WatchedRun:
-    """Reads metrics.jsonl as it grows. A run that was resumed has cut it back: then all is read anew."""
+    """A run that is still going on: reads metrics.jsonl as it grows, and all of it anew after the run was resumed.
+
+    Args:
+        folder: The folder of the run.
+
+    Example:
+        >>> import tempfile
+        >>> from topicscope.training import train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = train(RunConfig.of(small, steps=30, snapshots=[30]), f"{folder}/run")
+        ...     watched = WatchedRun(f"{folder}/run")
+        ...     watched.update(), watched.update(), watched.steps  # new lines, then none
+        (True, False, 30)
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
@@ -92,5 +106,16 @@ class WatchedRun:
 
 
 def ask_to_pause(folder: str | os.PathLike[str]) -> None:
-    """The run writes a checkpoint at its next block of steps, and ends; `resume` goes on from there."""
+    """Ask a run to pause: it writes a checkpoint at its next block of steps and ends. `resume` continues it.
+
+    Args:
+        folder: The folder of the run.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ask_to_pause(folder)
+        ...     (Path(folder) / PAUSE).exists()
+        True
+    """
     (Path(folder) / PAUSE).touch()

@@ -3,15 +3,14 @@
 from topicscope.world.batches import Batch, Batches, masked_batches, word_counts
 from topicscope.world.compiled import CompiledBatches
 from topicscope.world.correlated import Groups, LogisticNormal
+from topicscope.world.document_files import read_documents, write_documents
 from topicscope.world.documents import (
     PADDING,
     Documents,
     InfiniteDocuments,
     MaskedDocuments,
     every_document,
-    read_documents,
     sample_words,
-    write_documents,
 )
 from topicscope.world.entries import checked_word_topics
 from topicscope.world.masking import Masked, Masking, Positions, mask_keys

@@ -25,19 +25,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Batch:
-    """Batches of E models side by side; indices point into the flattened leading axes: one gather serves all models.
+    """What E models see at one step, side by side.
 
-    `context` holds log counts of the words that attention sees, or their shares where attention is uniform. Models with
-    the same data share it: there are D <= E of them.
+    Indices point into the flattened leading axes, so that one gather serves all models.
+
+    Attributes:
+        context: (D x B x V) Log counts of the words that attention sees; their shares where attention is uniform.
+            Models with the same data share it, so D <= E.
+        row_document: (E*R) d * B + document, for the model's data set d.
+        row_query: (E*R) e * V + word shown at the predicted positions; with `queries` e * Q + its place there.
+        row_weight: (E x R x 1) Weight in the objective; sums to 1 over a model's rows.
+        target: (E*P) (e * R + row) * V + true word.
+        target_weight: (E*P) Weight of each target.
+        queries: (E x Q) The words shown at any of the positions, where they are few of the V; else None.
+
+    Example:
+        >>> import torch
+        >>> from topicscope.world import InfiniteDocuments, Masking, TopicModel, stack
+        >>> rows = InfiniteDocuments(np.array([[0.5, 0.5]])).batches(TopicModel(2, 1), Masking())
+        >>> batch = stack(list(rows), torch.float64)
+        >>> tuple(batch.context.shape), round(float(batch.row_weight.sum()), 12)
+        ((1, 1, 3), 1.0)
     """
 
     context: Float[Tensor, "D B V"]
-    row_document: Int[Tensor, " E*R"]  # of the model's data set d: d * B + document
-    row_query: Int[Tensor, " E*R"]  # e * V + word shown at the predicted positions; with `queries` e * Q + its place
-    row_weight: Float[Tensor, "E R 1"]  # sums to 1 over a model's rows
-    target: Int[Tensor, " E*P"]  # (e * R + row) * V + true word
+    row_document: Int[Tensor, " E*R"]
+    row_query: Int[Tensor, " E*R"]
+    row_weight: Float[Tensor, "E R 1"]
+    target: Int[Tensor, " E*P"]
     target_weight: Float[Tensor, " E*P"]
-    queries: Int[Tensor, "E Q"] | None = None  # the words that are shown at any of them, where they are few of the V
+    queries: Int[Tensor, "E Q"] | None = None
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Batch:
         """The same change of every part."""
@@ -53,16 +70,31 @@ class Batch:
 
 @dataclass(frozen=True)
 class Batches:
-    """S batches of each of D data sets, before models are put side by side.
+    """S batches of each of D data sets, before models are put side by side; shorter ones are padded with weight zero.
 
-    Shorter ones are padded with rows and targets of weight zero; `sizes` are the numbers of rows, targets and queries.
+    Attributes:
+        context: (S x D x B x V) As in `Batch`.
+        document: (S x D x R) Document of each row.
+        query: (S x D x R) Word shown, or its place in `queries`.
+        weight: (S x D x R) Weight of each row.
+        target: (S x D x P) row * V + true word.
+        target_weight: (S x D x P) Weight of each target.
+        sizes: (S x D x 3) Numbers of rows, targets and queries before padding.
+        queries: (S x D x Q) The words shown, where they are listed; else None.
+
+    Example:
+        >>> import torch
+        >>> masks = Positions(*(torch.tensor([n]) for n in (0, 0, 1, 0, 1)))  # flat, document, true, shown, masked
+        >>> batches = masked_batches(torch.tensor([[[[0, 1, 2]]]]), masks, torch.float64)
+        >>> batches.sizes.tolist(), [tuple(batch.context.shape) for batch in batches.each()]
+        ([[[1, 1, 0]]], [(1, 1, 3)])
     """
 
     context: Float[Tensor, "S D B V"]
     document: Int[Tensor, "S D R"]
-    query: Int[Tensor, "S D R"]  # a word, or its place in `queries`
+    query: Int[Tensor, "S D R"]
     weight: Float[Tensor, "S D R"]
-    target: Int[Tensor, "S D P"]  # row * V + true word
+    target: Int[Tensor, "S D P"]
     target_weight: Float[Tensor, "S D P"]
     sizes: Int[np.ndarray, "S D 3"]
     queries: Int[Tensor, "S D Q"] | None = None
@@ -132,7 +164,19 @@ class Batches:
 
 
 def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndarray, "D V"]:
-    """How often each word occurs in each document (padding left out)."""
+    """How often each word occurs in each document; padding is left out.
+
+    Args:
+        words: Word ids (D x N), with -1 behind the end of a document.
+        vocabulary: V, the number of words with [MASK].
+
+    Returns:
+        Counts (D x V) in float32.
+
+    Example:
+        >>> word_counts(np.array([[1, 2, 2], [3, -1, -1]]), vocabulary=4).tolist()
+        [[0.0, 1.0, 2.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
+    """
     counts = np.zeros((len(words), vocabulary), dtype=np.float32)
     slice_size = max(1, 1_000_000 // max(1, words.shape[1]))
     for start in range(0, len(words), slice_size):
@@ -154,12 +198,27 @@ def masked_batches(
     list_queries: bool = False,
     at_least: int = 1,
 ) -> Batches:
-    """Batches of masked documents, where the counts are. These, of the words before masking, are overwritten.
+    """Batches of masked documents, on the device of the counts. The counts are overwritten.
 
-    `uniform`: attention does not depend on the query, so a document needs one row only.
-    `hide_masked`: attention does not see masked positions (as in the authors' code), unless the document has no other.
-    `list_queries`: list the words shown, of which there should be few: other words then need no scores.
-    `at_least`: numbers of rows and targets are rounded up to multiples of it.
+    Args:
+        counts: (S x D x B x V) Words of the documents before masking.
+        masks: The masked positions of all documents.
+        real: Floating-point type of the batches.
+        uniform: Attention does not depend on the query, so a document needs only one row.
+        hide_masked: Attention does not see masked positions (the authors' code), unless a document has no other.
+        list_queries: List the words shown, which should be few: other words then need no scores.
+        at_least: Round numbers of rows and targets up to multiples of this.
+
+    Returns:
+        The batches of S steps and D data sets.
+
+    Example:
+        >>> import torch
+        >>> masks = Positions(*(torch.tensor([n]) for n in (0, 0, 1, 0, 1)))  # flat, document, true, shown, masked
+        >>> counts = torch.tensor([[[[0, 1, 2]]]])  # one document: word 1 once, word 2 twice; word 1 is masked
+        >>> batches = masked_batches(counts, masks, torch.float64, uniform=True)
+        >>> batches.context.flatten().tolist(), batches.target.flatten().tolist()
+        ([0.3333333333333333, 0.0, 0.6666666666666666], [1])
     """
     import torch
 

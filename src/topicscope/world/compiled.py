@@ -16,10 +16,33 @@ if TYPE_CHECKING:
 
 
 class CompiledBatches:
-    """Called with the documents of a step, it gives the `Batch` that `masked_batches` gives, bit for bit.
+    """Makes batches in compiled loops on the CPU. Called with the documents of a step, it returns their `Batch`.
 
-    All tensors are on the CPU; `words` has a multiple of eight positions. `fixed` are the masked positions and what all
-    positions show, where masks are drawn once. `of` says which data set each model has.
+    The result equals that of `masked_batches` bit for bit.
+
+    Args:
+        words: (D x n x N) Word ids of all documents; N is a multiple of eight.
+        lengths: (D x n) Words per document.
+        fixed: Masked positions and what all positions show (D x n x N each), where masks are drawn once; else None.
+        keys: (4 x D) Random keys of the masks, from `mask_keys`.
+        masking: The masking scheme.
+        real: Floating-point type of the batches.
+        of: (E) The data set of each model; None: one model per data set.
+        vocabulary: V.
+        uniform: As in `masked_batches`.
+        hide_masked: As in `masked_batches`.
+
+    Example:
+        >>> import torch
+        >>> from topicscope.ground import Stream
+        >>> from topicscope.world import mask_keys
+        >>> words, keys = torch.tensor([[[1, 2, 3, 4, 1, 2, 3, 4]]]), mask_keys(Stream.TRAIN_MASKS, 0)
+        >>> layout = {"vocabulary": 5, "uniform": True, "hide_masked": False}
+        >>> lengths = torch.tensor([[8]])
+        >>> make = CompiledBatches(words, lengths, None, keys, Masking(p_mask=1.0), torch.float64, None, **layout)
+        >>> batch = make(np.array([[0]]), first=0)
+        >>> len(batch.target), round(float(batch.context.sum()), 12)
+        (8, 1.0)
     """
 
     def __init__(

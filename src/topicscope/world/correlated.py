@@ -27,10 +27,23 @@ Evidence = Float[np.ndarray, "R words"]
 
 @section
 class Groups(DocumentPrior):
-    """Coarse and fine topics: `groups` groups of T / groups topics that follow one another.
+    """Coarse and fine topics: `groups` groups of T / groups neighbouring topics.
 
-    A document has `topics_per_document` (tau) topics with equal shares. With probability `rho` all of them are of one
-    group, each group and each of its sets of tau topics being as probable; else they are any tau of all topics.
+    A document has `topics_per_document` (tau) topics with equal shares. With probability `rho` all of them come from
+    one group (all groups, and all sets inside a group, are equally probable). Else they are any tau of all topics.
+
+    Attributes:
+        kind: 'groups', the name in configuration files.
+        groups: Number of groups; it divides the number of topics.
+        rho: Probability that all topics of a document come from one group.
+        topics_per_document: tau.
+        length: Words per document: a number, an inclusive range (low, high), or 'infinite'.
+
+    Example:
+        >>> from topicscope import Groups
+        >>> second = Groups(groups=2, rho=1.0, topics_per_document=2).moments(topics=4).second
+        >>> second[0].tolist()  # topics 1 and 2 come together, 1 and 3 never
+        [0.125, 0.125, 0.0, 0.0]
     """
 
     _: KW_ONLY
@@ -91,10 +104,21 @@ COVARIANCES = "a variance from 0 to 10,000, or a matrix: a row and a column per 
 
 @section
 class LogisticNormal(DocumentPrior):
-    """theta = softmax(eta), eta normal with `mean` and `covariance`.
+    """theta = softmax(eta), where eta is normal: topics may be correlated.
 
-    `mean` is one number per topic, or one for all. `covariance` is a matrix, the file of one, or a number: the variance
-    of every topic, all independent. Moments are exact for independent topics; else numerical, with their error.
+    Moments are exact for independent topics; otherwise they are numerical, with their error.
+
+    Attributes:
+        kind: 'logistic-normal', the name in configuration files.
+        mean: Mean of eta: one number for all topics, or a list with one per topic.
+        covariance: A matrix (T x T), the path of one, or a number: the variance of independent topics.
+        length: Words per document: a number, an inclusive range (low, high), or 'infinite'.
+
+    Example:
+        >>> from topicscope import LogisticNormal
+        >>> moments = LogisticNormal(mean=[0.0, 1.0], covariance=0.5).moments(topics=2)
+        >>> moments.mean.round(4).tolist(), moments.error
+        ([0.3033, 0.6967], 0.0)
     """
 
     _: KW_ONLY

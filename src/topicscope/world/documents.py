@@ -1,4 +1,4 @@
-"""Finite documents, which hold words; infinite ones (Assumption 1), which are topic proportions; drawing; text format.
+"""Finite documents, which hold words; infinite ones (Assumption 1), which are topic proportions; drawing.
 
 What differs between the two is a method of both: `masked`, `batches`, `take`, `finite`.
 """
@@ -6,16 +6,14 @@ What differs between the two is a method of both: `masked`, `batches`, `take`, `
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import InputError, files, read_text
+from topicscope.ground import InputError
 from topicscope.world.batches import masked_batches, word_counts
 from topicscope.world.masking import Masked, Masking, Positions
 from topicscope.world.rows import Rows, infinite_rows
@@ -31,7 +29,19 @@ COMPARED = 32  # choices up to which one comparison with each threshold is sever
 
 @dataclass(frozen=True)
 class Documents:
-    """Finite documents. `words` is padded with -1; `proportions` is None where a file does not give them."""
+    """Finite documents.
+
+    Attributes:
+        words: Word ids (D x N); behind the end of a document PADDING (-1).
+        lengths: Words per document (D).
+        proportions: Topic proportions (D x T); None where a file does not give them.
+
+    Example:
+        >>> from topicscope import Documents
+        >>> documents = Documents(np.array([[3, 1, 2], [4, 4, -1]]), lengths=np.array([3, 2]))
+        >>> len(documents), documents.take(np.array([1])).words.tolist()
+        (2, [[4, 4, -1]])
+    """
 
     words: Int[np.ndarray, "D N"]
     lengths: Int[np.ndarray, " D"]
@@ -57,7 +67,18 @@ class Documents:
 
 @dataclass(frozen=True)
 class MaskedDocuments:
-    """Finite documents and the masks drawn for them."""
+    """Finite documents and the masks drawn for them: what `Documents.masked` returns.
+
+    Attributes:
+        documents: The documents.
+        masks: Their masked positions.
+
+    Example:
+        >>> documents = Documents(np.array([[1, 2, 3]]), np.array([3]))
+        >>> masked = MaskedDocuments(documents, Masked(3, np.array([0]), true=np.array([1]), shown=np.array([0])))
+        >>> masked.shown_counts(vocabulary=4).tolist()  # [MASK] stands for word 1
+        [[1.0, 0.0, 1.0, 1.0]]
+    """
 
     documents: Documents
     masks: Masked
@@ -108,7 +129,17 @@ class MaskedDocuments:
 
 @dataclass(frozen=True)
 class InfiniteDocuments:
-    """Documents without end: what they show is known exactly from their topic proportions and the masking scheme."""
+    """Documents without end (Assumption 1): proportions and masking scheme say exactly what they show.
+
+    Attributes:
+        proportions: Topic proportions (D x T).
+
+    Example:
+        >>> documents = InfiniteDocuments(np.array([[0.5, 0.5]]))
+        >>> [rows] = documents.batches(TopicModel(2, 1), Masking(), uniform=True)
+        >>> rows.context.round(4).tolist()  # shares of [MASK] and of the two words
+        [[0.12, 0.44, 0.44]]
+    """
 
     proportions: Float[np.ndarray, "D T"]
 
@@ -147,7 +178,19 @@ class InfiniteDocuments:
 
 
 def every_document(topic_model: TopicModel, topics_per_document: int) -> InfiniteDocuments:
-    """All C(T, tau) infinite documents of Assumption 1, each once."""
+    """All C(T, tau) infinite documents of Assumption 1, each once.
+
+    Args:
+        topic_model: Says how many topics there are.
+        topics_per_document: tau.
+
+    Returns:
+        Documents in which tau topics have equal shares.
+
+    Example:
+        >>> every_document(TopicModel(3, 2), topics_per_document=2).proportions.tolist()
+        [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
+    """
     subsets = itertools.combinations(np.eye(topic_model.topics), topics_per_document)
     return InfiniteDocuments(np.array([sum(subset) for subset in subsets]) / topics_per_document)
 
@@ -160,9 +203,20 @@ def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
 def sample_words(
     topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "D N"]:
-    """Topic by inversion of each document's cumulative proportions, then a word of the topic.
+    """Draw the words of documents: a topic by the document's proportions, then a word of the topic.
 
-    There is no loop over documents or positions.
+    Args:
+        topic_model: The words of each topic.
+        proportions: Topic proportions (D x T).
+        length: Words per document, N.
+        rng: Generator; the same state gives the same words.
+
+    Returns:
+        Word ids (D x N), from 1 on.
+
+    Example:
+        >>> sample_words(TopicModel(2, 1), np.array([[1.0, 0.0], [0.0, 1.0]]), 3, np.random.default_rng(0)).tolist()
+        [[1, 1, 1], [2, 2, 2]]
     """
     dtype = word_type(topic_model)
     words = np.empty((len(proportions), length), dtype=dtype)
@@ -220,45 +274,3 @@ def _invert(cumulative: Float[np.ndarray, "D K"], uniform: Float[np.ndarray, "D 
     for choice in range(choices - 1):
         passed += uniform >= cumulative[:, choice, None]
     return passed
-
-
-MOST_BYTES = 2**28  # of a data file: half a million documents; reading takes a few times as much memory
-
-
-def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Documents:
-    """Read the authors' text format: one document per line, word ids 0..Tv-1 separated by spaces, `END` last.
-
-    Their ids have no [MASK], so id i is this project's word i + 1.
-    """
-    text = read_text(path, "the data file", MOST_BYTES)
-    lines = [
-        _read_line(line.split(), f"{path}, line {number}", topic_model.words)
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip()
-    ]
-    if not lines:
-        raise InputError(f"{path} holds no documents; expected one document per line")
-    lengths = np.array([len(line) for line in lines])
-    words = np.full((len(lines), lengths.max()), PADDING, dtype=word_type(topic_model))
-    words[np.arange(words.shape[1]) < lengths[:, None]] = np.concatenate(lines)
-    return Documents(words, lengths)
-
-
-def _read_line(tokens: list[str], where: str, words: int) -> Int[np.ndarray, " N"]:
-    if tokens[-1] != "END":
-        raise InputError(f"{where}: ends with {tokens[-1][:40]!r}; expected 'END' last (is the file cut off?)")
-    for token in tokens[:-1]:
-        if not token.isascii() or not token.isdigit() or int(token) >= words:
-            raise InputError(
-                f"{where}: word {token[:40]!r} is outside the vocabulary; expected a word id from 0 to {words - 1}"
-            )
-    if len(tokens) == 1:
-        raise InputError(f"{where}: the document has no words; expected at least one before 'END'")
-    return np.array(tokens[:-1], dtype=np.int32) + 1
-
-
-def write_documents(documents: Documents | InfiniteDocuments, path: str | os.PathLike[str]) -> None:
-    """Write the authors' text format, which `read_documents` reads. Infinite documents are refused."""
-    finite = documents.finite()
-    lines = (" ".join(map(str, row[:n] - 1)) + " END\n" for row, n in zip(finite.words, finite.lengths, strict=True))
-    files.write(Path(path), "".join(lines).encode())

@@ -27,12 +27,24 @@ if TYPE_CHECKING:
 
 @plain_dataclass(frozen=True)
 class Masked:
-    """The masked positions of some documents, in order of document; all other positions show their word."""
+    """The masked positions of some documents, in order of document; all other positions show their word.
 
-    length: int  # N, the longest document
-    flat: Int[np.ndarray, " P"]  # document * N + position
-    true: Int[np.ndarray, " P"]  # the word that stood there
-    shown: Int[np.ndarray, " P"]  # the word that the model sees there
+    Attributes:
+        length: N, the longest document.
+        flat: Masked positions (P numbers), each as document * N + position.
+        true: The word that stands there (P).
+        shown: The word that the model sees there (P).
+
+    Example:
+        >>> masks = Masked(3, flat=np.array([1, 5]), true=np.array([2, 4]), shown=np.array([0, 4]))
+        >>> masks.document.tolist(), masks.shown_words(np.array([[1, 2, 3], [1, 2, 4]])).tolist()
+        ([0, 1], [[1, 0, 3], [1, 2, 4]])
+    """
+
+    length: int
+    flat: Int[np.ndarray, " P"]
+    true: Int[np.ndarray, " P"]
+    shown: Int[np.ndarray, " P"]
 
     @cached_property
     def document(self) -> Int[np.ndarray, " P"]:
@@ -61,13 +73,29 @@ class Masked:
 
 
 class Positions(NamedTuple):
-    """Masked positions on a device, in order of document."""
+    """Masked positions on a device, in order of document: what `Masking.draw_at` returns.
 
-    flat: Int[Tensor, " P"]  # document * N + position
+    Attributes:
+        flat: document * N + position (P).
+        document: Document of each position (P).
+        true: The word that stands there (P).
+        shown: The word that the model sees there (P).
+        masked: Number of masked positions per document (D).
+
+    Example:
+        >>> import torch
+        >>> words, lengths = torch.tensor([[1, 2, 3, 4]]), torch.tensor([4])
+        >>> keys = mask_keys(Stream.TRAIN_MASKS, 0)[:, 0]
+        >>> drawn = Masking(p_mask=1.0, p_correct=1.0, p_random=0.0).draw_at(words, lengths, 4, keys, torch.tensor([0]))
+        >>> drawn.shown.tolist(), drawn.masked.tolist()
+        ([1, 2, 3, 4], [4])
+    """
+
+    flat: Int[Tensor, " P"]
     document: Int[Tensor, " P"]
-    true: Int[Tensor, " P"]  # the word that stood there
-    shown: Int[Tensor, " P"]  # the word that the model sees there
-    masked: Int[Tensor, " D"]  # how many each document has
+    true: Int[Tensor, " P"]
+    shown: Int[Tensor, " P"]
+    masked: Int[Tensor, " D"]
 
 
 def where(true: Bool[Tensor, ...]) -> Int[Tensor, " n"]:
@@ -86,12 +114,22 @@ def counted(numbers: Int[Tensor, " P"], most: int) -> Int[Tensor, " most"]:
 
 @section
 class Masking:
-    """Each position is masked with probability `p_mask`.
+    """Each position is masked with probability `p_mask` (Section 3.2).
 
-    A masked position shows its own word with `p_correct`, a uniformly drawn word with `p_random`, else [MASK].
+    A masked position shows its own word with `p_correct`, a uniformly drawn word with `p_random`, else [MASK]. A
+    document without a masked position gets one, uniformly, because the objective (eq 1) divides by their number.
 
-    `fresh` draws new masks whenever a document is seen again; otherwise they are drawn once, as in the authors' code.
-    A document of which no position was drawn gets one, uniformly: the objective (eq 1) divides by their number.
+    Attributes:
+        p_mask: p_m, in (0, 1].
+        p_correct: p_c, of the masked positions.
+        p_random: p_r, of the masked positions; p_correct + p_random is at most 1.
+        fresh: Draw new masks whenever a document is seen again; else they are drawn once, as in the authors' code.
+
+    Example:
+        >>> from topicscope import Masking
+        >>> masking = Masking(p_mask=0.2, p_correct=0.1, p_random=0.3)
+        >>> round(masking.p_mask_word, 12), round(masking.k, 12)  # 1 - p_c - p_r and 1 - (1 - p_c) p_m
+        (0.6, 0.82)
     """
 
     p_mask: SomeProbability = 0.15
@@ -190,7 +228,22 @@ class Masking:
 
 
 def mask_keys(stream: Stream, *seeds: int) -> MaskKeys:
-    """Four keys of each seed: of bytes that mask, of numbers where they do not decide, of empty documents, of words."""
+    """Random keys for drawing masks: four per seed, one for each purpose.
+
+    The purposes are: bytes that mask, numbers where a byte does not decide, empty documents, and words shown.
+
+    Args:
+        stream: The random stream, such as Stream.TRAIN_MASKS.
+        seeds: One or more seeds.
+
+    Returns:
+        Integers of shape (4, number of seeds).
+
+    Example:
+        >>> keys = mask_keys(Stream.TRAIN_MASKS, 0, 1)
+        >>> keys.shape == (4, 2), bool((keys[:, 0] == mask_keys(Stream.TRAIN_MASKS, 0)[:, 0]).all())
+        (True, True)
+    """
     import torch
 
     from topicscope.ground import counters

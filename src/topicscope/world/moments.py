@@ -20,16 +20,28 @@ MOST_SLACK = 1e-2  # beyond this no stated error excuses moments that no law has
 
 @dataclass(frozen=True)
 class Moments:
-    """E[theta] and E[theta theta'] of a prior. Errors are 0 where they are exact."""
+    """E[theta] and E[theta theta'] of a prior. All errors are 0 where they are exact.
+
+    Attributes:
+        mean: E[theta] (T).
+        second: E[theta theta'] (T x T).
+        error: Largest standard error of an entry of E[theta theta'].
+        mean_error: Largest standard error of an entry of E[theta]; None: as `error`.
+        norm_error: Error of E[theta theta'] in spectral norm, which bounds that of its eigenvalues; None: T times
+            `error`.
+        parts: Independent estimates of which these are the mean; what is made of them shows its error by their spread.
+
+    Example:
+        >>> Moments(np.array([0.5, 0.5]), np.eye(2) / 2, error=0.01).errors
+        (0.01, 0.01, 0.02)
+    """
 
     mean: Float[np.ndarray, " T"]
     second: Float[np.ndarray, "T T"]
-    error: float = 0.0  # largest standard error of an entry of E[theta theta']
-    mean_error: float | None = None  # of an entry of E[theta]; None: as `error`
-    norm_error: float | None = None  # how far eigenvalues of E[theta theta'] may be off; None: T x `error`
-    parts: tuple[
-        Moments, ...
-    ] = ()  # independent estimates of which these are the mean: what is made of them is off too
+    error: float = 0.0
+    mean_error: float | None = None
+    norm_error: float | None = None
+    parts: tuple[Moments, ...] = ()
 
     @property
     def errors(self) -> tuple[float, float, float]:
@@ -39,10 +51,28 @@ class Moments:
 
 
 def checked_moments(found: Moments, topics: int, name: str) -> Moments:
-    """Moments that some law on the simplex may have, as arrays; else InputError.
+    """Check that some law of proportions can have these moments.
 
-    E[theta] and every row of E[theta theta'] are not negative, E[theta theta'] 1 = E[theta], whose sum is 1, and the
-    covariance is positive semidefinite: with the slack on its diagonal it has a Cholesky factor.
+    E[theta] and E[theta theta'] are not negative, E[theta theta'] 1 = E[theta], whose sum is 1, and the covariance is
+    positive semidefinite; all up to rounding and the stated errors.
+
+    Args:
+        found: The moments.
+        topics: T, which gives the shapes.
+        name: What they are called in error messages.
+
+    Returns:
+        The moments as float arrays.
+
+    Raises:
+        InputError: No law has them.
+
+    Example:
+        >>> checked_moments(Moments([0.5, 0.5], [[0.5, 0], [0, 0.5]]), 2, "moments").second.tolist()
+        [[0.5, 0.0], [0.0, 0.5]]
+        >>> checked_moments(Moments([0.5, 0.6], [[0.5, 0], [0, 0.6]]), 2, "moments")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: moments: theta lies outside the simplex; ...
     """
     try:
         mean, second = np.array(found.mean, dtype=float), np.array(found.second, dtype=float)

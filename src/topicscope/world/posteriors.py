@@ -31,10 +31,19 @@ Nodes = Complex[np.ndarray, "n Q"]
 
 @dataclass(frozen=True)
 class Posterior:
-    """E[theta | words seen] of each row.
+    """E[theta | words seen] for each row of evidence.
 
-    Where it is no more than an estimate, `halves` are two independent ones, of which it is the mean, and `effective` is
-    the number of draws that each row's are worth.
+    Attributes:
+        mean: Posterior means (R x T).
+        halves: Where they are estimates: two independent ones, of which `mean` is the mean. None: exact.
+        effective: Effective number of draws behind each row's estimate (R); None: exact.
+
+    Example:
+        >>> from topicscope.world import Fixed
+        >>> seen = np.array([[3.0, 0.0]])  # word 1 three times, word 2 never
+        >>> posterior = Fixed(topics_per_document=1).posterior(TopicModel(2, 1), seen, a=0.9, e=0.01)
+        >>> posterior.mean.round(6).tolist(), posterior.halves
+        ([[0.999999, 1e-06]], None)
     """
 
     mean: Means

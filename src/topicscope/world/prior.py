@@ -54,7 +54,22 @@ Length = Annotated[
 
 
 class DocumentPrior(ABC):
-    """What every prior has."""
+    """How topic proportions (theta) and lengths of documents are drawn: the base of all priors.
+
+    A new prior defines `check`, `sample_proportions`, `moments` and `posterior`; `sample` and the rest follow from
+    them.
+
+    Attributes:
+        length: Words per document: a number, an inclusive range (low, high), or 'infinite' (Assumption 1).
+
+    Example:
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> prior = Fixed(topics_per_document=2, length=6)
+        >>> isinstance(prior, DocumentPrior), prior.moments(4).mean.tolist()
+        (True, [0.25, 0.25, 0.25, 0.25])
+        >>> prior.sample(TopicModel(4, 3), 5, np.random.default_rng(0)).words.shape
+        (5, 6)
+    """
 
     length: Length
 
@@ -137,7 +152,17 @@ def checked_proportions(theta: Any, topics: int, name: str) -> Proportions:
 
 
 class Law(Protocol):
-    """A law of topic proportions of the user's own."""
+    """A law of topic proportions of your own: any object with these two methods. `Own` makes a prior of it.
+
+    Example:
+        >>> class OneTopic:
+        ...     def sample(self, topics, count, rng):
+        ...         return np.eye(topics)[rng.integers(topics, size=count)]
+        ...     def moments(self, topics):
+        ...         return Moments(np.full(topics, 1 / topics), np.eye(topics) / topics)
+        >>> Own(OneTopic()).moments(2).second.tolist()
+        [[0.5, 0.0], [0.0, 0.5]]
+    """
 
     def sample(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         """`count` rows of proportions."""
@@ -148,7 +173,25 @@ class Law(Protocol):
 
 @dataclass(frozen=True)
 class Own(DocumentPrior):
-    """A prior made of a law of the user's own, in Python; a configuration file cannot hold one."""
+    """A prior made of a law of your own, in Python; a configuration file cannot hold one.
+
+    Attributes:
+        law: An object with `sample` and `moments` (see `Law`). Samples and moments are compared before they are used.
+        length: Words per document: a number, an inclusive range (low, high), or 'infinite'.
+
+    Raises:
+        InputError: The length is wrong; later, samples or moments are not those of proportions, or do not fit each
+            other.
+
+    Example:
+        >>> class Equal:
+        ...     def sample(self, topics, count, rng):
+        ...         return np.full((count, topics), 1 / topics)
+        ...     def moments(self, topics):
+        ...         return Moments(np.full(topics, 1 / topics), np.full((topics, topics), 1 / topics**2))
+        >>> Own(Equal(), length=5).sample_proportions(2, 3, np.random.default_rng(0)).tolist()
+        [[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]
+    """
 
     law: Law
     length: Length = (100, 150)

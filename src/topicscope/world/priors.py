@@ -34,7 +34,18 @@ Weights = Annotated[list[Concentration], Field(max_length=WIDEST)]
 
 @section
 class Dirichlet(DocumentPrior):
-    """theta ~ Dirichlet(alpha, ..., alpha) (Section 6.1); or `alpha` is a list, one number per topic."""
+    """theta ~ Dirichlet(alpha) (Section 6.1).
+
+    Attributes:
+        kind: 'dirichlet', the name in configuration files.
+        alpha: One number for all topics, or a list with one number per topic.
+        length: Words per document: a number, an inclusive range (low, high), or 'infinite'.
+
+    Example:
+        >>> from topicscope import Dirichlet
+        >>> Dirichlet(alpha=[1.0, 3.0]).moments(topics=2).mean.tolist()
+        [0.25, 0.75]
+    """
 
     _: KW_ONLY
     kind: Literal["dirichlet"] = "dirichlet"
@@ -68,9 +79,22 @@ class Dirichlet(DocumentPrior):
 class Fixed(DocumentPrior):
     """`topics_per_document` (tau) distinct topics with equal shares (Section 3.1).
 
-    Every set of tau topics is as probable; or, with `weights` (one positive number per topic), a set has a probability
-    in proportion to the product of its topics' weights. Moments of this law, and posteriors of disjoint topics, are
-    exact.
+    Every set of tau topics has the same probability. With `weights`, the probability of a set is proportional to the
+    product of its topics' weights. Moments of this law, and posteriors of disjoint topics, are exact.
+
+    Attributes:
+        kind: 'fixed', the name in configuration files.
+        topics_per_document: tau, at most the number of topics.
+        weights: One positive number per topic; None: all equal.
+        length: Words per document: a number, an inclusive range (low, high), or 'infinite'.
+
+    Example:
+        >>> from topicscope import Fixed
+        >>> prior = Fixed(topics_per_document=2, length="infinite")
+        >>> prior.sample_proportions(3, 2, np.random.default_rng(0)).tolist()
+        [[0.0, 0.5, 0.5], [0.5, 0.5, 0.0]]
+        >>> len(prior.support(topics=4)[0])  # all sets of 2 out of 4 topics
+        6
     """
 
     _: KW_ONLY
@@ -146,7 +170,19 @@ def weighted_sets(
 
 @section
 class Given(DocumentPrior):
-    """The rows of `proportions`, in turn: a matrix with one column per topic, or the file of one."""
+    """The rows of a matrix as proportions: document n has row n, and after the last row the first one follows.
+
+    Attributes:
+        kind: 'given', the name in configuration files.
+        proportions: One row per document and one column per topic; each row sums to 1. Or the path of such a file.
+        length: Words per document: a number, an inclusive range (low, high), or 'infinite'.
+
+    Example:
+        >>> from topicscope import Given
+        >>> prior = Given(proportions=[[1.0, 0.0], [0.5, 0.5]])
+        >>> prior.sample_proportions(2, 3, np.random.default_rng(0)).tolist()
+        [[1.0, 0.0], [0.5, 0.5], [1.0, 0.0]]
+    """
 
     _: KW_ONLY
     kind: Literal["given"] = "given"

@@ -19,13 +19,28 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """One model's batch in numpy, before models are put side by side."""
+    """One model's batch in numpy, before models are put side by side by `stack`.
+
+    Attributes:
+        context: (B x V) Log counts of the words that attention sees, or their shares.
+        document: (R) Document of each row.
+        query: (R) Word shown at the predicted positions.
+        weight: (R) Weight in the objective.
+        target: (P) row * V + true word.
+        target_weight: (P) Weight of each target.
+
+    Example:
+        >>> from topicscope.world import InfiniteDocuments
+        >>> [rows] = InfiniteDocuments(np.array([[1.0, 0.0]])).batches(TopicModel(2, 1), Masking())
+        >>> rows.query.tolist(), rows.weight.round(6).tolist()  # [MASK] and words 1 and 2, by how often they are shown
+        ([0, 1, 2], [0.8, 0.15, 0.05])
+    """
 
     context: Float[np.ndarray, "B V"]
     document: Int[np.ndarray, " R"]
     query: Int[np.ndarray, " R"]
     weight: Float[np.ndarray, " R"]
-    target: Int[np.ndarray, " P"]  # row * V + true word
+    target: Int[np.ndarray, " P"]
     target_weight: Float[np.ndarray, " P"]
 
 
@@ -71,7 +86,21 @@ def infinite_rows(
 def stack(sets: Sequence[Rows], dtype: torch.dtype, data: Int[torch.Tensor, " E"] | None = None) -> Batch:
     """Put batches side by side for E models; shorter ones are padded with rows and targets of weight zero.
 
-    `data`: the data set of each model (default: one model for each).
+    Args:
+        sets: One batch per data set.
+        dtype: Floating-point type of the result.
+        data: The data set of each model; None: one model per data set.
+
+    Returns:
+        One batch for all models.
+
+    Example:
+        >>> import torch
+        >>> from topicscope.world import InfiniteDocuments
+        >>> [rows] = InfiniteDocuments(np.array([[1.0, 0.0]])).batches(TopicModel(2, 1), Masking())
+        >>> batch = stack([rows, rows], torch.float64)
+        >>> batch.row_query.tolist()  # of the second model: 3 more, the size of the vocabulary
+        [0, 1, 2, 3, 4, 5]
     """
     import torch
 

@@ -23,11 +23,10 @@ from pydantic_core import ArgsKwargs
 
 from topicscope.ground import LONGEST_LIST, Count, InputError, Matrix, Row, Text, number_only, section
 from topicscope.world.entries import Entries, entries_of_matrix, entries_of_topics, read_word_topics
+from topicscope.world.topic_checks import USUAL_SIZE, check
 
 MASK = 0
 """The word that stands for a hidden one."""
-
-USUAL_SIZE = 10  # v of the paper's experiments
 
 
 def plain(value: Any) -> Any:
@@ -49,19 +48,31 @@ Share = Annotated[float, Field(ge=1e-9, le=1 - 1e-9), number_only]
 
 @section
 class TopicModel:
-    """`topics` (T) topics of `words_per_topic` (v) words each, disjoint and uniform where nothing else is said.
+    """Which word has which probability in which topic (Section 3.1): T disjoint topics of v equal words by default.
 
-    - `words_per_topic` may be a list: the size of each topic.
-    - `word_probabilities` lets the words of a topic differ (the paper's footnote 2): v numbers that all topics share,
-      or one list per topic. `zipf` does the same by a formula: the n-th word of a topic has a probability in proportion
-      to n^-zipf.
-    - `overlap`: topics lie on a ring, and each has the last floor(overlap * v) of its v words in common with the next
-      topic, whose first words they are. There are that many words fewer for each topic.
-    - `common_words` words, behind all others, belong to every topic. Together they have the share `common_share` of
-      every topic's probability, and among themselves that of `zipf` (without it: equal ones). Every topic's own words
-      share the rest.
-    - `matrix` is the whole word-by-topic matrix A, or the file of one: one row per word, one column per topic, whose
-      entries sum to 1. `word_names`, one per word, are for figures only.
+    Word 0 is [MASK]; words 1 to `words` follow topic by topic.
+
+    Attributes:
+        topics: T. It may be left out where sizes or a matrix say it.
+        words_per_topic: v, or a list with the size of each topic.
+        word_probabilities: Probabilities inside a topic (the paper's footnote 2): v numbers that all topics share, or
+            one list per topic. None: equal.
+        zipf: The n-th word of a topic has a probability proportional to n^-zipf.
+        overlap: Topics form a ring; each shares the last floor(overlap * v) of its words with the next topic.
+        common_words: So many further words, behind all others, belong to every topic.
+        common_share: Their share of every topic's probability.
+        matrix: The whole word-by-topic matrix A (words x T, columns sum to 1), or the path of one.
+        word_names: One name per word, for figures only.
+
+    Raises:
+        InputError: A setting is out of range, or two settings contradict each other.
+
+    Example:
+        >>> from topicscope import TopicModel
+        >>> TopicModel(topics=3, words_per_topic=2).topic_of_word.tolist()
+        [0, 1, 1, 2, 2, 3, 3]
+        >>> TopicModel(words_per_topic=[1, 2]).word_topics.tolist()
+        [[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]]
     """
 
     topics: Count = 10
@@ -89,81 +100,15 @@ class TopicModel:
 
     @model_validator(mode="after")
     def _check(self) -> TopicModel:
-        sizes, several = self.words_per_topic, isinstance(self.words_per_topic, list)
-        described = {name: getattr(self, name) for name in ("word_probabilities", "zipf", "overlap", "common_words")}
-        others = [name for name, value in described.items() if value is not None]
-        others += ["words_per_topic"] if sizes != USUAL_SIZE else []
-        for wrong, message in (
-            (
-                self.matrix is not None and others,
-                f"topic_model.matrix says everything about the words; leave topic_model.{(others or [''])[0]} out",
-            ),
-            (
-                self.zipf is not None and self.word_probabilities is not None,
-                "topic_model.zipf and topic_model.word_probabilities both give the words of a topic their probability; "
-                "give one of them",
-            ),
-            (
-                (self.common_words is None) != (self.common_share is None),
-                "topic_model.common_words and topic_model.common_share belong together; give both or neither",
-            ),
-            (
-                isinstance(sizes, list) and len(sizes) != self.topics,
-                f"topic_model.words_per_topic has {len(sizes) if isinstance(sizes, list) else 1} numbers, "
-                f"but there are {self.topics} topics; give one number per topic",
-            ),
-            (self.overlap is not None and self.topics < 3, "topic_model.overlap needs at least 3 topics on its ring"),
-        ):
-            if wrong:
-                raise ValueError(message)
-        if self.matrix is not None and (columns := self.word_topics.shape[1]) != self.topics:
-            raise ValueError(
-                f"topic_model.matrix has {columns} columns, but there are {self.topics} topics; "
-                "give one column per topic, or leave topic_model.topics out"
-            )
-        if self.word_names is not None and (count := len(self.word_names)) != self.words:
-            raise ValueError(f"topic_model.word_names has {count} names; expected one per word ({self.words})")
-        if self.overlap is not None:
-            self._check_overlap()
-        if self.word_probabilities is not None:
-            (self._check_each if several else self._check_probabilities)()
+        check(self)
         return self
 
-    def _check_overlap(self) -> None:
-        sizes = self.words_per_topic if isinstance(self.words_per_topic, list) else [self.words_per_topic]
-        shared = [self._shared_of(size) for size in sizes]
-        for t, size in enumerate(sizes):
-            if not shared[t] or shared[t] + shared[t - 1] > size:
-                raise ValueError(
-                    f"topic_model.overlap = {self.overlap:g}: topic {t + 1} has too few words ({size}) to have "
-                    f"{shared[t]} in common with the next topic and {shared[t - 1]} with the one before; "
-                    "each number has to be 1 or more, and both together no more than its words"
-                )
-
-    def _check_probabilities(self) -> None:
-        p = np.asarray(self.word_probabilities, dtype=float)
-        topics, v = self.topics, self.words_per_topic
-        if p.shape not in {(v,), (topics, v)}:
-            raise ValueError(
-                f"word_probabilities has shape {p.shape}; expected ({v},) for all topics, or ({topics}, {v})"
-            )
-        if not (p > 0).all() or not np.allclose(p.sum(-1), 1, atol=1e-6):
-            raise ValueError("word_probabilities must be positive and sum to 1 in each topic")
-
-    def _check_each(self) -> None:
-        """Of topics of unequal sizes."""
-        rows = self.word_probabilities or []
-        lengths = [len(row) if isinstance(row, list) else 0 for row in rows]
-        if lengths != self._sizes.tolist():
-            raise ValueError("word_probabilities: expected one list per topic, each as long as its words_per_topic")
-        if not all(min(row) > 0 and abs(sum(row) - 1) <= 1e-6 for row in rows if isinstance(row, list)):
-            raise ValueError("word_probabilities must be positive and sum to 1 in each topic")
-
     @property
-    def _sizes(self) -> Int[np.ndarray, " T"]:
+    def sizes(self) -> Int[np.ndarray, " T"]:
+        """Words of each topic, where no matrix is given."""
         return np.broadcast_to(np.asarray(self.words_per_topic), self.topics)
 
-    def _shared_of(self, size: int) -> int:
+    def shared_of(self, size: int) -> int:
         """Words that a topic of this size has in common with the next; .3 * 10 may be a little below 3."""
         return math.floor((self.overlap or 0.0) * size + 1e-9)
 
@@ -174,7 +119,7 @@ class TopicModel:
             return len(self.word_topics)
         size = self.words_per_topic
         sizes, times = (size, 1) if isinstance(size, list) else ([size], self.topics)
-        return times * sum(one - self._shared_of(one) for one in sizes) + (self.common_words or 0)
+        return times * sum(one - self.shared_of(one) for one in sizes) + (self.common_words or 0)
 
     @property
     def vocabulary(self) -> int:
@@ -213,8 +158,8 @@ class TopicModel:
         if self.matrix is not None:
             return entries_of_matrix(self.word_topics)
         common = (self.common_words or 0, self.common_share or 0.0)
-        shared = np.array([self._shared_of(size) for size in self._sizes.tolist()])
-        return entries_of_topics(self._sizes, shared, self.word_probabilities, self.zipf, *common)
+        shared = np.array([self.shared_of(size) for size in self.sizes.tolist()])
+        return entries_of_topics(self.sizes, shared, self.word_probabilities, self.zipf, *common)
 
     @cached_property
     def word_topics(self) -> Float[np.ndarray, "words T"]:

@@ -1,0 +1,174 @@
+"""The forward pass of a model: attention weights and hidden states by part, and the vectors of words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import transformers
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from topicscope.language.vocabulary import Window
+
+if TYPE_CHECKING:
+    from topicscope.language.models import LoadedModel
+
+
+def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:
+    """Tokens and mask of a batch of windows, on the device of the model.
+
+    Args:
+        batch: The windows.
+        loaded: The model.
+
+    Returns:
+        Tokens (B x N), and 1 where there is one (B x N).
+
+    Example:
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> from topicscope.language import Window
+        >>> pair = [Window(0, np.array([5, 6, 7]), np.array([0])), Window(1, np.array([5]), np.array([0]))]
+        >>> tokens, mask = padded(pair, loaded)
+        >>> tuple(tokens.shape), mask.tolist()
+        ((2, 3), [[1, 1, 1], [1, 0, 0]])
+    """
+    pad = torch.nn.utils.rnn.pad_sequence
+    rows = [torch.tensor(window.tokens) for window in batch]
+    tokens = pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
+    mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
+    # nobody waits: a GPU may still be busy with the batch before
+    return tokens.to(loaded.device, non_blocking=True), mask.to(loaded.device, non_blocking=True)
+
+
+Attention = dict[str, tuple[Float[Tensor, "B H Q K"], ...]]
+States = dict[str, tuple[Float[Tensor, "B N d"], ...]]
+
+
+def attention_of(model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"]) -> Attention:
+    """The attention weights of a model on a batch.
+
+    Args:
+        model: A model of the library transformers.
+        tokens: (B x N).
+        mask: 1 where there is a token (B x N).
+
+    Returns:
+        By part ('encoder', 'decoder', 'cross'), one tensor per layer (B x heads x N x N): query, key.
+
+    Example:
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> tokens = torch.tensor([[2, 5, 6, 3]])
+        >>> [layer] = attention_of(loaded.model, tokens, torch.ones_like(tokens))["encoder"]
+        >>> tuple(layer.shape), round(float(layer[0, 0, 0].sum()), 5)
+        ((1, 2, 4, 4), 1.0)
+    """
+    return outputs_of(model, tokens, mask, states=False)[0]
+
+
+@torch.inference_mode()
+def outputs_of(
+    model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], *, states: bool
+) -> tuple[Attention, States]:
+    """Of one forward pass, by part: the attention weights of every layer, and the hidden states where they are wanted.
+
+    Parts are 'encoder', 'decoder' (causal: keys stand before the query) and, of attention, 'cross'. The decoder of an
+    encoder-decoder reads the same text, one place later, as in training. States are those of the embedding layer and
+    then of each layer; parts whose layers differ in size or have no state for each position are left out.
+    """
+    inputs = {"input_ids": tokens, "attention_mask": mask, "return_dict": True}
+    inputs |= {"output_attentions": True, "output_hidden_states": states}
+    if model.config.is_encoder_decoder:
+        shifted, shifted_mask = shifted_right(tokens, mask, model.config)
+        output = model(**inputs, decoder_input_ids=shifted, decoder_attention_mask=shifted_mask, use_cache=False)
+        parts = {name: getattr(output, f"{name}_attentions") for name in ("encoder", "decoder", "cross")}
+        hidden = {name: getattr(output, f"{name}_hidden_states", None) for name in ("encoder", "decoder")}
+    else:
+        causal = is_causal(model.config)
+        name, output = "decoder" if causal else "encoder", model(**inputs, **({"use_cache": False} if causal else {}))
+        parts, hidden = {name: getattr(output, "attentions", None)}, {name: getattr(output, "hidden_states", None)}
+    return (
+        {name: tuple(weights) for name, weights in parts.items() if weights and weights[0] is not None},
+        {name: tuple(layers) for name, layers in hidden.items() if states and layers and _alike(layers, tokens)},
+    )
+
+
+def _alike(layers: Any, tokens: Int[Tensor, "B N"]) -> bool:
+    """Whether every layer has a vector of the same size for each position."""
+    return all(layer is not None and layer.shape == (*tokens.shape, layers[0].shape[-1]) for layer in layers)
+
+
+def shifted_right(tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], config: Any) -> tuple[Tensor, Tensor]:
+    """What a decoder reads: a start token, then the text without its last token.
+
+    Args:
+        tokens: (B x N).
+        mask: 1 where there is a token (B x N).
+        config: Of the model; names the start token.
+
+    Returns:
+        Tokens and mask, both (B x N).
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> config = SimpleNamespace(decoder_start_token_id=9, bos_token_id=None)
+        >>> tokens = torch.tensor([[5, 6, 7]])
+        >>> shifted_right(tokens, torch.ones_like(tokens), config)[0].tolist()
+        [[9, 5, 6]]
+    """
+    start = config.decoder_start_token_id if config.decoder_start_token_id is not None else config.bos_token_id
+    first = torch.full_like(tokens[:, :1], 0 if start is None else start)
+    return torch.cat([first, tokens[:, :-1]], 1), torch.cat([torch.ones_like(mask[:, :1]), mask[:, :-1]], 1)
+
+
+def is_causal(config: Any) -> bool:
+    """Decoder-only models are listed among the causal language models, and not among the masked ones."""
+    listed = transformers.models.auto.modeling_auto
+    return bool(getattr(config, "is_decoder", False)) or (
+        config.model_type in listed.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        and config.model_type not in listed.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    )
+
+
+@torch.inference_mode()
+def word_vectors(model: Any, token: Int[np.ndarray, " W"], *, layer: bool = False) -> Float[np.ndarray, "W d"]:
+    """Vectors of words, each a single token.
+
+    Args:
+        model: A model of the library transformers.
+        token: Tokens of the words (W).
+        layer: The embedding layer's output for each word alone, with position, type and norm; else rows of the
+            embedding matrix.
+
+    Returns:
+        The vectors (W x d) in float64.
+
+    Example:
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> word_vectors(loaded.model, np.array([5, 6, 7])).shape
+        (3, 8)
+    """
+    ids = torch.as_tensor(token, device=model.device)
+    if not layer:
+        return model.get_input_embeddings().weight[ids].double().cpu().numpy()
+    encoder = model.get_encoder() if model.config.is_encoder_decoder else model
+    outputs = (
+        encoder(input_ids=part[:, None], output_hidden_states=True, return_dict=True) for part in torch.split(ids, 512)
+    )
+    return torch.cat([output.hidden_states[0][:, 0] for output in outputs]).double().cpu().numpy()
