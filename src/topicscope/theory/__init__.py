@@ -10,7 +10,7 @@ from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
 from topicscope.theory.clocks import FEWEST_STEPS, AdamClock, MaskFirst, adam_clock, mask_first
 from topicscope.theory.course import Course
-from topicscope.theory.dense_optimum import DenseOptimum, closed_form, solve_moments
+from topicscope.theory.dense_optimum import DenseOptimum, closed_form
 from topicscope.theory.descent import descent
 from topicscope.theory.document_moments import (
     WEIGHTINGS,
@@ -52,6 +52,7 @@ from topicscope.theory.landscapes import (
     read_landscape,
 )
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
+from topicscope.theory.moment_solution import solve_moments
 from topicscope.theory.optimum import optimum, topics_alike
 from topicscope.theory.population import enumerated_loss, population_loss
 from topicscope.theory.population_gradient import Population, Weights
