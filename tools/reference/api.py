@@ -27,6 +27,7 @@ DOORS = {
     "topicscope.paper": "",
     "topicscope.figures": "For who adds a result, a figure or a page.",
     "topicscope.report": "For who adds a result, a figure or a page.",
+    "topicscope.exporting": "",
     "topicscope.explorer": "For who adds a view to the explorer.",
     "topicscope.bench": "For who measures speed.",
     "topicscope.ground": "For contributors: what every other package stands on.",

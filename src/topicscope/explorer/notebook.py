@@ -10,19 +10,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from topicscope.explorer.theory_room import Question
-from topicscope.ground import InputError
+from topicscope.ground import require
 
 if TYPE_CHECKING:
     from topicscope.explorer.theory_bench import TheoryBench
 
 
 def explore_theory(**settings: Any) -> TheoryBench:
-    """Theory under sliders in a notebook. They start at `settings`, which have the names of `Question`."""
+    """Theory under sliders in a notebook.
+
+    Args:
+        **settings: Where the sliders start, by the names of the explorer's controls: topics, words_per_topic, ...
+
+    Returns:
+        A widget; its `config` is the `RunConfig` of the sliders.
+
+    Raises:
+        InputError: A setting is unknown or out of range, or the extra `notebook` is not installed.
+
+    Example:
+        >>> explore_theory(topics=4, words_per_topic=3).config.topic_model.topics
+        4
+    """
     question = Question.of(settings)
-    try:
-        from topicscope.explorer.theory_bench import TheoryBench
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"theory under sliders needs {error.name}; install it with: pip install 'topicscope[notebook]'"
-        ) from None
+    require(("anywidget", "ipywidgets"), "theory under sliders")
+    from topicscope.explorer.theory_bench import TheoryBench
+
     return TheoryBench(question)

@@ -68,8 +68,30 @@ def export(
     """Write what a folder holds for TensorBoard, as Parquet, or as a model folder with a card ('hf').
 
     Any folder that `read` reads has a Parquet table. Curves are those of `train`, `pretrain`, their ensembles and
-    sweeps; models those of `pretrain` and `probe` (`model`: which one, of a probe of several). `out`: a new place
-    (default: beside the folder); `force` replaces an earlier export there, and nothing else.
+    sweeps; models those of `pretrain` and `probe`.
+
+    Args:
+        folder: A finished folder.
+        to: 'tensorboard', 'parquet' or 'hf'.
+        out: A new place; None: beside the folder.
+        model: Which one, of a probe of several.
+        force: Replace an earlier export there, and nothing else.
+        progress: Called as progress(phase, done, total, note).
+
+    Returns:
+        What was written, and how to open it.
+
+    Raises:
+        InputError: The folder has no such content, or the place is taken.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from topicscope import RunConfig, train
+        >>> place = Path(mkdtemp())
+        >>> small = {"data": {"documents": 20, "dev_documents": 5}, "floors": False}
+        >>> run = train(RunConfig.of(small, steps=2), place / "run")
+        >>> export(place / "run", "parquet").out.name
+        'run.parquet'
     """
     if to not in TARGETS:
         raise InputError(f"no target {to!r}; {nearest(to, TARGETS)}")

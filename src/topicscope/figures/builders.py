@@ -47,7 +47,19 @@ def sections(result: Result) -> list[Section]:
 
 
 def points_of(result: Result) -> PointMap | None:
-    """All points of a sweep, of which a reader chooses measure and axes; None for other results."""
+    """All points of a sweep, of which a reader chooses measure and axes.
+
+    Args:
+        result: Any result.
+
+    Returns:
+        The points; None for results that are no sweep.
+
+    Example:
+        >>> from topicscope.theory import Setting, theorem2
+        >>> print(points_of(theorem2(Setting.of(4, 3, 2))))
+        None
+    """
     if result.kind != "sweep":
         return None
     found: PointMap = importlib.import_module("topicscope.figures.maps").point_map(result)

@@ -23,6 +23,9 @@ EXTRAS = {
     "anyio": "explorer",
     "starlette": "explorer",
     "uvicorn": "explorer",
+    "anywidget": "notebook",
+    "ipywidgets": "notebook",
+    "traitlets": "notebook",
 }
 """Optional libraries by the name that is imported, and the extra that installs each; pyproject.toml says the same."""
 
@@ -30,9 +33,18 @@ PACKAGES = {"sklearn": "scikit-learn", "pyLDAvis": "pyldavis"}  # where the pack
 
 
 def require(libraries: Iterable[str], user: str) -> None:
-    """Raise InputError unless all are installed. None of them is imported: this comes before any work.
+    """Check that optional libraries are installed. None of them is imported: this comes before any work.
 
-    `user` says what needs them: 'the engine ray', 'pretraining'.
+    Args:
+        libraries: Names that are imported.
+        user: What needs them: 'the engine ray', 'pretraining'.
+
+    Raises:
+        InputError: One is missing; the message names the extra that installs it.
+
+    Example:
+        >>> print(require(["json"], "this example"))
+        None
     """
     for library in libraries:
         if sys.modules.get(library) is None and find_spec(library) is None:
@@ -40,7 +52,22 @@ def require(libraries: Iterable[str], user: str) -> None:
 
 
 def needed(module: str, user: str) -> Any:
-    """A module of an optional library; InputError where it cannot be imported."""
+    """Import a module of an optional library.
+
+    Args:
+        module: Its name.
+        user: What needs it, in words.
+
+    Returns:
+        The module.
+
+    Raises:
+        InputError: It is missing; the message names the extra that installs it.
+
+    Example:
+        >>> needed("json", "this example").dumps([1])
+        '[1]'
+    """
     try:
         with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts
             return importlib.import_module(module)

@@ -46,7 +46,18 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
 
 
 def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
-    """Raise InputError where an optional library is not installed that this config makes use of."""
+    """Check that the optional libraries that a config makes use of are installed.
+
+    Args:
+        config: The settings.
+
+    Raises:
+        InputError: One of them is missing; the message names the extra that installs it.
+
+    Example:
+        >>> print(check_libraries(WordsConfig("some/model", [["frog"], ["mozart"]])))
+        None
+    """
     require(["transformers"], "a language model")
     given = isinstance(config, ProbeConfig | TimelineConfig) and (config.label_field or config.topics_from)
     if isinstance(config, TextConfig) and not given:
@@ -117,7 +128,21 @@ class Place:
 
 
 def model_place(name: str | Path) -> Place:
-    """A folder (of a pretraining run: the model in it), or else the hub if the name can be one of the hub."""
+    """Where a model is: a folder (of a pretraining run: the model in it), or else the hub if the name can be one there.
+
+    Args:
+        name: Of a folder or of a model of the hub.
+
+    Returns:
+        The place.
+
+    Raises:
+        InputError: It is a file, or no folder and no possible name of the hub.
+
+    Example:
+        >>> model_place("bert-base-uncased").local
+        False
+    """
     path = Path(name)
     with readable():
         exists, folder = path.exists(), path.is_dir()

@@ -103,12 +103,42 @@ def read_model_files(folder: Path) -> ModelFiles:
 
 
 def model_config(folder: Path) -> Mapping[str, Any]:
-    """What config.json says."""
+    """What the config.json of a model folder says.
+
+    Args:
+        folder: Of the model.
+
+    Returns:
+        Its settings.
+
+    Raises:
+        InputError: It is missing or damaged.
+
+    Example:
+        >>> model_config(Path("no/such/model"))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: ...
+    """
     return read_model_files(folder).config
 
 
 def published_files(folder: Path) -> list[Path]:
-    """The files of a model folder that belong to the model and its tokenizer: no code, no pickles, nothing else."""
+    """The files of a model folder that belong to the model and its tokenizer: no code, no pickles, nothing else.
+
+    Args:
+        folder: Of the model.
+
+    Returns:
+        Their paths, sorted.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> folder = Path(mkdtemp())
+        >>> for name in ("config.json", "model.safetensors", "code.py", "weights.bin"):
+        ...     _ = (folder / name).write_text("")
+        >>> [file.name for file in published_files(folder)]
+        ['config.json', 'model.safetensors']
+    """
     return sorted({file for pattern in PUBLISHED for file in folder.glob(pattern) if file.is_file()})
 
 

@@ -236,7 +236,18 @@ def corpus_of(config: PretrainConfig) -> Corpus:
 
 
 def check_libraries(config: PretrainConfig) -> None:
-    """Raise InputError where an optional library is not installed that this config makes use of."""
+    """Check that the optional libraries that a config makes use of are installed.
+
+    Args:
+        config: Of the run.
+
+    Raises:
+        InputError: One of them is missing; the message names the extra that installs it.
+
+    Example:
+        >>> print(check_libraries(PretrainConfig.of({"text": {"corpus": ["."]}})))
+        None
+    """
     require(LIBRARIES, "pretraining")
     corpus_of(config)
 

@@ -41,7 +41,18 @@ def library() -> Library:
 
 
 class NotebookView(anywidget.AnyWidget):
-    """HTML of the project's templates, which notebook.js brings to life; `answer` gives what it asks for later."""
+    """HTML of the project's templates in a notebook, which notebook.js brings to life.
+
+    Args:
+        view: What it shows: 'sections', 'sweep' or 'theory'.
+        html: Of the templates.
+        answer: Gives what the view asks for later; None where it asks for nothing.
+        styles: More style sheets.
+
+    Example:
+        >>> NotebookView("sections", "<p>Nothing yet.</p>").html
+        '<p>Nothing yet.</p>'
+    """
 
     _esm = f"{bundled('notebook.js')}\nexport default {{ render }};"
     view = traitlets.Unicode().tag(sync=True)
@@ -69,7 +80,20 @@ def reply(answer: Answer, view: NotebookView, message: Any, _: object) -> None:
 
 
 def notebook_view(result: Result, sections: list[Section]) -> NotebookView:
-    """The sections of a result as its page has them; of a sweep the map of its points."""
+    """The sections of a result as its page has them; of a sweep the map of its points.
+
+    Args:
+        result: Any result.
+        sections: Its figures and tables.
+
+    Returns:
+        The widget.
+
+    Example:
+        >>> from topicscope.theory import Setting, theorem2
+        >>> notebook_view(theorem2(Setting.of(4, 3, 2)), []).view
+        'sections'
+    """
     template = environment().get_template("widget.html.jinja")
     points = points_of(result)
     if points is None:

@@ -115,7 +115,21 @@ def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dic
 def curves_of_rows(
     points: PointMap, curves_of: Callable[[int], Curves], rows: Sequence[int]
 ) -> dict[str, dict[str, str]]:
-    """The curves of some points, for a map that asks for them. Numbers that no point has are left out."""
+    """The curves of some points, for a map that asks for them.
+
+    Args:
+        points: All points.
+        curves_of: The curves of a point, by its number.
+        rows: Numbers of points; those that no point has are left out.
+
+    Returns:
+        Curves by the number of the point, as `packed` writes them.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> curves_of_rows(SimpleNamespace(rows=[], curve_panels={}), lambda number: {}, [3])
+        {}
+    """
     numbers = [number for number in rows[:MOST_ROWS] if 0 <= number < len(points.rows)]
     return packed(map(curves_of, numbers), tuple(points.curve_panels.values()), numbers)
 

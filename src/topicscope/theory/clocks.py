@@ -32,6 +32,7 @@ class AdamClock(NamedTuple):
         delays_attention_from: Epsilon from which on attention is delayed.
         rules_attention_from: Epsilon from which on it decides the time of attention.
         delays_value_from: Epsilon from which on W_V is delayed.
+        followed: `attention` of an entry followed with Adam's own averages, for full batches (`entry_steps`).
 
     Example:
         See `adam_clock`.
@@ -44,7 +45,7 @@ class AdamClock(NamedTuple):
     delays_attention_from: float | None
     rules_attention_from: float | None
     delays_value_from: float
-    followed: float | None = None  # `attention` of an entry followed with Adam's own averages, for full batches
+    followed: float | None = None
 
 
 def adam_clock(

@@ -166,7 +166,25 @@ class TopicPopulation(Population):
 
 
 class WordPopulation(TopicPopulation):
-    """The same with every word on its own: for starts in which the words of a topic differ too much to be alike."""
+    """As `TopicPopulation`, with every word on its own: for starts in which words of a topic differ too much.
+
+    Attributes:
+        true: Shares of words among true words (D x V).
+        shown: Shares of [MASK] and words among words shown (D x V).
+        probability: Of each document (D).
+        instead: What a masked position shows where it does not show its own word (V).
+        p_correct: How often it shows its own word.
+        objective: 'squared' or 'cross-entropy'.
+        sizes: 1 for each word (V).
+        embedded: Whether there is a trained embedding.
+        bias: Whether the output has a trained bias.
+
+    Example:
+        >>> from topicscope.world import Fixed
+        >>> world = WordPopulation.of_topics(TopicModel(4, 3), Fixed(topics_per_document=2), Masking())
+        >>> world.true.shape, world.sizes.tolist() == [1.0] * 13
+        ((6, 13), True)
+    """
 
     @classmethod
     def kinds_per_topic(cls, block: int) -> int:
