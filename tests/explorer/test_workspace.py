@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from topicscope.explorer.runs import Runs
 from topicscope.explorer.workspace import DEEPEST, Workspace, identity
 from topicscope.ground import InputError, folders
 from topicscope.ground.about import Kind
@@ -67,6 +68,23 @@ def test_a_run_that_nobody_writes_is_interrupted(tmp_path: Path) -> None:
         assert one.about.status == "running"
     [place] = space.places()
     assert place.state == "interrupted"
+
+
+def test_runs_that_are_trained_together_are_as_the_whole_is(tmp_path: Path) -> None:
+    space = Workspace(tmp_path / "runs")
+
+    def states() -> dict[str, str]:
+        return {place.name: place.state for place in space.places()}
+
+    with folders.open_folder(tmp_path / "runs" / "two", ANY, {"runs": []}, runs=2) as whole:
+        paths = folders.member_paths(whole.path, 2)
+        first, _ = (folders.join_folder(path, ANY, {"seed": 0}, resume=True) for path in paths)
+        first.finish({"x": 1})
+        assert states() == {"two": "running", "two/run-000": "done", "two/run-001": "running"}
+    assert states() == {"two": "interrupted", "two/run-000": "done", "two/run-001": "interrupted"}
+    runs = Runs(space)
+    with pytest.raises(InputError, match="one of several runs"):
+        runs.resume(space.find(identity(tmp_path / "runs" / "two" / "run-001")))
 
 
 def test_looking_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:

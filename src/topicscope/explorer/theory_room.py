@@ -21,17 +21,20 @@ Exponent = Annotated[float, Field(ge=0, le=10)]
 
 @section
 class Question(Config):
-    """A world, how it is masked, and how it is learnt. 0 for zipf and overlap: none."""
+    """A world, how it is masked, and how it is learnt. 0 for zipf, overlap and common words: none."""
 
     topics: Count = 10
     words_per_topic: Count = 10
-    prior: Literal["fixed", "dirichlet", "groups"] = "fixed"
+    prior: Literal["fixed", "dirichlet", "groups", "logistic-normal"] = "fixed"
     topics_per_document: Count = 3
     alpha: PositiveRate = 0.1
     groups: Count = 5
     rho: Probability = 0.5
+    covariance: PositiveRate = 1.0
     zipf: Exponent = 0.0
     overlap: HalfAtMost = 0.0
+    common_words: Annotated[int, Field(ge=0, le=1000)] = 0
+    common_share: Annotated[float, Field(gt=0, lt=1)] = 0.3
     length: Text = "125"
     p_mask: Probability = 0.15
     p_correct: Probability = 0.1
@@ -52,8 +55,10 @@ class Question(Config):
             "fixed": {"topics_per_document": self.topics_per_document},
             "dirichlet": {"alpha": self.alpha},
             "groups": {"groups": self.groups, "rho": self.rho, "topics_per_document": self.topics_per_document},
+            "logistic-normal": {"covariance": self.covariance},
         }
-        shape = {"zipf": self.zipf, "overlap": self.overlap}
+        common = {"common_words": self.common_words, "common_share": self.common_share if self.common_words else 0}
+        shape = {"zipf": self.zipf, "overlap": self.overlap, **common}
         return {
             "topic_model": {
                 "topics": self.topics,
@@ -78,8 +83,8 @@ class Question(Config):
     @property
     def setting(self) -> theory.Setting:
         """The paper's setting; InputError where topics are not disjoint and alike."""
-        if self.zipf or self.overlap or self.prior == "groups":
-            raise InputError("the paper's theorems need disjoint topics of equally probable words, and no groups")
+        if self.zipf or self.overlap or self.common_words or self.prior in ("groups", "logistic-normal"):
+            raise InputError("the paper's theorems need disjoint topics of equally probable words, and topics alike")
         return theory.Setting.of(
             self.topics,
             self.words_per_topic,

@@ -44,6 +44,7 @@ from .phases import (
     Phase as Phase,
     Stages as Stages,
     act as act,
+    bands_so_far as bands_so_far,
     course as course,
     phase as phase,
     risen as risen,

@@ -57,7 +57,10 @@ def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -
     return Stages(*(risen(metrics[f"norm_{part}"], share) for part in ("value", "key", "query")))
 
 
-def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
+FIRST, SECOND = "stage 1: value", "stage 2: key and query"
+
+
+def stage_bands(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
     """From, to and name of the two stages, where there are two.
 
     The second starts when key or query has made a tenth of its rise.
@@ -65,7 +68,7 @@ def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float
     if not stages(metrics).separation > 1:
         return []
     begins = float(np.nanmin([risen(metrics[f"norm_{part}"], START) for part in ("key", "query")]))
-    return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]
+    return [(0.0, begins, FIRST), (begins, float(len(metrics["norm_key"]) - 1), SECOND)]
 
 
 Phase = Literal["two-stage", "staggered", "at once", "first stage only", "never", "diverged"]
@@ -185,3 +188,11 @@ def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
         ("ended", True),
     ]
     return next(name for name, holds in rules if holds)
+
+
+def bands_so_far(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
+    """The stages of a run that goes on, as far as they can be told: the first alone, as long as attention rests."""
+    apart = stages(metrics, START).separation  # not a number as long as attention has not risen
+    if np.isnan(apart) and act(metrics) in ("stage 1", "between"):
+        return [(0.0, float(len(metrics["norm_key"]) - 1), FIRST)]
+    return stage_bands(metrics) if apart >= TWO_STAGE else []

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors", "snapshots"
-PAUSE = "pause"  # a file that asks the run to write a checkpoint and end
-TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS, PAUSE), (METRICS, WEIGHTS), resumes="asked")
+PAUSE, STOP = "pause", "stop"  # files that ask the run to end: with a checkpoint, or with its results so far
+TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS, PAUSE, STOP), (METRICS, WEIGHTS), resumes="asked")
 ADVICE = "train again (--force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
@@ -88,7 +88,7 @@ class Run(Result):
 
     kind: ClassVar[str] = TRAIN.name
     config: RunConfig
-    status: str  # 'done', 'stopped' (dev stopped improving) or 'diverged'
+    status: str  # 'done', 'stopped' (dev stopped improving, or it was asked to) or 'diverged'
     results: dict[str, Any]
     metrics: dict[str, np.ndarray]
     weights: Weights

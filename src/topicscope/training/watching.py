@@ -16,7 +16,7 @@ import numpy as np
 
 from topicscope.ground import METRICS, InputError, folders, load_settings, read_about, read_tensors
 from topicscope.training.config import RunConfig
-from topicscope.training.result import ADVICE, PAUSE, SNAPSHOTS, WEIGHTS, Run, Weights, read_snapshot
+from topicscope.training.result import ADVICE, PAUSE, SNAPSHOTS, STOP, WEIGHTS, Run, Weights, read_snapshot
 
 MOST_AT_ONCE = 32_000_000  # bytes that one update reads
 
@@ -88,9 +88,16 @@ class WatchedRun:
         finite = losses[-100:][np.isfinite(losses[-100:])]
         results: dict[str, Any] = {"status": status, "steps": self.steps, "seed": self.config.seed}
         results["loss"] = float(finite.mean()) if len(finite) else None
+        if status not in folders.UNFINISHED:
+            results = folders.read_results(self.folder)
         return Run(self.config, status, results, dict(self.columns), weights, None, shown_step=shown)
 
 
 def ask_to_pause(folder: str | os.PathLike[str]) -> None:
     """The run writes a checkpoint at its next block of steps, and ends; `resume` goes on from there."""
     (Path(folder) / PAUSE).touch()
+
+
+def ask_to_stop(folder: str | os.PathLike[str]) -> None:
+    """The run ends at its next block of steps, for good: its results are those of the steps so far."""
+    (Path(folder) / STOP).touch()
