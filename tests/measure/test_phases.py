@@ -200,3 +200,11 @@ def test_what_rises_at_once_has_no_bands() -> None:
     metrics = {"norm_value": line, "norm_key": line, "norm_query": line}
     assert act(metrics) == "at once"
     assert bands_so_far(metrics) == []
+
+
+def test_value_that_rises_on_beside_attention_is_no_first_stage() -> None:
+    """Key and query rose with value and rest now: attention is not uniform any more."""
+    early = np.concatenate([np.linspace(1, 2, 21), np.full(79, 2.0)])
+    metrics = {"norm_value": np.linspace(1, 2, 100), "norm_key": early, "norm_query": early}
+    assert act(metrics) == "at once"
+    assert bands_so_far(metrics) == []

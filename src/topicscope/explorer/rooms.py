@@ -16,9 +16,9 @@ ROOMS = {
 LOOKING_AT = {
     "theory": "One made-up world, and what theory says of it at once. W* is the value matrix that predicts masked "
     "words best as long as attention is even; it stands beside its limit for long documents and beside Theorem 2. "
-    "Modes are the directions in which it is learnt, each with its half-time. The curves show when value, then key and query "
-    "grow. The last map is the loss over attention once the value matrix is learnt: its minimum, and the interval in "
-    "which the theorem puts it. Move a slider, or type a number; the address keeps the setting.",
+    "Modes are the directions in which it is learnt, each with its half-time. The curves show when value, then key and "
+    "query grow. The last map is the loss over attention once the value matrix is learnt: its minimum, and the "
+    "interval in which the theorem puts it. Move a slider, or type a number; the address keeps the setting.",
     "live": "The small transformer while it learns. The loss falls to its floors (what no model can beat). Norms say "
     "how large each matrix has become: in the paper the value matrix rises first (stage 1), key and query later (stage "
     "2); stages are shaded as soon as they can be told, and thin black curves are what theory predicts. Below, the "

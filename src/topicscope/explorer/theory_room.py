@@ -128,7 +128,28 @@ def attention_part(asked: Question) -> list[figures.Section]:
     stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention, theorem=theorem)
     (first,) = found.sections()
     note = "\n".join([first.note, *stage.summary()])
-    return [replace(first, note=note, config={}, command="")]
+    (drawn,) = first.figures
+    panels = [replace(panel, references=[*panel.references, *interval_ends(found, stage)]) for panel in drawn.panels]
+    alt = f"{drawn.alt} The other rings are the ends of the theorem's interval."
+    return [replace(first, note=note, config={}, command="", figures=[replace(drawn, panels=panels, alt=alt)])]
+
+
+def interval_ends(found: theory.AttentionLandscape, stage: theory.SecondStage) -> list[tuple[float, float, str]]:
+    """Where the theorem's interval begins and ends, as (beta, alpha, label), on a line through the best attention.
+
+    Theorem 3 bounds gamma, the average inside a topic: there alpha moves at the best beta. Theorem 5 bounds beta.
+    """
+    if stage.theorem is None:
+        return []
+    grid, best, v = found.grid, stage.optimum, stage.setting.v
+    if "gamma" in stage.theorem.bounds:
+        ends = stage.theorem.bounds["gamma"]
+        places = [(best.beta, (end * v - best.beta) / (v - 1) if v > 1 else end, f"γ {end:.3g}") for end in ends]
+    else:
+        lowest = max(best.alpha, float(grid.alpha[0]))
+        places = [(end, lowest, f"β {end:.3g}") for end in stage.theorem.bounds["beta"]]
+    low, high = float(grid.beta[0]), float(grid.beta[-1])
+    return [one for one in places if all(low <= value <= high for value in one[:2])]
 
 
 def dynamics_part(asked: Question) -> list[figures.Section]:

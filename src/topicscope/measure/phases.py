@@ -184,7 +184,7 @@ def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
         ("stage 2", any(moves[1:]) and not moves[0]),
         ("at once", any(moves[1:]) and not apart),
         ("third act", moves[0] and apart),
-        ("stage 1", moves[0]),
+        ("at once", moves[0]),
         ("ended", True),
     ]
     return next(name for name, holds in rules if holds)

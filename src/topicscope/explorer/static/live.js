@@ -72,6 +72,7 @@ const watchRun = ({ id, name }) => {
     if (ENDED.includes(news.state)) source.close();
     const where = news.total ? `, step ${news.step.toLocaleString("en")} of ${news.total.toLocaleString("en")}` : "";
     state.textContent = news.paused ? news.why : `${STATES[news.state] ?? news.state}${where}`;
+    if (news.name) heading.textContent = news.name;
     root.dataset.state = news.state;
     root.dataset.step = news.step ?? 0;
     if (news.total) bar.value = news.step / news.total;
@@ -86,7 +87,7 @@ const watchRun = ({ id, name }) => {
   listen();
 };
 
-const shownIds = () => [...watchedRoot.children].map((run) => run.dataset.id);
+const shownIds = () => [...watchedRoot.querySelectorAll(".run")].map((run) => run.dataset.id);
 const mark = () => {
   const ids = shownIds();
   for (const button of list.querySelectorAll("button")) {
@@ -97,7 +98,7 @@ const mark = () => {
   history.replaceState(null, "", address);
 };
 const choose = (place) => {
-  const there = [...watchedRoot.children].find((run) => run.dataset.id === place.id);
+  const there = [...watchedRoot.querySelectorAll(".run")].find((run) => run.dataset.id === place.id);
   if (there) there.scrollIntoView({ behavior: "smooth" });
   else watchRun(place);
   mark();
@@ -108,7 +109,7 @@ const refresh = async () => {
 
 const asked = new URL(location.href).searchParams, wanted = asked.getAll("id");
 const runs = await listFolders(list, ["train"], choose);
-for (const place of runs.filter(({ id }) => wanted.includes(id))) choose(place);
+for (const id of wanted) choose(runs.find((place) => place.id === id) ?? { id, name: "a run that is not there yet" });
 
 const select = document.getElementById("preset");
 if (select) {

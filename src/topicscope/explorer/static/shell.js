@@ -15,6 +15,7 @@ if (address.searchParams.has("token")) {
 
 const NO_ANSWER = "The server does not answer. Runs go on without it. If it has ended, start 'topicscope explore' again "
   + "and open the address that it prints.";
+const GONE = "there is no such folder any more"; // what workspace.py says
 const message = document.getElementById("message");
 export const say = (text) => { message.textContent = text; message.hidden = !text; };
 
@@ -32,6 +33,7 @@ export const ask = async (path, options = {}) => {
   const text = await response.text();
   let why = text;
   try { why = JSON.parse(text).error ?? text; } catch { /* plain text */ }
+  if (why.startsWith(GONE)) document.dispatchEvent(new Event("gone"));
   throw Object.assign(new Error(why), { status: response.status });
 };
 
