@@ -49,6 +49,27 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
         space.find(identity(secret))
 
 
+@pytest.mark.parametrize("name", ["snapshots", "metrics.jsonl", "figures"])
+def test_a_folder_with_a_link_inside_is_left_out(tmp_path: Path, name: str) -> None:
+    """As a folder from elsewhere may have: what the link leads to would be shown."""
+    path = folder(tmp_path / "runs" / "one")
+    space = Workspace(tmp_path / "runs")
+    assert [place.path for place in space.places()] == [path]
+    (tmp_path / "elsewhere").mkdir()
+    (path / name).symlink_to(tmp_path / "elsewhere")
+    assert space.places() == []
+    with pytest.raises(InputError, match="no such folder"):
+        space.find(identity(path))
+
+
+def test_a_named_folder_may_be_a_link_and_its_neighbours_stay_closed(tmp_path: Path) -> None:
+    """Whoever names a link means what it leads to, and no more."""
+    one = folder(tmp_path / "far" / "one")
+    folder(tmp_path / "far" / "two")
+    (tmp_path / "link").symlink_to(one)
+    assert [place.path for place in Workspace(tmp_path / "runs", [tmp_path / "link"]).places()] == [one]
+
+
 def test_depth_is_bounded_and_what_is_damaged_is_left_out(tmp_path: Path) -> None:
     deep = tmp_path / "runs" / "/".join("abcdefg"[:DEEPEST])
     folder(deep)

@@ -30,7 +30,8 @@ class Place:
 
 
 class Workspace:
-    """`home`: where new runs are written; `named`: other folders that may be read. Links inside are not followed."""
+    """`home`: where new runs are written; `named`: other folders that may be read. Links inside are not followed, and
+    folders that have some are left out."""
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
         self.home = home.resolve()
@@ -74,9 +75,15 @@ def identity(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
+def has_links(folder: Path) -> bool:
+    """Topicscope writes none. What is behind one was not named, and may be anything."""
+    with os.scandir(folder) as inside:
+        return any(entry.is_symlink() for entry in inside)
+
+
 def place_of(folder: Path, root: Path) -> Place | None:
     try:
-        about = read_about(folder)
+        about = None if has_links(folder) else read_about(folder)
     except (InputError, OSError):
         return None
     if about is None:
