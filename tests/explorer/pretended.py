@@ -41,11 +41,13 @@ class PretendedRun:
 
 
 @contextmanager
-def pretended_run(folder: Path) -> Iterator[PretendedRun]:
+def pretended_run(
+    folder: Path, config: RunConfig = CONFIG, kind: type[PretendedRun] = PretendedRun
+) -> Iterator[PretendedRun]:
     """It counts as running as long as the context lasts."""
     gone = suppress(FileNotFoundError)  # a test may have removed the folder
-    with gone, folders.open_folder(folder, TRAIN, CONFIG.as_dict()) as home:
-        run = PretendedRun(home.path)
+    with gone, folders.open_folder(folder, TRAIN, config.as_dict()) as home:
+        run = kind(home.path)
         run.write(10)
         yield run
 

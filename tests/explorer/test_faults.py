@@ -6,7 +6,7 @@ import os
 import resource
 import shutil
 import signal
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 from topicscope.ground import METRICS
 from topicscope.training import RunConfig, train
 
-pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
+pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser, pytest.mark.usefixtures("no_run_left")]
 
 
 def shown(browser: webdriver.Chrome, what: str = "state") -> str:
@@ -31,6 +31,10 @@ def shown(browser: webdriver.Chrome, what: str = "state") -> str:
 
 def said(browser: webdriver.Chrome, part: str) -> str:
     return str(script(browser, "return document.querySelector(arguments[0])?.innerText ?? ''", f".run {part}"))
+
+
+def reached(browser: webdriver.Chrome, step: int) -> bool:
+    return shown(browser, "step") == str(step)
 
 
 def press(browser: webdriver.Chrome, name: str) -> None:
@@ -60,16 +64,6 @@ def pid_of(folder: Path) -> int:
 def whole_lines(path: Path) -> bytes:
     content = path.read_bytes()
     return content[: content.rfind(b"\n") + 1]
-
-
-@pytest.fixture(autouse=True)
-def ended(served: Served) -> Iterator[None]:
-    """No run goes on after a test."""
-    yield
-    for place in served.json("/api/folders"):
-        if place["state"] == "running":
-            served.ask(f"/api/runs/{place['id']}/stop", method="POST", body={})
-    assert wait_until(lambda: all(place["state"] != "running" for place in served.json("/api/folders")))
 
 
 def test_the_server_is_killed_in_mid_run(browser: webdriver.Chrome, served: Served) -> None:
@@ -155,7 +149,7 @@ def test_two_browsers_watch_one_run(browser: webdriver.Chrome, served: Served, t
             watch(one, served, identity)
         run.write(40)
         for one in (browser, second):
-            until(one, lambda one=one: shown(one, "step") == "49")
+            until(one, partial(reached, one, 49))
         press(second, "Pause")
         assert wait_until(lambda: (run.folder / "pause").exists())
         (run.folder / "pause").unlink()

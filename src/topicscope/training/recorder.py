@@ -79,17 +79,11 @@ class Recorder:
                 file.cut(ensemble.step if member.rows is None else min(ensemble.step, member.rows), digest)
             elif file is not None:
                 file.start()
-        self.forget(PAUSE, STOP)  # they were asked of the run before
         self.report_progress("")
 
     def asked_to(self, wish: str) -> bool:
         """Whether a file in the folder asks the run to end at this block."""
         return self.checkpoint is not None and self.checkpoint.with_name(wish).exists()
-
-    def forget(self, *wishes: str) -> None:
-        if self.checkpoint is not None:
-            for wish in wishes:
-                self.checkpoint.with_name(wish).unlink(missing_ok=True)
 
     def block(self, start: int, table: Float[np.ndarray, "S M E"]) -> None:
         """The figures of a block of steps; then a checkpoint, where it is time for one."""
@@ -112,7 +106,7 @@ class Recorder:
             save_checkpoint(self.checkpoint, ensemble, [file.digest for file in written])
             self.saved = ensemble.step
             if paused:
-                self.forget(PAUSE)
+                forget_wishes(self.checkpoint.parent)
                 raise Interrupted(f"paused at step {ensemble.step:,}; 'train --resume' goes on from there")
 
     def report_progress(self, note: str) -> None:
@@ -150,7 +144,7 @@ class Recorder:
                 home.finish(runs[e].results, member.status, **measured)
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
-        self.forget(STOP)
+            forget_wishes(self.checkpoint.parent)
         return runs
 
     @cached_property
@@ -206,6 +200,12 @@ class Recorder:
                 results["no_floor"] = ensemble.data[e].no_floor
             results |= above_floors(ensemble.data[e], weights, results["dev_loss"], floors)
         return run
+
+
+def forget_wishes(folder: Path) -> None:
+    """To pause or to stop: they were asked of the run before, or are granted."""
+    for wish in (PAUSE, STOP):
+        (folder / wish).unlink(missing_ok=True)
 
 
 def check_snapshots(folder: Path, member: Member, step: int) -> None:
