@@ -21,7 +21,7 @@ LOOKING_AT = {
     "interval in which the theorem puts it. Move a slider, or type a number; the address keeps the setting.",
     "live": "The small transformer while it learns. The loss falls to its floors (what no model can beat). Norms say "
     "how large each matrix has become: in the paper the value matrix rises first (stage 1), key and query later (stage "
-    "2); stages are shaded as soon as they can be told, and thin black curves are what theory predicts. Below, the "
+    "2); stages are shaded as soon as they can be told, and thin curves are what theory predicts. Below, the "
     "value matrix and the scores of attention, words ordered by topic: blocks along the diagonal mean that topics are "
     "learnt. Each run is a folder, written by a process of its own; closing this page or the server does not end it.",
     "models": "A probe asks whether a language model keeps words of one topic together: in its embeddings, in its "
@@ -54,7 +54,7 @@ class Control:
     log: bool = False
     whole: bool = False
     choices: tuple[str, ...] = ()
-    only: str = ""  # NAME=VALUE of another control, without which it says nothing
+    only: str = ""  # NAME=VALUE, or NAME (not 0), of another control, without which it says nothing
     top: str = ""  # a word that the slider has at its right end
 
 
@@ -74,7 +74,7 @@ CONTROLS = (
     Control("zipf", "Zipf exponent of words", "World", high=2),
     Control("overlap", "overlap of topics", "World", high=0.5),
     Control("common_words", "common words", "World", high=100, step=1, whole=True),
-    Control("common_share", "their share of a topic", "World", low=0.01, high=0.9),
+    Control("common_share", "their share of a topic", "World", low=0.01, high=0.9, only="common_words"),
     Control("length", "N, words of a document", "World", low=2, high=1000, log=True, whole=True, top="infinite"),
     Control("p_mask", "p_m, masked", "Masking", low=0.01, high=0.99),
     Control("p_correct", "p_c, of them correct", "Masking", low=0.01, high=0.9),

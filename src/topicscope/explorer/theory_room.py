@@ -15,6 +15,7 @@ from topicscope import figures, theory, training
 from topicscope.explorer.views import View
 from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
 
+EDGE = 100  # times the lowest weight of the landscape: where its map has room for marks
 HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
 Exponent = Annotated[float, Field(ge=0, le=10)]
 
@@ -135,19 +136,19 @@ def attention_part(asked: Question) -> list[figures.Section]:
 
 
 def interval_ends(found: theory.AttentionLandscape, stage: theory.SecondStage) -> list[tuple[float, float, str]]:
-    """Where the theorem's interval begins and ends, as (beta, alpha, label), on a line through the best attention.
+    """Where the theorem's interval begins and ends, as (beta, alpha, label), near an edge of the map.
 
-    Theorem 3 bounds gamma, the average inside a topic: there alpha moves at the best beta. Theorem 5 bounds beta.
+    Theorem 3 bounds gamma, the average inside a topic, at whatever beta; Theorem 5 bounds beta, where alpha is small.
     """
     if stage.theorem is None:
         return []
-    grid, best, v = found.grid, stage.optimum, stage.setting.v
+    grid, v = found.grid, stage.setting.v
+    aside = EDGE * float(grid.beta[0])
     if "gamma" in stage.theorem.bounds:
         ends = stage.theorem.bounds["gamma"]
-        places = [(best.beta, (end * v - best.beta) / (v - 1) if v > 1 else end, f"γ {end:.3g}") for end in ends]
+        places = [(aside, (end * v - aside) / (v - 1), f"γ {end:.3g}") for end in ends if v > 1]
     else:
-        lowest = max(best.alpha, float(grid.alpha[0]))
-        places = [(end, lowest, f"β {end:.3g}") for end in stage.theorem.bounds["beta"]]
+        places = [(end, aside, f"β {end:.3g}") for end in stage.theorem.bounds["beta"]]
     low, high = float(grid.beta[0]), float(grid.beta[-1])
     return [one for one in places if all(low <= value <= high for value in one[:2])]
 

@@ -39,7 +39,8 @@ const query = () => {
 const showControls = () => {
   for (const control of form.querySelectorAll("[data-only]")) {
     const [name, value] = control.dataset.only.split("=");
-    control.hidden = form.elements[name].value !== value;
+    const given = form.elements[name].value;
+    control.hidden = value === undefined ? !Number(given) : given !== value;
   }
 };
 
