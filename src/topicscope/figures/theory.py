@@ -149,8 +149,9 @@ def landscape_sections(result: AttentionLandscape) -> list[Section]:
 
 def on_the_map(grid: Landscape, alpha: float, beta: float) -> tuple[float, float, str]:
     """The mark of the lowest point; of one that the loss only tends to (alpha or beta 0) at the edge of the map."""
-    low = float(grid.alpha[0])
-    return max(beta, low), max(alpha, low), "lowest" if min(alpha, beta) >= low else "lowest, beyond the edge"
+    if min(alpha, beta) > 0:
+        return beta, alpha, "lowest"
+    return beta or float(grid.beta[0]), alpha or float(grid.alpha[0]), "lowest, beyond the edge"
 
 
 def landscape_figure(
