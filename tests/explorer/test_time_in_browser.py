@@ -140,7 +140,7 @@ def test_a_run_plays_through_its_steps(browser: webdriver.Chrome, served: Served
     )
     button = browser.find_element(By.CSS_SELECTOR, ".scrub button")
     button.click()
-    assert button.text == "Stop"
+    assert button.text == "Pause"
     until(browser, lambda: button.text == "Play")
     assert script(browser, "return window.seen") == list(steps)
     assert "step=60" in browser.current_url
