@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from topicscope.ground import METRICS, InputError, Interrupted, read_metrics
-from topicscope.training import RunConfig, WatchedRun, ask_to_pause, read_run, train
+from topicscope.training import Ensemble, RunConfig, WatchedRun, ask_to_pause, ask_to_stop, read_run, train
 
 CONFIG = RunConfig.of(
     topic_model={"topics": 3, "words_per_topic": 2},
@@ -96,3 +97,33 @@ def test_a_run_that_is_paused_and_resumed_ends_in_the_same_bytes(finished: Path,
     for name in (METRICS, "weights.safetensors", "results.json"):
         assert (folder / name).read_bytes() == (finished / name).read_bytes(), name
     assert not (folder / "checkpoint.safetensors").exists()
+
+
+def test_a_run_that_is_stopped_is_the_run_of_so_many_steps(tmp_path: Path) -> None:
+    """It ends for good, with results; the steps until then are those of the whole run."""
+    folder = tmp_path / "run"
+
+    def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        if done == 150:
+            ask_to_stop(folder)
+
+    stopped = train(CONFIG, folder, progress=progress)
+    shorter = train(CONFIG.changed({"steps": 150, "snapshots": [0, 100]}), tmp_path / "shorter")
+    assert (stopped.status, shorter.status) == ("stopped", "done")
+    assert (folder / METRICS).read_bytes() == (tmp_path / "shorter" / METRICS).read_bytes()
+    assert stopped.results | {"status": "done"} == shorter.results
+    assert not (folder / "stop").exists()
+    assert not (folder / "checkpoint.safetensors").exists()
+    assert read_run(folder).status == "stopped"  # type: ignore[union-attr]
+
+
+def test_a_wish_that_comes_before_the_first_step_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is there, and its data are being made."""
+
+    def slow(configs: Sequence[RunConfig]) -> Ensemble:
+        ask_to_pause(tmp_path / "run")
+        return Ensemble(configs)
+
+    monkeypatch.setattr("topicscope.training.run.Ensemble", slow)
+    with pytest.raises(Interrupted, match=r"paused at step 50; "):
+        train(CONFIG, tmp_path / "run")

@@ -15,10 +15,11 @@ from typing import Any
 import anyio.to_thread
 
 from topicscope import figures, training
+from topicscope.explorer.live_floors import LiveFloors
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place
-from topicscope.ground import InputError
+from topicscope.ground import InputError, shown
 
 PACE = 0.5  # seconds between two looks at a run
 SILENCE = 15.0  # seconds after which a stream says that it is still there
@@ -36,6 +37,7 @@ class Watch:
     matrices: str = ""
     shown: int | None = -1  # the step of the matrices
     sentence: str = ""
+    floors: LiveFloors | None = None
     seen: float = field(default_factory=time.monotonic)
 
     def look(self) -> None:
@@ -43,6 +45,9 @@ class Watch:
         if not self.run.update() and self.curves:
             return
         run = self.run.run()
+        if "floors" not in run.results:
+            self.floors = self.floors or LiveFloors(run.config)
+            run.results["floors"] = self.floors.found
         self.curves = View("", figures.live_curves(run)).fragment()
         self.sentence = figures.happening(run)
         if run.shown_step != self.shown or run.shown_step is None:
@@ -92,7 +97,8 @@ class LiveRoom:
             "snapshots": watch.run.snapshot_steps(),
         }
         if state == "interrupted":
-            news["why"] = self.runs.last_words(place.name)
+            news["why"] = self.runs.why_interrupted(place)
+            news["paused"] = news["why"].startswith("paused at step")
         return news | {
             name: html
             for name, html in (("curves", watch.curves), ("matrices", watch.matrices))
@@ -135,6 +141,16 @@ class LiveRoom:
         """The matrices of a snapshot."""
         watch = self.watch(self.workspace.find(identity))
         return View("Matrices", figures.live_matrices(watch.run.run(step)))
+
+
+def live_view(place: Place, step: int | None = None) -> View:
+    """What the room shows of a run, to be kept: up to now, with the matrices of a step or the newest ones."""
+    watched = training.WatchedRun(place.path)
+    while watched.update():
+        pass
+    run = watched.run(step)
+    sections = [*figures.live_curves(run), *figures.live_matrices(run)]
+    return View(f"topicscope train: {shown(place.name)}", sections, [figures.happening(run)])
 
 
 def event(news: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from topicscope.ground import METRICS, InputError, folders, load_settings, read_about, read_tensors
 from topicscope.training.config import RunConfig
-from topicscope.training.result import ADVICE, PAUSE, SNAPSHOTS, WEIGHTS, Run, Weights, read_snapshot
+from topicscope.training.result import ADVICE, PAUSE, SNAPSHOTS, STOP, WEIGHTS, Run, Weights, read_snapshot
 
 MOST_AT_ONCE = 32_000_000  # bytes that one update reads
 
@@ -102,6 +102,8 @@ class WatchedRun:
         finite = losses[-100:][np.isfinite(losses[-100:])]
         results: dict[str, Any] = {"status": status, "steps": self.steps, "seed": self.config.seed}
         results["loss"] = float(finite.mean()) if len(finite) else None
+        if status not in folders.UNFINISHED:
+            results = folders.read_results(self.folder)
         return Run(self.config, status, results, dict(self.columns), weights, None, shown_step=shown)
 
 
@@ -119,3 +121,19 @@ def ask_to_pause(folder: str | os.PathLike[str]) -> None:
         True
     """
     (Path(folder) / PAUSE).touch()
+
+
+def ask_to_stop(folder: str | os.PathLike[str]) -> None:
+    """Ask a run to end for good at its next block of steps: its results are those of the steps so far.
+
+    Args:
+        folder: The folder of the run.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ask_to_stop(folder)
+        ...     (Path(folder) / STOP).exists()
+        True
+    """
+    (Path(folder) / STOP).touch()

@@ -41,6 +41,10 @@ export const openRoom = async (kinds, open, none = () => {}) => {
       if (!isAbort(error)) view.replaceChildren(make("p", error.message, { class: "wrong", role: "alert" }));
     }
   };
+  // What the server does not have any more is not offered any longer.
+  document.addEventListener("gone", async () => {
+    try { await listFolders(list, kinds, choose); } catch { /* said already */ }
+  });
   const refresh = async () => {
     const shown = await listFolders(list, kinds, choose), asked = askedFor("id");
     const first = shown.find(({ id }) => id === asked) ?? shown[0];

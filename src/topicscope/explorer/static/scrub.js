@@ -1,35 +1,50 @@
-// A slider over steps, with a button that plays them.
+// A slider over steps, with a button that plays them. There may come more steps while it is used.
 import { make } from "/explorer/shell.js";
 
 const PACE = 350; // milliseconds from step to step
 
-// `show` gets the place of a step among `steps`; playing waits until it has shown one.
-export const makeScrub = (steps, name, show) => {
-  const root = make("div", "", { class: "scrub" }), at = make("output"), play = make("button", "Play", { type: "button" });
-  const last = steps.length - 1;
-  const slider = make("input", "", { type: "range", min: 0, max: last, step: 1, value: last, "aria-label": `Step shown, ${name}` });
-  let playing = false;
-  const go = (place) => {
+// `show` gets a step, and whether it is the last one; playing waits until it has shown one.
+export const makeScrub = (name, show) => {
+  const root = make("div", "", { class: "scrub" }), at = make("output", "", { "aria-live": "off" });
+  const play = make("button", "Play", { type: "button", "aria-label": `Play the steps, ${name}` });
+  const slider = make("input", "", { type: "range", min: 0, max: 0, step: 1, "aria-label": `Step shown, ${name}` });
+  let steps = [], playing = false;
+  const last = () => steps.length - 1;
+  const mark = (place) => {
     slider.value = place;
-    at.textContent = `step ${steps[place].toLocaleString("en")}`;
+    at.textContent = `step ${steps[place]?.toLocaleString("en") ?? "-"}`;
     slider.setAttribute("aria-valuetext", at.textContent);
-    return show(place);
   };
-  const stop = () => { playing = false; play.textContent = "Play"; };
+  const go = (place) => { mark(place); return show(steps[place], place === last() && !playing); };
+  const set = (isPlaying) => {
+    playing = isPlaying;
+    play.textContent = playing ? "Pause" : "Play";
+    play.setAttribute("aria-label", `${playing ? "Pause" : "Play the steps"}, ${name}`);
+  };
   play.addEventListener("click", async () => {
-    if (playing) { stop(); return; }
-    playing = true;
-    play.textContent = "Stop";
-    let place = Number(slider.value) >= last ? 0 : Number(slider.value);
-    while (playing && root.isConnected && place <= last) {
+    if (playing) { set(false); return; }
+    set(true);
+    let place = Number(slider.value) >= last() ? 0 : Number(slider.value);
+    while (playing && root.isConnected && place <= last()) {
       const rest = new Promise((done) => { setTimeout(done, PACE); });
       await go(place);
       await rest;
       place += 1;
     }
-    stop();
+    set(false);
   });
-  slider.addEventListener("input", () => { stop(); go(Number(slider.value)); });
+  slider.addEventListener("input", () => { set(false); go(Number(slider.value)); });
   root.append(play, slider, at);
-  return { root, go, stop };
+  return {
+    root,
+    go,
+    stop: () => set(false),
+    // All steps that there are by now; with `follow` the last one is marked.
+    setSteps: (known, follow = false) => {
+      steps = known;
+      slider.max = Math.max(0, last());
+      root.hidden = steps.length < 2;
+      if (follow && steps.length) mark(last());
+    },
+  };
 };

@@ -10,8 +10,8 @@ openRoom(["timeline", "pretrain", "train"], async (view, { id, name }, fetchView
   if (shownFolder && shownFolder !== id) addressWith({ step: null });
   shownFolder = id;
   const moment = make("div", "", { class: "moment" }), fetchStep = latest(), tools = document.getElementById("tools");
-  const show = async (place) => {
-    const began = performance.now(), step = steps[place], source = { kind: "time", query: `id=${id}&step=${step}` };
+  const show = async (step) => {
+    const began = performance.now(), source = { kind: "time", query: `id=${id}&step=${step}` };
     addressWith({ step });
     tools.replaceChildren(saveButton(source));
     try {
@@ -22,7 +22,8 @@ openRoom(["timeline", "pretrain", "train"], async (view, { id, name }, fetchView
       if (!isAbort(error)) moment.replaceChildren(make("p", error.message, { class: "wrong", role: "alert" }));
     }
   };
-  const scrub = makeScrub(steps, name, show);
+  const scrub = makeScrub(name, show);
+  scrub.setSteps(steps);
   view.replaceChildren(...(note ? [make("p", note, { class: "soft" })] : []), scrub.root, moment);
   const asked = steps.indexOf(Number(askedFor("step") ?? NaN));
   await scrub.go(asked < 0 ? steps.length - 1 : asked);

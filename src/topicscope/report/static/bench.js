@@ -5,6 +5,7 @@ import { replaceSections } from "./plots.js";
 const places = 1000;
 const sliderOf = (box) => box.parentElement.querySelector("[type=range]");
 const toNumber = ({ dataset }, place) => {
+  if (place === places && dataset.top) return dataset.top;
   const low = Number(dataset.low), high = Number(dataset.high), share = place / places;
   const value = "log" in dataset ? low * (high / low) ** share : low + (high - low) * share;
   return "whole" in dataset ? Math.round(value) : Number(value.toPrecision(3));
@@ -15,10 +16,11 @@ const toPlace = ({ dataset }, value) => {
   return Math.round(places * Math.min(1, Math.max(0, share)));
 };
 const showSlider = (box) => {
-  const slider = sliderOf(box), value = Number(box.value);
-  if (!slider || !Number.isFinite(value)) return;
-  slider.value = toPlace(slider, value);
-  slider.setAttribute("aria-valuetext", box.value);
+  const slider = sliderOf(box);
+  if (!slider) return;
+  const text = box.value.trim(), value = text && text === slider.dataset.top ? Infinity : Number(text);
+  if (!Number.isNaN(value)) slider.value = toPlace(slider, value);
+  slider.setAttribute("aria-valuetext", text || "empty");
 };
 
 // `given` has settings that differ from `defaults`. `asker()` makes the function of one part: from its name and the
@@ -37,7 +39,8 @@ export const openBench = (root, { defaults, given, asker, drawing, partDrawn, dr
   const showControls = () => {
     for (const control of form.querySelectorAll("[data-only]")) {
       const [name, value] = control.dataset.only.split("=");
-      control.hidden = form.elements[name].value !== value;
+      const held = form.elements[name].value;
+      control.hidden = value === undefined ? !Number(held) : held !== value;
     }
   };
 
@@ -77,7 +80,11 @@ export const openBench = (root, { defaults, given, asker, drawing, partDrawn, dr
     const slider = sliderOf(box);
     if (slider) {
       Object.assign(slider, { min: 0, max: places, step: 1 });
-      slider.addEventListener("input", () => { box.value = toNumber(slider, Number(slider.value)); drawSoon(); });
+      slider.addEventListener("input", () => {
+        box.value = toNumber(slider, Number(slider.value));
+        slider.setAttribute("aria-valuetext", box.value);
+        drawSoon();
+      });
     }
     box.addEventListener("input", () => { showSlider(box); drawSoon(); });
     showSlider(box);

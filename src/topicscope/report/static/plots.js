@@ -24,11 +24,23 @@ const specOf = (data) => {
   if (matchMedia("(pointer: coarse)").matches) spec.layout.dragmode = false; // a finger scrolls the page
   return spec;
 };
+// Where a plot changes its width, plotly's legend is one layout behind: drawn once more, it is where it should be.
+const widths = new WeakMap(), redraws = new WeakMap();
+const settle = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const before = widths.get(target), now = target.clientWidth;
+    widths.set(target, now);
+    if (before === undefined || before === now || !now) continue;
+    clearTimeout(redraws.get(target));
+    redraws.set(target, setTimeout(() => Plotly.redraw(target), 250));
+  }
+});
 const draw = (plot) => {
   if (drawn.has(plot)) return;
   drawn.add(plot);
   const spec = specOf(plot.nextElementSibling);
   Plotly.newPlot(plot, spec.data, spec.layout, config);
+  settle.observe(plot);
   plot.on("plotly_click", ({ points: [{ x, y, text }] }) =>
     plot.dispatchEvent(new CustomEvent("pick", { detail: { x, y, text } })));
 };
