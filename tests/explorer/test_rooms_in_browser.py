@@ -51,7 +51,7 @@ def test_theory_follows_its_controls(browser: webdriver.Chrome, served: Served) 
     assert f"{theorem2(setting).numbers()['same_topic']:.5f}" in part_text(browser, "theorems")
     half = dynamics(setting).value.half_time
     assert f"{half:.5g}" in part_text(browser, "dynamics")
-    assert browser.current_url.endswith("/theory?topics=6")
+    until(browser, lambda: browser.current_url.endswith("/theory?topics=6"))
     shown = script(browser, "return document.querySelector('[data-part=value] .plot').data[0].z.length")
     assert shown == 61
     go(browser, served, "/theory?topics=6")  # the link keeps the setting

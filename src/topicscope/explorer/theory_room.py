@@ -15,6 +15,9 @@ from topicscope import figures, theory, training
 from topicscope.explorer.views import View
 from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
 
+PER_DECADE = 5  # points of the landscape: half of the paper's, which cells of six pixels do not miss
+KEPT = 24  # parts: a matrix of 400 words is 5 MB, and there are three in a part
+
 HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
 Exponent = Annotated[float, Field(ge=0, le=10)]
 
@@ -118,10 +121,9 @@ def theorem_part(asked: Question) -> list[figures.Section]:
 
 def attention_part(asked: Question) -> list[figures.Section]:
     """The loss over attention once W_V is learnt, its minimum, and the theorem's interval."""
-    theorem = theory.theorem3 if asked.value_matrix == "blocks" else theory.theorem5
-    found = theory.attention_landscape(asked.setting, asked.value_matrix, asked.convention)
-    stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention, theorem=theorem)
-    (first,) = found.sections()
+    stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention)
+    grid = theory.landscape(asked.setting, asked.value_matrix, asked.convention, cap=stage.cap, per_decade=PER_DECADE)
+    (first,) = theory.AttentionLandscape(stage, grid, None).sections()
     note = "\n".join([first.note, *stage.summary()])
     return [replace(first, note=note, config={}, command="")]
 
@@ -157,7 +159,7 @@ PARTS: dict[str, tuple[str, Callable[[Question], list[figures.Section]]]] = {
 """By name: the title, and what makes the sections. The room shows them in this order."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def part_view(name: str, asked: Question) -> View:
     """One part; where theory does not cover the question, the reason in its place."""
     title, make = PARTS[name]

@@ -1,7 +1,7 @@
 // A room that shows folders of some kinds: choose one, see it.
 import { offerDetails } from "/static/details.js";
 import { linkHeads } from "/static/heads.js";
-import { replaceSections } from "/static/plots.js";
+import { replaceSections } from "/static/sections.js";
 import { prepareTexts } from "/static/texts.js";
 import { offerFiles } from "/explorer/keeping.js";
 import { isAbort, latest, listFolders, make } from "/explorer/shell.js";

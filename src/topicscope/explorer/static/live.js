@@ -1,5 +1,5 @@
 // The room of runs: start one, watch some side by side, pause and resume, look back through the kept steps.
-import { replaceSections } from "/static/plots.js";
+import { replaceSections } from "/static/sections.js";
 import { ask, latest, listFolders, make } from "/explorer/shell.js";
 
 const form = document.getElementById("settings"), watchedRoot = document.getElementById("watched");

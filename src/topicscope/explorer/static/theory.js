@@ -1,7 +1,7 @@
 // The room of theory: controls on the left; at every move the parts that change are drawn anew.
-import { replaceSections } from "/static/plots.js";
+import { replaceSections } from "/static/sections.js";
 import { download, offerFiles } from "/explorer/keeping.js";
-import { ask, isAbort, latest, say } from "/explorer/shell.js";
+import { ask, newest, say } from "/explorer/shell.js";
 
 const form = document.getElementById("controls"), wrong = document.getElementById("wrong");
 const boxes = [...form.querySelectorAll("[name]")];
@@ -41,38 +41,40 @@ const showControls = () => {
   }
 };
 
-const parts = [...document.querySelectorAll("[data-part]")].map((root) => ({ root, fetch: latest(), html: "" }));
-const drawPart = async (part, chosen) => {
-  const response = await part.fetch(`/api/view/theory/${part.root.dataset.part}?${chosen}`);
-  const html = await response.text();
-  if (html === part.html) return;
-  part.html = html;
-  await replaceSections(part.root, html);
-  offerFiles(part.root, { kind: "theory", query: chosen });
+const parts = [...document.querySelectorAll("[data-part]")].map((root) => {
+  const part = { html: "", rest: null };
+  part.draw = newest(async (chosen, signal) => {
+    const html = await (await ask(`/api/view/theory/${root.dataset.part}?${chosen}`, { signal })).text();
+    if (html === part.html) return;
+    part.html = html;
+    part.rest = replaceSections(root, html); // what is in view is drawn now
+    offerFiles(root, { kind: "theory", query: chosen });
+  });
+  return part;
+});
+
+// A browser refuses addresses that change too often: the last one of a movement is enough.
+let addressSoon = null;
+const keepAddress = (chosen) => {
+  clearTimeout(addressSoon);
+  addressSoon = setTimeout(() => history.replaceState(null, "", chosen ? `?${chosen}` : location.pathname), 250);
 };
 const draw = async () => {
-  const chosen = query(), began = performance.now();
+  const chosen = `${query()}`, began = performance.now();
   showControls();
-  history.replaceState(null, "", chosen.size ? `?${chosen}` : location.pathname);
+  keepAddress(chosen);
   document.getElementById("train").href = `/live?${chosen}`;
   try {
-    await Promise.all(parts.map((part) => drawPart(part, chosen)));
+    const done = await Promise.all(parts.map((part) => part.draw(chosen)));
+    if (done.includes(false)) return;
     wrong.hidden = true;
+    await Promise.all(parts.map((part) => part.rest));
     document.body.dataset.milliseconds = (performance.now() - began).toFixed(0);
-    document.body.dataset.drawn = `${chosen}`;
+    document.body.dataset.drawn = chosen;
   } catch (error) {
-    if (isAbort(error)) return;
     wrong.textContent = error.message;
     wrong.hidden = false;
   }
-};
-
-// At most one drawing per frame, however fast a slider moves.
-let asked = false;
-const drawSoon = () => {
-  if (asked) return;
-  asked = true;
-  requestAnimationFrame(() => { asked = false; draw(); });
 };
 
 const given = new URL(location.href).searchParams;
@@ -81,18 +83,19 @@ for (const box of boxes) {
   const slider = sliderOf(box);
   if (slider) {
     Object.assign(slider, { min: 0, max: places, step: 1 });
-    slider.addEventListener("input", () => { box.value = toNumber(slider, Number(slider.value)); drawSoon(); });
+    slider.addEventListener("input", () => { box.value = toNumber(slider, Number(slider.value)); draw(); });
   }
-  box.addEventListener("input", () => { showSlider(box); drawSoon(); });
+  box.addEventListener("input", () => { showSlider(box); draw(); });
   showSlider(box);
 }
 form.addEventListener("submit", (event) => event.preventDefault());
 document.getElementById("share").addEventListener("click", async () => {
+  const link = new URL(`?${query()}`, location);
   try {
-    await navigator.clipboard.writeText(location.href);
+    await navigator.clipboard.writeText(link);
     say("The link is copied. It has the setting, not the token.");
   } catch {
-    say(`Copy this: ${location.href}`);
+    say(`Copy this: ${link}`);
   }
 });
 document.getElementById("keep").addEventListener("click", () => download(`/api/keep/theory?${query()}`));
