@@ -13,15 +13,16 @@ ROTATION_SPAN = 10
 RISEN = 1.05  # times its start that a norm must reach
 
 
-def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
+def risen(norm: Float[np.ndarray, " S"], share: float = 0.5, steps: Float[np.ndarray, " S"] | None = None) -> float:
     """The first step at which the norm has made a share of its rise from start to plateau (the mean of its last tenth).
 
-    With half of the rise this step is called t50.
+    With half of the rise this step is called t50. `steps`: those of the norms, where some were left out.
     """
     start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
     if not plateau > start * RISEN:
         return float("nan")
-    return float(np.argmax(norm >= start + share * (plateau - start)))
+    place = int(np.argmax(norm >= start + share * (plateau - start)))
+    return float(place if steps is None else steps[place])
 
 
 def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
@@ -54,7 +55,8 @@ class Stages:
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
     """Halfway points; or the steps at which another share of the rise is made."""
-    return Stages(*(risen(metrics[f"norm_{part}"], share) for part in ("value", "key", "query")))
+    steps = metrics.get("step")
+    return Stages(*(risen(metrics[f"norm_{part}"], share, steps) for part in ("value", "key", "query")))
 
 
 def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
@@ -64,8 +66,10 @@ def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float
     """
     if not stages(metrics).separation > 1:
         return []
-    begins = float(np.nanmin([risen(metrics[f"norm_{part}"], START) for part in ("key", "query")]))
-    return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]
+    starts, last = stages(metrics, START), len(metrics["norm_key"]) - 1
+    begins = float(np.nanmin([starts.key, starts.query]))
+    end = float(metrics["step"][last]) if "step" in metrics else float(last)
+    return [(0.0, begins, "stage 1: value"), (begins, end, "stage 2: key and query")]
 
 
 Phase = Literal["two-stage", "staggered", "at once", "first stage only", "never", "diverged"]
