@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from topicscope.measure import extremes
 
-MOST_ROWS = 8001  # the first, and a multiple of four
+MOST_ROWS = 4001  # the first, and a multiple of four
 LOSS = re.compile(rb'"loss": ([^,}]+)')
 
 Columns = dict[str, Float[np.ndarray, " S"]]

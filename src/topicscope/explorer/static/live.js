@@ -1,6 +1,7 @@
 // The room of runs: start one, watch some side by side, pause and resume, look back through the kept steps.
 import { replaceSections } from "/static/sections.js";
-import { ask, latest, listFolders, make } from "/explorer/shell.js";
+import { makeScrub } from "/explorer/scrub.js";
+import { ask, isAbort, listFolders, make } from "/explorer/shell.js";
 
 const form = document.getElementById("settings"), watchedRoot = document.getElementById("watched");
 const list = document.getElementById("folders"), refused = document.getElementById("refused");
@@ -27,38 +28,18 @@ const watchRun = ({ id, name }) => {
   const resume = button("Resume", () => post(`/api/runs/${id}/resume`));
   const curves = make("div", "", { class: "curves" }), matrices = make("div", "", { class: "matrices" });
 
-  const scrub = make("div", "", { class: "scrub" }), at = make("output", "newest");
-  const slider = make("input", "", { type: "range", min: 0, max: 0, step: 1, "aria-label": `Step shown, ${name}` });
-  let steps = [], following = true, playing = null;
-  const fetchStep = latest();
-  const showStep = async (place) => {
-    following = place >= steps.length - 1 && !playing;
-    slider.value = place;
-    at.textContent = `step ${steps[place]?.toLocaleString("en") ?? "-"}`;
-    slider.setAttribute("aria-valuetext", at.textContent);
+  let steps = [];
+  const scrub = makeScrub(name, async (place, signal) => {
     try {
-      replaceSections(matrices, await (await fetchStep(`/api/live/${id}/step/${steps[place]}`)).text());
+      replaceSections(matrices, await (await ask(`/api/live/${id}/step/${steps[place]}`, { signal })).text());
     } catch (error) {
-      if (error.name !== "AbortError") state.textContent = error.message;
+      if (isAbort(error)) throw error;
+      state.textContent = error.message;
     }
-  };
-  slider.addEventListener("input", () => showStep(Number(slider.value)));
-  const play = make("button", "Play", { type: "button" });
-  const stopPlaying = () => { clearInterval(playing); playing = null; play.textContent = "Play"; };
-  play.addEventListener("click", () => {
-    if (playing) { stopPlaying(); return; }
-    let place = Number(slider.value) >= steps.length - 1 ? 0 : Number(slider.value);
-    play.textContent = "Stop";
-    playing = setInterval(() => {
-      showStep(place);
-      place += 1;
-      if (place >= steps.length) stopPlaying();
-    }, 350);
-  });
-  scrub.append(play, slider, at);
-  const close = button("Close", () => { source.close(); stopPlaying(); root.remove(); mark(); });
+  }, "newest");
+  const close = button("Close", () => { source.close(); scrub.stop(); root.remove(); mark(); });
   close.setAttribute("aria-label", `Close ${name}`);
-  root.append(heading, state, bar, sentence, buttons, curves, scrub, matrices);
+  root.append(heading, state, bar, sentence, buttons, curves, scrub.root, matrices);
   watchedRoot.append(root);
 
   let source;
@@ -82,12 +63,13 @@ const watchRun = ({ id, name }) => {
     resume.hidden = news.state !== "interrupted";
     if (news.snapshots) {
       steps = news.snapshots;
-      slider.max = Math.max(0, steps.length - 1);
-      scrub.hidden = steps.length < 2;
-      if (following) { slider.value = slider.max; at.textContent = "newest"; }
+      scrub.setSteps(steps);
     }
-    if (news.curves !== undefined) replaceSections(curves, news.curves);
-    if (news.matrices !== undefined && following) replaceSections(matrices, news.matrices);
+    if (news.curves !== undefined) {
+      replaceSections(curves, news.curves);
+      root.dataset.curves = news.step; // up to which step curves are drawn
+    }
+    if (news.matrices !== undefined && scrub.isFollowing()) replaceSections(matrices, news.matrices);
   };
   listen();
 };
@@ -128,7 +110,8 @@ if (select) {
       delete rest[box.name];
     }
     const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-    form.querySelector("#more").value = Object.entries(rest).map(([name, value]) => `${name}=${text(value)}`).join("\n");
+    const lines = Object.entries(rest).map(([name, value]) => `${name}=${text(value)}`);
+    form.querySelector("#more").value = lines.join("\n");
   };
   select.value = names.includes("from theory") ? "from theory" : names[0];
   select.addEventListener("change", fill);
