@@ -16,7 +16,7 @@ from topicscope.explorer.views import View
 from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
 
 PER_DECADE = 5  # points of the landscape: half of the paper's, which cells of six pixels do not miss
-KEPT = 24  # parts: a matrix of 400 words is 5 MB, and there are three in a part
+KEPT = 8  # parts, those of two settings: a matrix of 400 words is 5 MB, and there are three in a part
 
 HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
 Exponent = Annotated[float, Field(ge=0, le=10)]
