@@ -54,7 +54,7 @@ def test_theory_follows_its_controls(browser: webdriver.Chrome, served: Served) 
     assert f"{theorem2(setting).numbers()['same_topic']:.5f}" in part_text(browser, "theorems")
     half = dynamics(setting).value.half_time
     assert f"{half:.5g}" in part_text(browser, "dynamics")
-    assert browser.current_url.endswith("/theory?topics=6")
+    until(browser, lambda: browser.current_url.endswith("/theory?topics=6"))
     shown = script(browser, "return document.querySelector('[data-part=value] .plot').data[0].z.length")
     assert shown == 61
     go(browser, served, "/theory?topics=6")  # the link keeps the setting
@@ -102,9 +102,11 @@ def test_the_landscape_has_its_minimum_and_the_ends_of_the_interval(
     setting = Setting.of(20, 10, 5)
     stage = second_stage(setting, value_matrix)
     assert stage.theorem is not None
+    landscape = "document.querySelector('[data-part=attention] .plot').data"
+    until(browser, lambda: script(browser, f"return {landscape} !== undefined"))  # below the others: drawn after them
     marks = script(
         browser,
-        "return document.querySelector('[data-part=attention] .plot').data.slice(1)"
+        f"return {landscape}.slice(1)"
         ".flatMap(({x, y, text, type}) => type === 'scatter' ? x.map((_, i) => [x[i], y[i], [].concat(text)[i]]) : [])",
     )
     places = {text: (beta, alpha) for beta, alpha, text in marks}

@@ -6,6 +6,7 @@ One reader per run serves all browsers; what nobody watches is not read.
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place
 from topicscope.ground import InputError, shown
 
-PACE = 0.5  # seconds between two looks at a run
+PACE = 0.5  # seconds from one look at a run to the next
+REST = 0.1  # seconds between two looks, where looking takes long
 SILENCE = 15.0  # seconds after which a stream says that it is still there
 MOST_STREAMS = 24
 MOST_WATCHED = 16
@@ -39,9 +41,15 @@ class Watch:
     sentence: str = ""
     floors: LiveFloors | None = None
     seen: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def look(self) -> None:
+        """One at a time: two browsers that look at the same run would read its new lines twice."""
         self.seen = time.monotonic()
+        with self.lock:
+            self.make_anew()
+
+    def make_anew(self) -> None:
         if not self.run.update() and self.curves:
             return
         run = self.run.run()
@@ -116,6 +124,7 @@ class LiveRoom:
         spoke = time.monotonic()
         try:
             while not self.ending:
+                began = time.monotonic()
                 news = await anyio.to_thread.run_sync(partial(self.answer, identity, known))
                 known |= {name: news[name] for name in ("curves", "matrices") if name in news}
                 if news != last:
@@ -127,7 +136,7 @@ class LiveRoom:
                 last = {name: value for name, value in news.items() if name not in known}
                 if news["state"] not in ("starting", "running", "interrupted"):
                     return
-                await asyncio.sleep(PACE)
+                await asyncio.sleep(max(REST, PACE - (time.monotonic() - began)))
         finally:
             self.streams -= 1
 

@@ -16,6 +16,9 @@ from topicscope.explorer.views import View
 from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
 
 EDGE = 100  # times the lowest weight of the landscape: where its map has room for marks
+PER_DECADE = 5  # points of the landscape: half of the paper's, which cells of six pixels do not miss
+KEPT = 8  # parts, those of two settings: a matrix of 400 words is 5 MB, and there are three in a part
+
 HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
 Exponent = Annotated[float, Field(ge=0, le=10)]
 
@@ -124,25 +127,24 @@ def theorem_part(asked: Question) -> list[figures.Section]:
 
 def attention_part(asked: Question) -> list[figures.Section]:
     """The loss over attention once W_V is learnt, its minimum, and the theorem's interval."""
-    theorem = theory.theorem3 if asked.value_matrix == "blocks" else theory.theorem5
-    found = theory.attention_landscape(asked.setting, asked.value_matrix, asked.convention)
-    stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention, theorem=theorem)
-    (first,) = found.sections()
+    stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention)
+    grid = theory.landscape(asked.setting, asked.value_matrix, asked.convention, cap=stage.cap, per_decade=PER_DECADE)
+    (first,) = theory.AttentionLandscape(stage, grid, None).sections()
     note = "\n".join([first.note, *stage.summary()])
     (drawn,) = first.figures
-    panels = [replace(panel, references=[*panel.references, *interval_ends(found, stage)]) for panel in drawn.panels]
+    panels = [replace(panel, references=[*panel.references, *interval_ends(grid, stage)]) for panel in drawn.panels]
     alt = f"{drawn.alt} The other rings are the ends of the theorem's interval."
     return [replace(first, note=note, config={}, command="", figures=[replace(drawn, panels=panels, alt=alt)])]
 
 
-def interval_ends(found: theory.AttentionLandscape, stage: theory.SecondStage) -> list[tuple[float, float, str]]:
+def interval_ends(grid: theory.Landscape, stage: theory.SecondStage) -> list[tuple[float, float, str]]:
     """Where the theorem's interval begins and ends, as (beta, alpha, label), near an edge of the map.
 
     Theorem 3 bounds gamma, the average inside a topic, at whatever beta; Theorem 5 bounds beta, where alpha is small.
     """
     if stage.theorem is None:
         return []
-    grid, v = found.grid, stage.setting.v
+    v = stage.setting.v
     aside = EDGE * float(grid.beta[0])
     if "gamma" in stage.theorem.bounds:
         ends = stage.theorem.bounds["gamma"]
@@ -184,7 +186,7 @@ PARTS: dict[str, tuple[str, Callable[[Question], list[figures.Section]]]] = {
 """By name: the title, and what makes the sections. The room shows them in this order."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def part_view(name: str, asked: Question) -> View:
     """One part; where theory does not cover the question, the reason in its place."""
     title, make = PARTS[name]

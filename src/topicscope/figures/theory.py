@@ -109,7 +109,7 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
         figures.append(Figure("dynamics", "When each stage comes", alt, [panel], 1))
     rows = [
         [row["stage"], row["quantity"], "not covered" if row["value"] is None else f"{row['value']:.6g}"]
-        for row in found.table().to_pylist()
+        for row in found.rows()
     ]
     return [
         Section(

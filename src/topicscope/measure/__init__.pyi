@@ -68,6 +68,7 @@ from .ridge import (
     direct_scores as direct_scores,
     ridge_scores as ridge_scores,
 )
+from .thinning import extremes as extremes, thinned as thinned
 from .timelines import (
     TIMELINE as TIMELINE,
     Moment as Moment,

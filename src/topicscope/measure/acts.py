@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.measure.phases import FIRST, RISEN, START, TWO_STAGE, stage_bands, stages
+from topicscope.measure.phases import FIRST, RISEN, START, TWO_STAGE, last_step, stage_bands, stages
 
 Act = Literal["start", "stage 1", "between", "stage 2", "at once", "third act", "ended"]
 MOVING = 0.02  # share of its norm that a part gains in the last tenth of the steps
@@ -67,5 +67,5 @@ def bands_so_far(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[f
     """
     apart = stages(metrics, START).separation  # not a number as long as attention has not risen
     if np.isnan(apart) and act(metrics) in ("stage 1", "between"):
-        return [(0.0, float(len(metrics["norm_key"]) - 1), FIRST)]
+        return [(0.0, last_step(metrics), FIRST)]
     return stage_bands(metrics) if apart >= TWO_STAGE else []

@@ -13,7 +13,7 @@ ROTATION_SPAN = 10
 RISEN = 1.05  # times its start that a norm must reach
 
 
-def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
+def risen(norm: Float[np.ndarray, " S"], share: float = 0.5, steps: Float[np.ndarray, " S"] | None = None) -> float:
     """The first step at which a norm has made a share of its rise from start to plateau (the mean of its last tenth).
 
     With half of the rise this step is called t50.
@@ -21,6 +21,7 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
     Args:
         norm: One number per step (S).
         share: Of the rise.
+        steps: Those of the norms, where some were left out.
 
     Returns:
         The step; NaN where the norm does not rise.
@@ -32,7 +33,8 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
     start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
     if not plateau > start * RISEN:
         return float("nan")
-    return float(np.argmax(norm >= start + share * (plateau - start)))
+    place = int(np.argmax(norm >= start + share * (plateau - start)))
+    return float(place if steps is None else steps[place])
 
 
 def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
@@ -77,7 +79,7 @@ def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -
     """Half-way steps of the norms; or the steps at which another share of the rise is made.
 
     Args:
-        metrics: Columns norm_value, norm_key and norm_query.
+        metrics: Columns norm_value, norm_key and norm_query; and step, where some steps were left out.
         share: Of the rise.
 
     Returns:
@@ -88,7 +90,8 @@ def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -
         >>> stages({"norm_value": early, "norm_key": late, "norm_query": late})
         Stages(value=1.0, key=4.0, query=4.0)
     """
-    return Stages(*(risen(metrics[f"norm_{part}"], share) for part in ("value", "key", "query")))
+    steps = metrics.get("step")
+    return Stages(*(risen(metrics[f"norm_{part}"], share, steps) for part in ("value", "key", "query")))
 
 
 FIRST, SECOND = "stage 1: value", "stage 2: key and query"
@@ -110,8 +113,14 @@ def stage_bands(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[fl
     """
     if not stages(metrics).separation > 1:
         return []
-    begins = float(np.nanmin([risen(metrics[f"norm_{part}"], START) for part in ("key", "query")]))
-    return [(0.0, begins, FIRST), (begins, float(len(metrics["norm_key"]) - 1), SECOND)]
+    starts = stages(metrics, START)
+    begins = float(np.nanmin([starts.key, starts.query]))
+    return [(0.0, begins, FIRST), (begins, last_step(metrics), SECOND)]
+
+
+def last_step(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> float:
+    """From the column of steps, where some were left out."""
+    return float(metrics["step"][-1] if "step" in metrics else len(metrics["norm_key"]) - 1)
 
 
 Phase = Literal["two-stage", "staggered", "at once", "first stage only", "never", "diverged"]

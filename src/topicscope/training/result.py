@@ -128,6 +128,7 @@ class Run(Result):
         if not set(norms) <= set(self.metrics):
             return None
         written = {name: np.array([float(f"{x:.{digits}g}") for x in self.metrics[name]]) for name in (*norms, "loss")}
+        written |= {"step": self.metrics["step"]} if "step" in self.metrics else {}
         return course(self.status, written["loss"], self.results["loss"], [written])
 
     def facts(self) -> dict[str, Any]:

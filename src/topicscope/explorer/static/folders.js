@@ -1,6 +1,6 @@
 // A room that shows folders of some kinds: choose one, see it.
 import { offerClicks } from "/static/clicks.js";
-import { replaceSections } from "/static/plots.js";
+import { replaceSections } from "/static/sections.js";
 import { offerFiles } from "/explorer/keeping.js";
 import { isAbort, latest, listFolders, make } from "/explorer/shell.js";
 

@@ -1,8 +1,8 @@
 // The room of runs: start one, watch some side by side, pause and resume, look back through the kept steps.
-import { replaceSections } from "/static/plots.js";
+import { replaceSections } from "/static/sections.js";
 import { download, offerFiles } from "/explorer/keeping.js";
 import { makeScrub } from "/explorer/scrub.js";
-import { ask, isAbort, latest, listFolders, make } from "/explorer/shell.js";
+import { ask, isAbort, listFolders, make } from "/explorer/shell.js";
 
 const form = document.getElementById("settings"), watchedRoot = document.getElementById("watched");
 const list = document.getElementById("folders"), refused = document.getElementById("refused");
@@ -36,24 +36,24 @@ const watchRun = ({ id, name }) => {
   stop.title = "End it for good, with the results of the steps so far";
   for (const one of [pause, stop, resume]) one.hidden = true;
   const curves = make("div", "", { class: "curves" }), matrices = make("div", "", { class: "matrices" });
-  const draw = async (part, html, step) => {
-    await replaceSections(part, html);
+  const draw = (part, html, step) => {
+    replaceSections(part, html);
     offerFiles(part, { kind: "live", query: `id=${id}${step === undefined ? "" : `&step=${step}`}` });
   };
 
-  let following = true, shownStep;
-  const fetchStep = latest();
-  const scrub = makeScrub(name, async (step, isLast) => {
-    [following, shownStep] = [isLast, step];
+  let shownStep;
+  const scrub = makeScrub(name, async (step, signal) => {
+    shownStep = step;
     try {
-      await draw(matrices, await (await fetchStep(`/api/live/${id}/step/${step}`)).text(), step);
+      draw(matrices, await (await ask(`/api/live/${id}/step/${step}`, { signal })).text(), step);
       complain("");
     } catch (error) {
-      if (!isAbort(error)) complain(error.message);
+      if (isAbort(error)) throw error;
+      complain(error.message);
     }
   });
-  scrub.root.hidden = true;
-  button("Save this view", () => download(`/api/keep/live?id=${id}${following ? "" : `&step=${shownStep}`}`));
+  const stepKept = () => (scrub.isFollowing() ? "" : `&step=${shownStep}`);
+  button("Save this view", () => download(`/api/keep/live?id=${id}${stepKept()}`));
   button("Close", () => { source?.close(); clearTimeout(waiting); scrub.stop(); root.remove(); mark(); });
   root.append(heading, state, bar, sentence, trouble, buttons, curves, scrub.root, matrices);
   watchedRoot.append(root);
@@ -80,9 +80,12 @@ const watchRun = ({ id, name }) => {
     complain(news.paused ? "" : news.why ?? "");
     pause.hidden = stop.hidden = readOnly || news.state !== "running";
     resume.hidden = readOnly || news.state !== "interrupted";
-    if (news.snapshots) scrub.setSteps(news.snapshots, following);
-    if (news.curves !== undefined) draw(curves, news.curves);
-    if (news.matrices !== undefined && following) draw(matrices, news.matrices);
+    if (news.snapshots) scrub.setSteps(news.snapshots);
+    if (news.curves !== undefined) {
+      draw(curves, news.curves);
+      root.dataset.curves = news.step; // up to which step curves are drawn
+    }
+    if (news.matrices !== undefined && scrub.isFollowing()) draw(matrices, news.matrices);
   };
   listen();
 };
@@ -126,7 +129,8 @@ if (select) {
       delete rest[box.name];
     }
     const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-    form.querySelector("#more").value = Object.entries(rest).map(([name, value]) => `${name}=${text(value)}`).join("\n");
+    const lines = Object.entries(rest).map(([name, value]) => `${name}=${text(value)}`);
+    form.querySelector("#more").value = lines.join("\n");
   };
   select.value = names.includes("from theory") ? "from theory" : names.includes(preset) ? preset : names[0];
   select.addEventListener("change", fill);

@@ -1,21 +1,33 @@
-// A slider over steps, with a button that plays them. There may come more steps while it is used.
-import { make } from "/explorer/shell.js";
+// A slider over steps, with a button that plays them. More steps may come while it is there.
+import { make, newest } from "/explorer/shell.js";
 
 const PACE = 350; // milliseconds from step to step
 
-// `show` gets a step, and whether it is the last one; playing waits until it has shown one.
+// `show` gets a step and a signal that ends it; of many moves only the newest is shown, and playing waits until a step
+// is there. It follows the last step until another one is chosen.
 export const makeScrub = (name, show) => {
-  const root = make("div", "", { class: "scrub" }), at = make("output", "", { "aria-live": "off" });
+  const root = make("div", "", { class: "scrub", hidden: "" }), at = make("output", "", { "aria-live": "off" });
   const play = make("button", "Play", { type: "button", "aria-label": `Play the steps, ${name}` });
-  const slider = make("input", "", { type: "range", min: 0, max: 0, step: 1, "aria-label": `Step shown, ${name}` });
-  let steps = [], playing = false;
-  const last = () => steps.length - 1;
+  const label = `Step shown, ${name}`;
+  const slider = make("input", "", { type: "range", min: 0, max: 0, step: 1, value: 0, "aria-label": label });
+  let steps = [], playing = false, following = true;
+  const showNewest = newest(show), last = () => steps.length - 1;
   const mark = (place) => {
     slider.value = place;
     at.textContent = `step ${steps[place]?.toLocaleString("en") ?? "-"}`;
     slider.setAttribute("aria-valuetext", at.textContent);
   };
-  const go = (place) => { mark(place); return show(steps[place], place === last() && !playing); };
+  const go = (place) => {
+    following = place >= last() && !playing;
+    mark(place);
+    return showNewest(steps[place]);
+  };
+  const setSteps = (known) => { // all that there are by now
+    steps = known;
+    slider.max = Math.max(0, last());
+    root.hidden = steps.length < 2;
+    if (following && steps.length) mark(last());
+  };
   const set = (isPlaying) => {
     playing = isPlaying;
     play.textContent = playing ? "Pause" : "Play";
@@ -32,19 +44,9 @@ export const makeScrub = (name, show) => {
       place += 1;
     }
     set(false);
+    following = Number(slider.value) >= last();
   });
   slider.addEventListener("input", () => { set(false); go(Number(slider.value)); });
   root.append(play, slider, at);
-  return {
-    root,
-    go,
-    stop: () => set(false),
-    // All steps that there are by now; with `follow` the last one is marked.
-    setSteps: (known, follow = false) => {
-      steps = known;
-      slider.max = Math.max(0, last());
-      root.hidden = steps.length < 2;
-      if (follow && steps.length) mark(last());
-    },
-  };
+  return { root, go, setSteps, stop: () => set(false), isFollowing: () => following };
 };

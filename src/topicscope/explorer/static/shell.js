@@ -1,8 +1,9 @@
 // What all rooms share: the theme, messages, requests, and the list of folders.
 import { make } from "/static/making.js";
+import { newest } from "/static/newest.js";
 import { offerTheme } from "/static/theme.js";
 
-export { make };
+export { make, newest };
 
 offerTheme(document.getElementById("theme"));
 
@@ -13,8 +14,8 @@ if (address.searchParams.has("token")) {
   history.replaceState(null, "", address);
 }
 
-const NO_ANSWER = "The server does not answer. Runs go on without it. If it has ended, start 'topicscope explore' again "
-  + "and open the address that it prints.";
+const NO_ANSWER = "The server does not answer. Runs go on without it. If it has ended, start 'topicscope explore' "
+  + "again and open the address that it prints.";
 const GONE = "there is no such folder any more"; // what workspace.py says
 const message = document.getElementById("message");
 export const say = (text) => { message.textContent = text; message.hidden = !text; };

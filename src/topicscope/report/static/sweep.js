@@ -1,3 +1,5 @@
+import { floatsOf } from "./decoding.js";
+
 // A map of any measure of a sweep over any two axes, and the curves of the points that are clicked.
 // `fetchCurves` brings the curves of some points, where the page does not have them all.
 export const drawSweep = (root, fetchCurves = null) => {
@@ -141,10 +143,7 @@ export const drawSweep = (root, fetchCurves = null) => {
   };
 
   const DASHES = ["solid", "dash", "dot", "dashdot"];
-  const unpack = (text) => {
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    return [...new Float32Array(bytes.buffer)].map((value) => (Number.isFinite(value) ? value : null));
-  };
+  const unpack = (text) => Array.from(floatsOf(text), (value) => (Number.isFinite(value) ? value : null));
   const drawCurves = (group) => {
     get("curves").replaceChildren();
     const chosen = group.filter((i) => curves[i]).slice(0, 8);
