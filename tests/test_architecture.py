@@ -15,6 +15,7 @@ import pytest
 import topicscope
 
 SOURCE = Path(topicscope.__file__).parent
+LONGEST_LINE = 120
 
 KNOWS: dict[str, set[str]] = {
     "ground": set(),
@@ -192,3 +193,15 @@ def test_configs_and_registries_come_without_heavy_libraries() -> None:
     """Bad input is refused, and lists are printed, before PyTorch is imported."""
     result = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_lines_of_scripts_styles_and_templates_fit() -> None:
+    files = [path for ending in ("js", "css", "jinja") for path in SOURCE.rglob(f"*.{ending}")]
+    assert len(files) > 30
+    long = [
+        f"{path.relative_to(SOURCE)}:{number}"
+        for path in files
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if len(line) > LONGEST_LINE
+    ]
+    assert long == []

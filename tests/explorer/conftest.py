@@ -11,6 +11,7 @@ from selenium import webdriver
 from tests.browser import browsing
 from tests.explorer.in_browser import ONLY_HERE
 from tests.explorer.serving import Served, explorer
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +30,13 @@ def browser(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     with browsing(tmp_path_factory.mktemp("profile"), ONLY_HERE) as driver:
         driver.get(served.url)
         yield driver
+
+
+@pytest.fixture
+def no_run_left(served: Served) -> Iterator[None]:
+    """No run of a test goes on after it: runs outlive the server."""
+    yield
+    for place in served.json("/api/folders"):
+        if place["state"] == "running":
+            served.ask(f"/api/runs/{place['id']}/stop", method="POST", body={})
+    assert wait_until(lambda: all(place["state"] != "running" for place in served.json("/api/folders")))

@@ -15,7 +15,7 @@ ONLY_HERE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
 
 
 def until(browser: webdriver.Chrome, what: Callable[[], Any]) -> Any:
-    return WebDriverWait(browser, 120).until(lambda _: what())
+    return WebDriverWait(browser, 240).until(lambda _: what())
 
 
 def go(browser: webdriver.Chrome, served: Served, path: str) -> None:

@@ -9,11 +9,22 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+SMALL = {
+    "topic_model.topics": "3",
+    "topic_model.words_per_topic": "2",
+    "data.documents": "40",
+    "data.dev_documents": "20",
+    "batch_size": "5",
+    "floors": "false",
+    "device": "cpu",
+}
+LONG = {**SMALL, "steps": "1000000", "snapshots": "[0]", "evaluate_every": "null"}
 
 
 @dataclass
@@ -92,3 +103,29 @@ def explorer(workspace: Path, *options: str) -> Iterator[Served]:
         served.process.wait()
         if served.process.stdout is not None:
             served.process.stdout.close()
+
+
+def begin(served: Served, settings: dict[str, Any], name: str = "a run") -> str:
+    started = served.json("/api/runs", method="POST", body={"settings": settings, "name": name})
+    return str(started["id"])
+
+
+def state(served: Served, identity: str) -> str:
+    return next((str(one["state"]) for one in served.json("/api/folders") if one["id"] == identity), "none")
+
+
+def events(served: Served, identity: str, most: int = 200) -> Iterator[dict[str, Any]]:
+    with closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)) as connection:
+        connection.request(
+            "GET",
+            f"/api/live/{identity}/events",
+            headers={"Host": f"127.0.0.1:{served.port}", "Authorization": f"Bearer {served.token}"},
+        )
+        response = connection.getresponse()
+        assert response.getheader("content-type", "").startswith("text/event-stream")
+        for line in response:
+            if line.startswith(b"data: "):
+                yield json.loads(line[6:])
+                most -= 1
+                if most == 0:
+                    return

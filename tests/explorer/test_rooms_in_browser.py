@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from selenium import webdriver
@@ -13,7 +14,9 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser import complaints, needs_browser, script
 from tests.explorer.in_browser import go, until
 from tests.explorer.serving import Served
-from topicscope.theory import Setting, dynamics, theorem2
+from topicscope.explorer.theory_room import question
+from topicscope.theory import Setting, ValueMatrix, dynamics, optimum, second_stage, theorem2
+from topicscope.training import RunConfig, train
 
 pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
 
@@ -36,7 +39,7 @@ def part_text(browser: webdriver.Chrome, part: str) -> str:
 def test_the_first_page_offers_three_things(browser: webdriver.Chrome, served: Served) -> None:
     assert browser.current_url == f"http://127.0.0.1:{served.port}/"  # the token is gone from the address
     links = [link.get_attribute("href") for link in browser.find_elements(By.CSS_SELECTOR, ".things a")]
-    assert [str(link).rsplit("/", 1)[1] for link in links] == ["theory", "live", "paper"]
+    assert [urlsplit(str(link)).path for link in links] == ["/theory", "/live", "/paper"]
     until(browser, lambda: "Nothing yet" in browser.find_element(By.ID, "folders").text)
     assert complaints(browser) == []
 
@@ -51,7 +54,7 @@ def test_theory_follows_its_controls(browser: webdriver.Chrome, served: Served) 
     assert f"{theorem2(setting).numbers()['same_topic']:.5f}" in part_text(browser, "theorems")
     half = dynamics(setting).value.half_time
     assert f"{half:.5g}" in part_text(browser, "dynamics")
-    assert browser.current_url.endswith("/theory?topics=6")
+    until(browser, lambda: browser.current_url.endswith("/theory?topics=6"))
     shown = script(browser, "return document.querySelector('[data-part=value] .plot').data[0].z.length")
     assert shown == 61
     go(browser, served, "/theory?topics=6")  # the link keeps the setting
@@ -71,6 +74,71 @@ def test_a_slider_moves_by_keys_and_draws_anew(browser: webdriver.Chrome, served
     theory_drawn(browser, f"p_mask={value}")
     number = theorem2(Setting.of(p_mask=float(str(value)))).numbers()["same_topic"]
     assert f"{number:.5f}" in part_text(browser, "theorems")
+
+
+def test_documents_become_infinite_at_the_end_of_their_slider(browser: webdriver.Chrome, served: Served) -> None:
+    go(browser, served, "/theory?topics=4&words_per_topic=3&topics_per_document=2")
+    theory_drawn(browser, "topics=4&words_per_topic=3&topics_per_document=2")
+    slider = browser.find_element(By.CSS_SELECTOR, "[data-name=length] [type=range]")
+    slider.send_keys(Keys.END)
+    assert browser.find_element(By.ID, "length").get_attribute("value") == "infinite"
+    assert slider.get_attribute("aria-valuetext") == "infinite"
+    theory_drawn(browser, "topics=4&words_per_topic=3&topics_per_document=2&length=infinite")
+    slider.send_keys(Keys.HOME)
+    assert browser.find_element(By.ID, "length").get_attribute("value") == "2"
+    width = browser.find_element(By.CSS_SELECTOR, "[data-name=attention_dim] [type=range]")
+    width.send_keys(Keys.PAGE_UP)
+    value = browser.find_element(By.ID, "attention_dim").get_attribute("value")
+    theory_drawn(browser, f"topics=4&words_per_topic=3&topics_per_document=2&length=2&attention_dim={value}")
+
+
+@pytest.mark.parametrize(("value_matrix", "bounded"), [("blocks", "gamma"), ("diagonal", "beta")])
+def test_the_landscape_has_its_minimum_and_the_ends_of_the_interval(
+    browser: webdriver.Chrome, served: Served, value_matrix: ValueMatrix, bounded: str
+) -> None:
+    query = f"topics=20&topics_per_document=5{'' if value_matrix == 'blocks' else '&value_matrix=diagonal'}"
+    go(browser, served, f"/theory?{query}")
+    theory_drawn(browser, query)
+    setting = Setting.of(20, 10, 5)
+    stage = second_stage(setting, value_matrix)
+    assert stage.theorem is not None
+    landscape = "document.querySelector('[data-part=attention] .plot').data"
+    until(browser, lambda: script(browser, f"return {landscape} !== undefined"))  # below the others: drawn after them
+    marks = script(
+        browser,
+        f"return {landscape}.slice(1)"
+        ".flatMap(({x, y, text, type}) => type === 'scatter' ? x.map((_, i) => [x[i], y[i], [].concat(text)[i]]) : [])",
+    )
+    places = {text: (beta, alpha) for beta, alpha, text in marks}
+    for end in stage.theorem.bounds[bounded]:
+        beta, alpha = next(at for name, at in places.items() if name.endswith(f" {end:.3g}"))
+        assert (setting.gamma(alpha, beta) if bounded == "gamma" else beta) == pytest.approx(end, rel=1e-5)
+    lowest = places["lowest" if value_matrix == "blocks" else "lowest, beyond the edge"]  # there alpha goes to 0
+    assert lowest[0] == pytest.approx(stage.optimum.beta, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "prior=dirichlet&alpha=0.5",
+        "prior=groups&groups=2&rho=0.8",
+        "prior=logistic-normal&covariance=2",
+        "zipf=1",
+        "overlap=0.25",
+        "common_words=3&common_share=0.2",
+    ],
+)
+def test_other_worlds_have_their_optimum(browser: webdriver.Chrome, served: Served, query: str) -> None:
+    small = "topics=4&words_per_topic=4&topics_per_document=2"
+    go(browser, served, f"/theory?{small}&{query}")
+    until(browser, lambda: script(browser, "return document.body.dataset.drawn") is not None)
+    asked = question(dict(part.split("=") for part in f"{small}&{query}".split("&")))
+    best = optimum(RunConfig.of(asked.world))
+    assert f"{best.loss:.6g}" in part_text(browser, "value")
+    shown = script(browser, "return document.querySelector('[data-part=value] .plot').data[0].z.length")
+    assert shown == best.vocabulary
+    assert RunConfig.of(asked.run).topic_model.topics == 4  # 'train this' would start it
+    assert complaints(browser) == []
 
 
 def test_what_theory_does_not_cover_is_said(browser: webdriver.Chrome, served: Served) -> None:
@@ -134,8 +202,6 @@ def test_rooms_fit_and_say_nothing_on_the_console(
 
 def test_corpora_and_names_are_text(served: Served, browser: webdriver.Chrome, tmp_path: Path) -> None:
     """A folder whose name is markup, in a list that scripts make."""
-    from topicscope.training import RunConfig, train
-
     name = "<img src=x onerror=window.hacked=1>"
     config = RunConfig.of(steps=3, topic_model={"topics": 2, "words_per_topic": 2}, floors=False)
     train(config.changed({"data.documents": 20, "data.dev_documents": 5}), served.workspace / name)

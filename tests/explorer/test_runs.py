@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import http.client
-import json
+import subprocess
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.explorer.serving import Served, explorer
+from tests.explorer.serving import LONG, SMALL, Served, begin, events, explorer, state
 from tests.waiting import wait_until
 from topicscope.explorer.presets import PRESETS
 from topicscope.explorer.rooms import CONTROLS, RUN_SETTINGS
-from topicscope.explorer.runs import MOST_AT_ONCE, config_of
+from topicscope.explorer.runs import MOST_AT_ONCE, Runs, config_of
 from topicscope.explorer.theory_room import Question, question
-from topicscope.ground import InputError, flat
+from topicscope.explorer.workspace import Workspace, identity
+from topicscope.ground import InputError, Kind, flat, folders
 from topicscope.reading import read
 from topicscope.training import RunConfig, train
-
-SMALL = {
-    "topic_model.topics": "3",
-    "topic_model.words_per_topic": "2",
-    "data.documents": "40",
-    "data.dev_documents": "20",
-    "batch_size": "5",
-    "floors": "false",
-    "device": "cpu",
-}
-LONG = {**SMALL, "steps": "1000000", "snapshots": "[0]", "evaluate_every": "null"}
 
 
 def test_settings_are_those_of_a_run() -> None:
@@ -79,32 +66,6 @@ def served(tmp_path: Path) -> Iterator[Served]:
             if place["state"] == "running":
                 one.ask(f"/api/runs/{place['id']}/pause", method="POST", body={})
         wait_until(lambda: all(place["state"] != "running" for place in one.json("/api/folders")))
-
-
-def begin(served: Served, settings: dict[str, Any], name: str = "a run") -> str:
-    started = served.json("/api/runs", method="POST", body={"settings": settings, "name": name})
-    return str(started["id"])
-
-
-def state(served: Served, identity: str) -> str:
-    return next((str(one["state"]) for one in served.json("/api/folders") if one["id"] == identity), "none")
-
-
-def events(served: Served, identity: str, most: int = 200) -> Iterator[dict[str, Any]]:
-    with closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)) as connection:
-        connection.request(
-            "GET",
-            f"/api/live/{identity}/events",
-            headers={"Host": f"127.0.0.1:{served.port}", "Authorization": f"Bearer {served.token}"},
-        )
-        response = connection.getresponse()
-        assert response.getheader("content-type", "").startswith("text/event-stream")
-        for line in response:
-            if line.startswith(b"data: "):
-                yield json.loads(line[6:])
-                most -= 1
-                if most == 0:
-                    return
 
 
 def test_a_run_is_a_real_run_and_its_stream_ends_with_it(served: Served, tmp_path: Path) -> None:
@@ -164,12 +125,35 @@ def test_what_does_not_fit_says_so(served: Served) -> None:
     assert "memory" in seen[-1]["why"]
 
 
-def test_runs_are_bounded(served: Served) -> None:
-    started = [begin(served, LONG) for _ in range(MOST_AT_ONCE)]
-    assert len(set(started)) == MOST_AT_ONCE
-    why = served.refusal("/api/runs", method="POST", body={"settings": LONG})
-    assert f"{MOST_AT_ONCE} runs are going on" in why
-    assert wait_until(lambda: all(state(served, one) == "running" for one in started))
+class StandIns(Runs):
+    """Starts processes that do nothing, in place of runs."""
+
+    def spawn(self, folder: Path, *options: str, command: str = "train") -> None:
+        self.processes[identity(folder)] = subprocess.Popen(["sleep", "600"])
+        self.names[identity(folder)] = folder.name
+
+
+def test_runs_are_bounded(tmp_path: Path) -> None:
+    """Those of this server, and those that others started in the workspace."""
+    space = Workspace(tmp_path / "runs")
+    runs = StandIns(space)
+    kind = Kind("train", 4, (), (), resumes="asked")
+    try:
+        with folders.open_folder(tmp_path / "runs" / "another", kind, {"seed": 0}):
+            started = [runs.start(LONG)["id"] for _ in range(MOST_AT_ONCE - 1)]
+            assert len(set(started)) == MOST_AT_ONCE - 1
+            with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are going on"):
+                runs.start(LONG)
+        assert runs.start(LONG)["id"] not in started  # the other one has ended
+        with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are going on"):
+            runs.start(LONG)
+        runs.processes[started[0]].kill()
+        runs.processes[started[0]].wait()
+        runs.start(LONG)
+    finally:
+        for process in runs.processes.values():
+            process.kill()
+            process.wait()
 
 
 def test_read_only_starts_and_changes_nothing(tmp_path: Path) -> None:

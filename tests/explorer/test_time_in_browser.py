@@ -140,7 +140,7 @@ def test_a_run_plays_through_its_steps(browser: webdriver.Chrome, served: Served
     )
     button = browser.find_element(By.CSS_SELECTOR, ".scrub button")
     button.click()
-    assert button.text == "Stop"
+    assert button.text == "Pause"
     until(browser, lambda: button.text == "Play")
     assert script(browser, "return window.seen") == list(steps)
     assert "step=60" in browser.current_url
@@ -191,6 +191,13 @@ def test_steps_are_closer_at_the_start() -> None:
 
 def test_several_runs_in_one_folder_are_named(tmp_path: Path) -> None:
     train(RunConfig.of(SETTINGS | {"steps": 3}).with_seeds(2), tmp_path / "runs" / "two")
-    (place,) = Workspace(tmp_path / "runs").places()
+    several = [place for place in Workspace(tmp_path / "runs").places() if place.several]
     with pytest.raises(ValueError, match="holds several runs"):
-        course(place)
+        course(several[0])
+
+
+def test_runs_that_were_trained_together_are_there_one_by_one(tmp_path: Path) -> None:
+    train(RunConfig.of(SETTINGS | {"steps": 3}).with_seeds(2), tmp_path / "runs" / "two")
+    alone = {place.name: place for place in Workspace(tmp_path / "runs").places() if not place.several}
+    assert sorted(alone) == ["two/run-000", "two/run-001"]
+    assert course(alone["two/run-001"]).result.config.seed == 1

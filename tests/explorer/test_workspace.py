@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from topicscope.explorer.runs import Runs
 from topicscope.explorer.workspace import DEEPEST, Workspace, identity
 from topicscope.ground import InputError, folders
 from topicscope.ground.about import Kind
@@ -48,6 +49,27 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
         space.find(identity(secret))
 
 
+@pytest.mark.parametrize("name", ["snapshots", "metrics.jsonl", "figures"])
+def test_a_folder_with_a_link_inside_is_left_out(tmp_path: Path, name: str) -> None:
+    """As a folder from elsewhere may have: what the link leads to would be shown."""
+    path = folder(tmp_path / "runs" / "one")
+    space = Workspace(tmp_path / "runs")
+    assert [place.path for place in space.places()] == [path]
+    (tmp_path / "elsewhere").mkdir()
+    (path / name).symlink_to(tmp_path / "elsewhere")
+    assert space.places() == []
+    with pytest.raises(InputError, match="no such folder"):
+        space.find(identity(path))
+
+
+def test_a_named_folder_may_be_a_link_and_its_neighbours_stay_closed(tmp_path: Path) -> None:
+    """Whoever names a link means what it leads to, and no more."""
+    one = folder(tmp_path / "far" / "one")
+    folder(tmp_path / "far" / "two")
+    (tmp_path / "link").symlink_to(one)
+    assert [place.path for place in Workspace(tmp_path / "runs", [tmp_path / "link"]).places()] == [one]
+
+
 def test_depth_is_bounded_and_what_is_damaged_is_left_out(tmp_path: Path) -> None:
     deep = tmp_path / "runs" / "/".join("abcdefg"[:DEEPEST])
     folder(deep)
@@ -67,6 +89,23 @@ def test_a_run_that_nobody_writes_is_interrupted(tmp_path: Path) -> None:
         assert one.about.status == "running"
     [place] = space.places()
     assert place.state == "interrupted"
+
+
+def test_runs_that_are_trained_together_are_as_the_whole_is(tmp_path: Path) -> None:
+    space = Workspace(tmp_path / "runs")
+
+    def states() -> dict[str, str]:
+        return {place.name: place.state for place in space.places()}
+
+    with folders.open_folder(tmp_path / "runs" / "two", ANY, {"runs": []}, runs=2) as whole:
+        paths = folders.member_paths(whole.path, 2)
+        first, _ = (folders.join_folder(path, ANY, {"seed": 0}, resume=True) for path in paths)
+        first.finish({"x": 1})
+        assert states() == {"two": "running", "two/run-000": "done", "two/run-001": "running"}
+    assert states() == {"two": "interrupted", "two/run-000": "done", "two/run-001": "interrupted"}
+    runs = Runs(space)
+    with pytest.raises(InputError, match="one of several runs"):
+        runs.resume(space.find(identity(tmp_path / "runs" / "two" / "run-001")))
 
 
 def test_looking_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:

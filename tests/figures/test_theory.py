@@ -31,6 +31,9 @@ def test_a_landscape_marks_the_lowest_point_and_uniform_attention() -> None:
     (alone,) = landscape_figure("figure7", "Landscape", {"": grid}).panels
     assert isinstance(alone, Heat)
     assert alone.marks == first.marks
+    (tending,) = landscape_figure("figure7", "Landscape", {"": grid}, {"": (0.0, 5.0)}).panels
+    assert isinstance(tending, Heat)
+    assert tending.marks == [(5.0, 0.1, "lowest, beyond the edge")]  # zero has no place on a logarithmic axis
 
 
 @pytest.mark.parametrize("cap", [True, False])

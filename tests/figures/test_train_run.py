@@ -211,9 +211,11 @@ def test_long_curves_are_thinned(runs: list[Run]) -> None:
     long = {"step": steps, "loss": steps / 7, "dev_loss": np.where(steps % 3 == 1, steps, np.nan)}
     run = dataclasses.replace(runs[0], metrics=runs[0].metrics | {"norm_key": steps[:1]} | long)
     training, dev = lines(run_figure(run).panels[0]).series
-    assert training.x == list(range(0, 1600, 3))  # every third: 500 and some
+    assert 400 < len(training.x) <= 500
+    assert (training.x[0], training.x[-1]) == (0, 1599)
     assert training.y == [x / 7 for x in training.x]
-    assert dev.x == dev.y == list(range(1, 1600, 3))  # all that were measured
+    assert set(dev.x) <= set(range(1, 1600, 3))  # steps at which it was measured
+    assert (dev.x[0], dev.x[-1], dev.y) == (1, 1597, dev.x)
 
 
 def test_what_was_not_measured_has_no_curve(runs: list[Run]) -> None:

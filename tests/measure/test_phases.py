@@ -8,7 +8,19 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from topicscope.measure import PHASES, ROTATION_SPAN, Course, Stages, course, phase, risen, stage_bands, stages
+from topicscope.measure import (
+    PHASES,
+    ROTATION_SPAN,
+    Course,
+    Stages,
+    act,
+    bands_so_far,
+    course,
+    phase,
+    risen,
+    stage_bands,
+    stages,
+)
 
 NEVER = float("nan")
 
@@ -158,3 +170,41 @@ def test_a_norm_without_a_plateau_is_still_rising() -> None:
     assert course("done", np.array([2.0, 1.0]), 1.0, [metrics | {"norm_key": slow}]).rising == ()
     faster = 1 + np.where(steps < 80, steps, 80 + (steps - 80) / 2)  # 5 of 87.25: more than a twentieth
     assert course("done", np.array([2.0, 1.0]), 1.0, [metrics | {"norm_key": faster}]).rising == ("key",)
+
+
+def two_stages_until(step: int) -> dict[str, np.ndarray]:
+    """Value rises by step 20, key and query from step 100 to 200; all rest from step 200 on."""
+    ramp = np.concatenate([np.ones(100), np.linspace(1, 2, 101), np.full(99, 2.0)])
+    early = np.concatenate([np.linspace(1, 2, 21), np.full(279, 2.0)])
+    return {"norm_value": early[:step], "norm_key": ramp[:step], "norm_query": ramp[:step]}
+
+
+@pytest.mark.parametrize(
+    ("steps", "where", "bands"),
+    [
+        (2, "start", []),
+        (15, "stage 1", [(0, 14, "stage 1: value")]),
+        (90, "between", [(0, 89, "stage 1: value")]),
+        (150, "stage 2", [(0, 105, "stage 1: value"), (105, 149, "stage 2: key and query")]),
+        (300, "ended", [(0, 110, "stage 1: value"), (110, 299, "stage 2: key and query")]),
+    ],
+)
+def test_stages_are_told_as_they_come(steps: int, where: str, bands: list[tuple[float, float, str]]) -> None:
+    metrics = two_stages_until(steps)
+    assert act(metrics) == where
+    assert bands_so_far(metrics) == bands
+
+
+def test_what_rises_at_once_has_no_bands() -> None:
+    line = np.linspace(1, 2, 100)
+    metrics = {"norm_value": line, "norm_key": line, "norm_query": line}
+    assert act(metrics) == "at once"
+    assert bands_so_far(metrics) == []
+
+
+def test_value_that_rises_on_beside_attention_is_no_first_stage() -> None:
+    """Key and query rose with value and rest now: attention is not uniform any more."""
+    early = np.concatenate([np.linspace(1, 2, 21), np.full(79, 2.0)])
+    metrics = {"norm_value": np.linspace(1, 2, 100), "norm_key": early, "norm_query": early}
+    assert act(metrics) == "at once"
+    assert bands_so_far(metrics) == []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import math
 
+import numpy as np
 import pytest
 
 from topicscope.report import plotly_parts as plotly
@@ -43,3 +45,17 @@ def test_a_layout_is_transparent_and_names_are_shown_whole() -> None:
     legend = layout["legend"]
     assert (legend["orientation"], legend["x"], legend["yanchor"]) == ("h", 0, "bottom")
     assert 1 < legend["y"] < 1.1  # above the axes, near them
+
+
+def test_a_large_matrix_is_packed() -> None:
+    few = np.array([[1.0, np.nan], [np.inf, 1 / 3]])
+    assert plotly.cells(few) == [[1.0, None], [None, 0.333333]]
+    many = np.random.default_rng(0).normal(size=(21, 20))
+    many[3, 4] = -np.inf
+    packed = plotly.cells(many)
+    assert isinstance(packed, dict)
+    assert packed["columns"] == 20
+    numbers = np.frombuffer(base64.b64decode(packed["float32"]), "<f4").reshape(21, 20)
+    assert np.isnan(numbers[3, 4])
+    many[3, 4] = np.nan
+    np.testing.assert_array_equal(numbers, many.astype(np.float32))

@@ -14,9 +14,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from topicscope import figures, report, training
-from topicscope.explorer import models_room, theory_room, time_room
+from topicscope.explorer import maps_room, models_room, theory_room, time_room
 from topicscope.explorer.folder_views import folder_view, read_again
-from topicscope.explorer.live_room import LiveRoom
+from topicscope.explorer.live_room import LiveRoom, live_view
 from topicscope.explorer.paper_room import paper_view
 from topicscope.explorer.presets import PRESETS
 from topicscope.explorer.requests import in_thread, json_body, plain_query, whole_number
@@ -31,6 +31,7 @@ OWN = Path(__file__).parent
 
 FOLDER_VIEWS: dict[str, Callable[[Place, Mapping[str, str]], View]] = {
     "folder": lambda place, _: folder_view(place),
+    "live": lambda place, query: live_view(place, whole_number(query.get("step"))),
     "models": lambda place, query: models_room.models_view(place, whole_number(query.get("model"))),
     "time": lambda place, query: time_room.time_view(place, whole_number(query.get("step"))),
     "paper": lambda place, _: paper_view(place),
@@ -67,6 +68,7 @@ class Explorer:
             Route("/api/view/folder/{id}", self.folder_fragment),
             Route("/api/maps/{id}", self.map_fragment),
             Route("/api/maps/{id}/curves", self.map_curves),
+            Route("/api/maps/{id}/predicted", self.map_predicted),
             Route("/api/presets", self.presets),
             Route("/api/runs", self.start_run, methods=["POST"]),
             Route("/api/runs/{id}/{action}", self.change_run, methods=["POST"]),
@@ -88,7 +90,7 @@ class Explorer:
                 rooms=ROOMS,
                 controls=CONTROLS,
                 parts=theory_room.PARTS,
-                things=first_things(self.workspace),
+                things=first_things(),
                 style_marks=style_marks(),
                 settings=RUN_SETTINGS,
                 defaults=flat(training.RunConfig().as_dict()),
@@ -135,6 +137,11 @@ class Explorer:
         points = figures.point_map(sweep)
         return JSONResponse(await in_thread(partial(report.curves_of_rows, points, sweep.curves_of, asked)))
 
+    async def map_predicted(self, request: Request) -> Response:
+        """What is predicted for the points, as far as it is worked out."""
+        place = await in_thread(partial(self.workspace.find, request.path_params["id"]))
+        return JSONResponse(await in_thread(lambda: maps_room.prediction(place).as_dict()))
+
     def sweep(self, identity: str) -> Any:
         place = self.workspace.find(identity)
         refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
@@ -161,7 +168,7 @@ class Explorer:
 
     async def change_run(self, request: Request) -> Response:
         place = await in_thread(partial(self.workspace.find, request.path_params["id"]))
-        actions = {"pause": self.runs.pause, "resume": self.runs.resume}
+        actions = {"pause": self.runs.pause, "stop": self.runs.stop, "resume": self.runs.resume}
         action = actions.get(request.path_params["action"])
         if action is None:
             raise InputError(f"expected one of: {', '.join(actions)}")
@@ -195,8 +202,10 @@ class Explorer:
     def view(self, kind: str, query: Mapping[str, str]) -> View:
         if kind == "theory":
             return theory_room.whole_view(theory_room.question(query))
+        if kind == "maps":
+            return maps_room.map_view(self.workspace, query)
         if kind not in FOLDER_VIEWS:
-            raise InputError(f"no such view; expected theory, {', '.join(FOLDER_VIEWS)}")
+            raise InputError(f"no such view; expected theory, maps, {', '.join(FOLDER_VIEWS)}")
         return FOLDER_VIEWS[kind](self.workspace.find(query.get("id", "")), query)
 
 

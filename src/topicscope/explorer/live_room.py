@@ -6,6 +6,7 @@ One reader per run serves all browsers; what nobody watches is not read.
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -15,12 +16,14 @@ from typing import Any
 import anyio.to_thread
 
 from topicscope import figures, training
+from topicscope.explorer.live_floors import LiveFloors
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place
-from topicscope.ground import InputError
+from topicscope.ground import InputError, shown
 
-PACE = 0.5  # seconds between two looks at a run
+PACE = 0.5  # seconds from one look at a run to the next
+REST = 0.1  # seconds between two looks, where looking takes long
 SILENCE = 15.0  # seconds after which a stream says that it is still there
 MOST_STREAMS = 24
 MOST_WATCHED = 16
@@ -36,13 +39,23 @@ class Watch:
     matrices: str = ""
     shown: int | None = -1  # the step of the matrices
     sentence: str = ""
+    floors: LiveFloors | None = None
     seen: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def look(self) -> None:
+        """One at a time: two browsers that look at the same run would read its new lines twice."""
         self.seen = time.monotonic()
+        with self.lock:
+            self.make_anew()
+
+    def make_anew(self) -> None:
         if not self.run.update() and self.curves:
             return
         run = self.run.run()
+        if "floors" not in run.results:
+            self.floors = self.floors or LiveFloors(run.config)
+            run.results["floors"] = self.floors.found
         self.curves = View("", figures.live_curves(run)).fragment()
         self.sentence = figures.happening(run)
         if run.shown_step != self.shown or run.shown_step is None:
@@ -92,7 +105,8 @@ class LiveRoom:
             "snapshots": watch.run.snapshot_steps(),
         }
         if state == "interrupted":
-            news["why"] = self.runs.last_words(place.name)
+            news["why"] = self.runs.why_interrupted(place)
+            news["paused"] = news["why"].startswith("paused at step")
         return news | {
             name: html
             for name, html in (("curves", watch.curves), ("matrices", watch.matrices))
@@ -110,6 +124,7 @@ class LiveRoom:
         spoke = time.monotonic()
         try:
             while not self.ending:
+                began = time.monotonic()
                 news = await anyio.to_thread.run_sync(partial(self.answer, identity, known))
                 known |= {name: news[name] for name in ("curves", "matrices") if name in news}
                 if news != last:
@@ -121,7 +136,7 @@ class LiveRoom:
                 last = {name: value for name, value in news.items() if name not in known}
                 if news["state"] not in ("starting", "running", "interrupted"):
                     return
-                await asyncio.sleep(PACE)
+                await asyncio.sleep(max(REST, PACE - (time.monotonic() - began)))
         finally:
             self.streams -= 1
 
@@ -135,6 +150,16 @@ class LiveRoom:
         """The matrices of a snapshot."""
         watch = self.watch(self.workspace.find(identity))
         return View("Matrices", figures.live_matrices(watch.run.run(step)))
+
+
+def live_view(place: Place, step: int | None = None) -> View:
+    """What the room shows of a run, to be kept: up to now, with the matrices of a step or the newest ones."""
+    watched = training.WatchedRun(place.path)
+    while watched.update():
+        pass
+    run = watched.run(step)
+    sections = [*figures.live_curves(run), *figures.live_matrices(run)]
+    return View(f"topicscope train: {shown(place.name)}", sections, [figures.happening(run)])
 
 
 def event(news: dict[str, Any]) -> str:

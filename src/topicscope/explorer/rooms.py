@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from topicscope.explorer.workspace import Workspace
-
 ROOMS = {
     "theory": ("Theory", "Move a setting, and see the optimum, the best attention and the times of learning move."),
     "live": ("Live", "Start training and watch the two stages happen."),
@@ -16,6 +14,16 @@ ROOMS = {
 """By name: the title, and what it is for."""
 
 LOOKING_AT = {
+    "theory": "One made-up world, and what theory says of it at once. W* is the value matrix that predicts masked "
+    "words best as long as attention is even; it stands beside its limit for long documents and beside Theorem 2. "
+    "Modes are the directions in which it is learnt, each with its half-time. The curves show when value, then key and "
+    "query grow. The last map is the loss over attention once the value matrix is learnt: its minimum, and the "
+    "interval in which the theorem puts it. Move a slider, or type a number; the address keeps the setting.",
+    "live": "The small transformer while it learns. The loss falls to its floors (what no model can beat). Norms say "
+    "how large each matrix has become: in the paper the value matrix rises first (stage 1), key and query later (stage "
+    "2); stages are shaded as soon as they can be told, and thin curves are what theory predicts. Below, the "
+    "value matrix and the scores of attention, words ordered by topic: blocks along the diagonal mean that topics are "
+    "learnt. Each run is a folder, written by a process of its own; closing this page or the server does not end it.",
     "models": "A probe asks whether a language model keeps words of one topic together: in its embeddings, in its "
     "hidden states, in its attention. Each answer has controls, which say whether chance, word frequency or "
     "co-occurrence would give the same. Click a head in the map of layers by heads to see it in the documents; click "
@@ -39,14 +47,15 @@ class Control:
     name: str
     label: str
     group: str
-    kind: Literal["number", "choice", "text"] = "number"
+    kind: Literal["number", "choice"] = "number"
     low: float = 0
     high: float = 1
     step: float = 0.01
     log: bool = False
     whole: bool = False
     choices: tuple[str, ...] = ()
-    only: str = ""  # NAME=VALUE of another control, without which it says nothing
+    only: str = ""  # NAME=VALUE, or NAME (not 0), of another control, without which it says nothing
+    top: str = ""  # a word that the slider has at its right end
 
 
 def count(name: str, label: str, group: str, high: float, only: str = "") -> Control:
@@ -56,21 +65,24 @@ def count(name: str, label: str, group: str, high: float, only: str = "") -> Con
 CONTROLS = (
     count("topics", "T, topics", "World", 200),
     count("words_per_topic", "v, words per topic", "World", 500),
-    Control("prior", "prior", "World", "choice", choices=("fixed", "dirichlet", "groups")),
+    Control("prior", "prior", "World", "choice", choices=("fixed", "dirichlet", "groups", "logistic-normal")),
     count("topics_per_document", "tau, topics per document", "World", 50),
     Control("alpha", "alpha", "World", low=0.001, high=10, log=True, only="prior=dirichlet"),
     count("groups", "groups of topics", "World", 50, only="prior=groups"),
     Control("rho", "rho, documents of one group", "World", only="prior=groups"),
+    Control("covariance", "variance of topics", "World", low=0.01, high=10, log=True, only="prior=logistic-normal"),
     Control("zipf", "Zipf exponent of words", "World", high=2),
     Control("overlap", "overlap of topics", "World", high=0.5),
-    Control("length", "N, words of a document", "World", "text"),
+    Control("common_words", "common words", "World", high=100, step=1, whole=True),
+    Control("common_share", "their share of a topic", "World", low=0.01, high=0.9, only="common_words"),
+    Control("length", "N, words of a document", "World", low=2, high=1000, log=True, whole=True, top="infinite"),
     Control("p_mask", "p_m, masked", "Masking", low=0.01, high=0.99),
     Control("p_correct", "p_c, of them correct", "Masking", low=0.01, high=0.9),
     Control("p_random", "p_r, of them random", "Masking", low=0.01, high=0.9),
     Control("value_matrix", "W_V in stage 2", "Attention", "choice", choices=("blocks", "diagonal")),
     Control("convention", "convention", "Attention", "choice", choices=("exact", "paper")),
     Control("init_scale", "initial scale", "Learning", low=1e-6, high=1, log=True),
-    Control("attention_dim", "d_a (empty: T v + 1)", "Learning", "text"),
+    Control("attention_dim", "d_a (empty: T v + 1)", "Learning", low=1, high=2000, log=True, whole=True),
     Control("loss", "loss", "Learning", "choice", choices=("squared", "cross-entropy")),
     Control("optimizer", "optimiser", "Learning", "choice", choices=("flow", "sgd", "adam")),
     Control("lr", "learning rate", "Learning", low=1e-5, high=100, log=True),
@@ -101,10 +113,22 @@ RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 """Of a run: the setting's name, what it is, and what it may be where it is one of a few words."""
 
 
-def first_things(workspace: Workspace) -> list[tuple[str, str, str]]:
+def first_things() -> list[tuple[str, str, str]]:
     """Three things to do with what ships: title, what happens, where."""
     return [
-        ("Move an assumption", "See what theory says when topics overlap or documents are short.", "/theory"),
-        ("Watch two stages happen", "Train the small transformer, and see value settle before attention.", "/live"),
-        ("Look at the paper's claims", "Each with its figure, its rule and its verdict.", "/paper"),
+        (
+            "Move an assumption",
+            "See what theory says when topics overlap or documents are short. Nothing has to be run.",
+            "/theory?topics=5&words_per_topic=4&topics_per_document=2&overlap=0.25",
+        ),
+        (
+            "Watch two stages happen",
+            "Train the small transformer for less than a minute, and see value settle before attention: press Start.",
+            "/live?preset=two+stages",
+        ),
+        (
+            "Measure a claim of the paper",
+            "Each with its figure, its rule and its verdict; the shortest take seconds.",
+            "/paper",
+        ),
     ]

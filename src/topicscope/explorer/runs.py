@@ -4,6 +4,7 @@ Pausing is asked for by a file in the folder, so any server can, also one that d
 """
 
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -18,6 +19,14 @@ from topicscope.ground import InputError, assign, flat, parsed, refuse, write_ya
 
 MOST_AT_ONCE = 4
 OWN = ".explorer"  # in the workspace: configs of new runs, and what their processes print
+PRINTED = "topicscope: "  # how lines of a command begin
+PROGRESS = re.compile(r"[^:]* \d+%(:|$)|starting$")  # a line that says how far the work is
+LEAST_SPACE = 1_000_000  # bytes; below, a disk counts as full
+FULL = "The disk is full. Make room, then resume: it goes on from its last checkpoint."
+WITHOUT_A_WORD = (
+    "Its process ended without a word: it was killed, or the machine went down. What it wrote is there; 'Resume' goes "
+    "on from its last checkpoint."
+)
 LIVE_SNAPSHOTS = 60  # steps whose weights are kept, where the user says nothing else
 
 
@@ -42,6 +51,7 @@ class Runs:
         return {"id": identity(folder), "name": folder.name}
 
     def resume(self, place: Place) -> None:
+        check_alone(place)
         refuse((place.state != "interrupted", f"{place.name} cannot be resumed: it is {place.state}"))
         with self.lock:
             self.check_room()
@@ -49,8 +59,14 @@ class Runs:
 
     def pause(self, place: Place) -> None:
         self.check_allowed()
-        refuse((place.kind != "train" or place.state != "running", f"{place.name} is not running"))
+        check_running(place)
         training.ask_to_pause(place.path)
+
+    def stop(self, place: Place) -> None:
+        """For good, with the results of the steps so far."""
+        self.check_allowed()
+        check_running(place)
+        training.ask_to_stop(place.path)
 
     def check_allowed(self) -> None:
         refuse((self.read_only, "this explorer is read-only; start it without --read-only to run things"))
@@ -102,8 +118,17 @@ class Runs:
             lines = (self.workspace.home / OWN / f"{Path(name).name}.log").read_text(errors="replace").splitlines()
         except OSError:
             return ""
-        said = [line for line in lines if line.startswith("topicscope: ")]
-        return said[-1].removeprefix("topicscope: ")[:500] if said else ""
+        said = [line.removeprefix(PRINTED) for line in lines if line.startswith(PRINTED)]
+        ends = [line for line in said if not PROGRESS.match(line)]
+        return ends[-1][:500] if ends else ""
+
+    def why_interrupted(self, place: Place) -> str:
+        """What ended a run that can be resumed: by its own words, or by what can be seen from here."""
+        words = self.last_words(place.name)
+        if words:
+            return words
+        free = shutil.disk_usage(place.path).free
+        return FULL if free < LEAST_SPACE else WITHOUT_A_WORD
 
     def last_line(self, identity: str) -> str:
         """What a process of this server printed last about its progress."""
@@ -125,6 +150,16 @@ class Runs:
                 return None
             time.sleep(0.1)
         return None
+
+
+def check_alone(place: Place) -> None:
+    why = f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them"
+    refuse((place.together or place.several, why))
+
+
+def check_running(place: Place) -> None:
+    check_alone(place)
+    refuse((place.kind != "train" or place.state != "running", f"{place.name} is not running"))
 
 
 def config_of(settings: Mapping[str, Any]) -> training.RunConfig:

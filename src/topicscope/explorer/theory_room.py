@@ -15,23 +15,30 @@ from topicscope import figures, theory, training
 from topicscope.explorer.views import View
 from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
 
+EDGE = 100  # times the lowest weight of the landscape: where its map has room for marks
+PER_DECADE = 5  # points of the landscape: half of the paper's, which cells of six pixels do not miss
+KEPT = 8  # parts, those of two settings: a matrix of 400 words is 5 MB, and there are three in a part
+
 HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
 Exponent = Annotated[float, Field(ge=0, le=10)]
 
 
 @section
 class Question(Config):
-    """A world, how it is masked, and how it is learnt. 0 for zipf and overlap: none."""
+    """A world, how it is masked, and how it is learnt. 0 for zipf, overlap and common words: none."""
 
     topics: Count = 10
     words_per_topic: Count = 10
-    prior: Literal["fixed", "dirichlet", "groups"] = "fixed"
+    prior: Literal["fixed", "dirichlet", "groups", "logistic-normal"] = "fixed"
     topics_per_document: Count = 3
     alpha: PositiveRate = 0.1
     groups: Count = 5
     rho: Probability = 0.5
+    covariance: PositiveRate = 1.0
     zipf: Exponent = 0.0
     overlap: HalfAtMost = 0.0
+    common_words: Annotated[int, Field(ge=0, le=1000)] = 0
+    common_share: Annotated[float, Field(gt=0, lt=1)] = 0.3
     length: Text = "125"
     p_mask: Probability = 0.15
     p_correct: Probability = 0.1
@@ -52,8 +59,10 @@ class Question(Config):
             "fixed": {"topics_per_document": self.topics_per_document},
             "dirichlet": {"alpha": self.alpha},
             "groups": {"groups": self.groups, "rho": self.rho, "topics_per_document": self.topics_per_document},
+            "logistic-normal": {"covariance": self.covariance},
         }
-        shape = {"zipf": self.zipf, "overlap": self.overlap}
+        common = {"common_words": self.common_words, "common_share": self.common_share if self.common_words else 0}
+        shape = {"zipf": self.zipf, "overlap": self.overlap, **common}
         return {
             "topic_model": {
                 "topics": self.topics,
@@ -78,8 +87,8 @@ class Question(Config):
     @property
     def setting(self) -> theory.Setting:
         """The paper's setting; InputError where topics are not disjoint and alike."""
-        if self.zipf or self.overlap or self.prior == "groups":
-            raise InputError("the paper's theorems need disjoint topics of equally probable words, and no groups")
+        if self.zipf or self.overlap or self.common_words or self.prior in ("groups", "logistic-normal"):
+            raise InputError("the paper's theorems need disjoint topics of equally probable words, and topics alike")
         return theory.Setting.of(
             self.topics,
             self.words_per_topic,
@@ -118,12 +127,32 @@ def theorem_part(asked: Question) -> list[figures.Section]:
 
 def attention_part(asked: Question) -> list[figures.Section]:
     """The loss over attention once W_V is learnt, its minimum, and the theorem's interval."""
-    theorem = theory.theorem3 if asked.value_matrix == "blocks" else theory.theorem5
-    found = theory.attention_landscape(asked.setting, asked.value_matrix, asked.convention)
-    stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention, theorem=theorem)
-    (first,) = found.sections()
+    stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention)
+    grid = theory.landscape(asked.setting, asked.value_matrix, asked.convention, cap=stage.cap, per_decade=PER_DECADE)
+    (first,) = theory.AttentionLandscape(stage, grid, None).sections()
     note = "\n".join([first.note, *stage.summary()])
-    return [replace(first, note=note, config={}, command="")]
+    (drawn,) = first.figures
+    panels = [replace(panel, references=[*panel.references, *interval_ends(grid, stage)]) for panel in drawn.panels]
+    alt = f"{drawn.alt} The other rings are the ends of the theorem's interval."
+    return [replace(first, note=note, config={}, command="", figures=[replace(drawn, panels=panels, alt=alt)])]
+
+
+def interval_ends(grid: theory.Landscape, stage: theory.SecondStage) -> list[tuple[float, float, str]]:
+    """Where the theorem's interval begins and ends, as (beta, alpha, label), near an edge of the map.
+
+    Theorem 3 bounds gamma, the average inside a topic, at whatever beta; Theorem 5 bounds beta, where alpha is small.
+    """
+    if stage.theorem is None:
+        return []
+    v = stage.setting.v
+    aside = EDGE * float(grid.beta[0])
+    if "gamma" in stage.theorem.bounds:
+        ends = stage.theorem.bounds["gamma"]
+        places = [(aside, (end * v - aside) / (v - 1), f"γ {end:.3g}") for end in ends if v > 1]
+    else:
+        places = [(end, aside, f"β {end:.3g}") for end in stage.theorem.bounds["beta"]]
+    low, high = float(grid.beta[0]), float(grid.beta[-1])
+    return [one for one in places if all(low <= value <= high for value in one[:2])]
 
 
 def dynamics_part(asked: Question) -> list[figures.Section]:
@@ -157,7 +186,7 @@ PARTS: dict[str, tuple[str, Callable[[Question], list[figures.Section]]]] = {
 """By name: the title, and what makes the sections. The room shows them in this order."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=KEPT)
 def part_view(name: str, asked: Question) -> View:
     """One part; where theory does not cover the question, the reason in its place."""
     title, make = PARTS[name]

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from topicscope.ground import InputError, folders, is_held, read_about, shown
@@ -21,13 +21,17 @@ class Place:
     path: Path
     kind: str
     state: str
+    several: bool = False  # runs that are trained together; each is a place of its own
+    together: bool = False  # one of these: what holds it is the folder above
 
-    def as_dict(self) -> dict[str, str]:
-        return {"id": self.id, "name": shown(self.name), "kind": self.kind, "state": self.state}
+    def as_dict(self) -> dict[str, str | bool]:
+        names = ("id", "kind", "state", "several")
+        return {"name": shown(self.name)} | {name: getattr(self, name) for name in names}
 
 
 class Workspace:
-    """`home`: where new runs are written; `named`: other folders that may be read. Links inside are not followed."""
+    """`home`: where new runs are written; `named`: other folders that may be read. Links inside are not followed, and
+    folders that have some are left out."""
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
         self.home = home.resolve()
@@ -42,20 +46,22 @@ class Workspace:
         return sorted(found.values(), key=lambda place: (-written(place.path), place.name))
 
     def _below(self, root: Path) -> Iterator[Place]:
-        waiting, seen = [(root, 0)], 0
+        waiting: list[tuple[Path, int, Place | None]] = [(root, 0, None)]
+        seen = 0
         while waiting and seen < MOST_FOLDERS:
-            folder, depth = waiting.pop()
+            folder, depth, together = waiting.pop()
             seen += 1
             if (place := place_of(folder, root)) is not None:
-                yield place
-                continue  # the folders inside are its own
+                yield place if together is None else member(place, together)
+                if not place.several:
+                    continue  # the folders inside are its own
             try:
                 inside = [entry for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
             except OSError:  # gone meanwhile, or not for us
                 continue
             if depth < DEEPEST:
                 hidden = (entry for entry in inside if not entry.name.startswith("."))
-                waiting += [(Path(entry.path), depth + 1) for entry in hidden]
+                waiting += [(Path(entry.path), depth + 1, place) for entry in hidden]
 
     def find(self, identity: str) -> Place:
         """The folder with this name of ours."""
@@ -69,16 +75,27 @@ def identity(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
+def has_links(folder: Path) -> bool:
+    """Topicscope writes none. What is behind one was not named, and may be anything."""
+    with os.scandir(folder) as inside:
+        return any(entry.is_symlink() for entry in inside)
+
+
 def place_of(folder: Path, root: Path) -> Place | None:
     try:
-        about = read_about(folder)
+        about = None if has_links(folder) else read_about(folder)
     except (InputError, OSError):
         return None
     if about is None:
         return None
     state = "interrupted" if about.status in folders.UNFINISHED and not is_held(folder) else str(about.status)
     name = str(folder.relative_to(root)) if folder != root else folder.name
-    return Place(identity(folder), name, folder, about.kind, state)
+    return Place(identity(folder), name, folder, about.kind, state, about.runs is not None)
+
+
+def member(place: Place, whole: Place) -> Place:
+    """One of several runs. As long as they are trained, its state is that of the whole."""
+    return replace(place, together=True, state=whole.state if place.state == "interrupted" else place.state)
 
 
 def written(folder: Path) -> float:

@@ -12,6 +12,7 @@ from .labels import label_figures as label_figures, label_table as label_table
 from .live import happening as happening, live_curves as live_curves, live_matrices as live_matrices
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
+    PREDICTED_COLOURS as PREDICTED_COLOURS,
     Axes as Axes,
     Row as Row,
     map_figure as map_figure,

@@ -2,9 +2,11 @@
 
 from topicscope.figures.parts import Figure, Section
 from topicscope.figures.train_run import COLOURS, attention_figures, loss_panel, matrix_panels, mean_panels, norm_panel
-from topicscope.measure import Act, act
+from topicscope.ground import folders
+from topicscope.measure import Act, act, bands_so_far
 from topicscope.training import Run
 
+NORMS = {"norm_key", "norm_query", "norm_value"}
 FROZEN = "Key, query and value are not all trained: there is one stage to see, that of the parts that are."
 SENTENCES: dict[Act, str] = {
     "start": "Nothing has risen yet: all weights are still near their start.",
@@ -33,7 +35,7 @@ def happening(run: Run) -> str:
     Example:
         See `run_figure`.
     """
-    if not {"norm_key", "norm_query", "norm_value"} <= set(run.metrics):
+    if not set(run.metrics) >= NORMS:
         return FROZEN if run.metrics else SENTENCES["start"]
     return SENTENCES[act(run.metrics)]
 
@@ -54,7 +56,10 @@ def live_curves(run: Run) -> list[Section]:
         return [Section("Curves", "The first steps are not written yet.")]
     title = f"Up to step {run.results['steps']:,} of {run.config.total_steps:,}"
     alt = "Loss, Frobenius norms with their predictions, and means by word relation, against steps."
-    panels = [loss_panel(run), norm_panel(run), *mean_panels(run)]
+    norms = norm_panel(run)
+    if run.status in folders.UNFINISHED and set(run.metrics) >= NORMS:
+        norms.bands = bands_so_far(run.metrics)
+    panels = [loss_panel(run), norms, *mean_panels(run)]
     return [Section("Curves", "", "", [Figure("curves", title, alt, panels, columns=3, colours=COLOURS)])]
 
 

@@ -95,7 +95,7 @@ def map_figure(
         [[1.0, 2.0]]
     """
     chosen_x, chosen_y, rest = layout(axes, across, up)
-    words = WORDS.get(measure)
+    words = words_of(rows, measure)
     xs, ys = axes[chosen_x], axes.get(chosen_y, [None])
     values: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
@@ -125,6 +125,14 @@ def map_figure(
     )
 
 
+def words_of(rows: Sequence[Row], measure: str) -> dict[str, str] | None:
+    """The words that a measure takes, with their colours; None where it is a number."""
+    values = [row[measure] for row in rows if row.get(measure) is not None]
+    if measure in WORDS or not any(isinstance(value, str | bool) for value in values):
+        return WORDS.get(measure)
+    return dict(zip(dict.fromkeys(map(str, values)), itertools.cycle(PHASE_COLOURS.values()), strict=False))
+
+
 def layout(axes: Axes, across: str = "", up: str = "") -> tuple[str, str, list[str]]:
     """The axes to the right and upwards, and those with one panel per value; seeds are used only if alone."""
     by_length = sorted((name for name in axes if name != "seed"), key=lambda name: -len(axes[name])) or list(axes)
@@ -138,7 +146,7 @@ def middle(values: list[Any], words: dict[str, str] | None) -> float | None:
     """The mean; for words the number of the most frequent one."""
     if not values:
         return None
-    return list(words).index(mode(values)) if words is not None else fmean(values)
+    return list(words).index(mode(map(str, values))) if words is not None else fmean(values)
 
 
 def last(axis: str) -> str:

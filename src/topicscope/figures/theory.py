@@ -109,7 +109,7 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
         figures.append(Figure("dynamics", "When each stage comes", alt, [panel], 1))
     rows = [
         [row["stage"], row["quantity"], "not covered" if row["value"] is None else f"{row['value']:.6g}"]
-        for row in found.table().to_pylist()
+        for row in found.rows()
     ]
     return [
         Section(
@@ -149,6 +149,13 @@ def landscape_sections(result: AttentionLandscape) -> list[Section]:
     ]
 
 
+def on_the_map(grid: Landscape, alpha: float, beta: float) -> tuple[float, float, str]:
+    """The mark of the lowest point; of one that the loss only tends to (alpha or beta 0) at the edge of the map."""
+    if min(alpha, beta) > 0:
+        return beta, alpha, "lowest"
+    return beta or float(grid.beta[0]), alpha or float(grid.alpha[0]), "lowest, beyond the edge"
+
+
 def landscape_figure(
     name: str, title: str, grids: Mapping[str, Landscape], best: Mapping[str, tuple[float, float]] | None = None
 ) -> Figure:
@@ -179,7 +186,7 @@ def landscape_figure(
             x=grid.beta.tolist(),
             y=grid.alpha.tolist(),
             log=True,
-            marks=[(*marked[panel][::-1], "lowest")],
+            marks=[on_the_map(grid, *marked[panel])],
             references=[(1.0, 1.0, "uniform")],
             contours=CONTOURS,
             z_label="squared loss",

@@ -10,7 +10,7 @@ from topicscope.figures.panels import Heat, Lines, Series
 from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.figures.topic_relations import relation_figures, relation_tables
 from topicscope.figures.word_names import word_figures
-from topicscope.measure import stage_bands
+from topicscope.measure import stage_bands, thinned
 from topicscope.training import Run, RunData, prediction_or_none, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
@@ -249,10 +249,10 @@ def trained_parts(run: Run) -> dict[str, str]:
 
 
 def curve(run: Run, name: str) -> tuple[list[float], list[float]]:
-    """Steps and values of a metric, where it was measured; some points of a long curve."""
+    """Steps and values of a metric, where it was measured; of a long curve its ends, extremes, and some between."""
     values, steps = run.metrics[name], run.metrics["step"]
     there = np.flatnonzero(np.isfinite(values))
-    there = there[:: max(1, len(there) // MOST_POINTS)]
+    there = there[thinned(values[there], MOST_POINTS)]
     return steps[there].tolist(), values[there].tolist()
 
 

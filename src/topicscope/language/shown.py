@@ -32,7 +32,7 @@ from topicscope.language.vocabulary import Vocabulary, special_tokens
 
 KEYS = 10  # pieces that are kept for each piece
 MOST_TOKENS = 512  # of a document that is shown
-MOST_BYTES = 3_000_000  # of the attention of all documents of a model, as text
+MOST_BYTES = 3_200_000  # of the attention of all documents of a model, as text: all of 512 tokens in 12 x 12 heads
 FEWEST_PAIRS = 20  # of each kind that a document needs to be an extreme
 TOP_WORDS = 8  # of a topic that are named
 LONGEST_GAP = 40  # characters between two pieces: a tokenizer may drop any

@@ -1,3 +1,4 @@
+from .acts import Act as Act, act as act, bands_so_far as bands_so_far
 from .attention_pairs import (
     AttentionMeans as AttentionMeans,
     attention_means as attention_means,
@@ -44,11 +45,9 @@ from .phases import (
     PHASES as PHASES,
     ROTATION_SPAN as ROTATION_SPAN,
     TWO_STAGE as TWO_STAGE,
-    Act as Act,
     Course as Course,
     Phase as Phase,
     Stages as Stages,
-    act as act,
     course as course,
     phase as phase,
     risen as risen,
@@ -69,6 +68,7 @@ from .ridge import (
     direct_scores as direct_scores,
     ridge_scores as ridge_scores,
 )
+from .thinning import extremes as extremes, thinned as thinned
 from .timelines import (
     TIMELINE as TIMELINE,
     Moment as Moment,

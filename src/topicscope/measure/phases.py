@@ -13,7 +13,7 @@ ROTATION_SPAN = 10
 RISEN = 1.05  # times its start that a norm must reach
 
 
-def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
+def risen(norm: Float[np.ndarray, " S"], share: float = 0.5, steps: Float[np.ndarray, " S"] | None = None) -> float:
     """The first step at which a norm has made a share of its rise from start to plateau (the mean of its last tenth).
 
     With half of the rise this step is called t50.
@@ -21,6 +21,7 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
     Args:
         norm: One number per step (S).
         share: Of the rise.
+        steps: Those of the norms, where some were left out.
 
     Returns:
         The step; NaN where the norm does not rise.
@@ -32,7 +33,8 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5) -> float:
     start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
     if not plateau > start * RISEN:
         return float("nan")
-    return float(np.argmax(norm >= start + share * (plateau - start)))
+    place = int(np.argmax(norm >= start + share * (plateau - start)))
+    return float(place if steps is None else steps[place])
 
 
 def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
@@ -77,7 +79,7 @@ def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -
     """Half-way steps of the norms; or the steps at which another share of the rise is made.
 
     Args:
-        metrics: Columns norm_value, norm_key and norm_query.
+        metrics: Columns norm_value, norm_key and norm_query; and step, where some steps were left out.
         share: Of the rise.
 
     Returns:
@@ -88,10 +90,14 @@ def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -
         >>> stages({"norm_value": early, "norm_key": late, "norm_query": late})
         Stages(value=1.0, key=4.0, query=4.0)
     """
-    return Stages(*(risen(metrics[f"norm_{part}"], share) for part in ("value", "key", "query")))
+    steps = metrics.get("step")
+    return Stages(*(risen(metrics[f"norm_{part}"], share, steps) for part in ("value", "key", "query")))
 
 
-def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
+FIRST, SECOND = "stage 1: value", "stage 2: key and query"
+
+
+def stage_bands(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
     """The two stages of a run, for figures. The second starts when key or query has made a tenth of its rise.
 
     Args:
@@ -107,8 +113,14 @@ def stage_bands(metrics: dict[str, Float[np.ndarray, " S"]]) -> list[tuple[float
     """
     if not stages(metrics).separation > 1:
         return []
-    begins = float(np.nanmin([risen(metrics[f"norm_{part}"], START) for part in ("key", "query")]))
-    return [(0.0, begins, "stage 1: value"), (begins, float(len(metrics["norm_key"]) - 1), "stage 2: key and query")]
+    starts = stages(metrics, START)
+    begins = float(np.nanmin([starts.key, starts.query]))
+    return [(0.0, begins, FIRST), (begins, last_step(metrics), SECOND)]
+
+
+def last_step(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> float:
+    """From the column of steps, where some were left out."""
+    return float(metrics["step"][-1] if "step" in metrics else len(metrics["norm_key"]) - 1)
 
 
 Phase = Literal["two-stage", "staggered", "at once", "first stage only", "never", "diverged"]
@@ -237,46 +249,3 @@ def course(
     starts = stages(layers[least], START)
     rising = tuple(part for part in ("value", "key", "query") if still_rising(layers[least][f"norm_{part}"]))
     return Course(phase(halves[least], starts, float(losses[0]), last_loss), halves[least], starts, rising)
-
-
-Act = Literal["start", "stage 1", "between", "stage 2", "at once", "third act", "ended"]
-MOVING = 0.02  # share of its norm that a part gains in the last tenth of the steps
-
-
-def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
-    """Where a run that is still going on stands: which norms have risen from their start, and which are rising now.
-
-    Unlike `phase` it knows no plateau: the rest of the run is not there yet.
-
-    Args:
-        metrics: Columns norm_value, norm_key and norm_query so far.
-
-    Returns:
-        The name of the act.
-
-    Example:
-        >>> flat, rising = np.ones(6), np.array([1.0, 2, 3, 4, 5, 6])
-        >>> act({"norm_value": flat, "norm_key": flat, "norm_query": flat})
-        'start'
-        >>> act({"norm_value": rising, "norm_key": flat, "norm_query": flat})
-        'stage 1'
-    """
-    norms = [metrics[f"norm_{part}"] for part in ("value", "key", "query")]
-    window = max(1, len(norms[0]) // 10)
-    if len(norms[0]) < 3:
-        return "start"
-    has_risen = [norm[-1] > RISEN * norm[0] for norm in norms]
-    moves = [norm[-1] > (1 + MOVING) * norm[-1 - window] for norm in norms]
-    value, attention = has_risen[0], any(has_risen[1:])
-    apart = stages(metrics, START).separation >= TWO_STAGE  # value had started long before key and query
-    rules: list[tuple[Act, bool]] = [  # the first that holds
-        ("start", not value and not attention),
-        ("stage 1", not attention and moves[0]),
-        ("between", not attention),
-        ("stage 2", any(moves[1:]) and not moves[0]),
-        ("at once", any(moves[1:]) and not apart),
-        ("third act", moves[0] and apart),
-        ("stage 1", moves[0]),
-        ("ended", True),
-    ]
-    return next(name for name, holds in rules if holds)

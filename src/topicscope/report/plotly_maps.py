@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from topicscope.figures import Heat, Map
 from topicscope.report import plotly_parts as plotly
 from topicscope.report.layout import MARK_COLOUR, MOST_TICKS, NOTHING, placed_marks, positions, topic_ticks
@@ -15,22 +17,24 @@ SYMBOLS = {
     "up": "triangle-up",
 }
 LABEL_PLACES = {"left": "middle left", "right": "middle right", "below": "bottom center"}
-BAR: plotly.Spec = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0}
+ALL_LABELS = {"ticklabeloverflow": "allow"}  # margins leave room for them; plotly would measure each, twice per drawing
+BAR: plotly.Spec = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0, **ALL_LABELS}
 
 
 def heat_spec(heat: Heat) -> plotly.Spec:
     """For words, `words` has the numbers from which the page makes the hover text: per cell it would be megabytes."""
-    rows, columns = len(heat.z), len(heat.z[0])
-    finite = [value for row in heat.z for value in row if math.isfinite(value)] or [0.0]
+    matrix = np.array(heat.z, dtype=float)
+    rows, columns = matrix.shape
+    finite = matrix[np.isfinite(matrix)] if np.isfinite(matrix).any() else np.zeros(1)
     title = {"title": {"text": plotly.text(heat.z_label), "side": "right"}} if heat.z_label else {}
     trace: plotly.Spec = {
         "type": "heatmap",
-        "z": [plotly.rounded(row) for row in heat.z],
+        "z": plotly.cells(matrix),
         "x": plotly.numbers(positions(heat.x, columns)),
         "y": plotly.numbers(positions(heat.y, rows)),
         "colorscale": "Cividis",
-        "zmin": min(finite) if heat.low is None else heat.low,
-        "zmax": max(finite) if heat.high is None else heat.high,
+        "zmin": float(finite.min()) if heat.low is None else heat.low,
+        "zmax": float(finite.max()) if heat.high is None else heat.high,
         "zauto": False,
         "colorbar": {**BAR, "exponentformat": "e", **title},
         "hovertemplate": f"{plotly.text(heat.y_label or 'row')}: %{{y:.4~g}}"
@@ -39,7 +43,7 @@ def heat_spec(heat: Heat) -> plotly.Spec:
     x_axis, y_axis = plotly.axis(heat.x_label, log=heat.log), plotly.axis(heat.y_label, log=heat.log)
     ticks_of = {"x": topic_ticks(heat, columns), "y": topic_ticks(heat, rows)}
     for axis, ticks, given in zip((x_axis, y_axis), ticks_of.values(), (heat.x, heat.y), strict=True):
-        axis["showgrid"] = axis["zeroline"] = False
+        axis |= {"showgrid": False, "zeroline": False, **ALL_LABELS}
         if ticks is not None:
             axis |= {"tickmode": "array", "tickvals": ticks[0], "ticktext": list(map(plotly.text, ticks[1]))}
         elif given is None:

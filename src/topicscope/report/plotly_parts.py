@@ -1,12 +1,18 @@
 """What all panels of the page share: axes, layout, and text and numbers as plotly takes them."""
 
+import base64
 import html
 import math
 import textwrap
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float
+
 Spec = dict[str, Any]
 """A piece of what plotly draws, as JSON."""
+
+FEW_CELLS = 400  # of a matrix that is sent as digits
 
 
 def axis(label: str, *, log: bool = False) -> Spec:
@@ -55,3 +61,14 @@ def numbers(values: list[float]) -> list[float | None]:
 
 def rounded(values: list[float]) -> list[float | None]:
     return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values]
+
+
+def cells(matrix: Float[np.ndarray, "m n"]) -> list[list[float | None]] | Spec:
+    """A matrix as rows of digits; a large one as float32 in base64, which is smaller and much faster to write and read.
+
+    Numbers that are not finite show nothing.
+    """
+    if matrix.size <= FEW_CELLS:
+        return [rounded(row) for row in matrix.tolist()]
+    shown = np.where(np.isfinite(matrix), matrix, np.nan)
+    return {"float32": base64.b64encode(shown.astype("<f4").tobytes()).decode(), "columns": matrix.shape[1]}

@@ -215,17 +215,19 @@ class Dynamics(Result):
     def summary(self) -> list[str]:
         return [*self.sentences, *(f"Not covered: {reason}" for reason in self.not_covered)]
 
-    def table(self) -> pyarrow.Table:
-        """One row per quantity."""
+    def rows(self) -> list[dict[str, Any]]:
+        """One per quantity: its stage, its name, its value."""
         rows = [("value", name, value) for name, value in self.value.as_dict().items() if name != "modes"]
         rows += [("attention", name, value) for name, value in asdict(self.attention).items()]
         rows += [("steps", name, value) for name, value in ({} if self.steps is None else asdict(self.steps)).items()]
-        return arrow_table(
-            [
-                {"stage": stage, "quantity": name, "value": None if value is None else float(value)}
-                for stage, name, value in rows
-            ]
-        )
+        return [
+            {"stage": stage, "quantity": name, "value": None if value is None else float(value)}
+            for stage, name, value in rows
+        ]
+
+    def table(self) -> pyarrow.Table:
+        """One row per quantity."""
+        return arrow_table(self.rows())
 
     def _about(self) -> str:
         world = ", ".join(f"{key} {value}" for key, value in self.world.items() if key != "prior")

@@ -39,4 +39,4 @@ from .timeline import (
     sandbox_timeline as sandbox_timeline,
     snapshot_timeline as snapshot_timeline,
 )
-from .watching import WatchedRun as WatchedRun, ask_to_pause as ask_to_pause
+from .watching import WatchedRun as WatchedRun, ask_to_pause as ask_to_pause, ask_to_stop as ask_to_stop

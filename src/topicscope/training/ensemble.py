@@ -32,7 +32,7 @@ class Member:
 
     config: RunConfig
     dev: dict[int, float] = field(default_factory=dict)  # dev loss by step
-    status: str = "running"  # then 'done', 'stopped' (dev stopped improving) or 'diverged'
+    status: str = "running"  # then 'done', 'stopped' (dev stopped improving, or asked to) or 'diverged'
     end: int | None = None  # the step at which it ended
     weights: dict[str, np.ndarray] = field(default_factory=dict)  # as they were at the end; none before
 
@@ -98,6 +98,7 @@ class Ensemble:
         self.tracker = Tracker(self.weights, config, compiled=compiled)
         self.program = program_for(config, self.weights, self.optimiser, self.tracker)
         self.step = 0
+        self.stopping = False  # set by who follows the run: it ends at this block, as it would at its last step
         self.first_loss = np.full(len(configs), np.inf)  # of each model: what a loss beyond all measure is measured by
         self.last: list[Tensor] | None = None  # the weights before the last step of the last block
         # told of a member's number, the step and its weights at the steps of a snapshot
@@ -140,7 +141,7 @@ class Ensemble:
 
     def run(self, report: Report | None = None) -> None:
         """Go on from the present step to the end, block by block; `report` may save a checkpoint."""
-        while self.step < self.config.total_steps and self.running():
+        while self.step < self.config.total_steps and self.running() and not self.stopping:
             self.block(min(self.config.total_steps - self.step, BLOCK), report)
         if self.running():
             self.finish(report)
@@ -223,12 +224,13 @@ class Ensemble:
         self.tracker.record(self.step, math.nan, ())
         self._keep()
         self.evaluate()
+        ended = "stopped" if self.stopping and self.step < self.config.total_steps else "done"
         for e in self.running():
             sound = self.step in self.members[e].dev and all(block[e].isfinite().all() for block in self.weights.blocks)
             if not sound and self.last is not None:  # the last step was one too far: it keeps the weights before
                 for block, old in zip(self.weights.blocks, self.last, strict=True):
                     block[e] = old[e]
-            self.retire(e, "done" if sound else "diverged", self.step)
+            self.retire(e, ended if sound else "diverged", self.step)
         if report is not None:
             report(self.step, self.tracker.rows())
 

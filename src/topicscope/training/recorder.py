@@ -37,7 +37,17 @@ from topicscope.training.comparison import TrainingOptimum, contributions, train
 from topicscope.training.ensemble import Ensemble, Member
 from topicscope.training.optimum_cost import optimum_seconds
 from topicscope.training.relations import topic_relations
-from topicscope.training.result import CHECKPOINT, DIGITS, PAUSE, SNAPSHOTS, WEIGHTS, Run, Weights, stored_snapshots
+from topicscope.training.result import (
+    CHECKPOINT,
+    DIGITS,
+    PAUSE,
+    SNAPSHOTS,
+    STOP,
+    WEIGHTS,
+    Run,
+    Weights,
+    stored_snapshots,
+)
 from topicscope.training.track import RELATIONS
 
 ANEW = "start the run anew with --force"
@@ -69,15 +79,11 @@ class Recorder:
                 file.cut(ensemble.step if member.rows is None else min(ensemble.step, member.rows), digest)
             elif file is not None:
                 file.start()
-        if self.checkpoint is not None:
-            self.pause.unlink(missing_ok=True)  # it was asked of the run before
         self.report_progress("")
 
-    @property
-    def pause(self) -> Path:
-        """The file that asks the run to end at its next block."""
-        assert self.checkpoint is not None
-        return self.checkpoint.with_name(PAUSE)
+    def asked_to(self, wish: str) -> bool:
+        """Whether a file in the folder asks the run to end at this block."""
+        return self.checkpoint is not None and self.checkpoint.with_name(wish).exists()
 
     def block(self, start: int, table: Float[np.ndarray, "S M E"]) -> None:
         """The figures of a block of steps; then a checkpoint, where it is time for one."""
@@ -90,7 +96,8 @@ class Recorder:
         losses = table[-1, 0][np.isfinite(table[-1, 0])]
         if len(table) > 1 and len(losses):
             self.report_progress(f"loss {losses.mean():.4f}")
-        paused = self.checkpoint is not None and self.pause.exists()
+        ensemble.stopping = self.asked_to(STOP)
+        paused = self.asked_to(PAUSE) and not ensemble.stopping
         due = paused or ensemble.step - self.saved >= (config.checkpoint_every or math.inf)
         if self.checkpoint is not None and due and ensemble.step < config.total_steps and ensemble.running():
             written = [file for file in self.metrics_files if file is not None]
@@ -99,7 +106,7 @@ class Recorder:
             save_checkpoint(self.checkpoint, ensemble, [file.digest for file in written])
             self.saved = ensemble.step
             if paused:
-                self.pause.unlink(missing_ok=True)
+                forget_wishes(self.checkpoint.parent)
                 raise Interrupted(f"paused at step {ensemble.step:,}; 'train --resume' goes on from there")
 
     def report_progress(self, note: str) -> None:
@@ -137,6 +144,7 @@ class Recorder:
                 home.finish(runs[e].results, member.status, **measured)
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
+            forget_wishes(self.checkpoint.parent)
         return runs
 
     @cached_property
@@ -192,6 +200,12 @@ class Recorder:
                 results["no_floor"] = ensemble.data[e].no_floor
             results |= above_floors(ensemble.data[e], weights, results["dev_loss"], floors)
         return run
+
+
+def forget_wishes(folder: Path) -> None:
+    """To pause or to stop: they were asked of the run before, or are granted."""
+    for wish in (PAUSE, STOP):
+        (folder / wish).unlink(missing_ok=True)
 
 
 def check_snapshots(folder: Path, member: Member, step: int) -> None:

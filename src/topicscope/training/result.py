@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors", "snapshots"
-PAUSE = "pause"  # a file that asks the run to write a checkpoint and end
-TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS, PAUSE), (METRICS, WEIGHTS), resumes="asked")
+PAUSE, STOP = "pause", "stop"  # files that ask the run to end: with a checkpoint, or with its results so far
+TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS, PAUSE, STOP), (METRICS, WEIGHTS), resumes="asked")
 ADVICE = "train again (--force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
@@ -85,7 +85,7 @@ class Run(Result):
 
     Attributes:
         config: The config that was run.
-        status: 'done', 'stopped' (dev no longer improved) or 'diverged'.
+        status: 'done', 'stopped' (dev no longer improved, or it was asked to) or 'diverged'.
         results: The content of results.json: losses, norms, floors, the course of the run.
         metrics: One column per measure, with one number per step (and one for the start); NaN where there is none.
         weights: Trained parts by name, after the last step.
@@ -128,6 +128,7 @@ class Run(Result):
         if not set(norms) <= set(self.metrics):
             return None
         written = {name: np.array([float(f"{x:.{digits}g}") for x in self.metrics[name]]) for name in (*norms, "loss")}
+        written |= {"step": self.metrics["step"]} if "step" in self.metrics else {}
         return course(self.status, written["loss"], self.results["loss"], [written])
 
     def facts(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from topicscope.training.config import TOGETHER, RunConfig
 from topicscope.training.cost import cost_of, settings_that_cost
 from topicscope.training.data import RunData
 from topicscope.training.ensemble import Ensemble, check_alike, resolve_device
-from topicscope.training.recorder import Recorder
+from topicscope.training.recorder import Recorder, forget_wishes
 from topicscope.training.result import CHECKPOINT, TRAIN, Run, Runs, read_one
 
 
@@ -116,6 +116,9 @@ def train(
             root = held.enter_context(folders.open_folder(out, TRAIN, stored, resume=resume, force=force, runs=runs))
             members = zip(folders.member_paths(root.path, len(configs)), settings, strict=True)
             homes = [root] if single else [folders.join_folder(p, TRAIN, s, resume=True) for p, s in members]
+            for home in homes:  # at once: from now on it counts as running, and somebody may ask
+                if home is not None:
+                    forget_wishes(home.path)
         done: list[Run] = []
         for start in range(0, len(configs), size):
             part = slice(start, start + size)

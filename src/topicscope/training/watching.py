@@ -7,22 +7,25 @@ run = watched.run()                  # curves so far, and the weights of the las
 
 from __future__ import annotations
 
-import json
+import math
 import os
+from collections import deque
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from topicscope.ground import METRICS, InputError, folders, load_settings, read_about, read_tensors
 from topicscope.training.config import RunConfig
-from topicscope.training.result import ADVICE, PAUSE, SNAPSHOTS, WEIGHTS, Run, Weights, read_snapshot
+from topicscope.training.result import ADVICE, PAUSE, SNAPSHOTS, STOP, WEIGHTS, Run, Weights, read_snapshot
+from topicscope.training.rows import Columns, HeldRows, losses_of
 
-MOST_AT_ONCE = 32_000_000  # bytes that one update reads
+AT_ONCE = 4_000_000  # bytes that are read together
+RECENT = 100  # steps whose mean is the loss of a run that goes on
 
 
 class WatchedRun:
     """A run that is still going on: reads metrics.jsonl as it grows, and all of it anew after the run was resumed.
+
+    It holds a bounded number of rows (`rows.py`).
 
     Args:
         folder: The folder of the run.
@@ -44,37 +47,43 @@ class WatchedRun:
         self.start_anew()
 
     def start_anew(self) -> None:
-        self.read, self.rows = 0, 0
-        self.columns: dict[str, np.ndarray] = {}
+        self.read, self.held = 0, HeldRows()
+        self.recent: deque[float] = deque(maxlen=RECENT)
 
     def update(self) -> bool:
         """Whether something was written since the last call. A line that is not whole yet waits."""
+        before = self.read
         try:
             with (self.folder / METRICS).open("rb") as stream:
                 if os.fstat(stream.fileno()).st_size < self.read:
                     self.start_anew()
+                    before = -1
                 stream.seek(self.read)
-                block = stream.read(MOST_AT_ONCE)
+                rest = b""
+                while block := stream.read(AT_ONCE):
+                    *lines, rest = (rest + block).split(b"\n")
+                    if lines:
+                        self.add(lines)
         except FileNotFoundError:
             return False
-        whole = block[: block.rfind(b"\n") + 1]
-        if not whole:
-            return False
-        self.read += len(whole)
+        return self.read != before
+
+    def add(self, lines: list[bytes]) -> None:
         try:
-            lines = json.loads(b"[" + whole.rstrip().replace(b"\n", b",") + b"]")
-            self.add(lines)
+            self.held.add(lines)
+            self.recent.extend(losses_of(lines[-RECENT:]).tolist())
         except (ValueError, TypeError, AttributeError, OverflowError) as error:
             raise InputError(f"{self.folder / METRICS} is damaged ({error}); {ADVICE}") from None
-        return True
+        self.read += sum(map(len, lines)) + len(lines)
 
-    def add(self, lines: list[dict[str, float]]) -> None:
-        names = dict.fromkeys([*self.columns, *(name for line in (lines[0], lines[-1]) for name in line), "dev_loss"])
-        for name in names:
-            new = np.array([line.get(name, np.nan) for line in lines], dtype=float)
-            old = self.columns.get(name, np.full(self.rows, np.nan))
-            self.columns[name] = np.concatenate([old, new])
-        self.rows += len(lines)
+    @property
+    def rows(self) -> int:
+        return self.held.count
+
+    @property
+    def columns(self) -> Columns:
+        """By name, one number per row that is held; 'step' says which rows these are."""
+        return self.held.columns
 
     @property
     def steps(self) -> int:
@@ -98,11 +107,12 @@ class WatchedRun:
             weights, shown = read_tensors(self.folder / WEIGHTS, ADVICE)[0], None
         elif shown is not None:
             weights = read_snapshot(self.folder, shown)
-        losses = self.columns.get("loss", np.empty(0))
-        finite = losses[-100:][np.isfinite(losses[-100:])]
+        finite = [loss for loss in self.recent if math.isfinite(loss)]
         results: dict[str, Any] = {"status": status, "steps": self.steps, "seed": self.config.seed}
-        results["loss"] = float(finite.mean()) if len(finite) else None
-        return Run(self.config, status, results, dict(self.columns), weights, None, shown_step=shown)
+        results["loss"] = sum(finite) / len(finite) if finite else None
+        if status not in folders.UNFINISHED:
+            results = folders.read_results(self.folder)
+        return Run(self.config, status, results, self.columns, weights, None, shown_step=shown)
 
 
 def ask_to_pause(folder: str | os.PathLike[str]) -> None:
@@ -119,3 +129,19 @@ def ask_to_pause(folder: str | os.PathLike[str]) -> None:
         True
     """
     (Path(folder) / PAUSE).touch()
+
+
+def ask_to_stop(folder: str | os.PathLike[str]) -> None:
+    """Ask a run to end for good at its next block of steps: its results are those of the steps so far.
+
+    Args:
+        folder: The folder of the run.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ask_to_stop(folder)
+        ...     (Path(folder) / STOP).exists()
+        True
+    """
+    (Path(folder) / STOP).touch()

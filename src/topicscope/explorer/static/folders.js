@@ -1,6 +1,6 @@
 // A room that shows folders of some kinds: choose one, see it.
 import { offerClicks } from "/static/clicks.js";
-import { replaceSections } from "/static/plots.js";
+import { replaceSections } from "/static/sections.js";
 import { offerFiles } from "/explorer/keeping.js";
 import { isAbort, latest, listFolders, make } from "/explorer/shell.js";
 
@@ -41,6 +41,10 @@ export const openRoom = async (kinds, open, none = () => {}) => {
       if (!isAbort(error)) view.replaceChildren(make("p", error.message, { class: "wrong", role: "alert" }));
     }
   };
+  // What the server does not have any more is not offered any longer.
+  document.addEventListener("gone", async () => {
+    try { await listFolders(list, kinds, choose); } catch { /* said already */ }
+  });
   const refresh = async () => {
     const shown = await listFolders(list, kinds, choose), asked = askedFor("id");
     const first = shown.find(({ id }) => id === asked) ?? shown[0];

@@ -1,98 +1,96 @@
 // The room of runs: start one, watch some side by side, pause and resume, look back through the kept steps.
-import { replaceSections } from "/static/plots.js";
-import { ask, latest, listFolders, make } from "/explorer/shell.js";
+import { replaceSections } from "/static/sections.js";
+import { download, offerFiles } from "/explorer/keeping.js";
+import { makeScrub } from "/explorer/scrub.js";
+import { ask, isAbort, listFolders, make } from "/explorer/shell.js";
 
 const form = document.getElementById("settings"), watchedRoot = document.getElementById("watched");
 const list = document.getElementById("folders"), refused = document.getElementById("refused");
 const post = (path, body = {}) => ask(path, {
   method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
 });
+const readOnly = document.body.dataset.readOnly !== undefined;
 const ENDED = ["done", "stopped", "diverged", "gone", "refused"];
+const STATES = { interrupted: "interrupted", unreadable: "cannot be read just now", gone: "not there any more" };
 
 // One run on the page: what it says, its curves, and its matrices at the newest or at a chosen step.
 const watchRun = ({ id, name }) => {
   const root = make("article", "", { class: "run", "aria-label": `Run ${name}`, "data-id": id });
-  const heading = make("h2", name), state = make("p", "…", { class: "state", role: "status" });
-  const sentence = make("p", "", { class: "happening" }), bar = make("progress", "", { max: 1, value: 0 });
+  const heading = make("h2", name), state = make("p", "…", { class: "state" });
+  const sentence = make("p", "", { class: "happening", role: "status" }); // read aloud where it changes
+  const trouble = make("p", "", { class: "wrong", role: "alert", hidden: "" });
+  const bar = make("progress", "", { max: 1, value: 0, "aria-label": `Steps done, ${name}` });
   const buttons = make("p", "", { class: "actions" });
+  const complain = (text) => { trouble.textContent = text; trouble.hidden = !text; };
   const button = (text, act) => {
-    const made = make("button", text, { type: "button" });
+    const made = make("button", text, { type: "button", "aria-label": `${text} ${name}` });
     made.addEventListener("click", async () => {
-      try { await act(); } catch (error) { state.textContent = error.message; }
+      try { complain(""); await act(); } catch (error) { complain(error.message); }
     });
     buttons.append(made);
     return made;
   };
-  const pause = button("Pause", () => post(`/api/runs/${id}/pause`));
-  const resume = button("Resume", () => post(`/api/runs/${id}/resume`));
+  const change = (action) => () => post(`/api/runs/${id}/${action}`);
+  const pause = button("Pause", change("pause")), stop = button("Stop", change("stop"));
+  const resume = button("Resume", change("resume"));
+  stop.title = "End it for good, with the results of the steps so far";
+  for (const one of [pause, stop, resume]) one.hidden = true;
   const curves = make("div", "", { class: "curves" }), matrices = make("div", "", { class: "matrices" });
-
-  const scrub = make("div", "", { class: "scrub" }), at = make("output", "newest");
-  const slider = make("input", "", { type: "range", min: 0, max: 0, step: 1, "aria-label": `Step shown, ${name}` });
-  let steps = [], following = true, playing = null;
-  const fetchStep = latest();
-  const showStep = async (place) => {
-    following = place >= steps.length - 1 && !playing;
-    slider.value = place;
-    at.textContent = `step ${steps[place]?.toLocaleString("en") ?? "-"}`;
-    slider.setAttribute("aria-valuetext", at.textContent);
-    try {
-      replaceSections(matrices, await (await fetchStep(`/api/live/${id}/step/${steps[place]}`)).text());
-    } catch (error) {
-      if (error.name !== "AbortError") state.textContent = error.message;
-    }
+  const draw = (part, html, step) => {
+    replaceSections(part, html);
+    offerFiles(part, { kind: "live", query: `id=${id}${step === undefined ? "" : `&step=${step}`}` });
   };
-  slider.addEventListener("input", () => showStep(Number(slider.value)));
-  const play = make("button", "Play", { type: "button" });
-  const stopPlaying = () => { clearInterval(playing); playing = null; play.textContent = "Play"; };
-  play.addEventListener("click", () => {
-    if (playing) { stopPlaying(); return; }
-    let place = Number(slider.value) >= steps.length - 1 ? 0 : Number(slider.value);
-    play.textContent = "Stop";
-    playing = setInterval(() => {
-      showStep(place);
-      place += 1;
-      if (place >= steps.length) stopPlaying();
-    }, 350);
+
+  let shownStep;
+  const scrub = makeScrub(name, async (step, signal) => {
+    shownStep = step;
+    try {
+      draw(matrices, await (await ask(`/api/live/${id}/step/${step}`, { signal })).text(), step);
+      complain("");
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      complain(error.message);
+    }
   });
-  scrub.append(play, slider, at);
-  const close = button("Close", () => { source.close(); stopPlaying(); root.remove(); mark(); });
-  close.setAttribute("aria-label", `Close ${name}`);
-  root.append(heading, state, bar, sentence, buttons, curves, scrub, matrices);
+  const stepKept = () => (scrub.isFollowing() ? "" : `&step=${shownStep}`);
+  button("Save this view", () => download(`/api/keep/live?id=${id}${stepKept()}`));
+  button("Close", () => { source?.close(); clearTimeout(waiting); scrub.stop(); root.remove(); mark(); });
+  root.append(heading, state, bar, sentence, trouble, buttons, curves, scrub.root, matrices);
   watchedRoot.append(root);
 
-  let source;
+  let source, waiting;
   const listen = () => {
     source = new EventSource(`/api/live/${id}/events`);
     source.addEventListener("message", ({ data }) => show(JSON.parse(data)));
     source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) setTimeout(listen, 3000);
-      else state.textContent = "The server does not answer; trying again …";
+      root.dataset.state = "lost";
+      state.textContent = "The server does not answer. The run goes on without it; this page tries again …";
+      if (source.readyState === EventSource.CLOSED) waiting = setTimeout(listen, 3000);
     });
   };
   const show = (news) => {
     if (ENDED.includes(news.state)) source.close();
     const where = news.total ? `, step ${news.step.toLocaleString("en")} of ${news.total.toLocaleString("en")}` : "";
-    state.textContent = `${news.state}${where}${news.why ? `. ${news.why}` : ""}`;
+    state.textContent = news.paused ? news.why : `${STATES[news.state] ?? news.state}${where}`;
+    if (news.name) heading.textContent = news.name;
     root.dataset.state = news.state;
     root.dataset.step = news.step ?? 0;
     if (news.total) bar.value = news.step / news.total;
     sentence.textContent = news.sentence ?? sentence.textContent;
-    pause.hidden = news.state !== "running";
-    resume.hidden = news.state !== "interrupted";
-    if (news.snapshots) {
-      steps = news.snapshots;
-      slider.max = Math.max(0, steps.length - 1);
-      scrub.hidden = steps.length < 2;
-      if (following) { slider.value = slider.max; at.textContent = "newest"; }
+    complain(news.paused ? "" : news.why ?? "");
+    pause.hidden = stop.hidden = readOnly || news.state !== "running";
+    resume.hidden = readOnly || news.state !== "interrupted";
+    if (news.snapshots) scrub.setSteps(news.snapshots);
+    if (news.curves !== undefined) {
+      draw(curves, news.curves);
+      root.dataset.curves = news.step; // up to which step curves are drawn
     }
-    if (news.curves !== undefined) replaceSections(curves, news.curves);
-    if (news.matrices !== undefined && following) replaceSections(matrices, news.matrices);
+    if (news.matrices !== undefined && scrub.isFollowing()) draw(matrices, news.matrices);
   };
   listen();
 };
 
-const shownIds = () => [...watchedRoot.children].map((run) => run.dataset.id);
+const shownIds = () => [...watchedRoot.querySelectorAll(".run")].map((run) => run.dataset.id);
 const mark = () => {
   const ids = shownIds();
   for (const button of list.querySelectorAll("button")) {
@@ -103,20 +101,23 @@ const mark = () => {
   history.replaceState(null, "", address);
 };
 const choose = (place) => {
-  const there = [...watchedRoot.children].find((run) => run.dataset.id === place.id);
+  const there = [...watchedRoot.querySelectorAll(".run")].find((run) => run.dataset.id === place.id);
   if (there) there.scrollIntoView({ behavior: "smooth" });
   else watchRun(place);
   mark();
 };
-const refresh = async () => { const shown = await listFolders(list, ["train"], choose); mark(); return shown; };
+const refresh = async () => {
+  try { await listFolders(list, ["train"], choose); mark(); } catch { /* said already; the next time may do better */ }
+};
 
 const asked = new URL(location.href).searchParams, wanted = asked.getAll("id");
 const runs = await listFolders(list, ["train"], choose);
-for (const place of runs.filter(({ id }) => wanted.includes(id))) choose(place);
+for (const id of wanted) choose(runs.find((place) => place.id === id) ?? { id, name: "a run that is not there yet" });
 
 const select = document.getElementById("preset");
 if (select) {
-  asked.delete("id");
+  const preset = asked.get("preset");
+  for (const name of ["id", "preset"]) asked.delete(name);
   const presets = await (await ask(`/api/presets?${asked}`)).json();
   const names = Object.keys(presets);
   select.append(...names.map((name) => new Option(name, name)));
@@ -128,9 +129,10 @@ if (select) {
       delete rest[box.name];
     }
     const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));
-    form.querySelector("#more").value = Object.entries(rest).map(([name, value]) => `${name}=${text(value)}`).join("\n");
+    const lines = Object.entries(rest).map(([name, value]) => `${name}=${text(value)}`);
+    form.querySelector("#more").value = lines.join("\n");
   };
-  select.value = names.includes("from theory") ? "from theory" : names[0];
+  select.value = names.includes("from theory") ? "from theory" : names.includes(preset) ? preset : names[0];
   select.addEventListener("change", fill);
   fill();
   form.addEventListener("submit", async (event) => {

@@ -14,7 +14,8 @@ const showPane = async (pane, place, model, side, fetchView) => {
   const { html, intro, models } = await (await fetchView(`/api/models/${place.id}?${query}`)).json();
   const source = { kind: "models", query: `id=${place.id}&model=${model}` };
   const sections = make("div"), tools = make("div", "", { class: "actions" });
-  pane.replaceChildren(make("h2", place.name), tools, ...intro.map((text) => make("p", text, { class: "prose" })), sections);
+  const paragraphs = intro.map((text) => make("p", text, { class: "prose" }));
+  pane.replaceChildren(make("h2", place.name), tools, ...paragraphs, sections);
   if (models.length > 1) {
     const options = [["", "all"], ...models.map((name, number) => [number, name])];
     const choice = makeChoice("model", options, async (number) => {

@@ -37,8 +37,9 @@ const runIt = async (name, id, box) => {
 };
 
 const missingList = (missing, id) => {
-  const box = make("section", "", { class: "missing" }), table = make("table", "", { class: "data" }), body = make("tbody");
-  box.append(make("h2", id ? "Not in this folder" : "Nothing is measured yet"), make("p", "", { class: "state", role: "status" }));
+  const box = make("section", "", { class: "missing" }), state = make("p", "", { class: "state", role: "status" });
+  const table = make("table", "", { class: "data" }), body = make("tbody");
+  box.append(make("h2", id ? "Not in this folder" : "Nothing is measured yet"), state);
   for (const { id: name, claim, seconds } of missing) {
     const row = make("tr"), cell = make("td");
     if (canRun) {

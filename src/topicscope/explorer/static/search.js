@@ -30,7 +30,8 @@ const documentLines = (word, found) => {
   if (!found.length) return [make("p", `None of the shown documents has '${word}'.`)];
   const list = make("ul");
   for (const [text, pieces] of found) {
-    const item = make("li"), button = make("button", text.querySelector("summary").textContent, { type: "button", class: "plain" });
+    const item = make("li"), title = text.querySelector("summary").textContent;
+    const button = make("button", title, { type: "button", class: "plain" });
     button.addEventListener("click", () => { text.open = true; pieces[0].scrollIntoView({ block: "center" }); });
     item.append(button, ` ${pieces.length} times`);
     list.append(item);
@@ -51,7 +52,8 @@ export const offerSearch = (tools, sections, place) => {
     if (!word) { answer.replaceChildren(); return; }
     try {
       const topics = await (await ask(`/api/models/${place.id}/word?word=${encodeURIComponent(word)}`)).json();
-      answer.replaceChildren(...topicLines(topics), ...(sections.querySelector(".marked") ? documentLines(word, found) : []));
+      const documents = sections.querySelector(".marked") ? documentLines(word, found) : [];
+      answer.replaceChildren(...topicLines(topics), ...documents);
     } catch (error) {
       answer.replaceChildren(make("p", error.message, { class: "wrong", role: "alert" }));
     }

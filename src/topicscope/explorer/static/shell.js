@@ -1,8 +1,9 @@
 // What all rooms share: the theme, messages, requests, and the list of folders.
 import { make } from "/static/making.js";
+import { newest } from "/static/newest.js";
 import { offerTheme } from "/static/theme.js";
 
-export { make };
+export { make, newest };
 
 offerTheme(document.getElementById("theme"));
 
@@ -13,6 +14,9 @@ if (address.searchParams.has("token")) {
   history.replaceState(null, "", address);
 }
 
+const NO_ANSWER = "The server does not answer. Runs go on without it. If it has ended, start 'topicscope explore' "
+  + "again and open the address that it prints.";
+const GONE = "there is no such folder any more"; // what workspace.py says
 const message = document.getElementById("message");
 export const say = (text) => { message.textContent = text; message.hidden = !text; };
 
@@ -22,7 +26,7 @@ export const ask = async (path, options = {}) => {
   try {
     response = await fetch(path, options);
   } catch (error) {
-    if (error.name !== "AbortError") say("The server does not answer. Start 'topicscope explore' again.");
+    if (error.name !== "AbortError") say(NO_ANSWER);
     throw error;
   }
   say("");
@@ -30,6 +34,7 @@ export const ask = async (path, options = {}) => {
   const text = await response.text();
   let why = text;
   try { why = JSON.parse(text).error ?? text; } catch { /* plain text */ }
+  if (why.startsWith(GONE)) document.dispatchEvent(new Event("gone"));
   throw Object.assign(new Error(why), { status: response.status });
 };
 
@@ -45,10 +50,15 @@ export const latest = () => {
 
 export const isAbort = (error) => error.name === "AbortError";
 
-// The folders of some kinds as a list of buttons.
+// The folders of some kinds as a list of buttons. A list that has not changed stays as it is, and so does the focus.
+const listed = new WeakMap();
 export const listFolders = async (parent, kinds, choose) => {
   const places = await (await ask("/api/folders")).json();
-  const shown = places.filter(({ kind }) => !kinds || kinds.includes(kind));
+  const shown = places.filter(({ kind, several }) => (!kinds || kinds.includes(kind)) && !several);
+  const said = JSON.stringify(shown);
+  if (listed.get(parent) === said) return shown;
+  listed.set(parent, said);
+  const focused = parent.contains(document.activeElement) ? document.activeElement.dataset.id : null;
   const list = make("ul", "", { class: "folders" });
   for (const place of shown) {
     const item = make("li"), button = make("button", "", { type: "button", "data-id": place.id });
@@ -59,5 +69,6 @@ export const listFolders = async (parent, kinds, choose) => {
   }
   const none = make("p", "Nothing yet. Folders that topicscope writes into the workspace turn up here.");
   parent.replaceChildren(shown.length ? list : none);
+  if (focused) parent.querySelector(`[data-id="${focused}"]`)?.focus();
   return shown;
 };

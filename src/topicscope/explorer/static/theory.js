@@ -1,17 +1,20 @@
 // The room of theory: controls on the left, and what theory says of them.
 import { openBench } from "/static/bench.js";
 import { download, offerFiles } from "/explorer/keeping.js";
-import { ask, latest, say } from "/explorer/shell.js";
+import { ask, say } from "/explorer/shell.js";
 
+// A browser refuses addresses that change too often: the last one of a movement is enough.
+let addressSoon = null;
+const keepAddress = (chosen) => {
+  clearTimeout(addressSoon);
+  addressSoon = setTimeout(() => history.replaceState(null, "", chosen.size ? `?${chosen}` : location.pathname), 250);
+};
 const chosenNow = openBench(document, {
   defaults: await (await ask("/api/question")).json(),
   given: Object.fromEntries(new URL(location.href).searchParams),
-  asker: () => {
-    const fetchPart = latest();
-    return async (part, chosen) => (await fetchPart(`/api/view/theory/${part}?${chosen}`)).text();
-  },
+  ask: async (part, chosen, signal) => (await ask(`/api/view/theory/${part}?${chosen}`, { signal })).text(),
   drawing: (chosen) => {
-    history.replaceState(null, "", chosen.size ? `?${chosen}` : location.pathname);
+    keepAddress(chosen);
     document.getElementById("train").href = `/live?${chosen}`;
   },
   partDrawn: (part, chosen) => offerFiles(part, { kind: "theory", query: chosen }),
@@ -21,11 +24,12 @@ const chosenNow = openBench(document, {
   },
 });
 document.getElementById("share").addEventListener("click", async () => {
+  const link = new URL(`?${chosenNow()}`, location);
   try {
-    await navigator.clipboard.writeText(location.href);
+    await navigator.clipboard.writeText(link);
     say("The link is copied. It has the setting, not the token.");
   } catch {
-    say(`Copy this: ${location.href}`);
+    say(`Copy this: ${link}`);
   }
 });
 document.getElementById("keep").addEventListener("click", () => download(`/api/keep/theory?${chosenNow()}`));

@@ -2,27 +2,29 @@
 import { addressWith, askedFor, openRoom, showSections } from "/explorer/folders.js";
 import { saveButton } from "/explorer/keeping.js";
 import { makeScrub } from "/explorer/scrub.js";
-import { ask, isAbort, latest, make } from "/explorer/shell.js";
+import { ask, isAbort, make } from "/explorer/shell.js";
 
 let shownFolder = null;
 openRoom(["timeline", "pretrain", "train"], async (view, { id, name }, fetchView) => {
   const { steps, note } = await (await fetchView(`/api/time/${id}`)).json();
   if (shownFolder && shownFolder !== id) addressWith({ step: null });
   shownFolder = id;
-  const moment = make("div", "", { class: "moment" }), fetchStep = latest(), tools = document.getElementById("tools");
-  const show = async (place) => {
-    const began = performance.now(), step = steps[place], source = { kind: "time", query: `id=${id}&step=${step}` };
+  const moment = make("div", "", { class: "moment" }), tools = document.getElementById("tools");
+  const show = async (step, signal) => {
+    const began = performance.now(), source = { kind: "time", query: `id=${id}&step=${step}` };
     addressWith({ step });
     tools.replaceChildren(saveButton(source));
     try {
-      await showSections(moment, await (await fetchStep(`/api/time/${id}/step/${step}`)).text(), source);
+      await showSections(moment, await (await ask(`/api/time/${id}/step/${step}`, { signal })).text(), source);
       document.body.dataset.step = step;
       document.body.dataset.stepMilliseconds = (performance.now() - began).toFixed(0);
     } catch (error) {
-      if (!isAbort(error)) moment.replaceChildren(make("p", error.message, { class: "wrong", role: "alert" }));
+      if (isAbort(error)) throw error;
+      moment.replaceChildren(make("p", error.message, { class: "wrong", role: "alert" }));
     }
   };
-  const scrub = makeScrub(steps, name, show);
+  const scrub = makeScrub(name, show);
+  scrub.setSteps(steps);
   view.replaceChildren(...(note ? [make("p", note, { class: "soft" })] : []), scrub.root, moment);
   const asked = steps.indexOf(Number(askedFor("step") ?? NaN));
   await scrub.go(asked < 0 ? steps.length - 1 : asked);

@@ -3,8 +3,8 @@
 import { make, makeChoice } from "./making.js";
 import { textControls } from "./texts.js";
 
-const ABOUT = "Numbers of single heads are kept for the documents shown below alone. Share: of the attention that words "
-  + "of topics give to other words of topics (their largest weights), how much goes to words of the same topic; "
+const ABOUT = "Numbers of single heads are kept for the documents shown below alone. Share: of the attention that "
+  + "words of topics give to other words of topics (their largest weights), how much goes to words of the same topic; "
   + "in brackets, the share of such words, which a head without preference would give.";
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
 
@@ -14,7 +14,8 @@ const listTexts = (list, found) => {
   list.replaceChildren(...found.sort((one, other) => excess(other) - excess(one)).map(({ text, work }) => {
     const item = make("li"), button = make("button", text.querySelector("summary").textContent, { type: "button" });
     button.addEventListener("click", () => { text.open = true; text.scrollIntoView({ block: "start" }); });
-    item.append(button, work ? ` ${percent(work.share)} (${percent(work.expected)})` : " no words of topics to compare");
+    const numbers = work ? `${percent(work.share)} (${percent(work.expected)})` : "no words of topics to compare";
+    item.append(button, ` ${numbers}`);
     return item;
   }));
 };

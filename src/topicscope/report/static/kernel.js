@@ -17,23 +17,6 @@ export const kernelOf = (model) => {
   });
 };
 
-// The kernel answers one question after the other. So one is asked at a time, and of those that come meanwhile only
-// the newest; the others end as a request does that was given up.
-export const newestOf = (ask) => {
-  let running = false, next = null;
-  const start = async ({ details, resolve, reject }) => {
-    running = true;
-    await ask(...details).then(resolve, reject);
-    running = false;
-    if (next) { const following = next; next = null; start(following); }
-  };
-  return (...details) => new Promise((resolve, reject) => {
-    next?.reject(new DOMException("A newer question came.", "AbortError"));
-    next = { details, resolve, reject };
-    if (!running) { const first = next; next = null; start(first); }
-  });
-};
-
 // plotly.js, gzipped, is in a model that all results of a kernel share. A browser runs it once for all of them.
 const run = async (model) => {
   const library = await model.widget_manager.get_model(model.get("library"));

@@ -2,7 +2,7 @@
 // results do not meet its own, and the modules of pages and explorer work in it as they do in a document.
 import { openBench } from "./bench.js";
 import { offerClicks } from "./clicks.js";
-import { havePlotly, kernelOf, newestOf, plotlyStyle } from "./kernel.js";
+import { havePlotly, kernelOf, plotlyStyle } from "./kernel.js";
 import { make } from "./making.js";
 import { drawPlots } from "./plots.js";
 import { drawSweep } from "./sweep.js";
@@ -54,7 +54,7 @@ const VIEWS = {
     const ask = kernelOf(model);
     openBench(root, {
       ...await ask("first"),
-      asker: () => newestOf((part, chosen) => ask("part", { part, chosen: Object.fromEntries(chosen) })),
+      ask: (part, chosen) => ask("part", { part, chosen: Object.fromEntries(chosen) }),
       drawn: (chosen) => { root.host.dataset.setting = `${chosen}`; },
     });
   },

@@ -1,11 +1,18 @@
 // Plots: each `.plot` is followed by what plotly draws in it, as JSON. The same code serves pages and explorer.
+import { floatsOf } from "./decoding.js";
+
+// The rows of a matrix that came as base64.
+const unpacked = ({ float32, columns }) => {
+  const all = floatsOf(float32);
+  return Array.from({ length: all.length / columns }, (_, row) => all.subarray(row * columns, (row + 1) * columns));
+};
 const axisName = (index, isWords, perTopic) =>
   !isWords ? `${index + 1}` : index === 0 ? "[MASK]" : `word ${index} (topic ${Math.ceil(index / perTopic)})`;
 const nameCells = ({ data: [heat], words }) => {
-  const columns = heat.z[0].map((_, i) => axisName(i, words.axes.includes("x"), words.perTopic));
+  const columns = Array.from(heat.z[0], (_, i) => axisName(i, words.axes.includes("x"), words.perTopic));
   heat.text = heat.z.map((row, i) => {
     const name = axisName(i, words.axes.includes("y"), words.perTopic);
-    return row.map((_, j) => `${name} × ${columns[j]}`);
+    return columns.map((column) => `${name} × ${column}`);
   });
 };
 const contourLines = ({ data: [{ x, y, z }], contours }) => ({
@@ -14,27 +21,43 @@ const contourLines = ({ data: [{ x, y, z }], contours }) => ({
 });
 
 const config = { responsive: true, displayModeBar: false };
-const drawn = new WeakSet();
+const shown = new WeakMap(); // plots that are drawn, and what they were drawn from
 
 // What plotly draws, from the JSON after a plot.
-const specOf = (data) => {
-  const spec = JSON.parse(data.textContent);
+const specOf = (text) => {
+  const spec = JSON.parse(text);
+  for (const trace of spec.data) if (trace.z?.float32) trace.z = unpacked(trace.z);
   if (spec.words) nameCells(spec);
   if (spec.contours) spec.data.splice(1, 0, contourLines(spec));
   if (matchMedia("(pointer: coarse)").matches) spec.layout.dragmode = false; // a finger scrolls the page
   return spec;
 };
-const draw = (plot) => {
-  if (drawn.has(plot)) return;
-  drawn.add(plot);
-  const spec = specOf(plot.nextElementSibling);
-  Plotly.newPlot(plot, spec.data, spec.layout, config);
+// Where a plot changes its width, plotly's legend is one layout behind: drawn once more, it is where it should be.
+const widths = new WeakMap(), redraws = new WeakMap();
+const settle = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const before = widths.get(target), now = target.clientWidth;
+    widths.set(target, now);
+    if (before === undefined || before === now || !now) continue;
+    clearTimeout(redraws.get(target));
+    redraws.set(target, setTimeout(() => Plotly.redraw(target), 250));
+  }
+});
+// Draws a plot, or draws it anew where its numbers have changed.
+export const draw = (plot) => {
+  const text = plot.nextElementSibling.textContent, before = shown.get(plot);
+  if (text === before) return;
+  shown.set(plot, text);
+  const { data, layout } = specOf(text);
+  if (before !== undefined) { Plotly.react(plot, data, layout, config); return; }
+  Plotly.newPlot(plot, data, layout, config);
+  settle.observe(plot);
   plot.on("plotly_click", ({ points: [{ x, y, text }] }) =>
     plot.dispatchEvent(new CustomEvent("pick", { detail: { x, y, text } })));
 };
 
 // Sizes that depend on the data: set here, since a strict content security policy forbids style attributes.
-const arrange = (root) => {
+export const arrange = (root) => {
   for (const panels of root.querySelectorAll(".panels[data-columns]")) {
     panels.style.setProperty("--columns", panels.dataset.columns);
   }
@@ -69,23 +92,4 @@ export const scaleInPrint = () => {
     }
   });
   addEventListener("afterprint", () => drawings(document).forEach((svg) => svg.removeAttribute("viewBox")));
-};
-
-// New sections in place of old ones. Where as many plots of the same kinds are there, they stay and only change.
-export const replaceSections = (root, html) => {
-  const fresh = document.createElement("template");
-  fresh.innerHTML = html; // made by the server's templates, which escape all text
-  const [before, after] = [root, fresh.content].map((part) => [...part.querySelectorAll(".plot")]);
-  const kept = before.length === after.length && before.every((plot, i) => plot.className.startsWith(after[i].className));
-  const folds = [...root.querySelectorAll("details")].map((fold) => fold.open);
-  [...fresh.content.querySelectorAll("details")].forEach((fold, i) => { if (i in folds) fold.open = folds[i]; });
-  if (kept) after.forEach((plot, i) => plot.replaceWith(before[i]));
-  root.replaceChildren(fresh.content);
-  arrange(root);
-  if (!kept) { drawPlots(root); return Promise.resolve(); }
-  return Promise.all(before.map((plot) => {
-    if (!drawn.has(plot)) { draw(plot); return null; }
-    const spec = specOf(plot.nextElementSibling);
-    return Plotly.react(plot, spec.data, spec.layout, config);
-  }));
 };

@@ -1,3 +1,5 @@
+import { floatsOf } from "./decoding.js";
+
 // A map of any measure of a sweep over any two axes, and the curves of the points that are clicked.
 // `fetchCurves` brings the curves of some points, where the page does not have them all.
 export const drawSweep = (root, fetchCurves = null) => {
@@ -22,9 +24,12 @@ export const drawSweep = (root, fetchCurves = null) => {
     margin: { l: 44, r: 8, t: 8, b: 40 }, font: { size: 13 }, hovermode: "closest",
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+    alt: `${short(y)} against ${short(x)}; the table below has the numbers of the chosen points`,
   });
   const addPlot = (parent, title, kind, traces, shape) => {
     const panel = make("div", "", { className: "panel" }), plot = make("div", "", { className: `plot ${kind}` });
+    plot.setAttribute("role", "img");
+    plot.setAttribute("aria-label", `${title ? `${title}: ` : ""}${shape.alt}`);
     panel.append(make("p", title, { className: "panel-title" }), plot);
     parent.append(panel);
     Plotly.newPlot(plot, traces, shape, config);
@@ -94,14 +99,19 @@ export const drawSweep = (root, fetchCurves = null) => {
   const drawMap = () => {
     const measure = get("measure").value, across = get("across").value;
     const up = get("up").value === across ? "-" : get("up").value;
-    const named = words[measure], xs = axes[across] ?? ["-"], ys = axes[up] ?? ["-"];
+    const beside = measures.includes(`predicted_${measure}`) ? `predicted_${measure}` : null;
+    const named = words[beside] ?? words[measure], xs = axes[across] ?? ["-"], ys = axes[up] ?? ["-"];
     get("keys").replaceChildren(...(named ?? []).map(({ name, colour }) => {
       const item = make("li"), swatch = make("span", "", { className: "swatch" });
       swatch.style.background = colour;
       item.append(swatch, name);
       return item;
     }));
-    const panels = panelsOf(measure, across, up);
+    const predicted = beside ? panelsOf(beside, across, up) : [];
+    const panels = panelsOf(measure, across, up).flatMap((one, i) => (beside
+      ? [[one, "measured"], [predicted[i], "predicted"]].map(([panel, what]) =>
+        ({ ...panel, title: [panel.title, what].filter(Boolean).join(", ") })) : [one]));
+    get("panels").style.setProperty("--columns", beside ? 2 : get("panels").dataset.columns);
     const numbers = panels.flatMap(({ shown }) => shown.flat()).filter((value) => typeof value === "number");
     const [z, colours] = colouring(named, numbers);
     get("panels").replaceChildren();
@@ -117,6 +127,7 @@ export const drawSweep = (root, fetchCurves = null) => {
       };
       const shape = layout(across, up === "-" ? "" : up);
       shape.yaxis.type = "category";
+      shape.alt = `map of ${measure}, ${across} to the right, ${up} upwards; the list of points below has every cell`;
       for (const [axis, steps] of [[shape.xaxis, xs], [shape.yaxis, ys]]) {
         const order = { categoryorder: "array", categoryarray: steps.map(plain) };
         Object.assign(axis, order, { range: [-0.5, steps.length - 0.5], showgrid: false });
@@ -132,10 +143,7 @@ export const drawSweep = (root, fetchCurves = null) => {
   };
 
   const DASHES = ["solid", "dash", "dot", "dashdot"];
-  const unpack = (text) => {
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    return [...new Float32Array(bytes.buffer)].map((value) => (Number.isFinite(value) ? value : null));
-  };
+  const unpack = (text) => Array.from(floatsOf(text), (value) => (Number.isFinite(value) ? value : null));
   const drawCurves = (group) => {
     get("curves").replaceChildren();
     const chosen = group.filter((i) => curves[i]).slice(0, 8);
@@ -176,4 +184,21 @@ export const drawSweep = (root, fetchCurves = null) => {
   for (const id of ["measure", "across", "up"]) get(id).addEventListener("change", drawMap);
   get("point").addEventListener("change", ({ target: { value } }) => { if (value !== "") choose([Number(value)]); });
   drawMap();
+  return {
+    // More measures of every row, in the order of the rows; `colours` has the words of some. A measure 'predicted_X' is
+    // shown beside X.
+    addMeasures: (more, colours = {}) => {
+      const fresh = Object.keys(more[0] ?? {}).filter((name) => !measures.includes(name));
+      more.forEach((values, i) => Object.assign(rows[i].measures, values));
+      for (const name of fresh) {
+        const found = [...new Set(more.map((values) => values[name]).filter((value) => typeof value === "string"))];
+        const colour = (word, i) => colours[name]?.[word] ?? palette[i % palette.length];
+        if (found.length) words[name] = Object.keys(colours[name] ?? Object.fromEntries(found.map((word) => [word, 0])))
+          .map((word, i) => ({ name: word, colour: colour(word, i) }));
+      }
+      measures.push(...fresh);
+      offer("measure", fresh);
+      drawMap();
+    },
+  };
 };

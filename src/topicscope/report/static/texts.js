@@ -1,6 +1,8 @@
+import { bytesOf } from "./decoding.js";
+
 // Two tables, one after the other: numbers of pieces (two bytes each) and weights (one byte, 255 times the root).
 const decoded = (data, rows, keys) => {
-  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)), size = rows * keys;
+  const bytes = bytesOf(data), size = rows * keys;
   return (row) => Array.from({ length: keys }, (_, key) => row * keys + key)
     .map((at) => [bytes[2 * at] + 256 * bytes[2 * at + 1], (bytes[2 * size + at] / 255) ** 2])
     .filter(([, weight]) => weight > 0);

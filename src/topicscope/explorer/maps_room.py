@@ -1,0 +1,80 @@
+"""The room of maps: what the laws of learning predict for the points of a sweep, and a map as it is kept."""
+
+import threading
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from topicscope import figures, training
+from topicscope.explorer.folder_views import read_again
+from topicscope.explorer.views import View
+from topicscope.explorer.workspace import Place, Workspace, written
+from topicscope.ground import InputError, refuse, shown
+
+PATIENCE = 30.0  # seconds after which predictions are given up for which nobody asks any more
+ONE_AT_A_TIME = threading.Semaphore()
+NONE = "the laws are about the training of the small transformer; this sweep is of another command"
+
+
+class Prediction:
+    """Predicted phases of all points of a sweep, worked out beside the requests."""
+
+    def __init__(self, configs: list[dict[str, Any]]) -> None:
+        self.configs, self.done = configs, 0
+        self.rows: list[dict[str, Any]] | None = None
+        self.asked = time.monotonic()
+        self.given_up = False
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self) -> None:
+        def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+            self.done = int(done)
+            if time.monotonic() - self.asked > PATIENCE:
+                raise TimeoutError
+
+        with ONE_AT_A_TIME:
+            try:
+                found = training.predicted_phases(list(map(training.RunConfig.of, self.configs)), progress=progress)
+                self.rows = [dict(one.as_dict()) for one in found]
+            except (TimeoutError, InputError):
+                self.given_up = True
+
+    def as_dict(self) -> dict[str, Any]:
+        self.asked = time.monotonic()
+        return {"done": self.done, "of": len(self.configs), "rows": self.rows, "words": figures.PREDICTED_COLOURS}
+
+
+def prediction(place: Place) -> Prediction:
+    """Begun when it is asked for first; kept until the folder is written anew, or others are asked for."""
+    found = _prediction(place, written(place.path))
+    if found.given_up:
+        _prediction.cache_clear()
+        return _prediction(place, written(place.path))
+    return found
+
+
+@lru_cache(maxsize=4)
+def _prediction(place: Place, _written: float) -> Prediction:
+    sweep = read_again(place)
+    refuse((sweep.grid.kind != "train", NONE))
+    return Prediction([point.config for point in sweep.grid.points])
+
+
+def map_view(workspace: Workspace, query: Mapping[str, str]) -> View:
+    """The map that the reader has chosen, and the predicted one where it is known; then the points."""
+    place = workspace.find(query.get("id", ""))
+    refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
+    sweep = read_again(place)
+    axes, measure = sweep.grid.axes, query.get("measure") or next(iter(sweep.main_measures), "state")
+    across, up = (name if name in axes else "" for name in (query.get("across", ""), query.get("up", "")))
+    refuse((measure not in (*sweep.measures, "state"), "this sweep has no such measure; reload the page"))
+    title = measure.replace("_", " ")
+    maps = [figures.map_figure(sweep.rows, axes, measure, "map", title, across=across, up=up)] if axes else []
+    rows = prediction(place).rows if "predicted" in query else None
+    if maps and rows and f"predicted_{measure}" in rows[0]:
+        both = [row | more for row, more in zip(sweep.rows, rows, strict=True)]
+        name = f"predicted_{measure}"
+        maps.append(figures.map_figure(both, axes, name, "predicted-map", f"{title}, predicted", across=across, up=up))
+    sections: list[figures.Section] = [figures.Section("Map", figures=maps), *sweep.sections()]
+    return View(f"topicscope sweep: {shown(place.name)}", sections, sweep.intro())

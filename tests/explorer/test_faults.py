@@ -1,0 +1,194 @@
+"""Faults: nothing is lost, the page says in plain words what has happened, and goes on by itself where it can."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from tests.browser import browsing, needs_browser, script
+from tests.explorer.in_browser import ONLY_HERE, drawn_folder, folder_id, go, until
+from tests.explorer.pretended import Line, pretended_run
+from tests.explorer.serving import LONG, Served, begin, events, explorer, state
+from tests.waiting import wait_until
+from topicscope.ground import METRICS
+from topicscope.training import RunConfig, train
+
+pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser, pytest.mark.usefixtures("no_run_left")]
+
+
+def shown(browser: webdriver.Chrome, what: str = "state") -> str:
+    """State or step of the run on the page."""
+    return str(script(browser, "return document.querySelector('.run')?.dataset[arguments[0]]", what))
+
+
+def said(browser: webdriver.Chrome, part: str) -> str:
+    return str(script(browser, "return document.querySelector(arguments[0])?.innerText ?? ''", f".run {part}"))
+
+
+def reached(browser: webdriver.Chrome, step: int) -> bool:
+    return shown(browser, "step") == str(step)
+
+
+def press(browser: webdriver.Chrome, name: str) -> None:
+    buttons = browser.find_elements(By.CSS_SELECTOR, ".run .actions button")
+    next(button for button in buttons if button.text == name).click()
+
+
+def watch(browser: webdriver.Chrome, served: Served, identity: str) -> None:
+    go(browser, served, f"/live?id={identity}")
+    until(browser, lambda: shown(browser) == "running")
+
+
+def pid_of(folder: Path) -> int:
+    """The process that writes a run, by its command line."""
+    mark = os.fsencode(folder)
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if mark in words and b"topicscope" in words:
+                return int(entry.name)
+    raise AssertionError(f"nothing writes {folder}")
+
+
+def whole_lines(path: Path) -> bytes:
+    content = path.read_bytes()
+    return content[: content.rfind(b"\n") + 1]
+
+
+def test_the_server_is_killed_in_mid_run(browser: webdriver.Chrome, served: Served) -> None:
+    with pretended_run(served.workspace / "lonely") as run:
+        with explorer(served.workspace) as other:
+            browser.get(other.url)
+            watch(browser, other, folder_id(other, "lonely"))
+            other.process.send_signal(signal.SIGKILL)
+            other.process.wait()
+            until(browser, lambda: shown(browser) == "lost")
+            assert "does not answer. The run goes on without it" in said(browser, ".state")
+        run.write(90)
+        browser.get(served.url)
+        watch(browser, served, folder_id(served, "lonely"))  # a server that knows nothing of the other finds it
+        until(browser, lambda: shown(browser, "step") == "99")
+
+
+def test_the_run_is_killed_in_mid_stream(browser: webdriver.Chrome, served: Served) -> None:
+    identity = begin(served, LONG, "killed")
+    folder = served.workspace / "killed-1"
+    watch(browser, served, identity)
+    until(browser, lambda: int(shown(browser, "step")) > 1000)
+    os.kill(pid_of(folder), signal.SIGKILL)
+    until(browser, lambda: shown(browser) == "interrupted")
+    assert "it was killed, or the machine went down" in said(browser, ".wrong")
+    written, step = whole_lines(folder / METRICS), int(shown(browser, "step"))
+    press(browser, "Resume")
+    until(browser, lambda: shown(browser) == "running" and int(shown(browser, "step")) > step)
+    assert said(browser, ".wrong") == ""
+    press(browser, "Stop")
+    until(browser, lambda: shown(browser) == "stopped")
+    assert (folder / METRICS).read_bytes().startswith(written)  # all that was seen before, to the byte
+
+
+def test_the_disk_is_full(browser: webdriver.Chrome, served: Served) -> None:
+    """Files cannot grow beyond a size: what a full disk says, said of one file. Later there is room again."""
+    _, most = resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (400_000, most))
+    identity = begin(served, LONG, "full")
+    resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (most, most))
+    go(browser, served, f"/live?id={identity}")
+    until(browser, lambda: shown(browser) == "interrupted")
+    assert "make room, then go on" in said(browser, ".wrong")
+    written, step = whole_lines(served.workspace / "full-1" / METRICS), int(shown(browser, "step"))
+    assert step > 100
+    press(browser, "Resume")
+    until(browser, lambda: shown(browser) == "running" and int(shown(browser, "step")) > step)
+    assert whole_lines(served.workspace / "full-1" / METRICS).startswith(written)
+
+
+def test_a_folder_is_deleted_while_it_is_watched(browser: webdriver.Chrome, served: Served) -> None:
+    with pretended_run(served.workspace / "brief") as run:
+        watch(browser, served, folder_id(served, "brief"))
+        shutil.rmtree(run.folder)
+        until(browser, lambda: shown(browser) == "gone")
+    assert said(browser, ".wrong") == "Its folder is not there any more."
+    assert said(browser, ".actions button:not([hidden])")  # it can be closed
+
+
+def test_a_folder_is_deleted_while_it_is_looked_at(browser: webdriver.Chrome, served: Served) -> None:
+    small = RunConfig.of(steps=5, topic_model={"topics": 2, "words_per_topic": 2}, snapshots=[0, 5], floors=False)
+    for name in ("stays", "goes"):
+        train(small.changed({"data.documents": 20, "data.dev_documents": 5}), served.workspace / name)
+    identity = folder_id(served, "goes")
+    go(browser, served, f"/time?id={identity}")
+    drawn_folder(browser, identity)
+    shutil.rmtree(served.workspace / "goes")
+    script(
+        browser, "const s = document.querySelector('.scrub input'); s.value = 0; s.dispatchEvent(new Event('input'))"
+    )
+    until(browser, lambda: "no such folder any more" in browser.find_element(By.CSS_SELECTOR, "#view .wrong").text)
+    until(browser, lambda: "goes" not in browser.find_element(By.ID, "folders").text)
+    left = browser.find_elements(By.CSS_SELECTOR, "#folders button")
+    next(button for button in left if "stays" in button.text).click()
+    drawn_folder(browser, folder_id(served, "stays"))
+
+
+def test_two_browsers_watch_one_run(browser: webdriver.Chrome, served: Served, tmp_path: Path) -> None:
+    with browsing(tmp_path / "profile", ONLY_HERE) as second, pretended_run(served.workspace / "both") as run:
+        identity = folder_id(served, "both")
+        second.get(served.url)
+        for one in (browser, second):
+            watch(one, served, identity)
+        run.write(40)
+        for one in (browser, second):
+            until(one, partial(reached, one, 49))
+        press(second, "Pause")
+        assert wait_until(lambda: (run.folder / "pause").exists())
+        (run.folder / "pause").unlink()
+        go(second, served, "/theory")  # one leaves, the other goes on
+        run.write(10)
+        until(browser, lambda: shown(browser, "step") == "59")
+    until(browser, lambda: shown(browser) == "interrupted")
+    assert len(list(events(served, identity, most=1))) == 1
+
+
+def test_a_browser_that_was_asleep_catches_up(browser: webdriver.Chrome, served: Served) -> None:
+    """Its connections are dropped, as those of a closed laptop are; meanwhile the run goes on."""
+    line = Line(served.port)
+    try:
+        with pretended_run(served.workspace / "long") as run:
+            browser.get(served.url.replace(f":{served.port}/", f":{line.port}/"))
+            browser.get(f"http://127.0.0.1:{line.port}/live?id={folder_id(served, 'long')}")
+            until(browser, lambda: shown(browser, "step") == "9")
+            line.cut()
+            until(browser, lambda: shown(browser) == "lost")
+            run.write(500)
+            line.mend()
+            until(browser, lambda: shown(browser, "step") == "509")
+            assert shown(browser) == "running"
+            points = "const [trace] = document.querySelector('.run .plot.lines').data; return trace.x.at(-1)"
+            assert script(browser, points) == 509
+            assert said(browser, ".state") == "running, step 509 of 1,000"
+    finally:
+        line.close()
+        browser.get(served.url)
+
+
+def test_a_page_that_was_frozen_catches_up(browser: webdriver.Chrome, served: Served) -> None:
+    """A tab in the background, whose connection stays."""
+    with pretended_run(served.workspace / "frozen") as run:
+        watch(browser, served, folder_id(served, "frozen"))
+        browser.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "frozen"})
+        run.write(300)
+        assert wait_until(lambda: next(events(served, folder_id(served, "frozen")))["step"] == 309)
+        browser.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "active"})
+        until(browser, lambda: shown(browser, "step") == "309")
+    assert state(served, folder_id(served, "frozen")) == "interrupted"

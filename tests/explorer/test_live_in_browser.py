@@ -1,0 +1,160 @@
+"""The room of runs: what a run shows while it goes on, and what can be done with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.select import Select
+
+from tests.browser import complaints, needs_browser, script
+from tests.explorer.in_browser import folder_id, go, until
+from tests.explorer.pretended import CONFIG, PretendedRun, pretended_run
+from tests.explorer.serving import SMALL, Served, begin
+from topicscope.explorer.presets import PRESETS
+from topicscope.ground import METRICS, flat
+from topicscope.reading import read
+from topicscope.training import RunConfig, RunData, predicted_norms
+
+pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser, pytest.mark.usefixtures("no_run_left")]
+
+COVERED = CONFIG.changed(
+    {
+        "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
+        "objective.loss": "squared",
+        "optimizer": {"name": "sgd", "lr": 1.0},
+        "model.prediction_bias": "none",
+        "floors": True,
+    }
+)
+"""A run whose norms theory predicts, and that has floors."""
+
+
+class TwoStages(PretendedRun):
+    """Value rises by step 20, key and query from step 100 to 200."""
+
+    def row(self, step: int) -> dict[str, float]:
+        value, attention = min(1.0, step / 20), float(np.clip((step - 100) / 100, 0, 1))
+        norms = {"norm_key": 1 + attention, "norm_query": 1 + attention, "norm_value": 1 + value}
+        return {"step": step, "loss": 1.0, **norms}
+
+
+def traces(browser: webdriver.Chrome, title: str) -> dict[str, list[float]]:
+    """Of the panel with this title, by name: y of curves and levels, ends of bands."""
+    found = script(
+        browser,
+        "const panel = [...document.querySelectorAll('.run .panel')].find((one) =>"
+        " one.querySelector('.panel-title').textContent.startsWith(arguments[0]));"
+        "const plot = panel?.querySelector('.plot');"
+        "return plot?.data ? [...plot.data.filter(({name}) => name).map(({name, y}) => [name, y]),"
+        " ...(plot.layout.shapes ?? []).map(({name, x0, x1, y0, type}) => [name, type === 'rect' ? [x0, x1] : [y0]])]"
+        " : []",
+        title,
+    )
+    return dict(found)
+
+
+def bands(browser: webdriver.Chrome) -> dict[str, list[float]]:
+    return {name: ends for name, ends in traces(browser, "Norms").items() if name.startswith("stage")}
+
+
+def test_stages_are_shaded_and_named_as_they_come(browser: webdriver.Chrome, served: Served) -> None:
+    with pretended_run(served.workspace / "stages", COVERED, TwoStages) as run:
+        go(browser, served, f"/live?id={folder_id(served, 'stages')}")
+
+        def sentence() -> str:
+            return str(script(browser, "return document.querySelector('.run .happening')?.textContent ?? ''"))
+
+        until(browser, lambda: sentence().startswith("Stage 1: the value matrix learns which words share a topic"))
+        until(browser, lambda: bands(browser) == {"stage 1: value": [0, 9]})
+        run.write(80)
+        until(browser, lambda: sentence().startswith("Between the stages"))
+        until(browser, lambda: bands(browser) == {"stage 1: value": [0, 89]})
+        run.write(60)
+        until(browser, lambda: sentence().startswith("Stage 2: key and query grow"))
+        until(browser, lambda: bands(browser) == {"stage 1: value": [0, 105], "stage 2: key and query": [105, 149]})
+    assert complaints(browser) == []
+
+
+def test_floors_and_predicted_norms_are_there_while_it_runs(browser: webdriver.Chrome, served: Served) -> None:
+    floors = RunData(COVERED).floors()
+    predicted = predicted_norms(COVERED)
+    with pretended_run(served.workspace / "floors", COVERED, TwoStages) as run:
+        go(browser, served, f"/live?id={folder_id(served, 'floors')}")
+        until(browser, lambda: "training, each batch" in traces(browser, "Loss"))
+        run.write(1)  # the floors are worked out beside it, and come with the next steps
+
+        def drawn() -> dict[str, list[float]]:
+            run.write(1)
+            return traces(browser, "Loss")
+
+        until(browser, lambda: "Bayes-optimal" in drawn())
+        assert drawn()["Bayes-optimal"] == pytest.approx([floors["bayes"]["loss"]])
+        assert drawn()["best uniform-attention fit of dev"] == pytest.approx([floors["least_squares"]["loss"]])
+        curves = traces(browser, "Norms")
+        assert curves["predicted (theory dynamics)"][-1] == pytest.approx(predicted.norms["value"][-1], rel=1e-4)
+
+
+def test_a_run_is_stopped_for_good_and_keeps_its_results(browser: webdriver.Chrome, served: Served) -> None:
+    settings = {**SMALL, "steps": "1000000", "evaluate_every": "null", "snapshots": "[0, 100]", "seed": "3"}
+    identity = begin(served, settings, "to stop")
+    go(browser, served, f"/live?id={identity}")
+    run = until(browser, lambda: next(iter(browser.find_elements(By.CSS_SELECTOR, ".run")), None))
+    until(browser, lambda: run.get_attribute("data-state") == "running")
+    next(one for one in run.find_elements(By.TAG_NAME, "button") if one.text == "Stop").click()
+    until(browser, lambda: run.get_attribute("data-state") == "stopped")
+    stored = read(served.workspace / "to-stop-1")
+    assert stored.status == "stopped"
+    assert f"step {stored.results['steps']:,} of 1,000,000" in run.find_element(By.CSS_SELECTOR, ".state").text
+    assert "dev_loss" in stored.results
+    offered = [one.text for one in run.find_elements(By.CSS_SELECTOR, ".actions button") if one.is_displayed()]
+    assert offered == ["Save this view", "Close"]
+    assert "is not running" in served.refusal(f"/api/runs/{identity}/stop", method="POST", body={})
+
+
+def test_presets_have_the_papers_names_and_fill_the_form(browser: webdriver.Chrome, served: Served) -> None:
+    go(browser, served, "/live?preset=Figure+2")
+    until(browser, lambda: script(browser, "return document.getElementById('preset')?.value") == "Figure 2")
+    select = Select(browser.find_element(By.ID, "preset"))
+    assert {"Figure 2", "Figure 4", "Theorem 2", "two stages"} <= {one.text for one in select.options}
+    for name, (what, settings) in PRESETS.items():
+        select.select_by_value(name)
+        assert browser.find_element(By.ID, "preset-what").text == what
+        boxes = dict(
+            script(browser, "return [...document.querySelectorAll('#settings [name]')].map(b => [b.name, b.value])")
+        )
+        more = browser.find_element(By.ID, "more").get_attribute("value") or ""
+        given = {name: value for name, value in boxes.items() if value} | dict(
+            line.split("=", 1) for line in more.splitlines()
+        )
+        assert RunConfig.of(settings) == RunConfig.of(settings_of(given))
+        assert set(given) == set(flat(settings))
+
+
+def settings_of(given: dict[str, str]) -> dict[str, object]:
+    """Dotted names with texts, as the form sends them."""
+    from topicscope.explorer.runs import config_of
+
+    return config_of({**given, "snapshots": "none"}).as_dict()
+
+
+def test_a_stream_that_has_ended_is_not_asked_for_again(
+    browser: webdriver.Chrome, served: Served, tmp_path: Path
+) -> None:
+    """Two runs side by side; one is closed."""
+    with pretended_run(served.workspace / "left"), pretended_run(served.workspace / "right") as right:
+        ids = [folder_id(served, name) for name in ("left", "right")]
+        go(browser, served, f"/live?id={ids[0]}&id={ids[1]}")
+        until(browser, lambda: len(browser.find_elements(By.CSS_SELECTOR, ".run[data-state=running]")) == 2)
+        left = browser.find_element(By.CSS_SELECTOR, ".run")
+        next(one for one in left.find_elements(By.TAG_NAME, "button") if one.text == "Close").click()
+        right.write(5)
+        until(browser, lambda: script(browser, "return document.querySelector('.run').dataset.step") == "14")
+        assert browser.current_url.endswith(f"/live?id={ids[1]}")
+        lines = (right.folder / METRICS).read_text().splitlines()
+        assert json.loads(lines[-1])["step"] == 14
+    assert complaints(browser) == []

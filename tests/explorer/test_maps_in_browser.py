@@ -1,0 +1,143 @@
+"""The room of maps: any measure over any two axes, the predicted map beside the measured one, curves of a point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.select import Select
+
+from tests.browser import complaints, needs_browser, script
+from tests.explorer.in_browser import click_point, drawn_folder, folder_id, go, until
+from tests.explorer.serving import Served
+from topicscope.explorer import maps_room
+from topicscope.explorer.maps_room import Prediction
+from topicscope.measure import PHASES
+from topicscope.sweeps import build_grid, read_sweep, sweep
+from topicscope.training import RunConfig, predicted_phases
+
+pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
+
+BASE: dict[str, Any] = {
+    "topic_model": {"topics": 4, "words_per_topic": 3},
+    "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
+    "model": {"prediction_bias": "none"},
+    "objective": {"loss": "squared"},
+    "data": {"documents": 40, "dev_documents": 20},
+    "optimizer": {"name": "sgd"},
+    "steps": 300,
+    "evaluate_every": None,
+    "floors": False,
+}
+AXES: dict[str, Any] = {"optimizer.lr": [0.01, 3.0, 100.0], "model.init_scale": [0.01, 0.1]}
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = tmp_path_factory.mktemp("space") / "runs"
+    sweep(build_grid({"kind": "train", "base": BASE, "axes": AXES}), runs / "grid", engine="serial")
+    return runs
+
+
+def map_cells(browser: webdriver.Chrome, number: int) -> list[list[float | None]]:
+    """What a panel draws, the lowest row first."""
+    return list(script(browser, "return document.querySelectorAll('#panels .plot')[arguments[0]].data[0].z", number))
+
+
+def open_map(browser: webdriver.Chrome, served: Served, more: str = "") -> str:
+    identity = folder_id(served, "grid")
+    go(browser, served, f"/maps?id={identity}{more}")
+    drawn_folder(browser, identity)
+    until(browser, lambda: "stands beside" in browser.find_element(By.ID, "tools").text)
+    return identity
+
+
+def test_the_predicted_map_stands_beside_the_measured_one(
+    browser: webdriver.Chrome, served: Served, space: Path
+) -> None:
+    open_map(browser, served)
+    found = read_sweep(space / "grid")
+    laws = predicted_phases([RunConfig.of(point.config) for point in found.grid.points])
+    titles = [title.text for title in browser.find_elements(By.CSS_SELECTOR, "#panels .panel-title")]
+    assert titles == ["measured", "predicted"]
+    names = [item.text for item in browser.find_elements(By.CSS_SELECTOR, "#keys li")]
+    assert names == [*PHASES, "not covered"]
+    rates, scales = AXES["optimizer.lr"], AXES["model.init_scale"]
+    measured, predicted = map_cells(browser, 0), map_cells(browser, 1)
+    for row, law in zip(found.rows, laws, strict=True):
+        x, y = rates.index(row["optimizer.lr"]), scales.index(row["model.init_scale"])
+        assert measured[y][x] == names.index(row["phase"])
+        assert predicted[y][x] == names.index(law.phase or "not covered")
+    assert len({value for line in predicted for value in line}) >= 2
+    assert complaints(browser) == []
+
+
+def test_a_cell_that_is_clicked_shows_its_curves_and_numbers(
+    browser: webdriver.Chrome, served: Served, space: Path
+) -> None:
+    open_map(browser, served)
+    click_point(browser, "#panels .plot", 1, 0)
+    until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "#curves .plot"))
+    row = next(
+        row for row in read_sweep(space / "grid").rows if (row["optimizer.lr"], row["model.init_scale"]) == (3, 0.01)
+    )
+    heads = [cell.text for cell in browser.find_elements(By.CSS_SELECTOR, "#numbers thead th")]
+    cells = [cell.text for cell in browser.find_elements(By.CSS_SELECTOR, "#numbers tbody th, #numbers tbody td")]
+    table = dict(zip(heads, cells, strict=True))
+    assert table["point"] == row["point"]
+    assert table["phase"] == row["phase"]
+    assert float(table["contrast"]) == float(f"{row['contrast']:.4g}")
+    assert table["predicted_phase"]
+    assert complaints(browser) == []
+
+
+def test_measure_and_axes_are_kept_in_the_address_and_in_what_is_saved(
+    browser: webdriver.Chrome, served: Served
+) -> None:
+    identity = open_map(browser, served)
+    Select(browser.find_element(By.ID, "measure")).select_by_value("contrast")
+    Select(browser.find_element(By.ID, "across")).select_by_value("model.init_scale")
+    Select(browser.find_element(By.ID, "up")).select_by_value("optimizer.lr")
+    cells = map_cells(browser, 0)
+    assert (len(cells), len(cells[0])) == (3, 2)
+    assert "measure=contrast&across=model.init_scale&up=optimizer.lr" in browser.current_url
+    links = [str(one.get_attribute("href")) for one in browser.find_elements(By.CSS_SELECTOR, "#map .keep a")]
+    assert len(links) == 3
+    assert all("measure=contrast" in link and f"id={identity}" in link for link in links)
+    open_map(browser, served, "&measure=contrast&across=model.init_scale&up=optimizer.lr")
+    assert map_cells(browser, 0) == cells
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize("measure", ["phase", "contrast", "state", "status"])
+def test_a_map_is_kept_as_page_and_files(served: Served, measure: str) -> None:
+    query = {"id": folder_id(served, "grid"), "measure": measure, "across": "optimizer.lr", "up": "model.init_scale"}
+    status, page, _ = served.ask("/api/keep/maps", query)
+    assert status == 200
+    assert page.count(b'data-name="map"') >= 1
+    for form, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("csv", b"PK")):
+        assert served.ask(f"/api/keep/maps/map.{form}", query)[1].startswith(start)
+
+
+def test_the_predicted_map_is_kept_too(served: Served) -> None:
+    identity = folder_id(served, "grid")
+    while served.json(f"/api/maps/{identity}/predicted")["rows"] is None:
+        pass
+    query = {"id": identity, "measure": "phase", "predicted": "yes"}
+    assert b'data-name="predicted-map"' in served.ask("/api/keep/maps", query)[1]
+
+
+def test_bad_questions_get_one_line(served: Served) -> None:
+    identity = folder_id(served, "grid")
+    assert "no such measure" in served.refusal("/api/keep/maps", {"id": identity, "measure": "x"})
+    assert "no such folder" in served.refusal("/api/maps/0000000000000000/predicted")
+
+
+def test_predictions_for_which_nobody_asks_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps_room, "PATIENCE", -1.0)
+    given_up = Prediction([RunConfig.of(BASE).as_dict()])
+    while not given_up.given_up:
+        assert given_up.rows is None
