@@ -105,13 +105,26 @@ def test_what_is_left_needs_a_second_a_step_and_a_total(monkeypatch: pytest.Monk
     assert (state.seconds_left, state.percent) == (None, 0)
 
 
-def test_without_a_caller_only_a_notebook_is_shown_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_caller_only_a_notebook_is_shown_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with watched(None) as progress:
         assert progress is silent
+    shown: list[str] = []
+    line = SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+
+    def display(data: dict[str, str], **_: bool) -> SimpleNamespace:
+        shown.append(data["text/plain"])
+        return line
+
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(time, "monotonic", lambda: clock.now)
     shell = type("ZMQInteractiveShell", (), {})()
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    module = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython", module)
     with watched(None) as progress:
-        assert progress is not silent
+        progress("training", 1, 4)  # too soon to be shown
+        clock.now = 0.3
+        progress("training", 2, 4, "loss 3.41")
+    assert shown == ["starting", "training 50%: loss 3.41", ""]
     mine = State()
     with watched(mine) as progress:
         assert progress is mine

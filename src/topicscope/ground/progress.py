@@ -1,4 +1,4 @@
-"""Progress, shown in one place: a bar in a terminal or a notebook, a plain line every ten seconds anywhere else.
+"""Progress, shown in one place: a bar in a terminal, one line in a notebook, plain lines elsewhere.
 
     with progress_shown() as progress:
         progress("training", 50, 5000, "loss 3.41")
@@ -12,9 +12,10 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol, TextIO
+from typing import Any, Protocol, TextIO
 
 PERIOD = 10.0  # seconds between plain lines
+PACE = 0.2  # seconds between changes of a notebook's line
 
 
 class Progress(Protocol):
@@ -103,7 +104,7 @@ def duration(seconds: float) -> str:
 
 
 def progress_shown(stream: TextIO | None = None, period: float = PERIOD) -> AbstractContextManager[Progress]:
-    """A bar where there is a terminal or a notebook cell, plain lines elsewhere.
+    """A bar where there is a terminal, a line that changes in a notebook cell, plain lines elsewhere.
 
     Args:
         stream: Where it is shown; None: stderr.
@@ -119,11 +120,13 @@ def progress_shown(stream: TextIO | None = None, period: float = PERIOD) -> Abst
         None
     """
     stream = stream or sys.stderr
-    return _bar(stream) if in_notebook() or stream.isatty() else _lines(stream, period)
+    if in_notebook():
+        return _cell()
+    return _bar(stream) if stream.isatty() else _lines(stream, period)
 
 
 def watched(progress: Progress | None) -> AbstractContextManager[Progress]:
-    """The caller's progress; without one, a bar in a notebook and silence elsewhere.
+    """The caller's progress; without one, a line in a notebook and silence elsewhere.
 
     Args:
         progress: The caller's, or None.
@@ -153,8 +156,7 @@ def _bar(stream: TextIO) -> Iterator[Progress]:
 
     state = State()
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
-    console = Console() if in_notebook() else Console(file=stream)
-    with Bar(*columns, console=console, transient=True) as bar:
+    with Bar(*columns, console=Console(file=stream), transient=True) as bar:
         task = bar.add_task(state.phase, total=None, text="")
 
         def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
@@ -163,6 +165,30 @@ def _bar(stream: TextIO) -> Iterator[Progress]:
             bar.update(task, completed=done, total=total, description=escape(phase), text=text)
 
         yield progress
+
+
+@contextmanager
+def _cell() -> Iterator[Progress]:
+    """A line in the output of a notebook's cell, empty at the end. Text and no widget, so that programs that execute
+    notebooks need none either.
+    """
+    from IPython import display
+
+    state, shown = State(), time.monotonic()
+    show: Any = display.display  # has no types
+    line = show({"text/plain": state.line()}, raw=True, display_id=True)
+
+    def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        nonlocal shown
+        state(phase, done, total, note)
+        if time.monotonic() - shown >= PACE:
+            shown = time.monotonic()
+            line.update({"text/plain": state.line()}, raw=True)
+
+    try:
+        yield progress
+    finally:
+        line.update({"text/plain": ""}, raw=True)
 
 
 @contextmanager
