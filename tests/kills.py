@@ -152,7 +152,7 @@ def run_out_of_memory() -> None:
 
     for module in (pretrain, reproduce, sweep, text, train):
         module.progress_shown = lambda: nullcontext(fail)  # type: ignore[attr-defined]
-    theory.second_stage.__globals__["landscape"] = fail
+    theory.attention_landscape.__globals__["landscape"] = fail
     timeline.sandbox_effects = fail  # type: ignore[assignment]
 
 

@@ -56,7 +56,8 @@ def test_without_anywidget_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.delitem(sys.modules, "topicscope.report.notebook", raising=False)
     monkeypatch.delattr("topicscope.report.NotebookView", raising=False)
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(InputError, match=r"needs anywidget; install it with: pip install 'topicscope\[notebook\]'"):
+    install = r"needs anywidget, which is not installed: pip install 'topicscope\[notebook\]'"
+    with pytest.raises(InputError, match=install):
         topicscope.explore_theory()
 
 

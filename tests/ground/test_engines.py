@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -16,7 +17,7 @@ from typing import Any, get_args
 
 import pytest
 
-from topicscope.ground import engines, ray_engine
+from topicscope.ground import engines, extras, ray_engine
 from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial
 from topicscope.ground.errors import EngineError, InputError
 from topicscope.ground.ray_engine import tasks
@@ -385,9 +386,10 @@ def test_what_an_engine_cannot_take_is_refused_at_once(monkeypatch: pytest.Monke
         check_engine("local", address="auto")
     check_engine("serial")
     check_engine("local", workers=2)
-    monkeypatch.setattr(engines, "find_spec", lambda _: object())
+    monkeypatch.delitem(sys.modules, "ray", raising=False)
+    monkeypatch.setattr(extras, "find_spec", lambda _: object())
     check_engine("ray", workers=2, address="auto")
-    monkeypatch.setattr(engines, "find_spec", lambda _: None)
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
     check_engine("local")
     with pytest.raises(InputError, match="the engine ray needs ray, which is not installed"):
         check_engine("ray", workers=2, address="auto")

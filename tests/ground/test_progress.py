@@ -30,9 +30,9 @@ class Flushed(io.StringIO):
 
 
 def test_plain_lines_come_while_work_says_nothing() -> None:
-    stream = Flushed()
+    stream, before = Flushed(), set(threading.enumerate())
     with progress_shown(stream, period=0.05) as progress:
-        assert all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+        assert [thread.daemon for thread in set(threading.enumerate()) - before] == [True]
         progress("fitting topics", 30, 120, "log-likelihood -7.2")
         assert wait_until(lambda: stream.seen.count("fitting topics") >= 2)
         progress("probing [/] x", 0, None)
