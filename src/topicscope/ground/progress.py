@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Protocol, TextIO
 
 PERIOD = 10.0  # seconds between plain lines
@@ -172,10 +173,8 @@ def _cell() -> Iterator[Progress]:
     """A line in the output of a notebook's cell, empty at the end. Text and no widget, so that programs that execute
     notebooks need none either.
     """
-    from IPython import display
-
+    show: Any = import_module("IPython").display.display  # the kernel has it
     state, shown = State(), time.monotonic()
-    show: Any = display.display  # has no types
     line = show({"text/plain": state.line()}, raw=True, display_id=True)
 
     def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
