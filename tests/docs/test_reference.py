@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from tools.gallery import LARGEST, LARGEST_OF_ALL
 from tools.reference import api, commands, paper_map
 from tools.reference.docstrings import as_rst
+from tools.reference.notebooks import NOTEBOOKS, notebook_pages
 from tools.reference.paper_sources import SOURCES, WITHOUT_EXPERIMENT
 
 from tests.docs.pages import DOCS, ROOT
@@ -148,3 +150,14 @@ def test_docstrings_become_what_sphinx_accepts() -> None:
         "- two",
         "",
     ]
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(NOTEBOOKS.glob("*.py"))])
+def test_the_page_of_a_notebook_has_its_code_and_its_text(name: str) -> None:
+    """The lines of code, in order, are those of the file; the others are its comments."""
+    page = notebook_pages()[f"{name}.md"]
+    code = "".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL))
+    lines = (NOTEBOOKS / f"{name}.py").read_text().splitlines()
+    assert [line for line in code.splitlines() if line] == [line for line in lines if line and not line.startswith("#")]
+    assert page.startswith("# ")
+    assert f"({name}.md)" in notebook_pages()["index.md"]

@@ -1,4 +1,4 @@
-"""The generated half of the documentation: commands, API, the paper's map, the gallery.
+"""The generated half of the documentation: commands, API, the paper's map, the gallery, the notebooks.
 
 `make docs` calls it; `python -m tools.reference` writes the same pages to docs/reference without building anything.
 """
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tools.reference.api import api_pages
 from tools.reference.commands import command_pages
+from tools.reference.notebooks import notebook_pages
 from tools.reference.paper_map import paper_pages
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +19,7 @@ def pages() -> dict[str, str]:
     return {
         **{f"commands/{name}": text for name, text in command_pages().items()},
         **{f"api/{name}": text for name, text in api_pages().items()},
+        **{f"notebooks/{name}": text for name, text in notebook_pages().items()},
         **paper_pages(),
         "changelog.md": UNSEARCHED + (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
     }
