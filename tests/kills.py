@@ -1,7 +1,8 @@
 """Commands that die, or run out of disk, at a chosen file operation.
 
-A warm server process, which has imported everything, forks one child per command. In the child an audit hook counts
-the operations that change files below the folder `out`, and ends the process at one of them, before it happens.
+The server process of `tests.command`, which has imported everything, forks one child per command. In the child an
+audit hook counts the operations that change files below the folder `out`, and ends the process at one of them, before
+it happens.
 
 Pictures are stubs here: drawing is most of the time of a small command, and no part of what is tested.
 """
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import json
-import multiprocessing
 import os
 import resource
 import shutil
@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.command import redirect, server
+
 KILLED = 137
 OUT = "out"
 
@@ -29,9 +31,6 @@ Kind = Literal["none", "kill", "half", "full", "limit", "memory"]
 """kill: dies at the n-th change. half: dies in the n-th append, with half of it written. full: from the n-th change on
 nothing can be written, though it can be removed. limit: files larger than n bytes cannot be written. memory: there is
 none left when the work begins."""
-
-server = multiprocessing.get_context("forkserver")
-server.set_forkserver_preload(["tests.kills_preload"])
 
 
 @dataclass(frozen=True)
@@ -69,11 +68,25 @@ def child(cwd: str, arguments: list[str], fault: Fault) -> None:
 
     os.chdir(cwd)
     (Path(cwd) / "counts").unlink(missing_ok=True)
-    for number, name in ((1, "stdout"), (2, "stderr")):
-        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    redirect("stdout", "stderr")
+    draw_stubs()
     sys.argv = ["topicscope", *arguments]
     install(Path(cwd), fault)
     main()
+
+
+class Stub:
+    """A picture."""
+
+    def as_bytes(self, kind: str, dpi: int = 0) -> bytes:
+        return f"{kind} {dpi}".encode()
+
+
+def draw_stubs() -> None:
+    from topicscope.report import page, pictures
+
+    pictures.canvas = lambda _figure: Stub()  # type: ignore[assignment, return-value]
+    vars(page)["get_plotlyjs"] = lambda: "plotly"
 
 
 def install(cwd: Path, fault: Fault) -> None:

@@ -237,10 +237,7 @@ def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path, engine: str) 
 )
 def test_bad_input_is_one_line(tmp_path: Path, grid: Any, options: tuple[str, ...], said: str) -> None:
     path = grid_file(tmp_path, grid)
-    found = subprocess.run(
-        [sys.executable, "-m", "topicscope", "sweep", str(path), *options], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert found.returncode == 2
+    found = topicscope("sweep", str(path), *options, code=2, cwd=tmp_path)
     assert said in found.stderr
     assert said in error_line(found.stderr)
     assert not (tmp_path / "runs").exists()

@@ -1,4 +1,4 @@
-"""Everything that commands import, imported once; and stubs for pictures, which take most of a small command's time."""
+"""Everything that commands import, imported once, by the process from which the tests fork their commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import transformers
 
 from topicscope import figures, language, measure, paper, pretraining, report, sweeps, theory, training
 from topicscope.cli import bench, main, pretrain, reproduce, show, sweep, text, theory as theory_commands, train
-from topicscope.report import page, pictures
 
 torch.set_num_threads(1)
 LOADED = (
@@ -29,14 +28,3 @@ LOADED = (
     *(training.sandbox_timeline, language.map_words, theory.attention_landscape, measure.course),
     pretraining.Loop if hasattr(pretraining, "Loop") else None,
 )
-
-
-class Stub:
-    """A picture."""
-
-    def as_bytes(self, kind: str, dpi: int = 0) -> bytes:
-        return f"{kind} {dpi}".encode()
-
-
-pictures.canvas = lambda _figure: Stub()  # type: ignore[assignment, return-value]
-vars(page)["get_plotlyjs"] = lambda: "plotly"
