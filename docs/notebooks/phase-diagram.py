@@ -10,8 +10,9 @@
 # %% [markdown]
 # # A small phase diagram
 #
-# Which course does training take, over learning rate and initial scale? Here in a small world, with few steps;
-# `examples/phase-diagram.yaml` is the whole map.
+# Do the two stages of learning appear? That depends on learning rate and initial scale. This notebook draws a small
+# map, for a small world and few steps, and compares it with the prediction. `examples/phase-diagram.yaml` is the whole
+# map; docs/two-stages.md explains the phases.
 
 # %%
 from pathlib import Path
@@ -36,7 +37,7 @@ result = sweep({"base": base, "axes": axes}, Path(mkdtemp()) / "sweep")
 result
 
 # %% [markdown]
-# The laws predict the phase of each cell, or say why they do not cover it.
+# `predicted_phase` predicts the phase of each cell from theory. If no formula covers a cell, it says why.
 
 # %%
 for row in result.rows:

@@ -10,8 +10,11 @@
 # %% [markdown]
 # # Probe your model
 #
-# Put the path of your model and text here. Without any, this notebook trains a small BERT on texts that ship with
-# topicscope: words of twelve topics, where some words of different topics always stand together.
+# Does a model encode topics? This notebook trains a small BERT on artificial texts and probes it. The texts have words
+# of twelve topics, and some words of different topics always appear together.
+#
+# To probe your own model, skip the training: put the path of your model into `models` below, and that of your text into
+# `corpus`.
 
 # %%
 from pathlib import Path
@@ -39,6 +42,8 @@ trained
 
 # %% [markdown]
 # ## Ask
+#
+# The probe prints one sentence for each answer. docs/reading-your-probe.md explains the answers.
 
 # %%
 settings = ProbeConfig.of(
@@ -54,6 +59,8 @@ print(*result.summary(), sep="\n")
 
 # %% [markdown]
 # ## Look
+#
+# The result shows its figures: layers, heads, topics and documents.
 
 # %%
 result

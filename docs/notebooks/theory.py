@@ -10,7 +10,7 @@
 # %% [markdown]
 # # Theory: change an assumption
 #
-# What should the value matrix be, and what changes if an assumption of the paper is given up?
+# What is the best value matrix, and how does it change if you drop an assumption of the paper?
 
 # %%
 from topicscope.theory import Setting, dynamics, optimum, theorem2
@@ -26,8 +26,9 @@ theorem2(setting)
 # %% [markdown]
 # ## Finite documents
 #
-# The theorem is about infinite documents. For documents of N words the exact optimum W* has a diagonal: the word that a
-# position shows is a good guess for the word behind it.
+# The theorem assumes infinite documents. For documents of N words, the diagonal of the exact optimum W* is above its
+# block: the word that a masked position shows is a good guess for the true word. The next two cells compare this
+# difference with its formula.
 
 # %%
 finite = optimum(TopicModel(10, 10), Fixed(topics_per_document=3, length=125), Masking())
@@ -40,7 +41,8 @@ excess, 0.1 / (1 - 0.15 * 0.8)  # p_c / (k + p_m p_r)
 # %% [markdown]
 # ## Another prior
 #
-# The law of topic proportions does not change the optimum of infinite documents, only how fast it is learnt.
+# On infinite documents, the distribution of topic proportions does not change the optimum. It only changes how fast the
+# optimum is learnt.
 
 # %%
 fixed = optimum(TopicModel(10, 10), Fixed(topics_per_document=3, length="infinite"))
@@ -48,7 +50,7 @@ dirichlet = optimum(TopicModel(10, 10), Dirichlet(alpha=0.1, length="infinite"))
 (fixed.entries.same_topic, dirichlet.entries.same_topic), [(mode.name, mode.half_time) for mode in dirichlet.modes]
 
 # %% [markdown]
-# ## When does each stage come?
+# ## When does each stage happen?
 
 # %%
 law = dynamics(Setting.of(5, 4, 2), init_scale=1e-3, optimizer="sgd", lr=4.0)
@@ -56,4 +58,5 @@ print(*law.summary(), sep="\n")
 law.plot()
 
 # %% [markdown]
-# Try it: change `topics_per_document` to 1. What happens to the second stage, and why does `law.not_covered` say so?
+# Try it: change `topics_per_document` (the 2 in `Setting.of(5, 4, 2)`) to 1. What happens to the second stage?
+# `law.not_covered` gives the reason.

@@ -9,6 +9,8 @@
 
 # %% [markdown]
 # # Two stages: watch, then predict
+#
+# The value matrix W_V learns topics first, then attention forms. This notebook shows it, and predicts the steps.
 
 # %%
 from topicscope import RunConfig, train
@@ -17,7 +19,8 @@ from topicscope.theory import Setting, dynamics
 # %% [markdown]
 # ## Watch
 #
-# A trained embedding, squared loss averaged over the outputs, Adam, everything near zero: W_V rises first.
+# The setting: a trained embedding, squared loss averaged over the outputs, Adam, and all weights near zero. W_V rises
+# first.
 
 # %%
 settings = {
@@ -33,7 +36,7 @@ run
 # %% [markdown]
 # ## Predict
 #
-# In a small world with one-hot words, squared loss and SGD the times are known in closed form.
+# In a small world with one-hot words, squared loss and SGD, a formula gives the step at which each stage is half-way.
 
 # %%
 law = dynamics(Setting.of(5, 4, 2), init_scale=1e-3, optimizer="sgd", lr=4.0)
@@ -52,7 +55,7 @@ measured = train(RunConfig.of(small, steps=14000))
 measured.course.sentence
 
 # %% [markdown]
-# The run's own page draws the predicted norms over the measured ones.
+# The figures of the run show the predicted norms over the measured ones.
 
 # %%
 measured

@@ -8,7 +8,10 @@
 # ---
 
 # %% [markdown]
-# # Worlds: topics that overlap, come in groups, or are unequal
+# # Worlds: topics that overlap, come in groups, or have a prior of your own
+#
+# The paper assumes disjoint topics that are all alike. Here you compute the best value matrix without this assumption,
+# and check it by training. docs/worlds.md lists all worlds.
 
 # %%
 import numpy as np
@@ -20,7 +23,7 @@ from topicscope.world import Fixed, Groups, Moments, Own, TopicModel
 # %% [markdown]
 # ## Overlap
 #
-# Each topic shares a third of its words with the next one. The optimum is no longer two numbers, but a matrix.
+# Each topic shares a third of its words with the next one. Two numbers no longer describe the optimum: it is a matrix.
 
 # %%
 overlapping = optimum(TopicModel(6, 6, overlap=0.34), Fixed(topics_per_document=2, length="infinite"))
@@ -29,16 +32,17 @@ overlapping
 # %% [markdown]
 # ## Groups: coarse before fine
 #
-# Nine topics in three groups; half of the documents stay inside one group. Value learns groups before topics.
+# Nine topics form three groups, and half of the documents stay inside one group. The value matrix learns the groups
+# before the topics inside them: compare the half-times.
 
 # %%
 grouped = optimum(TopicModel(9, 4), Groups(topics_per_document=2, groups=3, rho=0.5, length="infinite"))
 [(mode.name, mode.count, round(mode.half_time, 1)) for mode in grouped.modes if mode.half_time]
 
 # %% [markdown]
-# ## A law of your own
+# ## A prior of your own
 #
-# Two methods are enough: `sample` and `moments`.
+# A prior is the distribution of topic proportions. Two methods define it: `sample` and `moments`.
 
 
 # %%
@@ -62,7 +66,9 @@ own = optimum(TopicModel(5, 4), Own(OneOrTwo(), length=100))
 print(*own.summary(), sep="\n")
 
 # %% [markdown]
-# ## Does training find it?
+# ## Does training reach it?
+#
+# `distance_to_optimum` is the distance of the trained matrix to the optimum, relative to the norm of the optimum.
 
 # %%
 settings = {

@@ -25,12 +25,12 @@ DOORS = {
     "topicscope.sweeps": "",
     "topicscope.measure": "",
     "topicscope.paper": "",
-    "topicscope.figures": "For who adds a result, a figure or a page.",
-    "topicscope.report": "For who adds a result, a figure or a page.",
+    "topicscope.figures": "For contributors who add a result, a figure or a page.",
+    "topicscope.report": "For contributors who add a result, a figure or a page.",
     "topicscope.exporting": "",
-    "topicscope.explorer": "For who adds a view to the explorer.",
-    "topicscope.bench": "For who measures speed.",
-    "topicscope.ground": "For contributors: what every other package stands on.",
+    "topicscope.explorer": "For contributors who add a view to the explorer.",
+    "topicscope.bench": "For contributors who measure speed.",
+    "topicscope.ground": "For contributors: what all other packages build on.",
 }
 SHOWN = 60  # characters of a constant's value
 
@@ -44,7 +44,7 @@ def api_pages() -> dict[str, str]:
     doors = "\n".join(f"   {door}" for door in DOORS)
     title = "Python API"
     lines = [title, "=" * len(title), ""]
-    lines += ["Made from the docstrings of all public names. A notebook or a script begins with::", ""]
+    lines += ["Generated from the docstrings of all public names. A notebook or a script begins with::", ""]
     lines += ["    from topicscope import RunConfig, train, probe, read, theory", ""]
     lines += [f"- :doc:`{door}`: {first_line(importlib.import_module(door))}" for door in DOORS]
     index = "\n".join([*lines, "", ".. toctree::", "   :hidden:", "", doors, ""])

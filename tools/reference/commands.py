@@ -62,7 +62,7 @@ def index_page(names: list[str], found: dict[tuple[str, ...], Any]) -> str:
     lines = [
         "# Commands",
         "",
-        "Made from the commands themselves: `topicscope COMMAND --help` shows the same in the terminal.",
+        "Every command with its options. `topicscope COMMAND --help` shows the same in the terminal.",
         "Exit codes: 0 done, 1 something failed on the way, 2 bad input, 130 stopped.",
         "",
         *option_table(found[()]),

@@ -125,8 +125,8 @@ def gallery_page(ids: dict[bool, list[str]]) -> str:
     lines = [
         "# Gallery",
         "",
-        f"Every figure of `topicscope reproduce --scale {kept['scale']}`, small. The lines below the figures of a",
-        "claim make them in full size, as PNG, SVG and CSV, and as a page in which you can zoom.",
+        f"Every figure of `topicscope reproduce --scale {kept['scale']}`, small. The commands below the figures",
+        "of a claim draw them in full size, as PNG, SVG and CSV, and on a page in which you can zoom.",
         "",
     ]
     for beyond, names in sorted(ids.items()):
