@@ -140,7 +140,7 @@ def test_a_full_disk_is_named_in_one_line_and_loses_nothing(command: str, inputs
         line = failed.err.splitlines()[-1]
         assert line.startswith("topicscope: "), f"{fault}: {failed.err}"
         assert re.search(rf"\((\S*/)?{OUT}\b", line), f"{fault}: {failed.err}"  # the file
-        assert "make room, then go on" in line, f"{fault}: {failed.err}"
+        assert "free some space, then continue" in line, f"{fault}: {failed.err}"
         assert "Traceback" not in failed.err
         assert not [*(tmp_path / OUT).rglob("*.tmp")], str(fault)
         check_whole(tmp_path, expected, again(arguments, tmp_path), str(fault))

@@ -20,7 +20,7 @@ def run() -> None:
 
 
 def _leave(*_: object) -> None:
-    print("topicscope: interrupted at the very end; all is written", file=sys.stderr)
+    print("topicscope: interrupted at the very end; everything has been written", file=sys.stderr)
     os._exit(130)
 
 

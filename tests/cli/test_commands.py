@@ -61,8 +61,8 @@ def test_without_a_command_there_is_help_and_the_version(call: Call) -> None:
 
 
 INTERRUPTED = (
-    "topicscope: interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; "
-    "other commands start anew\n"
+    "topicscope: interrupted; to continue, run 'reproduce' or 'sweep' again, 'train' or 'pretrain' with --resume; "
+    "other commands start from the beginning\n"
 )
 
 
@@ -231,8 +231,8 @@ def test_verdicts_are_printed(
     none = samples.BAD["figure6"]["no diagonal run"]
     monkeypatch.setitem(EXPERIMENTS, "figure6", replace(EXPERIMENTS["figure6"], measure=lambda _: none))
     lost = call("reproduce", "figure6", "--engine", "serial", "--out", str(tmp_path / "lost"), code=1)
-    assert lost.err.endswith("not reproduced, though the reference runs were: figure6\n")
-    assert "not reproduced, though" not in lost.out
+    assert lost.err.endswith("not reproduced, although the reference runs were: figure6\n")
+    assert "not reproduced, although" not in lost.out
 
 
 def test_the_list_has_every_experiment(call: Call) -> None:
@@ -284,7 +284,7 @@ def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.Monk
     said = " ".join(call("sweep", grid, "--dry-run").out.split())
     assert said == (
         "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do, in 3 packs about 5 min on 2 processes of the "
-        "engine local (10 min of one core), not counting the start; 6.02 MB in runs/sweep-small"
+        "engine local (10 min of one core), not counting start-up; 6.02 MB in runs/sweep-small"
     )
     assert "about 10 min in this process (10 min" in call("sweep", grid, "--dry-run", "--engine", "serial").out
     (Path(grid).parent / "alone.yaml").write_text(yaml.safe_dump({"base": GRID["base"]}))
@@ -333,7 +333,7 @@ def test_a_sweep_goes_on_unless_it_is_told_not_to(call: Call, grid: str, monkeyp
 
     monkeypatch.setattr(sweeps, "sweep", swept)
     stopped = call(*serial, "--retry-failed", code=130).err
-    assert "stopped: 6 of 6 points are done and kept in runs/sweep-small; to go on: topicscope sweep" in stopped
+    assert "stopped: 6 of 6 points are done and kept in runs/sweep-small; to continue: topicscope sweep" in stopped
     call(*serial, "--force", code=130)
     assert [(one["resume"], one["force"], one["retry_failed"]) for one in asked] == [
         (True, False, True),
@@ -427,7 +427,10 @@ def test_options_of_topics_timeline_and_words_are_settings(
     assert sandbox == [(("sand", Path("x")), {"bootstrap": 20, "seed": 5})]
     assert "give it alone" in call("timeline", "run", "sand", "--corpus", "c.txt", code=2).err
     for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"]):
-        assert "leave corpus, topics_from, label_field and engine out" in call("timeline", "sand", *more, code=2).err
+        assert (
+            "leave --corpus, --topics-from, --label-field and --engine out"
+            in call("timeline", "sand", *more, code=2).err
+        )
 
 
 class Results(list[Any]):

@@ -83,7 +83,7 @@ def test_the_picture(call: Call, tmp_path: Path) -> None:  # noqa: F811
     ("name", "more", "text"),
     [
         ("law.jpg", [], "ending in .png or .svg"),
-        ("nowhere/law.png", [], "a folder that is there"),
+        ("nowhere/law.png", [], "an existing folder"),
         ("law.png", ["--loss", "cross-entropy"], "no norms are predicted"),
     ],
 )

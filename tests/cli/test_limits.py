@@ -17,10 +17,10 @@ from tests.command import TINY, error_line, topicscope
         (["train", "--set", "model.attention_dim=1000000"], "model.attention_dim = 1000000"),
         (["train", *TINY, "--set", "model.init_scale=1e308"], "model.init_scale = 1e+308"),
         (["train", *TINY, "--uniform-attention", "--set", "model.key=trained"], "leave one of the two out"),
-        (["train", *TINY, "--force"], "force needs out"),
+        (["train", *TINY, "--force"], "no folder is given: it needs out (--out)"),
         (["train", *TINY, "--runs", "1000000000"], "run a sweep with the axis seed"),
         (["theory", "theorem1", "--p-mask", "1e-300"], "p_mask = 1e-300"),
-        (["theory", "landscape", "--force"], "force needs out"),
+        (["theory", "landscape", "--force"], "no folder is given: it needs out (--out)"),
     ],
 )
 def test_refused_in_one_line(arguments: list[str], said: str) -> None:

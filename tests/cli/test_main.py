@@ -16,7 +16,7 @@ from tests.waiting import wait_until
 from topicscope.cli import main
 from topicscope.ground import EngineError, InputError, Interrupted
 
-RESUMES = "'train' and 'pretrain' with --resume"
+RESUMES = "'train' or 'pretrain' with --resume"
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ RESUMES = "'train' and 'pretrain' with --resume"
         (
             OSError(errno.ENOSPC, "No space left on device", "runs/x/results.json"),
             1,
-            "(runs/x/results.json); make room",
+            "(runs/x/results.json); free some space",
         ),
         (
             PermissionError(errno.EACCES, "Permission denied", "x[/]"),
@@ -40,7 +40,7 @@ RESUMES = "'train' and 'pretrain' with --resume"
         (
             ZeroDivisionError("division by zero"),
             1,
-            "this is a fault of topicscope: ZeroDivisionError: ",
+            "this is a bug in topicscope: ZeroDivisionError: ",
         ),
     ],
 )

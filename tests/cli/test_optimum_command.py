@@ -73,7 +73,7 @@ def test_topics_from_a_file(call: Call, tmp_path: Path) -> None:  # noqa: F811
     assert np.loadtxt(tmp_path / "W.csv", delimiter=",") == pytest.approx(exact, rel=1e-15)
     compared = numbers(call, *flags, "--matrix", str(tmp_path / "W.csv"))["distances"]
     assert compared["optimum"] < 1e-12 < compared["theorem2"]
-    assert "of the norm away from W*" in call("theory", "optimum", *flags, "--matrix", str(tmp_path / "W.csv")).out
+    assert "at relative distance" in call("theory", "optimum", *flags, "--matrix", str(tmp_path / "W.csv")).out
 
 
 def test_limit_and_theorem_2_are_beside_the_optimum_of_any_topics(call: Call, tmp_path: Path) -> None:  # noqa: F811
@@ -143,9 +143,9 @@ def test_the_defaults_that_the_help_names_are_those_of_the_settings(call: Call) 
         f"positions masked (default {masking.p_mask:g})",
         f"showing their word (default {masking.p_correct:g})",
         f"showing a random word (default {masking.p_random:g})",
-        f"of one group, for groups (default {groups.rho:g})",
+        f"of one group, for the prior groups (default {groups.rho:g})",
         f"fixed (default {Fixed().topics_per_document}) and groups (default {groups.topics_per_document})",
-        f"Of the prior dirichlet (default {Dirichlet().alpha:g})",
+        f"for the prior dirichlet (default {Dirichlet().alpha:g})",
     ):
         assert text in shown
 
@@ -189,7 +189,7 @@ def test_a_run_is_compared_with_its_own_world(call: Call, tmp_path: Path) -> Non
     alone = {"model": {"key": "zero", "query": "zero", "prediction_bias": "none"}}
     train(RunConfig.of(settings | alone, optimizer={"name": "sgd"}), tmp_path / "sgd")
     assert numbers(call, "--matrix", str(tmp_path / "sgd"))["distances"]["predicted"] < 0.1
-    assert "away from the predicted W(t)" in call("theory", "optimum", "--matrix", str(tmp_path / "sgd")).out
+    assert "from the predicted W(t)" in call("theory", "optimum", "--matrix", str(tmp_path / "sgd")).out
     train(RunConfig.of(settings | alone, steps=40, optimizer={"name": "sgd", "lr": 1e3}), tmp_path / "lost")
     assert "The run diverged at step" in call("theory", "optimum", "--matrix", str(tmp_path / "lost")).out
     assert "The run diverged at step" in numbers(call, "--matrix", str(tmp_path / "lost"))["notes"][0]

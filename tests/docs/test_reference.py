@@ -37,7 +37,8 @@ def test_every_command_and_option_is_in_the_reference() -> None:
 def test_options_have_the_defaults_of_the_commands() -> None:
     pages = commands.command_pages()
     assert (
-        "| `--documents` | `NUMBER` | Documents of the attention pass, sampled. Default: `250`. |" in pages["probe.md"]
+        "| `--documents` | `NUMBER` | Documents to measure attention on, sampled. Default: `250`. |"
+        in pages["probe.md"]
     )
     assert "| `optimizer.lr` | `0.01` |" in pages["train.md"]
     assert "| `corpus` | none: yours to give |" in pages["probe.md"]

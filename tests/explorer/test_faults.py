@@ -74,7 +74,7 @@ def test_the_server_is_killed_in_mid_run(browser: webdriver.Chrome, served: Serv
             other.process.send_signal(signal.SIGKILL)
             other.process.wait()
             until(browser, lambda: shown(browser) == "lost")
-            assert "does not answer. The run goes on without it" in said(browser, ".state")
+            assert "does not answer. The run continues without it" in said(browser, ".state")
         run.write(90)
         browser.get(served.url)
         watch(browser, served, folder_id(served, "lonely"))  # a server that knows nothing of the other finds it
@@ -106,7 +106,7 @@ def test_the_disk_is_full(browser: webdriver.Chrome, served: Served) -> None:
     resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (most, most))
     go(browser, served, f"/live?id={identity}")
     until(browser, lambda: shown(browser) == "interrupted")
-    assert "make room, then go on" in said(browser, ".wrong")
+    assert "free some space, then continue" in said(browser, ".wrong")
     written, step = whole_lines(served.workspace / "full-1" / METRICS), int(shown(browser, "step"))
     assert step > 100
     press(browser, "Resume")
@@ -119,7 +119,7 @@ def test_a_folder_is_deleted_while_it_is_watched(browser: webdriver.Chrome, serv
         watch(browser, served, folder_id(served, "brief"))
         shutil.rmtree(run.folder)
         until(browser, lambda: shown(browser) == "gone")
-    assert said(browser, ".wrong") == "Its folder is not there any more."
+    assert said(browser, ".wrong") == "Its folder no longer exists."
     assert said(browser, ".actions button:not([hidden])")  # it can be closed
 
 

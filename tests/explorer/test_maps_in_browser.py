@@ -51,7 +51,7 @@ def open_map(browser: webdriver.Chrome, served: Served, more: str = "") -> str:
     identity = folder_id(served, "grid")
     go(browser, served, f"/maps?id={identity}{more}")
     drawn_folder(browser, identity)
-    until(browser, lambda: "stands beside" in browser.find_element(By.ID, "tools").text)
+    until(browser, lambda: "is shown beside" in browser.find_element(By.ID, "tools").text)
     return identity
 
 

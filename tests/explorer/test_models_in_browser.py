@@ -170,7 +170,7 @@ def test_search_names_topics_and_marks_documents(browser: webdriver.Chrome, serv
     assert answer.count(" times") == np.count_nonzero(counts)
     script(browser, "arguments[0].value = ''", box)
     box.send_keys("<img src=x onerror=window.hacked=1>", Keys.ENTER)
-    until(browser, lambda: "do not know" in browser.find_element(By.CSS_SELECTOR, ".answer").text)
+    until(browser, lambda: "is not in the topics'" in browser.find_element(By.CSS_SELECTOR, ".answer").text)
     assert script(browser, "return document.querySelectorAll('.answer img').length") == 0
     assert complaints(browser) == []
 

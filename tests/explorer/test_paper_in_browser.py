@@ -106,7 +106,7 @@ def test_one_claim_at_a_time_in_a_folder(served: Served) -> None:
     assert "wait until it is done" in served.refusal("/api/paper/run", method="POST", body=body)
     while served.json(f"/api/paper/run/{started['id']}")["running"]:
         time.sleep(0.3)
-    assert "started nothing there" in served.refusal("/api/paper/run/0000000000000000")
+    assert "not started anything there" in served.refusal("/api/paper/run/0000000000000000")
 
 
 def test_the_verdicts_can_be_kept_as_one_page(served: Served) -> None:

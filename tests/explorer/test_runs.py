@@ -142,10 +142,10 @@ def test_runs_are_bounded(tmp_path: Path) -> None:
         with folders.open_folder(tmp_path / "runs" / "another", kind, {"seed": 0}):
             started = [runs.start(LONG)["id"] for _ in range(MOST_AT_ONCE - 1)]
             assert len(set(started)) == MOST_AT_ONCE - 1
-            with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are going on"):
+            with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are active"):
                 runs.start(LONG)
         assert runs.start(LONG)["id"] not in started  # the other one has ended
-        with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are going on"):
+        with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are active"):
             runs.start(LONG)
         runs.processes[started[0]].kill()
         runs.processes[started[0]].wait()

@@ -146,7 +146,7 @@ def test_a_port_that_is_taken_is_bad_input(served: Served, tmp_path: Path) -> No
 
 def test_a_folder_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
     done = topicscope("explore", str(tmp_path / "none"), "--no-open", "--workspace", str(tmp_path / "x"), code=2)
-    assert "is no folder" in error_line(done.stderr)
+    assert "is not a folder" in error_line(done.stderr)
 
 
 def test_parts_of_theory_are_drawn_from_the_same_numbers(served: Served) -> None:

@@ -119,7 +119,7 @@ def test_one_of_several_models_and_one_that_is_gone(tmp_path: Path, monkeypatch:
     models = [str(first), "other"]
     monkeypatch.chdir(tmp_path)
     probe(ProbeConfig(models, str(corpus_file(tmp_path)), thresholds=[0.05], device="cpu", **sizes), "out")
-    with pytest.raises(InputError, match="of 2 models; choose one with --model: model, other"):
+    with pytest.raises(InputError, match="has 2 models; choose one with --model: model, other"):
         export("out", "hf")
     with pytest.raises(InputError, match="no model 'others' in out; did you mean 'other'"):
         export("out", "hf", model="others")
@@ -157,10 +157,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (lambda at, _: export(at, "parquet", model="x"), "model x: only --to hf"),
         (lambda _, home: export(home / "none", "parquet"), "no such folder"),
         (lambda _, home: export(home, "parquet"), "is not a folder that topicscope wrote"),
-        (lambda at, _: export(at, "tensorboard", at / "board"), "lies in the folder that is exported"),
-        (lambda at, _: export(at, "tensorboard", at), "lies in the folder that is exported"),
-        (lambda at, home: export(at, "tensorboard", home / "file"), "is a file, or a link to nothing"),
-        (lambda at, home: export(at, "parquet", home / "file"), "is there already; replace it"),
+        (lambda at, _: export(at, "tensorboard", at / "board"), "is inside the folder that is exported"),
+        (lambda at, _: export(at, "tensorboard", at), "is inside the folder that is exported"),
+        (lambda at, home: export(at, "tensorboard", home / "file"), "is a file, or a broken link"),
+        (lambda at, home: export(at, "parquet", home / "file"), "already exists; replace it"),
         (lambda at, home: export(at, "parquet", home / "file", force=True), "is not an export of topicscope"),
         (lambda at, home: export(at, "parquet", home / "mine", force=True), "is not an export of topicscope"),
         (lambda at, home: export(at, "tensorboard", home / "mine", force=True), "is not an export of topicscope"),
@@ -188,7 +188,7 @@ def test_force_replaces_an_earlier_export(folder: Path, tmp_path: Path, to: str)
 
     export(folder, to, tmp_path / "there")
     first = content()
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         export(folder, to, tmp_path / "there")
     export(folder, to, tmp_path / "there", force=True)
     assert content() == first
@@ -196,7 +196,7 @@ def test_force_replaces_an_earlier_export(folder: Path, tmp_path: Path, to: str)
 
 def test_what_has_no_curves_says_so(tmp_path: Path) -> None:
     MAKERS["landscape"](tmp_path)
-    with pytest.raises(InputError, match="has no curves of steps for TensorBoard"):
+    with pytest.raises(InputError, match="has no curves over steps for TensorBoard"):
         export(tmp_path / "out", "tensorboard")
     assert not (tmp_path / "out-tensorboard").exists()
 
@@ -208,4 +208,4 @@ def test_the_command_prints_what_was_written(folder: Path, tmp_path: Path, capsy
     printed = json.loads(capsys.readouterr().out)
     assert (printed["out"], printed["files"]) == (str(tmp_path / "t.parquet"), ["t.parquet"])
     assert command(folder, "tensorboard", tmp_path / "board") == 0
-    assert f"Written to {tmp_path / 'board'} (2 files).\nTo look at it: tensorboard" in capsys.readouterr().out
+    assert f"Written to {tmp_path / 'board'} (2 files).\nTo view it: tensorboard" in capsys.readouterr().out

@@ -257,4 +257,4 @@ def test_a_probe_shows_what_was_measured() -> None:
     assert [section.tables[0].title.split()[0] for section in whole] == ["Same", "Every", "Heads", "Topics:", "Pairs"]
     given = probe_sections(Probe([row(threshold=None), row()], [], [], [topic(0, 0.2)]))
     assert [len(section.figures) for section in given] == [0, 0, 1]  # topics that are given have no thresholds
-    assert given[2].title == "Which topics are tight, and which near each other?"
+    assert given[2].title == "Which topics are tight, and which are near each other?"

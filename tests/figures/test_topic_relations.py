@@ -26,7 +26,7 @@ def heats(run: Run) -> list[Heat]:
 def test_the_map_of_a_run_stands_beside_that_of_the_optimum_on_one_scale() -> None:
     value, best = [[None, 2.0], [3.0, 4.0]], [[0.0, 1.0], [7.0, 5.0]]
     ours, optimal = heats(run_with({"value": {"topics": value}, "optimum": {"topics": best}}))
-    assert (ours.title, optimal.title) == ("W_V", "W* (less the run's bias)")
+    assert (ours.title, optimal.title) == ("W_V", "W* (minus the run's bias)")
     assert math.isnan(ours.z[0][0])
     assert (ours.z[1], optimal.z) == ([3.0, 4.0], best)
     assert (ours.low, ours.high) == (optimal.low, optimal.high) == (0.0, 7.0)
@@ -48,7 +48,7 @@ def test_a_run_without_biases_has_none_taken_off() -> None:
     bare = replace(run, config=run.config.changed({"model.prediction_bias": "none"}))
     assert [panel.title for panel in heats(bare)] == ["W_V", "W*"]
     other = replace(run, config=run.config.changed({"model.prediction_bias": "none", "model.value_bias": "trained"}))
-    assert heats(other)[1].title == "W* (less the run's bias)"
+    assert heats(other)[1].title == "W* (minus the run's bias)"
 
 
 def test_means_by_relation_stand_in_a_table() -> None:

@@ -16,7 +16,7 @@ from tests.fuzz.runner import GIGABYTE, Raw
 
 MOST_MEMORY = 4 * GIGABYTE
 PREFIX = "topicscope: "
-FAULT = "this is a fault of topicscope"  # how the command's last resort reports what it did not foresee
+FAULT = "this is a bug in topicscope"  # how the command's last resort reports what it did not foresee
 RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)\b")
 TIMES = {"seconds", "wall_seconds", "cpu_seconds"}  # of results: they differ from run to run
 

@@ -27,7 +27,7 @@ def raises() -> None:
 
 
 def last_resort() -> None:
-    _say(1, "topicscope: RuntimeError: planted; this is a fault of topicscope, please report it")
+    _say(1, "topicscope: RuntimeError: planted; this is a bug in topicscope, please report it")
 
 
 def refuses() -> None:

@@ -28,7 +28,7 @@ def test_memory_that_is_not_there_is_refused_with_the_estimate_and_the_settings(
         afford(Cost(2e10, 0, 0), lambda: "attention_dim 65536")
     assert str(error.value) == (
         "this would take about 20.4 GB of memory, and the machine has 8 GB; make it smaller (attention_dim 65536), "
-        "or insist (--yes)"
+        "or go ahead anyway (--yes)"
     )
     afford(Cost(2e10, 0, 0), "attention_dim 65536", yes=True)
     afford(Cost(8e9 - budget.PROCESS, 0, 0), "just fits")
@@ -47,8 +47,8 @@ def test_long_work_is_announced_on_stderr(capsys: pytest.CaptureFixture[str]) ->
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.splitlines() == [
-        "topicscope: this will take long: about 2.0 h, 1 GB of memory, 2 MB on disk",
-        "topicscope: this will take long: about 2.0 h",
+        "topicscope: this will take a long time: about 2.0 h, 1 GB of memory, 2 MB on disk",
+        "topicscope: this will take a long time: about 2.0 h",
     ]
 
 

@@ -44,7 +44,7 @@ ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: 2020-01-01", "2020-01-01 is a date; expected a number or text"),
         ("a: !!python/object:os.system x", "could not determine a constructor"),
         ("a: !!set {x}", "is a set"),
-        ("a: {b: 1, b: 2}", "'b' is there more than once"),
+        ("a: {b: 1, b: 2}", "'b' is given more than once"),
         ("a: 123456789012345678901", "more than 64 bits"),
         ('a: "\\0"', "null character"),
         ("--- 1\n--- 2", "expected a single document"),
@@ -62,16 +62,16 @@ def test_yaml_that_is_not_plain_is_refused(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[" * 100_000, "no JSON"),
+        ("[" * 100_000, "not JSON"),
         ("[" * 70 + "]" * 70, "nested deeper than 64 levels"),
-        ('{"a": 1e400}', "inf is no number"),
-        ("NaN", "nan is no number"),
-        (f'{{"a": 1{"0" * 5000}}}', "no JSON"),
+        ('{"a": 1e400}', "inf is not a number"),
+        ("NaN", "nan is not a number"),
+        (f'{{"a": 1{"0" * 5000}}}', "not JSON"),
         (f'{{"a": 1{"0" * 30}}}', "more than 64 bits"),
-        ('["\\ud800"]', "half a character"),
-        (b"\xff\xfe[", "no JSON"),
-        ("[1,", "no JSON"),
-        ("", "no JSON"),
+        ('["\\ud800"]', "half of a character"),
+        (b"\xff\xfe[", "not JSON"),
+        ("[1,", "not JSON"),
+        ("", "not JSON"),
     ],
 )
 def test_json_that_is_not_plain_is_refused(text: str | bytes, said: str) -> None:
@@ -106,9 +106,9 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
     with (tmp_path / "sparse").open("wb") as stream:
         stream.truncate(5 * 2**30)
     for name, said in {
-        str(tmp_path / "fifo"): "no plain file",
-        "/dev/zero": "no plain file",
-        str(tmp_path): "a folder; expected a plain file",
+        str(tmp_path / "fifo"): "not an ordinary file",
+        "/dev/zero": "not an ordinary file",
+        str(tmp_path): "a folder; expected an ordinary file",
         str(tmp_path / "loop"): "symbolic links",
         str(tmp_path / "none"): "No such file",
         str(tmp_path / ("a" * 300)): "name too long",

@@ -111,10 +111,10 @@ def test_lines_after_the_checkpoint_and_half_lines_go(tmp_path: Path) -> None:
     whole.append(['{"step": 0}\n', '{"step": 1}\n', '{"step": 2}\n'])
     assert resumed.digest == whole.digest
     for lines in (1, 3):  # other lines than those of the checkpoint
-        with pytest.raises(InputError, match=f"not what it was at the checkpoint .{lines} whole lines"):
+        with pytest.raises(InputError, match=f"not as it was at the checkpoint .{lines} whole lines"):
             MetricsFile(tmp_path).cut(lines, digest)
     written.path.write_text('{"step": 0}\n{"step": 7}\n')
-    with pytest.raises(InputError, match="not what it was at the checkpoint"):
+    with pytest.raises(InputError, match="not as it was at the checkpoint"):
         MetricsFile(tmp_path).cut(2, digest)
     with pytest.raises(InputError, match=r"metrics\.jsonl cannot be read: No such file"):
         MetricsFile(tmp_path / "none").cut(2, digest)

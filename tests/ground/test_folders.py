@@ -88,7 +88,7 @@ def test_damaged_unfinished_and_foreign_folders_are_refused_in_one_line(tmp_path
         read(tmp_path / "run")
     about = json.loads((tmp_path / "run" / "about.json").read_text())
     (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"status": "running"}))
-    with pytest.raises(InputError, match="is not finished; to go on: "):
+    with pytest.raises(InputError, match="is not finished; to continue: "):
         read(tmp_path / "run")
     (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"kind": "dream"}))
     with pytest.raises(InputError, match="kind 'dream', which this topicscope cannot read"):

@@ -50,9 +50,9 @@ def test_a_table_has_all_keys_in_the_order_in_which_they_turn_up() -> None:
 
 def test_damaged_results_are_refused_in_one_line(tmp_path: Path) -> None:
     with open_folder(tmp_path / "x", NOTE) as folder:
-        with pytest.raises(InputError, match="is not finished; to go on: "):
+        with pytest.raises(InputError, match="is not finished; to continue: "):
             read_finished(tmp_path / "x", NOTE, len)
-        with pytest.raises(InputError, match=f"to go on: topicscope note --resume --out {tmp_path / 'x'}"):
+        with pytest.raises(InputError, match=f"to continue: topicscope note --resume --out {tmp_path / 'x'}"):
             read_finished(tmp_path / "x", replace(NOTE, resumes="asked"), len)
         folder.finish({"words": [1, 2]})
     assert read_finished(tmp_path / "x", NOTE, lambda stored: stored["words"]) == [1, 2]

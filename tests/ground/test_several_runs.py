@@ -65,6 +65,6 @@ def test_configs_to_resume_are_those_that_the_folder_was_opened_for(tmp_path: Pa
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(InputError, match="holds no made-up run to resume"):
             configs_to_resume(path, KIND, Settings, "made-up run")
-    made = f"was made by 'topicscope {KIND.name}', not by 'topicscope other'; go on with 'topicscope {KIND.name}'"
+    made = f"was made by 'topicscope {KIND.name}', not by 'topicscope other'; continue with 'topicscope {KIND.name}'"
     with pytest.raises(InputError, match=made):
         configs_to_resume(tmp_path / "one", Kind("other", 1), Settings)

@@ -82,7 +82,7 @@ def test_numbers_are_those_of_double_loops() -> None:
         (0.3, 0.3, 0.0, "no", "rises about as much"),
         (0.1, 0.5, 0.1, "no", "rises more"),
         (0.3, 0.1, 0.3, "unsure", "sets of random heads it rises as much"),
-        (0.055, 0.03, 0.0, "no", "would be worth naming"),
+        (0.055, 0.03, 0.0, "no", "smallest difference that matters"),
     ],
 )
 def test_the_rule(topical: float, random: float, spread: float, answer: str, why: str) -> None:
@@ -184,7 +184,7 @@ def test_a_loss_that_is_no_number_is_said_and_can_be_stored(which: int, loss: fl
     rises = drawn(0.5, 0.1)
     rises.sums[which, int(rises.positions.argmax())] = loss
     row = row_of(rises)
-    assert (row.answer, row.why) == ("unsure", "the loss is no number at some of the words")
+    assert (row.answer, row.why) == ("unsure", "the loss is not a number (NaN) at some of the words")
     assert (row.loss, row.topical_rise, row.difference) == (None, None, None)
     assert row_of(drawn(0.5, 0.1)).answer == "yes"
     assert "unsure" in next(ablation_sentences([row, replace(row, at="other words")]))

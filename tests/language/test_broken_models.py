@@ -190,7 +190,7 @@ BROKEN: dict[str, tuple[Breakage, str]] = {
     "no end of zeros": (linked("model.safetensors", "/dev/zero"), "it is no plain file"),
     "no end of settings": (linked("config.json", "/dev/zero"), "it is no plain file"),
     "a link to itself": (linked("tokenizer.json", "tokenizer.json"), "cannot be read"),
-    "a link to nothing": (linked("generation_config.json", "nowhere"), "cannot be read: No such file"),
+    "a broken link": (linked("generation_config.json", "nowhere"), "cannot be read: No such file"),
     "a folder as a file": (as_folder, "it is a folder"),
 }
 SURVIVED = {

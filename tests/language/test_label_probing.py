@@ -172,7 +172,7 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
         listed = list(csv.DictReader(stream))
     assert {row["topic"] for row in listed} == set(NAMES)
     assert all(float(row["z"]) > 1.96 for row in listed)
-    (section,) = [one for one in sections(result) if one.title.startswith("Do hidden states tell the label")]
+    (section,) = [one for one in sections(result) if one.title.startswith("Do hidden states predict the label")]
     panel = section.figures[0].panels[0]
     assert isinstance(panel, Lines)
     assert [series.name for series in panel.series] == ["trained", "random weights"]

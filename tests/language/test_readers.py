@@ -41,7 +41,7 @@ def test_kinds_by_their_names(name: str, kind: tuple[str, str | None]) -> None:
 
 @pytest.mark.parametrize("name", ["a", "a.gz", "a.pdf", "a.txt.pdf", "a.txt.gz.gz", "a.parquet.gz"])
 def test_kinds_that_are_not_known(name: str) -> None:
-    said = "a Parquet file is packed inside" if ".parquet" in name else "kind of file not known"
+    said = "a Parquet file has its own compression" if ".parquet" in name else "unknown kind of file"
     with pytest.raises(InputError, match=said):
         kind_of(name)
 
@@ -209,8 +209,8 @@ def test_a_parquet_file_without_its_end_is_left_out_where_others_remain(tmp_path
     corpus = Corpus([tmp_path])
     assert list(corpus) == ["a"]
     assert "1 broken lines" in corpus.summary()
-    assert "b.parquet is no Parquet file, or is damaged" in corpus.summary()
-    with pytest.raises(InputError, match=r"b\.parquet is no Parquet file, or is damaged"):
+    assert "b.parquet is not Parquet, or is damaged" in corpus.summary()
+    with pytest.raises(InputError, match=r"b\.parquet is not Parquet, or is damaged"):
         Corpus([tmp_path / "b.parquet"]).check()
 
 

@@ -143,7 +143,7 @@ def test_topics_given_in_a_file(tmp_path: Path) -> None:
         ("c.csv", "a,b\nx,y\n", "columns word and topic; it has 'a', 'b'$"),
         ("c.csv", "word;topic\nx;y\n", "it has 'word;topic' .its columns seem to be separated by semicolons; expected"),
         ("d.csv", "word,topic\nbread,x\n", "two topics are needed"),
-        ("e.json", "[", "no JSON"),
+        ("e.json", "[", "not JSON"),
     ]:
         (tmp_path / name).write_text(content)
         with pytest.raises(InputError, match=complaint):
@@ -270,7 +270,7 @@ def lacking(name: str) -> Callable[[Any, Any], Any]:
         (lambda _, a: a.update(probability=a["probability"] * np.nan), "probabilities of a topic do not add up to 1"),
         (lambda _, a: a.update(probability=1 - a["probability"] * 2), "probabilities of a topic do not add up to 1"),
         (lambda _, a: a.update(token=a["token"] - 10), "a token is not one of"),
-        (lambda _, a: a.update(frequency=-a["frequency"]), "a frequency is no count"),
+        (lambda _, a: a.update(frequency=-a["frequency"]), "a frequency is not a count"),
         (lambda _, a: a.update(cooccurring=np.array([[0, 3]])), "a word that is not one of 3"),
         (lambda _, a: a.update(cooccurring=np.array([0, 1])), r"cooccurring is int64 \(2,\)"),
         (lambda _, a: a.update(document_topics=a["document_topics"] * 3), "topics of a document do not add up to 1"),

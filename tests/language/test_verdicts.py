@@ -106,10 +106,18 @@ def test_chance(of: Measured, answer: str, why: str) -> None:
             "unsure",
             "0.026 of 0.1 remains, and its interval reaches zero: raise",
         ),
-        (measured(effect(matched=(0.04, 0.058))), "unsure", "0.049 of 0.1 remains: most of it may be something else"),
+        (
+            measured(effect(matched=(0.04, 0.058))),
+            "unsure",
+            "0.049 of 0.1 remains: most of the effect may be something other",
+        ),
         (measured(effect(matched=(0.04, 0.062))), "yes", "at equal word frequencies 0.051"),
         (measured(effect(matched=(0.001, 0.019))), "no", "at equal word frequencies 0.01 of 0.1 remains"),
-        (measured(effect(matched=(0.01, 0.026), difference=0.03)), "unsure", "0.018 of 0.03 remains: most of it may"),
+        (
+            measured(effect(matched=(0.01, 0.026), difference=0.03)),
+            "unsure",
+            "0.018 of 0.03 remains: most of the effect may",
+        ),
         (measured(effect(matched=(-0.2, 0.018), difference=0.03)), "no", "-0.091 of 0.03 remains"),
         (measured(effect(matched=(-0.2, 0.021), difference=0.03)), "unsure", "reaches zero"),
         (measured(effect(matched=None)), "unsure", "too few pairs of equal word frequencies"),
@@ -132,10 +140,10 @@ def test_frequency(of: Measured, answer: str, why: str) -> None:
             "no",
             "show more (0.4) than pairs of one topic (0.3)",
         ),
-        (PairContrast(0.3, 0.2, (0.19, 0.21), (0.001, 0.2), 9), "unsure", "too few pairs that stand together"),
-        (PairContrast(0.3, 0.2, (0.2, 0.2), (0.1, 0.1), 10), "unsure", "too few pairs that stand together"),
-        (PairContrast(0.3, None, None), "unsure", "too few pairs that stand together"),
-        (None, "unsure", "too few pairs that stand together"),
+        (PairContrast(0.3, 0.2, (0.19, 0.21), (0.001, 0.2), 9), "unsure", "too few co-occurring pairs"),
+        (PairContrast(0.3, 0.2, (0.2, 0.2), (0.1, 0.1), 10), "unsure", "too few co-occurring pairs"),
+        (PairContrast(0.3, None, None), "unsure", "too few co-occurring pairs"),
+        (None, "unsure", "too few co-occurring pairs"),
     ],
 )
 def test_cooccurrence(contrast: PairContrast | None, answer: str, why: str) -> None:
@@ -205,7 +213,7 @@ def test_yes_needs_every_control_at_every_threshold() -> None:
     # co-occurring pairs beat those of a topic at one of two thresholds, then at both
     mixed = verdict_of(rows, [], [pairs(0.1), pairs(0.2, cosine=0.4)], SETTINGS).embeddings
     assert (mixed.answer, mixed.controls["cooccurrence"]) == ("unsure", "unsure")
-    assert "co-occurrence at threshold 0.2: pairs that stand together most often show more" in mixed.sentence
+    assert "co-occurrence at threshold 0.2: the pairs that co-occur most show more" in mixed.sentence
     assert "(but yes at 0.1: choose a threshold" in mixed.sentence
     half = verdict_of(rows, [], [pairs(0.1, cosine=0.28), pairs(0.2, cosine=0.4)], SETTINGS).embeddings
     assert (half.answer, half.controls["cooccurrence"]) == ("no", "no")  # about as much, and more: nowhere less

@@ -90,8 +90,8 @@ def test_one_line_per_experiment_in_eighty_columns(
         verdict = outcome.verdict.replace("reproduced", "as predicted") if name in BEYOND else outcome.verdict
         assert line.split() == f"{name} {verdict}{sign} {number.name} {number.paper} {number.ours}".split()
         assert len(line.rstrip()) <= 80
-    assert lines[-2].startswith("'as predicted' or not: the claim is this project's")
-    assert lines[-1].startswith("* pattern reproduced; ours is more than a tenth away")
+    assert lines[-2].startswith("'as predicted', 'not as predicted': the claim is this project's")
+    assert lines[-1].startswith("* the pattern is reproduced, but our number is more than 10%")
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_stopped_in_the_middle_and_run_again(
         assert (
             complaint.rstrip()
             .splitlines()[-1]
-            .startswith("topicscope: interrupted; 'reproduce' and 'sweep' go on when run again")
+            .startswith("topicscope: interrupted; to continue, run 'reproduce' or 'sweep' again")
         )
     kept = [path.name for path in (out / "outcomes").iterdir() if path.suffix == ".json"]
     assert 0 < len(kept) < len(ids)

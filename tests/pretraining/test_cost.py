@@ -54,5 +54,5 @@ def test_snapshots_cost_disk() -> None:
     two = cost_of([without, without])
     assert (two.memory, two.seconds) == (cost_of([without]).memory, 2 * cost_of([without]).seconds)
     assert settings_that_cost([without]) == "sizes"
-    with pytest.raises(InputError, match="force needs out"):
+    with pytest.raises(InputError, match="no folder is given: it needs out"):
         pretrain(without, force=True)

@@ -215,6 +215,6 @@ def test_a_run_says_that_nothing_was_held_out() -> None:
     unasked = small.run_of(metrics_of())
     asked = dataclasses.replace(unasked, config=unasked.config.changed({"held_out.share": 0.02}))
     held_out = dataclasses.replace(asked, results=dataclasses.replace(asked.results, held_out_loss=1.5))
-    said = "There is no held-out loss: 2% of the documents do not fill a row of 24 tokens."
+    said = "There is no held-out loss: 2% of the documents is too little to fill a row of 24 tokens."
     assert asked.summary()[2].startswith(said)
     assert not any("no held-out loss" in line for line in (*unasked.summary(), *held_out.summary()))

@@ -106,7 +106,7 @@ def test_a_map_gets_the_curves_that_it_asks_for() -> None:
     ("error", "line"),
     [
         (InputError("no such topic"), "no such topic"),
-        (KeyError("rows"), "this is a fault of topicscope: KeyError: 'rows'"),
+        (KeyError("rows"), "this is a bug in topicscope: KeyError: 'rows'"),
     ],
 )
 def test_a_question_without_an_answer_gets_one_line(error: Exception, line: str) -> None:

@@ -67,7 +67,7 @@ def test_the_summary_names_five_failures_and_counts_points_of_other_grids(tmp_pa
     part = Sweep.of(Grid("bake", grid.axes, grid.points[6:]), tmp_path)
     assert part.summary() == [
         "Points: 1 done, 0 failed, 1 missing.",
-        f"6 points of other grids are in {tmp_path} too, and stay there; table, picture and page are of this grid.",
+        f"6 points of other grids are also in {tmp_path}, and stay there; table, picture and page show this grid only.",
     ]
 
 

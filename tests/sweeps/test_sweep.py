@@ -165,7 +165,7 @@ def test_another_grid_shares_the_folder_and_force_replaces_it(tmp_path: Path) ->
     sweep(one, tmp_path / "sweep")
     both = sweep(other, tmp_path / "sweep")
     assert both.counts == {"done": 2, "failed": 0, "missing": 0}
-    assert "1 points of other grids are in" in both.summary()[-1]
+    assert "1 point of another grid is also in" in both.summary()[-1]
     assert read_sweep(tmp_path / "sweep").grid == other  # that of the last use
     with pytest.raises(InputError, match="holds a sweep folder; resume it"):
         sweep(other, tmp_path / "sweep", resume=False)

@@ -92,7 +92,7 @@ def test_terminal_shows_points_and_where_they_are(tmp_path: Path) -> None:
     assert "other grids" not in said
     other = {"base": BASE, "axes": {"optimizer.lr": [0.1, 0.2]}}
     assert (
-        "1 points of other grids are in"
+        "1 point of another grid is also in"
         in topicscope(
             "sweep", str(grid_file(tmp_path, other)), "--engine", "serial", "--out", str(tmp_path / "out")
         ).stdout

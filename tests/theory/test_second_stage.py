@@ -77,7 +77,9 @@ def test_the_sentences_of_a_stage() -> None:
     )
     assert bounds.startswith("Theorem 3: gamma lies in")
     assert how.startswith("How to read it: ")
-    assert strained.startswith("The theorem is asymptotic; here it is strained: topics_per_document = 2 is not large")
+    assert strained.startswith(
+        "The theorem is asymptotic, and this setting strains it: topics_per_document = 2 is not large"
+    )
     assert len(second_stage(S, "blocks").summary()) == 3
 
 

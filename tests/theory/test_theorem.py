@@ -53,7 +53,7 @@ def test_sentences_have_the_theorems_numbers() -> None:
     s = Setting.of(10, 10, 3)
     assert "sum to u_i v + 1.15607 over the word's own topic" in theorem1(s).sentence
     assert "0.10802 inside a topic and -0.00758671 between topics" in theorem2(s).sentence
-    assert "than to every other, by 0.115607 per entry" in theorem1(s).summary()[1]
+    assert "than to any other, by 0.115607 per entry" in theorem1(s).summary()[1]
     assert "for all words of its topic, 0.115607 (= c3 / v) more than for others" in theorem2(s).summary()[1]
     assert theorem3(s).sentence == "Theorem 3: gamma lies in (1.1547, 58667)."
     assert theorem5(s).sentence == "Theorem 5: beta lies in (0.264, 4471.1) and alpha < 0.1285 beta."
@@ -93,7 +93,7 @@ def test_a_setting_that_meets_the_assumptions_strains_nothing() -> None:
 def test_every_strained_assumption_is_named(change: dict[str, Any], sentence: str) -> None:
     s = Setting.of(**LARGE | change)
     assert assumptions(s) == [sentence]
-    assert f"here it is strained: {sentence}." in theorem3(s).summary()[-1]
+    assert f"this setting strains it: {sentence}." in theorem3(s).summary()[-1]
 
 
 @pytest.mark.parametrize("change", [{"p_mask": 0.499}, {"words_per_topic": 6}, {"topics_per_document": 10}])

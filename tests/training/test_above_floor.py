@@ -78,7 +78,7 @@ def test_where_the_floor_has_all_documents_the_difference_is_that_of_the_losses(
     assert found["above_floor"]["bayes"] == found["dev_loss"] - found["floors"]["bayes"]["loss"]
     assert "floor_dev_loss" not in found
     assert found["above_floor_error"]["bayes"] > 0
-    assert run.facts()["standard error of that"] == found["above_floor_error"]["bayes"]
+    assert run.facts()["standard error of the gap"] == found["above_floor_error"]["bayes"]
 
 
 @pytest.mark.parametrize("model", [{}, {"key": "zero", "query": "zero"}])

@@ -56,7 +56,7 @@ def test_a_run_says_how_far_it_is_from_the_optimum() -> None:
     run = train(config(), with_floors=False)
     expected = relative_distance(run.weights["value"], world_optimum(run.config).matrix())
     assert run.results["distance_to_optimum"] == pytest.approx(expected, rel=1e-12)
-    assert any("away from W*" in sentence for sentence in run.summary())
+    assert any("from W*" in sentence for sentence in run.summary())
     assert run.facts()["W_V, distance to W* (relative)"] == run.results["distance_to_optimum"]
     assert run.facts()["exact loss of W* (all documents)"] == world_optimum(run.config).loss
     mean = train(config(objective={"loss": "squared-mean"}), with_floors=False)

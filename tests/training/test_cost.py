@@ -122,7 +122,7 @@ def test_absurd_settings_are_refused_before_anything_is_allocated(settings: dict
 def test_nothing_is_written_where_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="of memory"):
         train(RunConfig.of(data={"documents": 10**9}), tmp_path / "run")
-    with pytest.raises(InputError, match="force needs out"):
+    with pytest.raises(InputError, match="no folder is given: it needs out"):
         train(RunConfig.of(steps=1), force=True)
     assert list(tmp_path.iterdir()) == []
 

@@ -190,8 +190,7 @@ def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
     assert "When does topic structure appear?" in (tmp_path / "timeline" / "report.html").read_text()
     assert (tmp_path / "timeline" / "figures" / "timeline.png").exists()
     assert (
-        "topics and texts of its own"
-        in topicscope("timeline", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr
+        "its own topics and texts" in topicscope("timeline", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr
     )
     assert read_timeline(out) == sandbox_timeline(tmp_path / "run", bootstrap=50)
     assert json.loads(json.dumps(read_timeline(out).as_dict())) == found

@@ -19,11 +19,11 @@ def command(
         Literal["all", "sandbox", "language", "pretraining", "sweep"], typer.Option(help="What to measure.")
     ] = "all",
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few repetitions: to see that it works, not to quote.")
+        bool, typer.Option("--quick", help="Few repetitions: to see that it works; too rough to quote.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
-    """Measure this project's speed against the plain way, both in this run, on one thread (sweeps: on all cores).
+    """Compare this project's speed with plain implementations, in the same run, on one thread (sweeps: all cores).
 
     Example: [bold]topicscope bench --json > bench.json[/bold]
     """

@@ -13,16 +13,37 @@ from topicscope.theory import Dynamics, Embedding, Loss, Optimizer, dynamics
 
 TRAINING = "Training"
 UNKNOWN = "not covered"
+MEANINGS = {
+    ("value", "rate"): "W_V nears its optimum on topic contrasts as exp(-rate x time)",
+    ("value", "half_time"): "time at which W_V has learnt half of the topic contrasts",
+    ("attention", "sigma"): "force on attention, on topic contrasts, once W_V is learnt",
+    ("attention", "rank"): "number of topic contrasts that key and query learn",
+    ("attention", "e_fold"): "time in which key and query grow by the factor e",
+    ("attention", "l_star"): "l*, size of the attention scores on the plateau",
+    ("attention", "alpha_star"): "attention to a word of the same topic over one of another, on the plateau",
+    ("attention", "plateau_norm"): "Frobenius norm of W_K and of W_Q on the plateau",
+    ("attention", "constant"): "c in half_time = e_fold ln(c / s), s the initial scale",
+    ("attention", "half_time"): "time at which key and query are half-way to the plateau",
+    ("attention", "loss"): "loss on the plateau",
+    ("attention", "third_act_rate"): "rate at which differences inside topics then grow (the third act)",
+    ("attention", "third_act_gain"): "e-folds by which these have grown at half_time",
+    ("attention", "third_act_time"): "time at which these have the norm 0.1 in W_V",
+    ("steps", "value"): "steps until W_V is half-way",
+    ("steps", "attention"): "steps until key and query are half-way",
+}
+"""Time is learning rate x steps."""
 
 
 def command(
     topics: Annotated[int | None, option("T, number of topics (default 10).", WORLD)] = None,
     words_per_topic: Annotated[int | None, option("v, words per topic (default 10).", WORLD)] = None,
-    topics_per_document: Annotated[int | None, option("tau, of the prior fixed (default 3).", WORLD)] = None,
+    topics_per_document: Annotated[
+        int | None, option("tau, topics per document, for the prior fixed (default 3).", WORLD)
+    ] = None,
     prior: Annotated[str | None, option("fixed (default) or dirichlet.", WORLD)] = None,
-    alpha: Annotated[float | None, option("Of the prior dirichlet (default 0.1).", WORLD)] = None,
+    alpha: Annotated[float | None, option("Concentration, for the prior dirichlet (default 0.1).", WORLD)] = None,
     length: Annotated[
-        str | None, option("Words of a document: N, LOW-HIGH or infinite (default); attention needs infinite.", WORLD)
+        str | None, option("Words per document: N, LOW-HIGH or infinite (default); attention needs infinite.", WORLD)
     ] = None,
     p_mask: Annotated[float | None, option("p_m, share of positions that are masked.", MASKING)] = None,
     p_correct: Annotated[float | None, option("p_c, share of them that show their word.", MASKING)] = None,
@@ -33,16 +54,16 @@ def command(
     embedding: Annotated[
         Embedding, option("one-hot words, or an embedding that is trained too.", TRAINING)
     ] = "one-hot",
-    width: Annotated[int | None, option("d, of a trained embedding (default T v + 1).", TRAINING)] = None,
+    width: Annotated[int | None, option("d, width of a trained embedding (default T v + 1).", TRAINING)] = None,
     optimizer: Annotated[Optimizer, option("flow is gradient flow; sgd and adam need --lr.", TRAINING)] = "flow",
     lr: Annotated[float | None, option("Learning rate.", TRAINING)] = None,
     eps: Annotated[float, option("Epsilon of adam.", TRAINING)] = 1e-8,
-    loss_scale: Annotated[float, option("Factor of the loss: 1 / V where outputs are averaged.", TRAINING)] = 1.0,
+    loss_scale: Annotated[float, option("Factor on the loss: 1 / V if outputs are averaged.", TRAINING)] = 1.0,
     batch_noise: Annotated[
-        float, option("Of adam: |mean| / rms of a batch's gradient; 1 for full batches.", TRAINING)
+        float, option("For adam: |mean| / rms of a batch's gradient; 1 for full batches.", TRAINING)
     ] = 1.0,
     output_bias: Annotated[
-        bool, option("Of adam: predictions have a trained bias.", TRAINING, "--output-bias")
+        bool, option("For adam: predictions have a trained bias.", TRAINING, "--output-bias")
     ] = False,
     out: Annotated[Path | None, option("File for the predicted norms: .png or .svg.", OUTPUT, "--out", "-o")] = None,
     as_json: AsJson = False,
@@ -89,20 +110,21 @@ def command(
 
 def check_file(out: Path | None) -> None:
     if out is not None and (out.suffix not in (".png", ".svg") or out.is_dir() or not out.absolute().parent.is_dir()):
-        raise InputError(f"--out {out}: expected a file ending in .png or .svg, in a folder that is there")
+        raise InputError(f"--out {out}: expected a file ending in .png or .svg, in an existing folder")
 
 
 def draw(found: Dynamics, out: Path) -> Path:
     figures = found.sections()[0].figures
     if not figures:
-        raise InputError(f"--out {out}: no norms are predicted for this setting; leave --out away to see why")
+        raise InputError(f"--out {out}: no norms are predicted for this setting; run it without --out to see why")
     files.write(out, report.canvas(figures[0]).as_bytes(out.suffix[1:]))
     return out
 
 
 def print_dynamics(found: Dynamics) -> None:
-    table = consoles.table("stage", "quantity", "value")
+    table = consoles.table("stage", "quantity", "value", "meaning")
     for row in found.table().to_pylist():
-        table.add_row(row["stage"], row["quantity"], UNKNOWN if row["value"] is None else f"{row['value']:.6g}")
+        value = UNKNOWN if row["value"] is None else f"{row['value']:.6g}"
+        table.add_row(row["stage"], row["quantity"], value, MEANINGS[row["stage"], row["quantity"]])
     consoles.results().print(table)
     consoles.print_lines(found.summary())

@@ -27,20 +27,20 @@ ASKED = frozenset(
 
 def command(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders to look into, besides the workspace.", show_default=False)
+        list[Path] | None, typer.Argument(help="Other folders to show, besides the workspace.", show_default=False)
     ] = None,
-    workspace: Annotated[Path, option("Where new runs are written, and what is looked into.", SERVER)] = Path("runs"),
-    port: Annotated[int, option("0: any that is free.", SERVER, min=0, max=65535)] = 0,
+    workspace: Annotated[Path, option("Folder for new runs; what it holds is shown too.", SERVER)] = Path("runs"),
+    port: Annotated[int, option("Port to listen on; 0: any free port.", SERVER, min=0, max=65535)] = 0,
     host: Annotated[
-        str, option("Address to listen on; others than this machine's can be reached by others.", SERVER)
+        str, option("Address to listen on; with any but a loopback address, other machines can connect.", SERVER)
     ] = ("127.0.0.1"),
     open_: Annotated[bool, option("Open the browser.", SERVER, "--open/--no-open")] = True,
     read_only: Annotated[
-        bool, option("Look only: no run can be started, paused or resumed.", SERVER, "--read-only")
+        bool, option("View only: no run can be started, paused or resumed.", SERVER, "--read-only")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Open the explorer in the browser: theory under sliders, learning as it happens, results to look into.
+    """Open the explorer in the browser: change settings and see the theory, watch runs learn, browse results.
 
     Example: [bold]topicscope explore runs[/bold]
     """
@@ -52,7 +52,7 @@ def command(
     if not explorer.is_loopback(host):
         typer.echo(
             f"topicscope: warning: {host} can be reached from other machines, without encryption; "
-            "who has the token can start runs here",
+            "anyone who has the token can start runs here",
             err=True,
         )
 
@@ -61,7 +61,7 @@ def command(
             consoles.print_json({"url": url, "port": bound, "workspace": str(place.home)})
             sys.stdout.flush()
         else:
-            typer.echo(f"The explorer is at {url}\nCtrl-C ends it; runs go on.")
+            typer.echo(f"The explorer is at {url}\nCtrl-C stops the explorer; its runs continue.")
         if open_:
             webbrowser.open(url)
 
@@ -73,7 +73,7 @@ def answer(name: str, options: Mapping[str, str]) -> Any:
     """The JSON of `topicscope theory NAME`, computed in this process."""
     group: Any = typer.main.get_command(theory.app)
     if name not in group.commands:
-        raise InputError(f"no such question; {nearest(name, list(group.commands))}")
+        raise InputError(f"no such command of theory; {nearest(name, list(group.commands))}")
     known = {one.name: one for one in group.commands[name].params if one.name in ASKED}
     arguments = []
     for key, text in options.items():

@@ -22,11 +22,11 @@ def command(
         ),
     ],
     out: Annotated[Path | None, option("Where to write (default: beside DIR).", OUTPUT, "--out", "-o")] = None,
-    model: Annotated[str | None, option("For hf: which model, of a probe of several.", OUTPUT)] = None,
+    model: Annotated[str | None, option("For hf: which model, if the probe has several.", OUTPUT)] = None,
     force: Annotated[bool, option("Replace an earlier export there.", OUTPUT, "--force")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Write what a folder holds for other programs: TensorBoard, Parquet, or a model folder with a card.
+    """Export a folder's results for other programs: to TensorBoard, to Parquet, or as a model folder with a card.
 
     Example: [bold]topicscope export runs/demo --to tensorboard[/bold]
     """

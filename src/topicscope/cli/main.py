@@ -103,7 +103,7 @@ def main() -> None:
         code = reader_gone() if isinstance(end.__context__, BrokenPipeError) else end.code
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        full = "; make room, then go on: 'train' and 'pretrain' with --resume, other commands as before"
+        full = "; free some space, then continue: 'train' and 'pretrain' with --resume, other commands as before"
         barred = "; remove what is in the way, or choose another place"
         advice = full if error.errno in files.FULL else barred if error.errno in BARRED else ""
         code = fail(f"{one_line(error)}{where}{advice}", 2 if advice == barred else 1)
@@ -111,8 +111,8 @@ def main() -> None:
         code = fail(own_fault(error), 1)
     if code == INTERRUPTED:
         fail(
-            "interrupted; 'reproduce' and 'sweep' go on when run again, 'train' and 'pretrain' with --resume; "
-            "other commands start anew",
+            "interrupted; to continue, run 'reproduce' or 'sweep' again, 'train' or 'pretrain' with --resume; "
+            "other commands start from the beginning",
             INTERRUPTED,
         )
     sys.exit(code if isinstance(code, int) else 0)
@@ -131,6 +131,6 @@ def own_fault(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{os.path.basename(frame.filename)}, line {frame.lineno}"
     return (
-        f"this is a fault of topicscope: {type(error).__name__}: {one_line(error)} ({where}); please report it, with "
-        f"what {TRACEBACK}=1 shows"
+        f"this is a bug in topicscope: {type(error).__name__}: {one_line(error)} ({where}); please report it, with "
+        f"the traceback that {TRACEBACK}=1 prints"
     )

@@ -33,29 +33,39 @@ def command(
     words_per_topic: Annotated[int | None, option("v, words per topic (default 10).", WORLD)] = None,
     word_topics: Annotated[
         str | None,
-        option("File of A instead: a row per word, a column per topic (.csv, .npy, .safetensors).", WORLD),
+        option(
+            "File of the topics A instead: one row per word, one column per topic (.csv, .npy, .safetensors).", WORLD
+        ),
     ] = None,
     world_from: WorldFrom = None,
     words: KeptWords = None,
-    prior: Annotated[str | None, option("dirichlet (default), fixed, groups or another of train.", WORLD)] = None,
+    prior: Annotated[
+        str | None, option("dirichlet (default), fixed, groups or another prior of 'train'.", WORLD)
+    ] = None,
     topics_per_document: Annotated[
         int | None, option("tau, for the priors fixed (default 3) and groups (default 2).", WORLD)
     ] = None,
-    alpha: Annotated[float | None, option("Of the prior dirichlet (default 0.1).", WORLD)] = None,
-    groups: Annotated[int | None, option("Groups of topics, for the prior groups, which needs it.", WORLD)] = None,
-    rho: Annotated[float | None, option("Share of documents of one group, for groups (default 0.5).", WORLD)] = None,
+    alpha: Annotated[float | None, option("Concentration, for the prior dirichlet (default 0.1).", WORLD)] = None,
+    groups: Annotated[int | None, option("Number of groups of topics; the prior groups needs it.", WORLD)] = None,
+    rho: Annotated[
+        float | None, option("Share of documents with topics of one group, for the prior groups (default 0.5).", WORLD)
+    ] = None,
     length: Annotated[
-        str | None, option("Words of a document: N, LOW-HIGH or infinite (default 100-150).", WORLD)
+        str | None, option("Words per document: N, LOW-HIGH or infinite (default 100-150).", WORLD)
     ] = None,
     weighting: Annotated[
-        Weighting, option("run: as train does. documents: those with masks. positions: every mask alike.", WORLD)
+        Weighting,
+        option(
+            "run: as 'train' weighs documents. documents: only those with masks. positions: masked positions equally.",
+            WORLD,
+        ),
     ] = "run",
     p_mask: Annotated[float | None, option("p_m, share of positions masked (default 0.15).", MASKING)] = None,
     p_correct: Annotated[float | None, option("p_c, share of them showing their word (default 0.1).", MASKING)] = None,
     p_random: Annotated[float | None, option("p_r, share showing a random word (default 0.1).", MASKING)] = None,
     matrix: Annotated[
         str | None,
-        option("Compare this: a training run's folder (its world is taken), or a matrix file.", OUTPUT),
+        option("Compare W* with this: a training run's folder (its world is used), or a matrix file.", OUTPUT),
     ] = None,
     config: ConfigFile = None,
     set_: Assignments = None,
@@ -129,7 +139,9 @@ def compare_run(folder: str, *, as_json: bool) -> int:
 
 
 def sentences(subject: str, compared: dict[str, float]) -> list[str]:
-    return [f"{subject} {distance:.4g} of the norm away from {DISTANCES[name]}." for name, distance in compared.items()]
+    return [
+        f"{subject} at relative distance {distance:.4g} from {DISTANCES[name]}." for name, distance in compared.items()
+    ]
 
 
 def parsed_length(text: str) -> int | list[int] | str:
@@ -170,7 +182,7 @@ def is_run(path: str) -> bool:
 
 def check_file(out: Path | None) -> None:
     if out is not None and (out.suffix not in (".csv", ".npy") or out.is_dir() or not out.absolute().parent.is_dir()):
-        raise InputError(f"--out {out}: expected a file ending in .csv or .npy, in a folder that is there")
+        raise InputError(f"--out {out}: expected a file ending in .csv or .npy, in an existing folder")
 
 
 def write_matrix(path: Path, matrix: np.ndarray) -> None:
@@ -192,7 +204,7 @@ def print_optimum(best: ValueOptimum) -> None:
             values = (found[name], found["limit"][name], found["theorem2"][name])
             table.add_row(name.replace("_", " "), *("no such pair" if x is None else f"{x:.7g}" for x in values))
         consoles.results().print(table)
-    apart = consoles.table("distance (relative norm)", "limit of long documents", "Theorem 2 for these topics")
+    apart = consoles.table("relative distance", "limit of long documents", "Theorem 2 for these topics")
     between = {name: f"{distance:.4g}" for name, distance in found["distances_between"].items()}
     apart.add_row("W*", between["optimum_to_limit"], between["optimum_to_theorem2"])
     apart.add_row("limit of long documents", "", between["limit_to_theorem2"])
@@ -201,7 +213,7 @@ def print_optimum(best: ValueOptimum) -> None:
         order = np.append(0, 1 + best.topic_order())
         title = "W*, words ordered by main topic (first row and column: [MASK])"
         consoles.results().print(consoles.heat_map(best.matrix()[np.ix_(order, order)], title))
-    modes = consoles.table("mode", "count", "eigenvalue", "half-time", "norm of W* there")
+    modes = consoles.table("mode", "count", "eigenvalue", "half-time", "norm of W* in the mode")
     for mode in best.modes[:MOST_MODES]:
         half = "never learnt" if mode.half_time is None else f"{mode.half_time:.5g}"
         modes.add_row(mode.name, f"{mode.count:,}", f"{mode.eigenvalue:.6g}", half, f"{mode.norm:.4g}")

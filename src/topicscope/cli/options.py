@@ -39,26 +39,28 @@ def out_option(text: str) -> Any:
 
 
 ConfigFile = Annotated[
-    Path | None, option("YAML file of settings; flags and --set win over it.", SETTINGS, "--config", "-c")
+    Path | None, option("YAML file of settings; other options and --set override it.", SETTINGS, "--config", "-c")
 ]
 Assignments = Annotated[
     list[str] | None, option("Any setting by its name; may be repeated.", SETTINGS, "--set", metavar="KEY=VALUE")
 ]
 Device = Annotated[str | None, option("auto, cpu or cuda.", SETTINGS)]
 Out = Annotated[Path | None, out_option("Folder to write (new or empty).")]
-Resume = Annotated[bool, option("Go on with the run in --out.", OUTPUT, "--resume")]
+Resume = Annotated[bool, option("Continue the run in --out.", OUTPUT, "--resume")]
 Force = Annotated[bool, option("Replace the run in --out.", OUTPUT, "--force")]
-Yes = Annotated[bool, option("Do it even if it does not fit into memory or on the disk.", OUTPUT, "--yes")]
+Yes = Annotated[bool, option("Go ahead even if it may not fit in memory or on the disk.", OUTPUT, "--yes")]
 AsJson = Annotated[bool, option("Print only JSON to stdout.", OUTPUT, "--json")]
 
 PLACES = ", ".join(f"{name} ({engine.place})" for name, engine in ENGINES.items())
-EngineOption = Annotated[str, option(f"Where the work is done: {PLACES}.", ENGINE, "--engine")]
+EngineOption = Annotated[str, option(f"Where the work runs: {PLACES}.", ENGINE, "--engine")]
 AddressOption = Annotated[
-    str | None, option("Of Ray: local (default), auto, or HOST[:PORT] of a running head.", ENGINE, "--address")
+    str | None, option("For Ray: local (default), auto, or HOST[:PORT] of a running head node.", ENGINE, "--address")
 ]
 WorkersOption = Annotated[
     int | None,
-    option("Processes of local, or of a Ray started here (default: one per core).", ENGINE, min=1, max=MOST_WORKERS),
+    option(
+        "Number of processes, for local or a Ray started here (default: one per core).", ENGINE, min=1, max=MOST_WORKERS
+    ),
 ]
 
 
@@ -119,7 +121,7 @@ def run_configs(
         one = kind.of(complete(gather(file, flags, assignments))).absolute()
         return one.with_seeds(runs) if runs > 1 else one
     if out is None:
-        raise InputError("--resume needs --out, the folder of the run to go on with")
+        raise InputError("--resume needs --out, the folder of the run to continue")
     if file or assignments or any(flag is not None for flag in flags.values()) or runs > 1 or force:
         raise InputError(f"--resume takes {kept} from the folder; leave the other options out")
     return stored(out)

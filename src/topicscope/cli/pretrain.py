@@ -39,7 +39,7 @@ def command(
     init_scale: Annotated[
         str | None, option("Scale at which W_K, W_Q, W_V start: a number, a list with one per layer, or usual.", MODEL)
     ] = None,
-    dropout: Annotated[str | None, option("A probability, or usual.", MODEL)] = None,
+    dropout: Annotated[str | None, option("Dropout probability, or usual (the architecture's own).", MODEL)] = None,
     steps: Annotated[int | None, option("Training steps (default 400).", TRAINING)] = None,
     batch_size: Annotated[int | None, option("Rows per step (default 32).", TRAINING)] = None,
     length: Annotated[int | None, option("Tokens per row (default 64).", TRAINING)] = None,
@@ -48,11 +48,11 @@ def command(
     warmup: Annotated[int | None, option("Steps of warm-up.", TRAINING)] = None,
     held_out: Annotated[
         float | None,
-        option("Share of the documents on which the loss is measured, not trained (default 0.02).", TRAINING),
+        option("Share of documents kept out of training, to measure the loss on (default 0.02).", TRAINING),
     ] = None,
     bf16: Annotated[bool, option("Mixed precision; GPUs only.", TRAINING, "--bf16")] = False,
     seed: Annotated[int | None, option("Seed of every random draw.", TRAINING, min=0)] = None,
-    runs: Annotated[int, option("Train so many seeds, one after another.", TRAINING, min=1)] = 1,
+    runs: Annotated[int, option("Number of seeds to train, one after another.", TRAINING, min=1)] = 1,
     config: ConfigFile = None,
     set_: Assignments = None,
     device: Device = None,
@@ -65,7 +65,7 @@ def command(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
-    """Train a small transformer on any text, its attention started near zero, and measure every layer (Figure 5).
+    """Train a small transformer on any text, with attention started near zero, and measure every layer (Figure 5).
 
     On several processes: accelerate launch --num_processes 2 -m topicscope pretrain ...
 
@@ -96,7 +96,9 @@ def command(
     given_as_yaml = {"model.init_scale": init_scale, "model.dropout": dropout, "snapshots": snapshots}
     assignments = [f"{name}={value}" for name, value in given_as_yaml.items() if value is not None] + (set_ or [])
     if tokenizer is not None and train_tokenizer is not None:
-        raise InputError("--tokenizer and --train-tokenizer are both given: use one that exists, or train one?")
+        raise InputError(
+            "--tokenizer and --train-tokenizer are both given; give one: an existing tokenizer, or the kind to train"
+        )
     configs = run_configs(
         pretraining.PretrainConfig,
         pretraining.stored_configs,

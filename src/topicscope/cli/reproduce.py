@@ -32,7 +32,7 @@ def reproduce(
     scale: Annotated[
         Literal["quick", "full"], typer.Option(help="quick: minutes. full: the paper's sizes and more seeds.")
     ] = "quick",
-    seed: Annotated[int, typer.Option(help="Moves every random draw.", min=0, max=MOST)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0, max=MOST)] = 0,
     out: Annotated[
         Path | None,
         out_option(
@@ -88,7 +88,7 @@ def reproduce(
         consoles.print_lines([f"page: {folder / 'report.html'}"])
     lost = reproduction.regressions()
     if lost:
-        said = f"not reproduced, though the reference runs were: {', '.join(lost)}"
+        said = f"not reproduced, although the reference runs reproduced it: {', '.join(lost)}"
         typer.echo(consoles.coloured(said, "red"), err=True)
     return 1 if lost else 0
 
@@ -132,11 +132,11 @@ def print_table(reproduction: paper.Reproduction) -> None:
         verdict = Text(paper.verdict_name(name, outcome.verdict) + sign, style=COLOURS[outcome.verdict])
         table.add_row(name, verdict, number.name, number.paper, number.ours)
     consoles.results().print(table)
-    lines = ["'number' compares at a glance; the page defines it, with its unit. '-': the paper prints none."]
+    lines = ["'number' names what is compared; the page defines it and gives its unit. '-': the paper prints none."]
     if any(paper.verdict_name(name, o.verdict) != o.verdict for name, o in reproduction.outcomes.items()):
-        lines.append("'as predicted' or not: the claim is this project's, not the paper's")
+        lines.append("'as predicted', 'not as predicted': the claim is this project's, not the paper's")
     if any(map(reproduction.sizes, reproduction.outcomes)):
-        lines.append("* pattern reproduced; ours is more than a tenth away from the paper's number, see below")
+        lines.append("* the pattern is reproduced, but our number is more than 10% away from the paper's; see below")
     consoles.print_lines(lines)
 
 

@@ -15,7 +15,7 @@ def show(
     folders: Annotated[list[Path], typer.Argument(help="Folders that any topicscope command wrote.")],
     as_json: AsJson = False,
 ) -> int:
-    """Show finished folders of any kind; runs are compared: results side by side, and the settings that differ.
+    """Show finished folders of any kind. Runs are compared side by side: their results, and the settings that differ.
 
     Example: [bold]topicscope show runs/blocks runs/joint[/bold]
     """
@@ -70,7 +70,7 @@ def settings_of(folder: Path) -> dict[str, Any] | None:
 def report(
     folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.")],
 ) -> int:
-    """Draw what a folder holds: figures as PNG, SVG and CSV, and a page.
+    """Draw a folder's results: figures as PNG, SVG and CSV, and a page.
 
     Example: [bold]topicscope report runs/demo[/bold]
     """

@@ -44,24 +44,34 @@ def command(
     address: AddressOption = None,
     workers: WorkersOption = None,
     device: Annotated[
-        str | None, option("Where all points run: cpu, cuda, or auto: a GPU where there is one.", RUNNING)
+        str | None, option("Where all points run: cpu, cuda, or auto (a GPU if there is one).", RUNNING)
     ] = None,
-    retry_failed: Annotated[bool, option("Run points again that failed.", RUNNING, "--retry-failed")] = False,
+    retry_failed: Annotated[bool, option("Run failed points again.", RUNNING, "--retry-failed")] = False,
     dry_run: Annotated[
-        bool, option("Count points; estimate time and disk by short trials; run nothing else.", RUNNING, "--dry-run")
+        bool,
+        option(
+            "Count points, and estimate time and disk space from short trials; run nothing else.", RUNNING, "--dry-run"
+        ),
     ] = False,
-    out: Annotated[Path | None, out_option("Folder of the sweep (default: runs/sweep-NAME of the grid).")] = None,
-    resume: Annotated[bool, option("Go on with what is in the folder; --no-resume wants a new one.", OUTPUT)] = True,
+    out: Annotated[
+        Path | None, out_option("Folder of the sweep (default: runs/sweep-NAME, for a grid NAME.yaml).")
+    ] = None,
+    resume: Annotated[bool, option("Continue what is in the folder; --no-resume requires a new one.", OUTPUT)] = True,
     force: Force = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run every point of a grid: in this process, on all cores, or on a Ray cluster. Run again, it goes on.
+    """Run every point of a grid: in this process, on all cores, or on a Ray cluster. Run it again to continue.
 
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
     check_engine(engine, workers=workers, address=address)
-    refuse((device == "auto" and engine == "ray", "device auto asks this machine, not Ray's: choose cpu or cuda"))
+    refuse(
+        (
+            device == "auto" and engine == "ray",
+            "device auto looks for a GPU on this machine, not on Ray's: choose cpu or cuda",
+        )
+    )
     if device is not None and (engine != "ray" or device not in ("cpu", "cuda")):
         device = usable_device(device)
     with progress_shown() as progress:
@@ -96,7 +106,7 @@ def command(
     except KeyboardInterrupt:
         raise Interrupted(
             f"stopped: {sweeps.stored_points(points, folder)} of {len(points.points)} points are done and kept in "
-            f"{folder}; to go on: {folders.command()}"
+            f"{folder}; to continue: {folders.command()}"
         ) from None
     if as_json:
         consoles.print_json({"folder": str(folder), "counts": result.counts, "rows": result.rows})
@@ -130,8 +140,8 @@ def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None,
     else:
         processes, packs = plural(side_by_side, "process", "processes"), plural(cost.packs, "pack", "packs")
         where = "in this process" if engine == "serial" else f"on {processes} of the engine {engine}"
-        about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting the start"
-        consoles.print_lines([f"{points}, in {packs}", f"{about}; {size(disk)} in {folder}"])
+        about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting start-up"
+        consoles.print_lines([f"{points}, in {packs} (points that run together)", f"{about}; {size(disk)} in {folder}"])
     return 0
 
 

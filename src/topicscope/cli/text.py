@@ -49,18 +49,16 @@ def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
         *("show_documents", "device"),
         corpus=Annotated[
             list[str] | None,
-            typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, packed or not), or hf:NAME."),
+            typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, compressed or not), or hf:NAME."),
         ],
         topics=Annotated[
             list[int] | None,
-            option(
-                "Number of topics to fit; repeated: each is fitted, and they are compared.", TOPICS, show_default="100"
-            ),
+            option("Number of topics to fit; if repeated, all are fitted and compared.", TOPICS, show_default="100"),
         ],
     )
 )
 def topics(**values: Any) -> int:
-    """Fit topics (LDA) to a corpus, on the whole words of a model's tokenizer, show them, and say how good they are.
+    """Fit topics (LDA) to a corpus, using the whole words of a model's tokenizer; show them and how good they are.
 
     'topicscope probe --topics-from' reads the folder. With --topics 25 --topics 50 the folder holds the better fit, and
     its folders topics-25 and topics-50 hold each.
@@ -82,7 +80,7 @@ def topics(**values: Any) -> int:
     )
 )
 def probe(checkpoints: list[str] | None, **values: Any) -> int:
-    """Does a model encode topics, in which layer and head, and is it more than chance, frequency or co-occurrence?
+    """Test if a model encodes topics, in which layers and heads, and if chance, frequency or co-occurrence explains it.
 
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
@@ -131,8 +129,8 @@ def timeline(**values: Any) -> int:
         raise InputError(f"{sandbox} is a run of 'topicscope train'; give it alone")
     elif settings.corpus or settings.topics_from or settings.label_field or values["engine"] != "serial":
         raise InputError(
-            f"{sandbox} is a run of 'topicscope train', which has topics and texts of its own and is measured in "
-            "a moment; leave corpus, topics_from, label_field and engine out"
+            f"{sandbox} is a run of 'topicscope train', which has its own topics and texts and is measured in this "
+            "process; leave --corpus, --topics-from, --label-field and --engine out"
         )
     else:
         result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)
@@ -146,7 +144,7 @@ def words(
     out: OutReplaced = None,
     as_json: AsJson = False,
 ) -> int:
-    """Draw the cosines between words (Figure 3). A word of several tokens is averaged over them, and marked.
+    """Draw the cosines between words (Figure 3). A word of several tokens is averaged over them and marked.
 
     Example: [bold]topicscope words bert-base-uncased frog toad lizard / mozart beethoven schubert[/bold]
     """

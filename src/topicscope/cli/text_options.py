@@ -29,7 +29,7 @@ Embedding = Annotated[
 ]
 OutReplaced = Annotated[
     Path | None,
-    out_option("Folder to write: new, empty, or one of this command, which is replaced."),
+    out_option("Folder to write: new, empty, or an earlier one of this command, which is replaced."),
 ]
 NO_SETTINGS: dict[str, Option] = {
     "config": (ConfigFile, None),
@@ -57,21 +57,21 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
     "stop_words": Annotated[
         str | None, option("english, none, or a file with one word per line.", TEXT, show_default="english")
     ],
-    "documents": Annotated[int | None, option("Documents of the attention pass, sampled.", TEXT, show_default="250")],
+    "documents": Annotated[int | None, option("Documents to measure attention on, sampled.", TEXT, show_default="250")],
     "quick": Annotated[
         bool,
         option(
-            "Fewer topics, documents, sweeps and resamples, where you give none: a first look.", SETTINGS, "--quick"
+            "A first look: fewer topics, documents, sweeps and resamples, unless you set them.", SETTINGS, "--quick"
         ),
     ],
     "topics": Annotated[int | None, option("Number of topics to fit.", TOPICS, show_default="100")],
     "topics_from": Annotated[
         str | None,
-        option("Given topics: a folder of 'topicscope topics', or a CSV or JSON file of words and topics.", TOPICS),
+        option("Use given topics: a folder of 'topicscope topics', or a CSV or JSON file of words and topics.", TOPICS),
     ],
     "label_field": Annotated[
         str | None,
-        option("Field of the corpus with one label per document: labels are the topics, none are fitted.", TOPICS),
+        option("Field of the corpus with one label per document: labels serve as topics, none are fitted.", TOPICS),
     ],
     "backend": Annotated[str | None, option("tomotopy, sklearn or gensim.", TOPICS, show_default="tomotopy")],
     "iterations": Annotated[
@@ -88,7 +88,9 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
     "max_documents": Annotated[
         int | None, option("Documents that topics are fitted to, sampled.", TOPICS, show_default="2500")
     ],
-    "min_documents": Annotated[int | None, option("Words of fewer documents are left out.", TOPICS, show_default="5")],
+    "min_documents": Annotated[
+        int | None, option("Words found in fewer documents are left out.", TOPICS, show_default="5")
+    ],
     "thresholds": Annotated[
         list[float] | None,
         option(
@@ -105,37 +107,38 @@ SETTINGS_OF_TEXT: dict[str, Any] = {
         str | None, option("one (Table 1), many (Table 5) or both.", MEASURES, show_default="one")
     ],
     "windows": Annotated[
-        int | None, option("Pieces of the model's length taken of each document.", MEASURES, show_default="2")
+        int | None,
+        option("Pieces, each as long as the model's input, taken from each document.", MEASURES, show_default="2"),
     ],
     "embedding": Embedding,
-    "bootstrap": Annotated[int | None, option("Resamples of the intervals.", MEASURES, show_default="1000")],
+    "bootstrap": Annotated[int | None, option("Bootstrap resamples for the intervals.", MEASURES, show_default="1000")],
     "shuffles": Annotated[
         int | None,
         option(
-            "Shuffles of topics among words (of attention a tenth of them); 0: none.", CONTROLS, show_default="1000"
+            "Shuffles of topics among words (a tenth as many for attention); 0: none.", CONTROLS, show_default="1000"
         ),
     ],
     "matched": Annotated[
-        bool | None, option("Compare pairs of equal word frequencies too.", CONTROLS, show_default="matched")
+        bool | None, option("Also compare pairs of equal word frequencies.", CONTROLS, show_default="matched")
     ],
     "random": Annotated[
         bool | None,
-        option("Probe the same architecture with random weights too.", CONTROLS, show_default="random"),
+        option("Also probe the same architecture with random weights.", CONTROLS, show_default="random"),
     ],
     "cooccurrence": Annotated[
         bool | None,
         option("Compare with the top co-occurring pairs (Table 2).", CONTROLS, show_default="cooccurrence"),
     ],
     "states": Annotated[
-        bool | None, option("Measure hidden states too, layer by layer.", MEASURES, show_default="states")
+        bool | None, option("Also measure hidden states, layer by layer.", MEASURES, show_default="states")
     ],
     "ablation": Annotated[
-        bool | None, option("Measure the loss without topical heads too.", MEASURES, show_default="ablation")
+        bool | None, option("Also measure the loss without topical heads.", MEASURES, show_default="ablation")
     ],
     "show_documents": Annotated[
         int | None,
         option(
-            "Documents to look at in the page: highest and lowest contrast, and random ones; 0: none.",
+            "Documents to show on the page: those of highest and lowest contrast, and random ones; 0: none.",
             MEASURES,
             show_default="5",
         ),

@@ -72,7 +72,9 @@ LANDSCAPE: dict[str, Option] = {
     "cap": (
         Annotated[
             bool | None,
-            typer.Option("--cap/--no-cap", help="Cap predictions at 1 (default: diagonal, paper convention)."),
+            typer.Option(
+                "--cap/--no-cap", help="Cap predictions at 1 (default: only for diagonal in the paper convention)."
+            ),
         ],
         None,
     ),
@@ -191,7 +193,7 @@ def landscape(
     lines: list[Any] = [
         consoles.heat_map(
             -result.grid.loss[::-1],
-            "loss, the fuller a cell the lower; beta from 1e-4 to the right, alpha from 1e-4 upwards",
+            "loss: the fuller a cell, the lower; beta grows from 1e-4 to the right, alpha from 1e-4 upwards",
         ),
         attention_table(result.stage),
         *result.summary(),

@@ -16,7 +16,7 @@ MODEL, TRAINING = "Model", "Training"
 MOST_COLUMNS = 3  # runs that are shown side by side; of more the table has one row each
 
 COLUMNS = (
-    *("status", "dev loss", "dev loss above it", "phase", "W_V, same topic", "W_V, different topic"),
+    *("status", "dev loss", "dev loss above Bayes", "phase", "W_V, same topic", "W_V, different topic"),
     *("W_V, diagonal", "W_E'W_E, same topic", "W_E'W_E, different topic"),
 )
 
@@ -41,11 +41,14 @@ def command(
     steps: Annotated[int | None, option("Training steps (default: 20 epochs, 5,000 steps).", TRAINING)] = None,
     batch_size: Annotated[int | None, option("Documents per step.", TRAINING)] = None,
     seed: Annotated[int | None, option("Seed of every random draw.", TRAINING)] = None,
-    runs: Annotated[int, option("Train so many seeds in one batched program.", TRAINING, min=1)] = 1,
+    runs: Annotated[int, option("Number of seeds to train, in one batched program.", TRAINING, min=1)] = 1,
     snapshots: Annotated[
-        str | None, option("Steps at which weights are kept, for a timeline: log, or '[0,10,100]'.", TRAINING)
+        str | None,
+        option(
+            "Steps at which weights are kept, for a timeline: log (spaced logarithmically), or '[0,10,100]'.", TRAINING
+        ),
     ] = None,
-    floors: Annotated[bool, option("Compute the floors of the loss at the end.", TRAINING)] = True,
+    floors: Annotated[bool, option("Compute the floors (lowest possible losses) at the end.", TRAINING)] = True,
     config: ConfigFile = None,
     set_: Assignments = None,
     device: Device = None,

@@ -10,10 +10,11 @@ from topicscope.ground import WIDEST, merged, refuse
 
 WORLD = "World"
 WorldFrom = Annotated[
-    Path | None, option("Topics of a corpus (a folder of 'topicscope topics'): A and the law of theta.", WORLD)
+    Path | None, option("Take the topics and mixtures of a corpus: a folder of 'topicscope topics'.", WORLD)
 ]
 KeptWords = Annotated[
-    int | None, option("Of --world-from: the most probable words to keep (default 500).", WORLD, min=1, max=WIDEST)
+    int | None,
+    option("With --world-from: number of most probable words to keep (default 500).", WORLD, min=1, max=WIDEST),
 ]
 
 

@@ -117,7 +117,7 @@ class Explorer:
     async def theory_part(self, request: Request) -> Response:
         part = request.path_params["part"]
         if part not in theory_room.PARTS:
-            raise InputError(f"no such part of the room; expected one of: {', '.join(theory_room.PARTS)}")
+            raise InputError(f"no such part of this page; expected one of: {', '.join(theory_room.PARTS)}")
         asked = theory_room.question(plain_query(request))
         return HTMLResponse(await in_thread(lambda: theory_room.part_view(part, asked).fragment()))
 
@@ -154,7 +154,7 @@ class Explorer:
         asked = {name: text for name, text in query.items() if name != "id"}
         if asked:
             settings = flat(theory_room.question(asked).run)
-            given["from theory"] = {"what": "The setting of the room of theory.", "settings": settings}
+            given["from theory"] = {"what": "The setting of the theory page.", "settings": settings}
         return JSONResponse(given)
 
     async def start_run(self, request: Request) -> Response:
@@ -226,7 +226,7 @@ async def refused(_: Request, error: Exception) -> Response:
 
 
 async def failed(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": f"this is a fault of topicscope: {type(error).__name__}: {error}"}, 500)
+    return JSONResponse({"error": f"this is a bug in topicscope: {type(error).__name__}: {error}"}, 500)
 
 
 def application(explorer: Explorer) -> Starlette:

@@ -74,10 +74,10 @@ class Guard:
         if headers.get("host", "") not in self.hosts:
             return PlainTextResponse("This server does not answer to that name.", 421)
         if origin is not None and origin.removeprefix("http://") not in self.hosts:
-            return PlainTextResponse("Requests of other pages are not answered.", 403)
+            return PlainTextResponse("Requests from other pages are not answered.", 403)
         if not known:
             return PlainTextResponse("Open the address that 'topicscope explore' printed: it has the token.", 403)
         length = headers.get("content-length", "0")
         if method not in ("GET", "HEAD", "POST") or not length.isdigit() or int(length) > LONGEST_BODY:
-            return PlainTextResponse("Such requests are not answered.", 413)
+            return PlainTextResponse("Requests of this kind are not answered.", 413)
         return None

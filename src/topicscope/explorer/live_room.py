@@ -90,7 +90,7 @@ class LiveRoom:
             if self.runs.is_starting(identity):
                 return {"state": "starting"}
             said = self.runs.last_words_of(identity)
-            return {"state": "gone", "why": said or "Its folder is not there any more."}
+            return {"state": "gone", "why": said or "Its folder no longer exists."}
         if place.state == "starting":
             return {"state": "starting"}
         state = "starting" if place.state == "interrupted" and self.runs.is_starting(identity) else place.state
@@ -116,7 +116,7 @@ class LiveRoom:
     async def events(self, identity: str) -> AsyncIterator[str]:
         """Server-sent events until the run has ended, or the browser has gone."""
         if self.streams >= MOST_STREAMS:
-            yield event({"state": "refused", "why": "too many windows are open on this server; close one"})
+            yield event({"state": "refused", "why": "too many browser windows are open on this server; close one"})
             return
         self.streams += 1
         known: dict[str, str] = {}

@@ -14,7 +14,7 @@ from topicscope.ground import InputError, refuse, shown
 
 PATIENCE = 30.0  # seconds after which predictions are given up for which nobody asks any more
 ONE_AT_A_TIME = threading.Semaphore()
-NONE = "the laws are about the training of the small transformer; this sweep is of another command"
+NONE = "the laws describe the training of the small transformer ('train'); this sweep is of another command"
 
 
 class Prediction:

@@ -48,7 +48,7 @@ class PaperRoom:
                 (place.kind != "reproduce", f"{place.name} holds no reproduction"),
                 (
                     self.runs.is_starting(place.id) or place.state == "running",
-                    f"something is being run in {place.name}; wait until it is done",
+                    f"an experiment is running in {place.name}; wait until it is done",
                 ),
             )
             context = paper.outcomes_so_far(place.path).context
@@ -61,5 +61,5 @@ class PaperRoom:
 
     def state(self, folder: str) -> dict[str, Any]:
         """Of a process that this server started: whether it goes on, and the last line that it printed."""
-        refuse((folder not in self.runs.names, "this server has started nothing there"))
+        refuse((folder not in self.runs.names, "this server has not started anything there"))
         return {"running": self.runs.is_starting(folder), "said": self.runs.last_line(folder)}

@@ -22,7 +22,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "Figure 4": (
-        "Norms of key, query and value against steps: the setting that comes nearest to the paper's curves.",
+        "Norms of key, query and value against steps: the setting closest to the paper's curves.",
         {
             "model": {
                 "embedding": "trained",
@@ -47,7 +47,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "Theorem 2": (
-        "Uniform attention and infinite documents: the value matrix goes to the theorem's optimum.",
+        "Uniform attention and infinite documents: the value matrix converges to the theorem's optimum.",
         {
             "documents": INFINITE,
             "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.001},

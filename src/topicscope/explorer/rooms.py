@@ -4,38 +4,44 @@ from dataclasses import dataclass
 from typing import Literal
 
 ROOMS = {
-    "theory": ("Theory", "Move a setting, and see the optimum, the best attention and the times of learning move."),
+    "theory": (
+        "Theory",
+        "Change a setting, and see how the optimum, the best attention and the times of learning change.",
+    ),
     "live": ("Live", "Start training and watch the two stages happen."),
-    "models": ("Models", "Look into a probe: layers, heads, topics, and the documents behind the numbers."),
-    "maps": ("Maps", "Any measure of a sweep over any two of its axes."),
-    "time": ("Time", "How a run or a language model changes from step to step."),
+    "models": ("Models", "Explore a probe: layers, heads, topics, and the documents behind the numbers."),
+    "maps": ("Maps", "See any measure of a sweep over any two of its axes."),
+    "time": ("Time", "See how a run or a language model changes from step to step."),
     "paper": ("Paper", "The paper's claims, with figures, rules and verdicts."),
 }
 """By name: the title, and what it is for."""
 
 LOOKING_AT = {
-    "theory": "One made-up world, and what theory says of it at once. W* is the value matrix that predicts masked "
-    "words best as long as attention is even; it stands beside its limit for long documents and beside Theorem 2. "
-    "Modes are the directions in which it is learnt, each with its half-time. The curves show when value, then key and "
-    "query grow. The last map is the loss over attention once the value matrix is learnt: its minimum, and the "
-    "interval in which the theorem puts it. Move a slider, or type a number; the address keeps the setting.",
-    "live": "The small transformer while it learns. The loss falls to its floors (what no model can beat). Norms say "
-    "how large each matrix has become: in the paper the value matrix rises first (stage 1), key and query later (stage "
-    "2); stages are shaded as soon as they can be told, and thin curves are what theory predicts. Below, the "
-    "value matrix and the scores of attention, words ordered by topic: blocks along the diagonal mean that topics are "
-    "learnt. Each run is a folder, written by a process of its own; closing this page or the server does not end it.",
+    "theory": "One artificial world (topics, documents and masking), and what theory says about it. W* is the value "
+    "matrix that predicts masked words best as long as attention is uniform; its limit for long documents and Theorem "
+    "2 are shown beside it. Modes are directions that learn at their own rate, each with its half-time. The curves "
+    "show when value grows, then key and query. The last map is the loss over attention once the value matrix is "
+    "learnt, with its minimum and the interval in which the theorem places it. Move a slider or type a number; the "
+    "page's address holds the setting.",
+    "live": "The small transformer while it learns. The loss falls towards its floors (the losses that no model can "
+    "beat). Norms say how large each matrix has become: in the paper the value matrix rises first (stage 1), key and "
+    "query later (stage 2); stages are shaded as soon as they can be recognised, and thin curves are what theory "
+    "predicts. Below, the value matrix and the scores of attention, words ordered by topic: blocks along the diagonal "
+    "mean that topics are learnt. Each run has its own process and writes its own folder; closing this page or the "
+    "server does not stop it.",
     "models": "A probe asks whether a language model keeps words of one topic together: in its embeddings, in its "
     "hidden states, in its attention. Each answer has controls, which say whether chance, word frequency or "
-    "co-occurrence would give the same. Click a head in the map of layers by heads to see it in the documents; click "
-    "a topic to read its words; click a word of a document to see where it looks.",
+    "co-occurrence could explain it. Click a head in the map of layers by heads to see it in the documents; click a "
+    "topic to read its words; click a word of a document to see which words it attends to.",
     "maps": "Each cell is one run of a sweep, or the mean of runs that differ only in settings that are not shown. "
-    "Choose what the colours mean and which settings go to the right and upwards. Click a cell to see its curves.",
-    "time": "The slider goes through the steps of training. Points are words, placed by what the model has learnt of "
-    "them; the axes are those of the last step and stay, so that words of one topic can be seen to come together. "
-    "Contrast: the mean of a measure for words of one topic less that for words of different topics.",
-    "paper": "Each claim of the paper, measured again. A rule that was fixed before says whether the claim is "
-    "reproduced; 'sizes differ' means that the pattern is the same and the numbers are not. Claims that the folder "
-    "lacks can be run from here.",
+    "Choose which measure the colours show and which settings run to the right and upwards. Click a cell to see its "
+    "curves.",
+    "time": "The slider goes through the steps of training. Points are words, placed by what the model has learnt "
+    "about them. The axes are those of the last step and do not change, so you can see words of one topic come "
+    "together. Contrast: the mean of a measure for words of one topic minus that for words of different topics.",
+    "paper": "Each claim of the paper, measured again. A rule that was fixed beforehand decides whether the claim is "
+    "reproduced; 'sizes differ' means that the pattern is the same but the numbers are not. You can run claims that "
+    "the folder lacks from here.",
 }
 """By room: what a newcomer sees there."""
 
@@ -69,20 +75,22 @@ CONTROLS = (
     count("topics_per_document", "tau, topics per document", "World", 50),
     Control("alpha", "alpha", "World", low=0.001, high=10, log=True, only="prior=dirichlet"),
     count("groups", "groups of topics", "World", 50, only="prior=groups"),
-    Control("rho", "rho, documents of one group", "World", only="prior=groups"),
+    Control("rho", "rho, share of one-group documents", "World", only="prior=groups"),
     Control("covariance", "variance of topics", "World", low=0.01, high=10, log=True, only="prior=logistic-normal"),
     Control("zipf", "Zipf exponent of words", "World", high=2),
     Control("overlap", "overlap of topics", "World", high=0.5),
     Control("common_words", "common words", "World", high=100, step=1, whole=True),
     Control("common_share", "their share of a topic", "World", low=0.01, high=0.9, only="common_words"),
-    Control("length", "N, words of a document", "World", low=2, high=1000, log=True, whole=True, top="infinite"),
-    Control("p_mask", "p_m, masked", "Masking", low=0.01, high=0.99),
-    Control("p_correct", "p_c, of them correct", "Masking", low=0.01, high=0.9),
-    Control("p_random", "p_r, of them random", "Masking", low=0.01, high=0.9),
+    Control("length", "N, words per document", "World", low=2, high=1000, log=True, whole=True, top="infinite"),
+    Control("p_mask", "p_m, share masked", "Masking", low=0.01, high=0.99),
+    Control("p_correct", "p_c, of these correct", "Masking", low=0.01, high=0.9),
+    Control("p_random", "p_r, of these random", "Masking", low=0.01, high=0.9),
     Control("value_matrix", "W_V in stage 2", "Attention", "choice", choices=("blocks", "diagonal")),
     Control("convention", "convention", "Attention", "choice", choices=("exact", "paper")),
     Control("init_scale", "initial scale", "Learning", low=1e-6, high=1, log=True),
-    Control("attention_dim", "d_a (empty: T v + 1)", "Learning", low=1, high=2000, log=True, whole=True),
+    Control(
+        "attention_dim", "d_a, attention width (empty: T v + 1)", "Learning", low=1, high=2000, log=True, whole=True
+    ),
     Control("loss", "loss", "Learning", "choice", choices=("squared", "cross-entropy")),
     Control("optimizer", "optimiser", "Learning", "choice", choices=("flow", "sgd", "adam")),
     Control("lr", "learning rate", "Learning", low=1e-5, high=100, log=True),
@@ -95,7 +103,7 @@ RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("topic_model.words_per_topic", "v, words per topic", ()),
     ("documents.kind", "prior", ("dirichlet", "fixed", "groups")),
     ("documents.topics_per_document", "tau, topics per document", ()),
-    ("documents.length", "words of a document, or infinite", ()),
+    ("documents.length", "words per document, or infinite", ()),
     ("model.embedding", "embedding", ("one-hot", "trained")),
     ("model.key", "key", ("trained", "zero")),
     ("model.query", "query", ("trained", "zero")),
@@ -117,8 +125,8 @@ def first_things() -> list[tuple[str, str, str]]:
     """Three things to do with what ships: title, what happens, where."""
     return [
         (
-            "Move an assumption",
-            "See what theory says when topics overlap or documents are short. Nothing has to be run.",
+            "Change an assumption",
+            "See what theory says when topics overlap or documents are short, without running anything.",
             "/theory?topics=5&words_per_topic=4&topics_per_document=2&overlap=0.25",
         ),
         (
@@ -128,7 +136,7 @@ def first_things() -> list[tuple[str, str, str]]:
         ),
         (
             "Measure a claim of the paper",
-            "Each with its figure, its rule and its verdict; the shortest take seconds.",
+            "Each claim has its figure, its rule and its verdict; the quickest take seconds.",
             "/paper",
         ),
     ]

@@ -22,10 +22,10 @@ OWN = ".explorer"  # in the workspace: configs of new runs, and what their proce
 PRINTED = "topicscope: "  # how lines of a command begin
 PROGRESS = re.compile(r"[^:]* \d+%(:|$)|starting$")  # a line that says how far the work is
 LEAST_SPACE = 1_000_000  # bytes; below, a disk counts as full
-FULL = "The disk is full. Make room, then resume: it goes on from its last checkpoint."
-WITHOUT_A_WORD = (
-    "Its process ended without a word: it was killed, or the machine went down. What it wrote is there; 'Resume' goes "
-    "on from its last checkpoint."
+FULL = "The disk is full. Free some space, then resume: the run continues from its last checkpoint."
+WITHOUT_A_MESSAGE = (
+    "Its process ended without a message: it was killed, or the machine went down. What it wrote is kept; 'Resume' "
+    "continues from its last checkpoint."
 )
 LIVE_SNAPSHOTS = 60  # steps whose weights are kept, where the user says nothing else
 
@@ -78,7 +78,7 @@ class Runs:
         refuse(
             (
                 len(running | set(going)) >= MOST_AT_ONCE,
-                f"{MOST_AT_ONCE} runs are going on, which is as many as are started here; pause one, or wait",
+                f"{MOST_AT_ONCE} runs are active, the most that can be started here; pause one, or wait",
             )
         )
 
@@ -128,7 +128,7 @@ class Runs:
         if words:
             return words
         free = shutil.disk_usage(place.path).free
-        return FULL if free < LEAST_SPACE else WITHOUT_A_WORD
+        return FULL if free < LEAST_SPACE else WITHOUT_A_MESSAGE
 
     def last_line(self, identity: str) -> str:
         """What a process of this server printed last about its progress."""

@@ -14,7 +14,7 @@ from topicscope.ground import InputError, read_about, refuse, shown
 
 MOST_STEPS = 80  # of a run that has no snapshots
 RESAMPLES = 200  # of the intervals that are computed here
-NO_SNAPSHOTS = "No weights of earlier steps are kept, so words cannot be followed: train with --snapshots log."
+NO_SNAPSHOTS = "No weights of earlier steps were saved, so words cannot be followed: train with --snapshots log."
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Course:
 
     def at(self, step: int) -> list[figures.Section]:
         if step not in self.steps:
-            raise InputError(f"nothing is kept of step {step}; there are steps {self.steps[0]} to {self.steps[-1]}")
+            raise InputError(f"nothing was saved at step {step}; there are steps {self.steps[0]} to {self.steps[-1]}")
         if self.kind == "timeline":
             return figures.timeline_moment(self.result, step)
         if self.kind == "pretrain":
@@ -60,11 +60,11 @@ def _course(place: Place, _written: float, _snapshots: int) -> Course:
         return Course("pretrain", some_steps(min(len(run.metrics["step"]) for run in runs)), runs)
     if place.kind == "train":
         return run_course(place)
-    raise InputError(f"{place.name} has no steps to look back at")
+    raise InputError(f"{place.name} has no saved steps to show")
 
 
 def run_course(place: Place) -> Course:
-    refuse((not is_one(place), f"{place.name} holds several runs; open the explorer with one of them, as run-000"))
+    refuse((not is_one(place), f"{place.name} holds several runs; open the explorer with one of them, such as run-000"))
     watched = training.WatchedRun(place.path)
     while watched.update():
         pass

@@ -37,7 +37,9 @@ class Workspace:
         self.home = home.resolve()
         for folder in named:
             if not folder.is_dir():
-                raise InputError(f"{shown(folder)} is no folder; name folders that topicscope wrote, or that hold some")
+                raise InputError(
+                    f"{shown(folder)} is not a folder; name folders that topicscope wrote, or that contain such folders"
+                )
         self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
 
     def places(self) -> list[Place]:

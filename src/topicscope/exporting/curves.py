@@ -43,7 +43,7 @@ def all_curves(result: Any) -> list[tuple[str, Curves]]:
     found = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
     if not found:
         raise InputError(
-            f"{result!r} has no curves of steps for TensorBoard: expected a folder of train or pretrain, or a sweep of "
-            "them with points that are done; --to parquet takes any"
+            f"{result!r} has no curves over steps for TensorBoard: expected a folder of train or pretrain, or a sweep "
+            "of them with points that are done; --to parquet accepts any"
         )
     return found

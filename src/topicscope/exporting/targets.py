@@ -111,11 +111,11 @@ def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
     """Raise InputError unless the export can be written there without loss."""
     check_out(place.parent if is_file else place)
     if source.resolve() in (place.resolve(), *place.resolve().parents):
-        raise InputError(f"{shown(place)} lies in the folder that is exported; choose another place (--out)")
+        raise InputError(f"{shown(place)} is inside the folder that is exported; choose another place (--out)")
     if not os.path.lexists(place) or (place.is_dir() and place.name and not is_file and not any(place.iterdir())):
         return
     if not force:
-        raise InputError(f"{shown(place)} is there already; replace it (--force), or choose another place (--out)")
+        raise InputError(f"{shown(place)} already exists; replace it (--force), or choose another place (--out)")
     if not (is_own_file(place) if is_file else is_own_folder(place)):
         raise InputError(f"{shown(place)} is not an export of topicscope; choose another place (--out)")
 
@@ -151,7 +151,7 @@ def to_tensorboard(result: Any, source: Path, place: Path, _model: str | None, p
             (folder / name).mkdir(exist_ok=True)
             files.write(folder / name / EVENTS, event_file(curves))
         names = write_receipt(folder, source, result, "tensorboard")
-    return names, [f"To look at it: tensorboard --logdir {place}"]
+    return names, [f"To view it: tensorboard --logdir {place}"]
 
 
 def to_parquet(result: Any, source: Path, place: Path, _model: str | None, _progress: Progress) -> Written:
@@ -172,7 +172,7 @@ def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: P
     if at.local and run is None and Path(at.name).name == "model":
         run = trained_there(Path(at.name).parent)
     config = language.model_config(Path(at.name)) if at.local else {}
-    notes = [f"from_pretrained({str(place)!r}) of transformers loads it"]
+    notes = [f"Load it with from_pretrained({str(place)!r}) of transformers"]
     with files.whole_folder(place) as folder:
         for file in language.published_files(Path(at.name)) if at.local else []:
             progress(f"copying {file.name}")
@@ -181,7 +181,7 @@ def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: P
         files.write(folder / "README.md", model_card(title, config, run, probe, on_hub=not at.local).encode())
         names = write_receipt(folder, source, result, "hf")
     if not at.local:
-        notes = [f"The card only: {name} is no folder here, and nothing is fetched from the hub"]
+        notes = [f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"]
     return names, notes
 
 
@@ -191,7 +191,7 @@ def chosen_model(result: Any, source: Path, model: str | None) -> tuple[Pretrain
         names = {key: name for name, brief in result.models.items() for key in (brief, name)}
         if model is None and len(result.models) > 1:
             raise InputError(
-                f"{shown(source)} is of {len(result.models)} models; choose one with --model: "
+                f"{shown(source)} has {len(result.models)} models; choose one with --model: "
                 f"{', '.join(result.models.values())}"
             )
         if model is not None and model not in names:

@@ -16,11 +16,11 @@ def ablation_sections(probe: Probe) -> list[Section]:
     return [
         Section(
             "Does the model use its topical heads?",
-            "Rise of the loss (nats per predicted token) where these heads put out their mean at every position, "
+            "Rise of the loss (nats per predicted token) when these heads output their mean at every position, "
             "so that nothing which they say about the text is left. Encoders predict masked tokens, decoders the next "
             "token. Topic words: the words of all topics; other words: all other tokens. Random heads: sets of as many "
             "other heads of the same layers. 95%: documents are drawn again, and of random heads one set each time, so "
-            "the interval also shows how random sets differ. Difference: topical less random. 'Yes' needs an interval "
+            "the interval also shows how random sets differ. Difference: topical minus random. 'Yes' needs an interval "
             "of the difference above zero.",
             figures=ablation_figures(probe.ablation),
             tables=[ablation_table(probe.ablation)],
@@ -51,7 +51,7 @@ def ablation_figures(rows: Sequence[AblationRow]) -> list[Figure]:
             rises(TOPICAL, [(row.topical_rise, row.topical_interval) for row in mine]),
             rises(RANDOM, [(row.random_rise, row.random_interval) for row in mine]),
         ]
-        panel = Points("heads put out their mean", names, series, "rise of the loss (nats)", [(0.0, "no rise")])
+        panel = Points("heads output their mean", names, series, "rise of the loss (nats)", [(0.0, "no rise")])
         title = f"{short(model)}: the loss without topical heads"
         alt = "Rise of the loss without topical heads and without random heads, with 95% intervals."
         figures.append(Figure(f"probe-ablation-{len(figures) + 1}", title, alt, [panel], 1))

@@ -12,7 +12,7 @@ def document_sections(probe: Probe) -> list[Section]:
         return []
     rows = rows_by_name(probe)
     note = (
-        "Contrast of a document: attention to words of the same topic less attention to words of other topics, inside "
+        "Contrast of a document: attention to words of the same topic minus attention to words of other topics, inside "
         f"the document; the mean over all heads, trained weights ({measured_at(probe.documents)}). Attention is "
         "debiased: without preference it is .01. All documents are in documents.csv and documents.parquet."
     )
@@ -53,7 +53,7 @@ def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
         if found:
             series.append(Series(short(model), [float(rank) for rank in range(1, len(found) + 1)], found))
     panel = Lines("", series, "documents, lowest contrast first", "contrast", levels=[(0.0, "no difference")])
-    alt = "Same-topic less different-topic attention of each document, in order of size."
+    alt = "Same-topic minus different-topic attention of each document, in order of size."
     return [Figure("probe-documents", "Contrast of each document", alt, [panel], columns=1)] if series else []
 
 

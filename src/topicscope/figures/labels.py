@@ -15,7 +15,7 @@ def label_sections(probe: Probe) -> list[Section]:
         return []
     return [
         Section(
-            "Do hidden states tell the label of a document?",
+            "Do hidden states predict the label of a document?",
             "Accuracy: the share of documents whose label a linear classifier (ridge regression to the labels, the "
             "largest counts) guesses from the mean state at words, in documents that it was not fitted to. Macro F1: "
             "the mean over labels of 2 hits / (documents of the label + guesses of it). 95%: bootstrap over documents. "

@@ -15,11 +15,11 @@ SENTENCES: dict[Act, str] = {
     "between": "Between the stages: the value matrix rests near its optimum under uniform attention. Key and query are "
     "too small to be seen, and grow by a constant factor in equal times.",
     "stage 2": "Stage 2: key and query grow, and words attend to words of their topic (Section 5, Theorems 3 and 5).",
-    "at once": "Value and attention are learnt at the same time: here the two stages are not apart (Figure 4 has them "
-    "apart).",
+    "at once": "Value and attention are learnt at the same time: here the two stages are not separate (in Figure 4 "
+    "they are).",
     "third act": "After the two stages: attention has formed, and the value matrix rises again, now inside topics. The "
     "paper stops before this; docs/dynamics.md calls it the third act.",
-    "ended": "Nothing moves any more: value and attention have reached their plateaus.",
+    "ended": "Nothing changes any more: value and attention have reached their plateaus.",
 }
 
 
@@ -53,7 +53,7 @@ def live_curves(run: Run) -> list[Section]:
         See `run_figure`.
     """
     if not run.metrics:
-        return [Section("Curves", "The first steps are not written yet.")]
+        return [Section("Curves", "The first steps have not been written yet.")]
     title = f"Up to step {run.results['steps']:,} of {run.config.total_steps:,}"
     alt = "Loss, Frobenius norms with their predictions, and means by word relation, against steps."
     norms = norm_panel(run)
@@ -76,7 +76,7 @@ def live_matrices(run: Run) -> list[Section]:
         See `run_figure`.
     """
     if not run.weights:
-        return [Section("Matrices", "No weights are kept yet.")]
+        return [Section("Matrices", "No weights have been saved yet.")]
     at = "at the end" if run.shown_step is None else f"at step {run.shown_step:,}"
     scores = [panel for figure in attention_figures(run)[:1] for panel in figure.panels]
     for panel in scores:

@@ -220,7 +220,7 @@ def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
         ]
         for row in rows
     ]
-    title = "Pairs of one topic against the pairs that stand together most often"
+    title = "Pairs of one topic against the pairs that co-occur most"
     return TableData(title, ["model", "threshold", "pairs", *columns], cells)
 
 
@@ -230,7 +230,7 @@ def commonest_table(rows: Sequence[CooccurrenceRow]) -> TableData:
     for model in dict.fromkeys(row.model for row in rows):
         longest = max((row.commonest for row in rows if row.model == model), key=len)
         cells += [[short(model), str(place), *pair] for place, pair in enumerate(longest, start=1)]
-    return TableData("The pairs that stand together most often", ["model", "place", "word", "word"], cells)
+    return TableData("The pairs that co-occur most", ["model", "place", "word", "word"], cells)
 
 
 def both(row: CooccurrenceRow, measure: str) -> tuple[str, str]:

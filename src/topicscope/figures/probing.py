@@ -40,13 +40,13 @@ def probe_sections(probe: Probe) -> list[Section]:
         Section(
             "Does the model encode topics?",
             "Yes needs every control, at every threshold: more than topics shuffled among words (chance), than pairs "
-            "of equal word frequencies, than the pairs of words that stand together most often, and than fresh "
-            "weights. Unsure says what to raise.",
+            "of equal word frequencies, than the pairs of words that co-occur most, and than fresh weights. "
+            "'Unsure' says what to raise.",
             figures=forest_figures(probe.rows),
             tables=[verdict_table(probe.verdicts), check_table(probe.verdicts)],
         ),
         Section(
-            "Are words of a topic nearer, and do they attend each other more?",
+            "Are words of a topic closer, and do they attend to each other more?",
             "Same-topic mean over different-topic mean; 'undefined' where the different-topic mean may be zero. "
             "Attention is that of the encoder where there is one: the mean over all heads, and that over the topical "
             "heads, if there are any. The answer on attention is on the better of the two; its sentence says which.",
@@ -55,7 +55,7 @@ def probe_sections(probe: Probe) -> list[Section]:
         ),
         Section(
             "Is it more than chance, or word frequency?",
-            "Difference: same-topic mean less different-topic mean. 95%: bootstrap over topics (embeddings) or "
+            "Difference: same-topic mean minus different-topic mean. 95%: bootstrap over topics (embeddings) or "
             "documents (attention). Shuffled topics: the middle 95% of the difference when topics are given to words "
             "at random; p: the share of shuffles with as large a difference."
             + smallest_p(probe.config)
@@ -66,7 +66,7 @@ def probe_sections(probe: Probe) -> list[Section]:
         ),
         Section(
             "Which heads carry topics?",
-            "Difference: attention to words of the same topic less that to words of other topics. Attention is "
+            "Difference: attention to words of the same topic minus that to words of other topics. Attention is "
             "debiased (weight x positions that can be attended / 100): without any preference every head has .01. "
             "p: how often some head of the model stands out as far when topics are shuffled among words. Layers and "
             "heads are counted from 0.",
@@ -74,7 +74,7 @@ def probe_sections(probe: Probe) -> list[Section]:
             tables=[head_table(probe.heads)],
         ),
         Section(
-            "Which topics are tight, and which near each other?",
+            "Which topics are tight, and which are near each other?",
             "The tightest and the loosest topics, and the topics nearest to and farthest from them.",
             figures=topic_figures(probe.topics),
             tables=[topic_table(probe.topics)],

@@ -9,8 +9,8 @@ from topicscope.measure import Effect
 
 TITLES = {
     "raw": "cosine of states",
-    "centred": "less the mean state",
-    "all_but_top": "less the three main directions too",
+    "centred": "minus the mean state",
+    "all_but_top": "minus the three main directions too",
 }
 FRESH, SHUFFLED = "random weights", "shuffled topics"
 
@@ -22,7 +22,7 @@ def state_sections(probe: Probe) -> list[Section]:
         Section(
             "In which layers are topics?",
             "Layer 0 is the output of the embedding layer. Difference: mean cosine of the hidden states of two words "
-            "of one topic less that of two words of different topics. The two words stand in different documents, so "
+            "of one topic minus that of two words of different topics. The two words stand in different documents, so "
             "a shared context does not make them alike. 95%: bootstrap over topics; the band of shuffled topics is "
             "the middle 95% when topics are given to words at random. R2: how much of a document's topic mixture a "
             "linear (ridge) map of its mean state at words predicts in documents that it was not fitted to, of all "
@@ -78,7 +78,7 @@ def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
             continue
         title = f"{short(model)}, {part}: hidden states by layer, {setting_name(mine)}"
         name = f"probe-states-{len(figures) + 1}"
-        alt = "Curves over layers: same-topic less different-topic cosine, and R2 of the topic mixture."
+        alt = "Curves over layers: same-topic minus different-topic cosine, and R2 of the topic mixture."
         figures.append(Figure(name, title, alt, panels, columns=3))
     return figures
 
@@ -91,7 +91,7 @@ def difference_panel(rows: Sequence[StateRow], treatment: str) -> Lines:
     ]
     null = [(layer, e.null_interval) for kind, layer, e in effects if kind == "trained" and e.null_interval]
     series.append(banded(SHUFFLED, [(layer, (low + high) / 2, (low, high)) for layer, (low, high) in null]))
-    return Lines(TITLES[treatment], [one for one in series if one.x], "layer", "same less different topic")
+    return Lines(TITLES[treatment], [one for one in series if one.x], "layer", "same minus different topic")
 
 
 def mixture_panel(rows: Sequence[StateRow]) -> Lines:
@@ -163,7 +163,7 @@ def state_table(rows: Sequence[StateRow]) -> TableData:
                 _number(score.bag_of_words_r2 if score else None),
             ]
         )
-    title = "Hidden states by layer: same less different topic (cosine), and R2 of the topic mixture, "
+    title = "Hidden states by layer: same minus different topic (cosine), and R2 of the topic mixture, "
     columns = ["model", "layer", "words", "difference (95%)", "without main directions (95%)", "p"]
     return TableData(title + setting_name(shown), [*columns, "R2 (95%)", f"R2, {FRESH}", "R2, bag of words"], cells)
 

@@ -100,12 +100,16 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
         panel = Lines(
             "predicted norms under gradient flow",
             curves,
-            "time (rate x steps)",
+            "time (learning rate x steps)",
             "Frobenius norm",
             log_x=True,
-            bands=[] if third is None or third > times[-1] else [(third, float(times[-1]), "third act: norms rise on")],
+            bands=[]
+            if third is None or third > times[-1]
+            else [(third, float(times[-1]), "third act: norms keep rising")],
         )
-        alt = "Predicted norms of value, key and query against time on a logarithmic axis; a band where they rise on."
+        alt = (
+            "Predicted norms of value, key and query against time on a logarithmic axis; a band where they keep rising."
+        )
         figures.append(Figure("dynamics", "When each stage comes", alt, [panel], 1))
     rows = [
         [row["stage"], row["quantity"], "not covered" if row["value"] is None else f"{row['value']:.6g}"]

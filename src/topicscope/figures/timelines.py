@@ -8,7 +8,7 @@ from topicscope.measure import Interval, Timeline, TimelineRow, measure_title
 
 MATCHED = "_matched"
 NOTE = (
-    "Difference: same-topic mean less different-topic mean. A measure appears at the first measured step from which on "
+    "Difference: same-topic mean minus different-topic mean. A measure appears at the first measured step after which "
     "its 95% interval stays above zero. Half of its rise: half of the way from the first to the last step, with an "
     "interval from the same resamples. Step 0 is drawn at 1/2."
 )
@@ -59,10 +59,10 @@ def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]
         if measure == plain and course[-1].effect.difference > 0:
             shares.append(share(band(course, measure_title(measure))))
     panels = [
-        Lines(head, series, "step", "same less different", log_x=True, levels=[(0.0, "no effect")])
+        Lines(head, series, "step", "same minus different", log_x=True, levels=[(0.0, "no effect")])
         for head, series in shown.items()
     ]
-    alt = "Same-topic mean less different-topic mean against training step, with 95% bands."
+    alt = "Same-topic mean minus different-topic mean against training step, with 95% bands."
     figures = [Figure(name, "Topic structure against training step", alt, panels)]
     if len(shares) > 1:
         both = Lines("each as a share of its end", shares, "step", "share of the final difference", log_x=True)

@@ -17,7 +17,7 @@ def topic_model_sections(topics: Topics) -> list[Section]:
         "Topics and their words",
         "Share: of a document's words, averaged over documents. c_npmi: coherence, how much likelier than by chance "
         "two of the top 10 words stand within ten words of each other (1: only together, 0: by chance). Stability: the "
-        "share of the top 10 words that come again in the matching topic of a second fit. Nearest: the topic at the "
+        "share of the top 10 words that reappear in the matching topic of a second fit. Nearest: the topic at the "
         "smallest Hellinger distance (0: the same words, 1: no word in common).",
         figures=[figure for figure in [fit_figure(topics)] if figure.panels],
         tables=[topic_model_table(topics)],

@@ -104,7 +104,7 @@ def forest_figures(rows: Sequence[ProbeRow]) -> list[Figure]:
         mine = [row for row in rows if row.model == model]
         panels = [forest(mine, name, title) for name, title in MEASURES.items() if any(getattr(r, name) for r in mine)]
         alt = (
-            "Same-topic mean less different-topic mean, with 95% intervals, beside the middle 95% of the same "
+            "Same-topic mean minus different-topic mean, with 95% intervals, beside the middle 95% of the same "
             "difference with topics shuffled among words. Zero: no topics."
         )
         title = f"{short(model)}: is it more than chance?"

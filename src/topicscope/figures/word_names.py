@@ -35,7 +35,7 @@ def named_words(run: Run) -> tuple[Int[np.ndarray, " n"], list[str]] | None:
 def optimum_name(run: Run) -> str:
     """Of W* as W_V should be: less what biases add to it, where there are any."""
     biases = run.config.model.value_bias, run.config.model.prediction_bias
-    return "W*" if biases == ("none", "none") else "W* (less the run's bias)"
+    return "W*" if biases == ("none", "none") else "W* (minus the run's bias)"
 
 
 def word_figures(run: Run) -> list[Figure]:

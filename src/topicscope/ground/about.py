@@ -133,7 +133,7 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
     about = about_of(path, kind)
     if about.status in UNFINISHED:
         again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes == "asked" else about.command
-        raise InputError(f"{shown(path)} is not finished; to go on: {again}")
+        raise InputError(f"{shown(path)} is not finished; to continue: {again}")
     for name in (RESULTS, *about.digests):
         check_digest(path, about, name)
     return about

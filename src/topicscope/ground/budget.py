@@ -21,7 +21,7 @@ from topicscope.ground.errors import InputError
 from topicscope.ground.progress import duration
 from topicscope.ground.settings import flat
 
-FORCE_NEEDS_OUT = "force replaces what is in a folder, and there is none: force needs out"
+FORCE_NEEDS_OUT = "force (--force) replaces what is in a folder, and no folder is given: it needs out (--out)"
 LONG = 600.0  # seconds from which on work is announced
 PROCESS = 0.4e9  # bytes that Python and PyTorch take before any work
 FLOPS = 4e10  # arithmetic operations per second of one core, in matrices of the sizes used here
@@ -186,7 +186,7 @@ def check_gpu(cost: Cost, what: Callable[[], str], *, yes: bool = False) -> None
     if cost.memory > memory:
         raise InputError(
             f"this would take about {size(cost.memory)} of memory on the GPU, which has {size(memory)}; "
-            f"make it smaller ({what()}), choose the device cpu, or insist (--yes)"
+            f"make it smaller ({what()}), choose the device cpu, or go ahead anyway (--yes)"
         )
 
 
@@ -223,12 +223,12 @@ def afford(
         large = what if isinstance(what, str) else what()
         raise InputError(
             f"this would take about {size(need)} of memory, and the machine has {size(memory)}; make it smaller "
-            f"({large}), or insist (--yes)"
+            f"({large}), or go ahead anyway (--yes)"
             if need > memory
             else f"this would write about {size(cost.disk)}, and {shown(out or '')} has room for {size(room)}; choose "
-            f"another folder, make it smaller ({large}), or insist (--yes)"
+            f"another folder, make it smaller ({large}), or go ahead anyway (--yes)"
         )
     if cost.seconds > LONG:
-        print(f"topicscope: this will take long: {cost}", file=sys.stderr, flush=True)
+        print(f"topicscope: this will take a long time: {cost}", file=sys.stderr, flush=True)
     elif cost.seconds > announced:
         print(f"topicscope: estimate: {cost}", file=sys.stderr, flush=True)

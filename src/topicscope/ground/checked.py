@@ -48,7 +48,7 @@ def checked_file(path: AnyPath, what: str, most: int = MOST_BYTES) -> Path:
         The path.
 
     Raises:
-        InputError: It is missing, no plain file, or too large.
+        InputError: It is missing, not an ordinary file, or too large.
 
     Example:
         >>> checked_file("no-such-file", "the config")
@@ -61,8 +61,8 @@ def checked_file(path: AnyPath, what: str, most: int = MOST_BYTES) -> Path:
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         raise InputError(f"{what} {shown(path)} cannot be read: {one_line(error)}") from None
     if not stat.S_ISREG(status.st_mode):
-        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
-        raise InputError(f"{what} {shown(path)} cannot be read: it is {kind}; expected a plain file")
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
+        raise InputError(f"{what} {shown(path)} cannot be read: it is {kind}; expected an ordinary file")
     if status.st_size > most:
         raise InputError(
             f"{what} {shown(path)} has {status.st_size / 1e6:,.0f} MB; at most {most / 1e6:,.0f} MB are read"

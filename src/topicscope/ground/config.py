@@ -109,7 +109,7 @@ class Config:
         if version != cls.VERSION:  # first, since another version may have other keys
             raise InputError(
                 f"config version {version!r}: this topicscope reads version {cls.VERSION}; "
-                "use the topicscope that wrote it, or write the config anew"
+                "use the topicscope that wrote it, or write the config again"
             )
         cls.require(whole)
         try:
@@ -139,7 +139,7 @@ class Config:
             raise InputError(f"seeds: {count}; expected at least one")
         if count > MOST_RUNS:
             raise InputError(
-                f"seeds: {count:,} runs; at most {MOST_RUNS:,} are taken at once; "
+                f"seeds: {count:,} runs; at most {MOST_RUNS:,} are allowed at once; "
                 f"run a sweep with the axis seed: {{seeds: {count}}}"
             )
         first: int = self.seed  # type: ignore[attr-defined]  # which every subclass has

@@ -97,7 +97,7 @@ def check_engine(name: str, *, workers: int | None = None, address: str | None =
         f"workers {workers}: expected a number from 1 to {MOST_WORKERS}": (
             workers is not None and not 1 <= workers <= MOST_WORKERS
         ),
-        f"workers {workers}: the engine serial has none; choose local or ray, or leave workers out": (
+        f"workers {workers}: the engine serial has no workers; choose local or ray, or leave workers out": (
             workers is not None and name == "serial"
         ),
     }
@@ -208,7 +208,7 @@ class Local:
                     deaths[number] += 1
                     if deaths[number] > RETRIES:
                         raise EngineError(
-                            f"workers died {deaths[number]} times over the same work; is memory short? "
+                            f"workers died {deaths[number]} times on the same task; is there too little memory? "
                             "(In a script: is it under if __name__ == '__main__'?)"
                         ) from None
                 queue.put_back(running.values())
@@ -230,7 +230,7 @@ class EngineKind:
 
 ENGINES = {
     "serial": EngineKind(lambda *_: nullcontext(serial), "this process"),
-    "local": EngineKind(lambda workers, *_: Local(workers or os.cpu_count() or 1), "processes here"),
+    "local": EngineKind(lambda workers, *_: Local(workers or os.cpu_count() or 1), "processes on this machine"),
     "ray": EngineKind(_ray, "a cluster"),
 }
 NAMES = tuple(ENGINES)

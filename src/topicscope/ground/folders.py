@@ -161,7 +161,7 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
     """
     path = Path(path)
     if resume and force:
-        raise InputError("resume and force are both given: go on with what is there, or replace it?")
+        raise InputError("resume and force are both given; give one: resume continues what is there, force replaces it")
     check_out(path)
     try:
         if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):

@@ -17,7 +17,7 @@ from topicscope.ground.errors import InputError
 from topicscope.ground.files import append, write
 
 METRICS = "metrics.jsonl"
-ANEW = "start the run anew (--force)"
+ANEW = "start the run again (--force)"
 
 
 def metric_lines(
@@ -84,7 +84,7 @@ class MetricsFile:
         self.hash = hashlib.sha256(kept)
         if self.digest != digest or kept.count(b"\n") != lines:
             raise InputError(
-                f"{shown(self.path)} is not what it was at the checkpoint ({lines} whole lines expected); {ANEW}"
+                f"{shown(self.path)} is not as it was at the checkpoint ({lines} whole lines expected); {ANEW}"
             )
         write(self.path, kept)
 

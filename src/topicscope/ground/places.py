@@ -38,7 +38,7 @@ def check_out(path: Path) -> Path:
         path.exists()  # raises where the name is too long, which lexists does not
         place = next(place for place in (path.absolute(), *path.absolute().parents) if os.path.lexists(place))
         if place == path.absolute() and not path.is_dir():
-            raise InputError(f"{shown(path)} is a file, or a link to nothing; give a folder that is new or empty")
+            raise InputError(f"{shown(path)} is a file, or a broken link; give a folder that is new or empty")
         if not place.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not os.access(place, os.W_OK | os.X_OK):

@@ -63,7 +63,7 @@ def connect(ray: Any, address: str, workers: int | None) -> None:
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
             said.seek(0)
             reason = (
-                "it wants a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN"
+                "it requires a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN"
                 if b"InvalidAuthToken" in said.read()
                 else " ".join(str(error).split())[:200]
             )
@@ -147,7 +147,7 @@ def tasks(
                 if losses[number] > RETRIES:
                     reason = " ".join(str(cause).split())[:200]
                     raise EngineError(
-                        f"Ray gave a task up after {RETRIES} more tries ({type(cause).__name__}: {reason})"
+                        f"Ray gave up a task after {RETRIES} retries ({type(cause).__name__}: {reason})"
                     ) from None
                 queue.put_back([(number, item)])
             else:

@@ -145,7 +145,7 @@ def configs_to_resume(
     about = read_about(folder)
     if about is not None and about.kind != kind.name:
         raise InputError(
-            f"{folder} was made by 'topicscope {about.kind}', not by 'topicscope {kind.name}'; go on with "
+            f"{folder} was made by 'topicscope {about.kind}', not by 'topicscope {kind.name}'; continue with "
             f"'topicscope {about.kind}', or choose another folder"
         )
     if about is None or about.status == "starting":

@@ -41,7 +41,7 @@ def parse_json(
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is no JSON: {one_line(error)}") from None
+        raise InputError(f"{where} is not JSON: {one_line(error)}") from None
 
 
 def parse_yaml(text: str, where: str, *, most: int = MOST_VALUES) -> Any:
@@ -76,7 +76,7 @@ def parse_yaml(text: str, where: str, *, most: int = MOST_VALUES) -> Any:
     except yaml.YAMLError as error:
         raise InputError(f"{where} is not YAML: {one_line(error)}") from None
     except (ValueError, TypeError, RecursionError, AttributeError) as error:  # an impossible date, a list as a key
-        raise InputError(f"{where} is not YAML that can be used: {one_line(error)}") from None
+        raise InputError(f"{where} is YAML that cannot be used here: {one_line(error)}") from None
 
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML was built with it
@@ -90,7 +90,7 @@ def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     keys = [loader.construct_object(key) for key, _ in node.value]
     twice = next((key for key, times in Counter(map(repr, keys)).items() if times > 1), None)
     if twice is not None:
-        raise ValueError(f"{twice:.80} is there more than once; name every setting once")
+        raise ValueError(f"{twice:.80} is given more than once; give every setting once")
     return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
 
 
@@ -145,11 +145,11 @@ def _wrong(value: Any, finite: bool) -> str:
     """What is wrong with a single value; '' where nothing is."""
     if isinstance(value, str):
         sound = "\0" not in value and (value.isascii() or _encodes(value))
-        return "" if sound else f"{value!r:.80} is no valid text (a null character, or half a character)"
+        return "" if sound else f"{value!r:.80} is not valid text (it has a null character, or half of a character)"
     if isinstance(value, int):  # True and False too
         return "" if -(2**63) <= value < 2**63 else "a whole number has more than 64 bits"
     if isinstance(value, float):
-        return "" if not finite or math.isfinite(value) else f"{value} is no number"
+        return "" if not finite or math.isfinite(value) else f"{value} is not a number"
     return "" if value is None else f"{value} is a {type(value).__name__}; expected a number or text (quote it)"
 
 

@@ -76,14 +76,14 @@ def ablate(
         >>> from topicscope.language import predictor_of, whole_words
         >>> rows = ablate(loaded, predictor_of(loaded), texts, whole_words(tokenizer), [], [], ModelPass())
         >>> [(row.at, row.answer) for row in rows], rows[0].why
-        ([('topic words', 'off'), ('other words', 'off')], 'no head carries topics, so there is none to take out')
+        ([('topic words', 'off'), ('other words', 'off')], 'no head carries topics, so there is none to remove')
     """
 
     def off(why: str) -> list[AblationRow]:
         return [AblationRow(model=loaded.name, heads=len(topical), draws=0, at=at, why=why) for at in PLACES]
 
     if not topical:
-        return off("no head carries topics, so there is none to take out")
+        return off("no head carries topics, so there is none to remove")
     if isinstance(predictor, NoOutputHead):
         return off(str(predictor))
     try:

@@ -134,7 +134,7 @@ def ablation_row(
     if not len(rises.positions):
         return AblationRow(**about, answer="unsure", why=f"no {at} were predicted: raise --documents")
     if not np.isfinite(rises.sums).all():
-        return AblationRow(**about, answer="unsure", why="the loss is no number at some of the words")
+        return AblationRow(**about, answer="unsure", why="the loss is not a number (NaN) at some of the words")
     whole = rises.whole()
     topical, random, mean = rises.resampled(resamples, seed)
     numbers: dict[str, Any] = {
@@ -163,20 +163,20 @@ def judged(row: AblationRow, as_much: int) -> tuple[Grade, str]:
         return "unsure", "there is nothing to resample: raise --documents"
     worth = LOSS_WORTH * row.loss
     if row.topical_interval[1] < worth:
-        return "no", f"without them the loss hardly rises (a rise of {worth:.2g} would be worth naming)"
+        return "no", f"without them the loss hardly rises (the smallest rise that matters is {worth:.2g})"
     if row.mean_interval[1] < worth and row.remark:
         return "unsure", "it rises about as much without random heads, but some of these are topical ones"
     if row.mean_interval[1] < worth:
         as_much_or_more = "more" if row.mean_interval[1] < 0 else "about as much"
         said = f"without random heads of the same layers it rises {as_much_or_more}"
-        return "no", f"{said} (a difference of {worth:.2g} would be worth naming)"
+        return "no", f"{said} (the smallest difference that matters is {worth:.2g})"
     if row.interval[0] > 0 and row.topical_interval[0] > 0:
         if row.difference >= worth and row.draws >= DRAWS:
             return "yes", ""
         if row.difference >= worth:
             said = f"it rises more than without other heads, but these layers have only {sets_text(row.draws)} of them"
             return "unsure", f"{said}, and chance alone makes one of {row.draws + 1} sets the largest"
-        return "unsure", f"the difference is below {worth:.2g}, the smallest worth naming: raise --documents"
+        return "unsure", f"the difference is below {worth:.2g}, the smallest that matters: raise --documents"
     if row.mean_interval[0] > 0 and row.topical_interval[0] > 0 and as_much:
         sets = f"{as_much} of {sets_text(row.draws)} of random heads"
         return "unsure", f"more than without random heads on average, but without {sets} it rises as much"

@@ -153,7 +153,7 @@ def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
     """Fitted topics of a folder, or the words and topics that a file lists."""
     if not Path(path).exists():
         raise InputError(
-            f"topics: {path} is not there; expected a folder of 'topicscope topics' or a CSV or JSON file of words "
+            f"topics: {path} does not exist; expected a folder of 'topicscope topics' or a CSV or JSON file of words "
             "and topics"
         )
     return Topics.load(path) if Path(path).is_dir() else read_pairs(path)
@@ -285,7 +285,7 @@ def _table_pairs(path: Path, text: str) -> list[tuple[str, str]]:
     try:
         rows = list(csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
     except csv.Error as error:
-        raise InputError(f"{shown(path)} is no table ({one_line(error)}); expected lines 'word,topic'") from None
+        raise InputError(f"{shown(path)} is not a table ({one_line(error)}); expected lines 'word,topic'") from None
     if rows and not {"word", "topic"} <= set(rows[0]):
         columns = ", ".join(f"{name!r:.60}" for name in list(rows[0])[:20])
         hint = separator_hint(list(rows[0]))

@@ -208,7 +208,9 @@ class WordsConfig(Config):
 
     def __post_init__(self) -> None:
         if sum(map(len, self.groups)) < 2:
-            raise InputError("give at least two words, in groups parted by /, for example: frog toad / mozart schubert")
+            raise InputError(
+                "give at least two words, in groups separated by /, for example: frog toad / mozart schubert"
+            )
 
 
 def one_source(config: ProbeConfig | TimelineConfig) -> None:

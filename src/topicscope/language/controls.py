@@ -217,7 +217,7 @@ def remains(number: float, between: Interval, of: Measured, where: str) -> Check
     if between[1] < (of.worth if between[0] > 0 else enough):
         return Check(answer="no", why=left, **said)
     if between[0] > 0:
-        return Check(answer="unsure", why=f"{left}: most of it may be something else than topics", **said)
+        return Check(answer="unsure", why=f"{left}: most of the effect may be something other than topics", **said)
     return Check(answer="unsure", why=f"{left}, and its interval reaches zero: {advice(of, of.more)}", **said)
 
 
@@ -235,17 +235,17 @@ def cooccurrence(of: Measured) -> Check:
         or between is None
         or between[0] == between[1]
     ):
-        why = "too few pairs that stand together in these texts"
+        why = "too few co-occurring pairs in these texts"
         return Check(answer="unsure", why=f"{why}: {advice(of, 'threshold', 'documents')}")
     margin = contrast.same_topic - contrast.cooccurring
     both = f"{contrast.same_topic:.3g} against {contrast.cooccurring:.3g}"
     if between[0] > 0:
         return Check(answer="yes", why=both, number=margin, interval=between)
     if between[1] < 0:
-        why = f"pairs that stand together most often show more ({contrast.cooccurring:.3g}) than pairs of one topic"
+        why = f"the pairs that co-occur most show more ({contrast.cooccurring:.3g}) than pairs of one topic"
         return Check(answer="no", why=f"{why} ({contrast.same_topic:.3g})", number=margin, interval=between)
     more = "documents" if of.more == "documents" else "threshold"  # which sets the number of pairs
-    why = f"pairs that stand together most often show about as much ({both}): {advice(of, more)}"
+    why = f"the pairs that co-occur most show about as much ({both}): {advice(of, more)}"
     return Check(answer="unsure", why=why, number=margin, interval=between)
 
 

@@ -263,7 +263,7 @@ def files_of(source: str) -> list[str]:
         if path.is_dir():
             inside = (p for p in path.rglob("*") if not p.is_dir() and not _hidden(p.relative_to(path)))
             files = sorted(str(p) for p in inside if _text(p))
-            missing = f"{shown(source)} has no text files ({', '.join(sorted(KNOWN))}, packed or not)"
+            missing = f"{shown(source)} has no text files ({', '.join(sorted(KNOWN))}, compressed or not)"
         else:
             matching = [source] if os.path.lexists(path) else sorted(glob.glob(source, recursive=True))
             files = [file for file in matching if not Path(file).is_dir()]

@@ -100,7 +100,7 @@ def document_losses(
         progress(phase, window.document + 1, len(few))
     numbers = {document: loss for document, loss in found.items() if isfinite(loss)}  # half precision may overflow
     said = [f"of the first {MOST_LOSSES:,}"] if len(texts) > MOST_LOSSES else []
-    said += [f"of {len(found) - len(numbers):,} it is no number"] if len(numbers) < len(found) else []
+    said += [f"of {len(found) - len(numbers):,} it is not a number (NaN)"] if len(numbers) < len(found) else []
     return numbers, f"loss of documents: {'; '.join(said)}" if said else ""
 
 

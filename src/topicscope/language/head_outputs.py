@@ -117,5 +117,5 @@ def heads_of_layers(model: Any, loaded: LoadedModel) -> list[int]:
     layers = sum(map(len, parts.values()))
     shapes = [(*tokens.shape, count) for count in heads]
     if len(seen) != layers or [shape[:3] for shape in seen[: len(heads)]] != shapes:
-        raise InputError("what single heads put out cannot be reached in this architecture")
+        raise InputError("the outputs of single heads cannot be read in this architecture")
     return heads

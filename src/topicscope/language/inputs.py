@@ -220,7 +220,7 @@ def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
     snapshots = [(_step(model), model) for name in names for model in _models(name)]
     for step, count in Counter(step for step, _ in snapshots).items():
         if count > 1:
-            raise InputError(f"step {step} is there more than once; name the snapshots of one run")
+            raise InputError(f"step {step} is given more than once; name the snapshots of one run")
     if len(snapshots) < 2:
         raise InputError(f"a timeline needs at least two snapshots; there is {len(snapshots)}")
     return sorted(snapshots)

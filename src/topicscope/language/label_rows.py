@@ -107,7 +107,7 @@ def label_sentences(rows: Sequence[LabelRow]) -> list[str]:
             f"{accuracy_text(first.chosen_accuracy, first.chosen_interval)}, macro F1 {first.chosen_macro_f1:.2f}; "
             f"bag of words {accuracy_text(first.bag_of_words, first.bag_of_words_interval)}; "
             f"most common label {first.majority:.2f}{untrained} ({first.classes} labels, {first.documents} documents; "
-            f"the layer is chosen inside the training folds, {most.part} {most.layer} in {most.chosen_folds} of "
+            f"the layer is chosen on the training folds, {most.part} {most.layer} in {most.chosen_folds} of "
             f"{FOLDS}). {what_it_shows(first, fresh[0] if fresh else None)}"
         )
     return sentences

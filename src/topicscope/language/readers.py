@@ -45,9 +45,9 @@ def kind_of(file: str) -> tuple[str, str | None]:
         return HUB, None
     kind, packing = suffixes(Path(file))
     if kind not in KNOWN:
-        raise InputError(f"{file}: kind of file not known; expected {', '.join(sorted(KNOWN))}, packed or not")
+        raise InputError(f"{file}: unknown kind of file; expected {', '.join(sorted(KNOWN))}, compressed or not")
     if kind in PARQUET and packing:
-        raise InputError(f"{file}: a Parquet file is packed inside; unpack it first")
+        raise InputError(f"{file}: a Parquet file has its own compression; decompress it first")
     return kind, packing
 
 
@@ -245,7 +245,7 @@ class Reader:
             opened = parquet.ParquetFile(file, page_checksum_verification=True)
             fields, groups = opened.schema_arrow.names, opened.num_row_groups
         except Exception as error:
-            raise UnreadableFileError(f"{shown(file)} is no Parquet file, or is damaged ({one_line(error)})") from None
+            raise UnreadableFileError(f"{shown(file)} is not Parquet, or is damaged ({one_line(error)})") from None
         with opened:
             for group in range(groups if self._has_field(name, fields) else 0):
                 yield from self._row_group(opened, group, f"{name}, row group {group + 1}")

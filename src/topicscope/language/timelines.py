@@ -55,7 +55,9 @@ def timeline_of(
             progress("probing snapshots", number, len(snapshots), f"step {step}")
             loaded = load_model(name, device)
             if number and whole_words(loaded.tokenizer, ()).fingerprint != vocabulary.fingerprint:
-                raise InputError(f"{name} has another tokenizer than the first snapshot; a timeline is of one model")
+                raise InputError(
+                    f"{name} has a different tokenizer from the first snapshot; a timeline is of one model"
+                )
             for measure, found in effects_of(loaded, texts, assignment, vocabulary, measured, engine).items():
                 effects.setdefault(measure, {})[step] = found
     return Timeline.of(effects, notes)

@@ -105,7 +105,10 @@ def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> No
                 (not _distributions(arrays["probability"]), "the probabilities of a topic do not add up to 1"),
                 (not _distributions(arrays["document_topics"]), "the topics of a document do not add up to 1"),
                 (_outside(arrays["document_lengths"], 2**40), "the length of a document is negative"),
-                (not (np.isfinite(arrays["frequency"]) & (arrays["frequency"] >= 0)).all(), "a frequency is no count"),
+                (
+                    not (np.isfinite(arrays["frequency"]) & (arrays["frequency"] >= 0)).all(),
+                    "a frequency is not a count",
+                ),
                 (len(head.fit.coherence) != topics, f"it has the coherence of {len(head.fit.coherence)} topics"),
                 (len(head.fit.stability or head.fit.coherence) != topics, "it has the stability of other topics"),
             )

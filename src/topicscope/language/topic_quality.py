@@ -13,7 +13,7 @@ import numpy as np
 # text (617,000 words of WikiText-2) have coherence -.02, stability .18, and a perplexity above that of word
 # frequencies; fitted to the text itself .11, .42, and 44% less. Diversity is .73 for the shuffled text and .79 for the
 # text: it does not show whether topics are real, only whether they repeat each other.
-POOR_COHERENCE = 0.0  # at most: the top words stand together no more often than by chance
+POOR_COHERENCE = 0.0  # at most: the top words co-occur no more often than by chance
 POOR_SHARE = 0.25  # of the topics, whose own coherence is that poor, from which on the rest is not trusted either
 POOR_DIVERSITY = 0.5  # below: most of the top words are those of another topic too
 POOR_STABILITY = 0.3  # below: less than 3 of 10 top words come again; halfway from shuffled text to text
@@ -60,7 +60,7 @@ class TopicQuality:
         found = []
         if self.coherence <= POOR_COHERENCE:
             found.append(
-                f"mean coherence {self.coherence:.3f} is not above {POOR_COHERENCE:g}: the top words stand together no "
+                f"mean coherence {self.coherence:.3f} is not above {POOR_COHERENCE:g}: the top words co-occur no "
                 "more often than by chance"
             )
         elif self.incoherent > POOR_SHARE * self.topics:
@@ -97,7 +97,7 @@ class TopicQuality:
         if self.stability is None:
             return [*said, "stability and held-out perplexity: not measured, which takes a second fit (--stability)"]
         said.append(
-            f"stability {self.stability:.2f}: the share of a topic's top 10 words that come again in the matching "
+            f"stability {self.stability:.2f}: the share of a topic's top 10 words that reappear in the matching "
             "topic of a second fit, with another seed and without the held-out documents (1: all of them)"
         )
         if self.perplexity is None or self.unigram_perplexity is None:

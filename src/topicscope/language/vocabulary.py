@@ -113,7 +113,7 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
     back = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
     words = [(i, word) for (i, word), tokens in zip(candidates, back, strict=True) if tokens == [*before, i]]
     if not words:
-        raise InputError("this tokenizer has no token that is a whole word; topics of words need one that has")
+        raise InputError("this tokenizer has no token that is a whole word; choose one that has whole words as tokens")
     return Vocabulary(tokenizer, size, np.array([i for i, _ in words]), tuple(word for _, word in words), continues)
 
 

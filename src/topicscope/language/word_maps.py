@@ -29,7 +29,7 @@ WORDS = Kind("words", 2, ("words.json", "figure3*"), ("words.json",))
 MEANING: dict[Answer, str] = {
     "yes": "The groups separate: words of one group are more alike than words of different groups",
     "some": "Some groups separate, others do not",
-    "no": "The groups do not separate: words of one group are no more alike than words dealt to groups by chance",
+    "no": "The groups do not separate: words of one group are no more alike than words put into groups at random",
     "undecided": "Whether the groups separate cannot be decided with so few words; give more words per group",
 }
 
@@ -79,7 +79,7 @@ class WordMap(Result):
         inside, between = ("-" if mean is None else f"{mean:.3f}" for mean in (found.inside, found.between))
         means = f"mean cosine inside groups {inside}, between groups {between}"
         if found.p_value is not None:
-            dealt = f"p = {found.p_value:.2g} over all ways to deal the words to groups of these sizes"
+            dealt = f"p = {found.p_value:.2g} over all ways to put the words into groups of these sizes"
             means += f"; {dealt}" if found.answer != "undecided" else ""
         meaning = MEANING[found.answer]
         if found.answer == "some":

@@ -169,11 +169,11 @@ def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -
 
 READINGS: dict[Phase, str] = {
     "two-stage": "The value matrix has learnt topics before attention forms, as the paper's two stages say.",
-    "staggered": "Key and query start later than value, but value goes on rising once attention has formed.",
-    "at once": "Key and query are not later than value by a factor of two: this run does not show two stages.",
+    "staggered": "Key and query start later than value, but value keeps rising once attention has formed.",
+    "at once": "Key and query are less than a factor of two later than value: this run does not show two stages.",
     "first stage only": "The value matrix rises; key and query have not, within these steps.",
     "never": "No norm has risen: the run is too short, or it starts at a scale from which norms do not grow.",
-    "diverged": "The loss ends above its start, or nowhere; try a smaller learning rate.",
+    "diverged": "The loss ends above its start, or is not a number; try a smaller learning rate.",
 }
 
 

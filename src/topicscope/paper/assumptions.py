@@ -138,7 +138,7 @@ EXPERIMENT = Experiment(
     seconds=40,
     number=Number(
         "worst distance to W(t)",
-        "Frobenius norm of the trained W_V less the predicted W(t), over the norm of W(t) (a ratio; 0 in theory), mean "
-        "over seeds, largest over relaxed worlds; the paper prints no number",
+        "Frobenius norm of the trained W_V minus the predicted W(t), over the norm of W(t) (a ratio; 0 in theory), "
+        "mean over seeds, largest over relaxed worlds; the paper prints no number",
     ),
 )

@@ -51,7 +51,7 @@ def contrast_number(matrix: str, paper: float) -> Number:
     """Of Figures 1, 2, 9 and 10."""
     return Number(
         "same - different topic",
-        f"mean entry of {matrix} for two words of one topic less that for words of two topics (weights have no unit), "
+        f"mean entry of {matrix} for two words of one topic minus that for words of two topics (weights have no unit), "
         "panel cross entropy with Adam, mean over seeds",
         (paper, paper),
         "the paper does not print its number of steps, and entries grow as long as training goes on",

@@ -139,7 +139,7 @@ def figure(found: Found) -> Figure:
         "Left: share of W* that is learnt, groups before topics. Middle: rates of learning rise with rho for groups "
         "and fall for topics in a group. Right: the force on attention has the opposite order.",
         [
-            Lines(f"W_V, rho = {RHO:g}", learnt, "rate x steps", "share of W*", levels=[(0.5, "half")]),
+            Lines(f"W_V, rho = {RHO:g}", learnt, "learning rate x steps", "share of W*", levels=[(0.5, "half")]),
             Lines("rate of W_V", speed, "rho", "2 x eigenvalue"),
             Lines("force on attention at W*", force, "rho", "-dLoss/dL on the contrast"),
         ],

@@ -108,7 +108,7 @@ def judge(found: Found) -> Outcome:
                 "Mean cosine of two words",
                 [
                     *("model", "inside groups", "between groups", "inside, whole tokens", "between, whole tokens"),
-                    *("words of one token", "inside less between, random weights"),
+                    *("words of one token", "inside minus between, random weights"),
                 ],
                 rows,
             )
@@ -161,7 +161,7 @@ EXPERIMENT = Experiment(
     seconds=2,
     number=Number(
         "cosine, inside-between",
-        "mean cosine of the embeddings of two words of a group less that of words of two groups, whole tokens only, "
+        "mean cosine of the embeddings of two words of a group minus that of words of two groups, whole tokens only, "
         "mean over models; the paper prints a map and no number",
     ),
     needs=("models",),

@@ -164,7 +164,7 @@ def judge(found: Found) -> Outcome:
         + f"; W_i0 is {np.mean(found.mask_column[finite[-1]]):.6f} at N = {finite[-1]}, "
         f"{np.mean(found.mask_column[ENDLESS]):.6f} for infinite documents. The first is not judged: columns of W add "
         "up to 1 wherever the number of [MASK]s varies, which makes the mean of W_i0 1/(Tv) on any documents. Is "
-        f"this the diagonal of Figure 6 and Table 4? Diagonal less block after training: {answer(found, b)}. "
+        f"this the diagonal of Figure 6 and Table 4? Diagonal minus block after training: {answer(found, b)}. "
         f"W* has {b:.4f}",
         figures=[
             Figure(
@@ -174,7 +174,7 @@ def judge(found: Found) -> Outcome:
                 "mean least-squares matrix. Right: the diagonal's excess in the settings of Figure 6 and Table 4.",
                 [
                     Points(
-                        "diagonal less block, by length",
+                        "diagonal minus block, by length",
                         categories,
                         [
                             by_category("least squares on documents", [intervals[length] for length in finite]),
@@ -185,7 +185,7 @@ def judge(found: Found) -> Outcome:
                     ),
                     found.value.heat("least squares, N = 125"),
                     Points(
-                        "diagonal less block, trained with this attention",
+                        "diagonal minus block, trained with this attention",
                         [re.sub(r" \(.*\)| attention", "", name) for name in found.diagonals],
                         [
                             by_category(
@@ -249,7 +249,7 @@ EXPERIMENT = Experiment(
     seconds=20,
     number=Number(
         "diagonal's excess b",
-        "mean diagonal entry of the least-squares W_V less the mean of other same-topic entries, documents of 1,000 "
+        "mean diagonal entry of the least-squares W_V minus the mean of other same-topic entries, documents of 1,000 "
         "words (.1136 in theory); the paper's theorem has infinite documents, where it is 0",
     ),
 )

@@ -119,7 +119,7 @@ EXPERIMENT = Experiment(
     seconds=40,
     number=Number(
         "largest lost share",
-        "loss of training one part alone less that of training everything, over the gain that training everything has "
+        "loss of training one part alone minus that of training everything, over the gain that training everything has "
         "over the uniform prediction (a share of 1), largest of the parts and losses; the paper says 'only slightly'",
     ),
 )

@@ -62,8 +62,8 @@ EXPERIMENT = Experiment(
     seconds=2,
     number=Number(
         "cosine, topic - pairs",
-        "mean cosine of the word embeddings of two words of a topic less that of the pairs that stand together most "
-        "often, mean over models and thresholds",
+        "mean cosine of the word embeddings of two words of a topic minus that of the pairs that co-occur most, "
+        "mean over models and thresholds",
         (0.102, 0.152),
         SMALL_DIFFERS,
     ),

@@ -110,7 +110,7 @@ EXPERIMENT = Experiment(
     seconds=40,
     number=Number(
         "distance to Theorem 2",
-        "Frobenius norm of the trained W_V less the matrix of Theorem 2, over the norm of that matrix (a ratio; 0 in "
+        "Frobenius norm of the trained W_V minus the matrix of Theorem 2, over the norm of that matrix (a ratio; 0 in "
         "theory), on infinite documents, mean over seeds",
     ),
 )

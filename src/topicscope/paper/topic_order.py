@@ -124,7 +124,7 @@ def panel(name: str, law: Law) -> Lines:
             ),
         ],
         "E[theta_t^2]",
-        "half-time (rate x steps)",
+        "half-time (learning rate x steps)",
     )
 
 

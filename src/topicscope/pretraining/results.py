@@ -44,7 +44,7 @@ from topicscope.pretraining.layers import (
 if TYPE_CHECKING:
     import pyarrow
 
-ADVICE = "start the run anew (--force)"
+ADVICE = "start the run again (--force)"
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
 PRETRAIN = Kind(
     "pretrain", 3, (METRICS, CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS, ".*.tmp"), sealed=(METRICS,), resumes="asked"
@@ -136,8 +136,8 @@ class PretrainRun(Result):
         if self.status != "done" or not self.config.held_out.share or self.results.held_out_loss is not None:
             return []
         return [
-            f"There is no held-out loss: {100 * self.config.held_out.share:.3g}% of the documents do not fill a row of "
-            f"{self.config.length} tokens. Give more text, or hold out more of it (--held-out)."
+            f"There is no held-out loss: {100 * self.config.held_out.share:.3g}% of the documents is too little "
+            f"to fill a row of {self.config.length} tokens. Give more text, or hold out more of it (--held-out)."
         ]
 
     def _unread(self) -> list[str]:

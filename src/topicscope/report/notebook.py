@@ -75,7 +75,7 @@ def reply(answer: Answer, view: NotebookView, message: Any, _: object) -> None:
     except InputError as error:
         view.send({"id": identity, "error": str(error)})
     except Exception as error:
-        fault = f"this is a fault of topicscope: {type(error).__name__}: {error}"
+        fault = f"this is a bug in topicscope: {type(error).__name__}: {error}"
         view.send({"id": identity, "error": fault})
 
 

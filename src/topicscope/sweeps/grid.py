@@ -198,7 +198,7 @@ def _expanded(config: GridConfig, progress: Progress) -> Grid:
     count = math.prod(len(next(iter(group.values()))) for group in axes)
     if count > MOST_POINTS:
         raise InputError(
-            f"the grid has {count:,} points; at most {MOST_POINTS:,} are taken, since each is checked and held in "
+            f"the grid has {count:,} points; at most {MOST_POINTS:,} are allowed, since each is checked and held in "
             "memory; split the grid"
         )
     moves_along = [
@@ -242,11 +242,11 @@ def _axes(config: GridConfig) -> list[dict[str, Sequence[Any]]]:
     for group in [{name: values} for name, values in config.axes.items()] + config.zipped:
         values = {name: axis_values(name, given) for name, given in group.items()}
         if again := seen & set(values):
-            raise InputError(f"axis {min(again)!r} is there more than once; name every axis once")
+            raise InputError(f"axis {min(again)!r} is given more than once; name every axis once")
         seen |= set(values)
         if len({len(v) for v in values.values()}) > 1:
             counts = ", ".join(f"{name} {len(v)}" for name, v in values.items())
-            raise InputError(f"axes that move together need as many values each; there are {counts}")
+            raise InputError(f"axes that move together need equally many values; there are {counts}")
         if values:
             groups.append(values)
     return groups

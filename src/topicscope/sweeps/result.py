@@ -92,9 +92,13 @@ class Sweep(Result):
         ]
         stored = {path.name for path in (self.folder / points.POINTS).glob("[!.]*")}
         if others := len(stored - {point.name for point in self.grid.points}):
+            what, stay = (
+                ("1 point of another grid is", "stays")
+                if others == 1
+                else (f"{others} points of other grids are", "stay")
+            )
             sentences.append(
-                f"{others} points of other grids are in {self.folder} too, and stay there; "
-                "table, picture and page are of this grid."
+                f"{what} also in {self.folder}, and {stay} there; table, picture and page show this grid only."
             )
         return sentences
 

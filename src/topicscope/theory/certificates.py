@@ -99,7 +99,7 @@ def remark5(s: Setting, gamma: float = 5.0, disturb: float = 1.0) -> list[Certif
             EXACT,
         ),
         Certificate(
-            "Remark 5 under the exact convention, where it fails: [MASK] attends itself with beta",
+            "Remark 5 under the exact convention, where it fails: [MASK] attends to itself with beta",
             here,
             spread / loss,
             EXACT,

@@ -189,7 +189,7 @@ def value_sentence(best: ValueOptimum, topic: Mode | None) -> str:
         return "W_V never learns topics: all documents show them alike."
     return (
         f"W_V learns {topic.name} at the rate {2 * topic.eigenvalue:.5g}: half of it at time {topic.half_time:.5g} "
-        "(rate x steps), under gradient flow, squared loss and uniform attention."
+        "(learning rate x steps), under gradient flow, squared loss and uniform attention."
     )
 
 

@@ -182,7 +182,7 @@ class SymmetricOptimum(ValueOptimum):
         )
         pairs = {"inside a topic": own["same_topic"], "between topics": own["different_topic"]}
         said = [*(f"{value:.6g} {where}" for where, value in pairs.items() if value is not None), above]
-        return [f"W*: {', '.join(said)}, {best.mask_column:.6g} from [MASK].", *super().summary()]
+        return [f"W*: {', '.join(said)}, {best.mask_column:.6g} in the [MASK] column.", *super().summary()]
 
 
 def entries_of(topics: int, v: int, rho: Float[np.ndarray, " 2"], a: float, b: float) -> Entries:

@@ -181,4 +181,4 @@ def assumptions(setting: Setting) -> list[str]:
 def strain(setting: Setting) -> list[str]:
     """The strained assumptions as a sentence, if there are any."""
     broken = "; ".join(assumptions(setting))
-    return [f"The theorem is asymptotic; here it is strained: {broken}."] if broken else []
+    return [f"The theorem is asymptotic, and this setting strains it: {broken}."] if broken else []

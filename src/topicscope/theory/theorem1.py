@@ -35,7 +35,7 @@ class Theorem1(OptimumTheorem):
 
     given: ClassVar[str] = "embedding"
     part: ClassVar[str] = "embedding"
-    picture: ClassVar[str] = "the identity member, E = I / k"
+    picture: ClassVar[str] = "the simplest optimum, E = I / k"
 
     setting: Setting
     bias: float
@@ -53,7 +53,7 @@ class Theorem1(OptimumTheorem):
     def summary(self) -> list[str]:
         return [
             self.sentence,
-            "How to read it: on average a word's embedding is closer to its own topic than to every other, by "
+            "How to read it: on average a word's embedding is closer to its own topic than to any other, by "
             f"{self.c3 / self.setting.v:.6g} per entry. The simplest member is E = I / k (words know only themselves); "
             "blocks are another.",
         ]

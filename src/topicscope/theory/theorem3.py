@@ -52,7 +52,7 @@ class Theorem3(AttentionTheorem):
         gamma, where = self.setting.gamma(alpha, beta), "inside" if self.contains(alpha, beta) else "OUTSIDE"
         return [
             f"{self.sentence} The best gamma {gamma:.5g} is {where}.",
-            "How to read it: with block-wise W_V the document is best read by attending words of the same topic "
+            "How to read it: with block-wise W_V it is best to attend to words of the same topic "
             f"{gamma:.3g} times as much as others.",
         ]
 

@@ -57,7 +57,7 @@ class Theorem5(AttentionTheorem):
         where = "inside" if self.contains(alpha, beta) else "OUTSIDE"
         return [
             f"{self.sentence} The best attention is {where}.",
-            "How to read it: with diagonal W_V a word is best read by attending itself "
+            "How to read it: with diagonal W_V it is best for a word to attend to itself "
             f"{beta:.3g} times as much as words of other topics.",
         ]
 

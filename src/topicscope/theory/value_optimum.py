@@ -252,7 +252,7 @@ class ValueOptimum(Result):
         never = f" {free:,} directions are never learnt: they stay as they start." if free else ""
         return [
             f"W* has the loss {self.loss:.6f} (squared, summed over the outputs).",
-            f"Learnt in this order (half-time under gradient flow, rate x steps): {order}{more}.{never}",
+            f"Learnt in this order (half-time under gradient flow, in learning rate x steps): {order}{more}.{never}",
             WHY_INFINITE if self.settings.infinite else WHY_FINITE,
             *self.notes,
         ]
@@ -260,13 +260,14 @@ class ValueOptimum(Result):
 
 WHY_INFINITE = (
     "Documents are infinite, so many matrices are optimal. W* is the one that flow from zero reaches (Theorem 2). "
-    "The optimum of finite documents tends to another one (the limit): differences between words of one topic, and "
-    "[MASK] against the words, show in a document of any finite length, so there the optimum is decided."
+    "The optimum for finite documents tends to another one (the limit): differences between words of one topic, and "
+    "[MASK] against the words, show in documents of any finite length, so there only one matrix is optimal."
 )
 WHY_FINITE = (
-    "W* is the optimum of documents of this length. As they grow it tends to the limit, not to Theorem 2. Differences "
-    "that only the chance of drawing N words makes fall as 1/N, and so does all that W can gain or lose on them: their "
-    "best W does not depend on N, where Theorem 2 has zero. Learning it takes a time in proportion to N."
+    "W* is the optimum for documents of this length. As documents grow, it tends to the limit, not to Theorem 2. In a "
+    "document of N words, chance alone makes some words more frequent than others of their topic. These differences "
+    "shrink as 1/N, and so does what W can gain from them, so the best W for them does not depend on N; Theorem 2 has "
+    "zero there. The time to learn this part grows in proportion to N."
 )
 
 

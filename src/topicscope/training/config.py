@@ -201,7 +201,7 @@ class RunConfig(Config):
             ),
             (
                 self.total_steps > MOST,
-                f"epochs = {self.epochs or 20:g} makes {self.total_steps:,} steps; at most {MOST:,} are taken",
+                f"epochs = {self.epochs or 20:g} makes {self.total_steps:,} steps; at most {MOST:,} are allowed",
             ),
             (last > self.total_steps, f"snapshots: step {last} is after the last of {self.total_steps} steps"),
             (

@@ -50,7 +50,7 @@ from topicscope.training.result import (
 )
 from topicscope.training.track import RELATIONS
 
-ANEW = "start the run anew with --force"
+ANEW = "start the run again with --force"
 
 
 class Recorder:
@@ -107,7 +107,7 @@ class Recorder:
             self.saved = ensemble.step
             if paused:
                 forget_wishes(self.checkpoint.parent)
-                raise Interrupted(f"paused at step {ensemble.step:,}; 'train --resume' goes on from there")
+                raise Interrupted(f"paused at step {ensemble.step:,}; 'train --resume' continues from there")
 
     def report_progress(self, note: str) -> None:
         made = (self.ensemble.step - self.first) * len(self.homes)

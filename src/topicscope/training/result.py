@@ -38,7 +38,7 @@ ADVICE = "train again (--force)"
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
 
-FAR = "Its value matrix is {:.3g} of the norm of W* away from W*, the exact optimum under uniform attention."
+FAR = "Its value matrix is at relative distance {:.3g} from W*, the exact optimum under uniform attention."
 
 Weights = dict[str, np.ndarray]
 
@@ -48,14 +48,14 @@ FACTS = {
     "training loss (last 100 steps)": "loss",
     "dev loss": "dev_loss",
     "Bayes-optimal loss": "floors.bayes.loss",
-    "its standard error": "floors.bayes.standard_error",
-    "its numerical error": "floors.bayes.numerical_error",
+    "standard error of the Bayes loss": "floors.bayes.standard_error",
+    "numerical error of the Bayes loss": "floors.bayes.numerical_error",
     "no Bayes-optimal loss": "no_floor",
-    "dev loss on its documents": "floor_dev_loss",
-    "dev loss above it": "above_floor.bayes",
-    "standard error of that": "above_floor_error.bayes",
+    "dev loss on the same documents": "floor_dev_loss",
+    "dev loss above Bayes": "above_floor.bayes",
+    "standard error of the gap": "above_floor_error.bayes",
     "Bayes-optimal loss from topics alone": "floors.bayes_topics.loss",
-    "dev loss above that": "above_floor.bayes_topics",
+    "dev loss above Bayes from topics alone": "above_floor.bayes_topics",
     "best uniform-attention fit of dev": "floors.least_squares.loss",
     "dev loss above that fit": "above_floor.least_squares",
     "exact loss of W* (all documents)": "optimum_loss",

@@ -11,7 +11,7 @@ const post = (path, body = {}) => ask(path, {
 });
 const readOnly = document.body.dataset.readOnly !== undefined;
 const ENDED = ["done", "stopped", "diverged", "gone", "refused"];
-const STATES = { interrupted: "interrupted", unreadable: "cannot be read just now", gone: "not there any more" };
+const STATES = { interrupted: "interrupted", unreadable: "cannot be read at the moment", gone: "no longer there" };
 
 // One run on the page: what it says, its curves, and its matrices at the newest or at a chosen step.
 const watchRun = ({ id, name }) => {
@@ -33,7 +33,7 @@ const watchRun = ({ id, name }) => {
   const change = (action) => () => post(`/api/runs/${id}/${action}`);
   const pause = button("Pause", change("pause")), stop = button("Stop", change("stop"));
   const resume = button("Resume", change("resume"));
-  stop.title = "End it for good, with the results of the steps so far";
+  stop.title = "Stop for good, and keep the results of the steps so far";
   for (const one of [pause, stop, resume]) one.hidden = true;
   const curves = make("div", "", { class: "curves" }), matrices = make("div", "", { class: "matrices" });
   const draw = (part, html, step) => {
@@ -64,7 +64,7 @@ const watchRun = ({ id, name }) => {
     source.addEventListener("message", ({ data }) => show(JSON.parse(data)));
     source.addEventListener("error", () => {
       root.dataset.state = "lost";
-      state.textContent = "The server does not answer. The run goes on without it; this page tries again …";
+      state.textContent = "The server does not answer. The run continues without it; this page keeps trying …";
       if (source.readyState === EventSource.CLOSED) waiting = setTimeout(listen, 3000);
     });
   };
@@ -112,7 +112,7 @@ const refresh = async () => {
 
 const asked = new URL(location.href).searchParams, wanted = asked.getAll("id");
 const runs = await listFolders(list, ["train"], choose);
-for (const id of wanted) choose(runs.find((place) => place.id === id) ?? { id, name: "a run that is not there yet" });
+for (const id of wanted) choose(runs.find((place) => place.id === id) ?? { id, name: "a run that does not exist yet" });
 
 const select = document.getElementById("preset");
 if (select) {

@@ -19,7 +19,7 @@ const follow = async (id, state) => {
   addressWith({ id });
   await room.refresh();
   const after = document.querySelector(".missing .state");
-  if (after) after.textContent = `Done. It said last: ${last}`;
+  if (after) after.textContent = `Done. Its last message: ${last}`;
 };
 
 const runIt = async (name, id, box) => {
@@ -39,7 +39,7 @@ const runIt = async (name, id, box) => {
 const missingList = (missing, id) => {
   const box = make("section", "", { class: "missing" }), state = make("p", "", { class: "state", role: "status" });
   const table = make("table", "", { class: "data" }), body = make("tbody");
-  box.append(make("h2", id ? "Not in this folder" : "Nothing is measured yet"), state);
+  box.append(make("h2", id ? "Not in this folder" : "Nothing has been measured yet"), state);
   for (const { id: name, claim, seconds } of missing) {
     const row = make("tr"), cell = make("td");
     if (canRun) {

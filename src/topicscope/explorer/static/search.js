@@ -16,18 +16,18 @@ const markIn = (root, word) => {
 };
 
 const topicLines = ({ word, topics, fitted }) => {
-  if (!fitted) return [make("p", "This folder holds no fitted topics to look the word up in.")];
-  if (!topics.length) return [make("p", `The topics do not know '${word}'.`)];
+  if (!fitted) return [make("p", "This folder has no fitted topics in which to look up the word.")];
+  if (!topics.length) return [make("p", `The word '${word}' is not in the topics' vocabulary.`)];
   const list = make("ul");
   for (const { topic, name, share, probability, place } of topics) {
     list.append(make("li", `topic ${topic} (${name}): ${percent(share)} of its occurrences; `
-      + `${percent(probability)} of the topic's words, its place there is ${place}`));
+      + `${percent(probability)} of the topic's words, rank ${place}`));
   }
   return [make("p", `Topics of '${word}', by the fitted model:`), list];
 };
 
 const documentLines = (word, found) => {
-  if (!found.length) return [make("p", `None of the shown documents has '${word}'.`)];
+  if (!found.length) return [make("p", `None of the documents shown contains '${word}'.`)];
   const list = make("ul");
   for (const [text, pieces] of found) {
     const item = make("li"), title = text.querySelector("summary").textContent;
@@ -36,7 +36,7 @@ const documentLines = (word, found) => {
     item.append(button, ` ${pieces.length} times`);
     list.append(item);
   }
-  return [make("p", `Shown documents that have '${word}':`), list];
+  return [make("p", `Documents shown that contain '${word}':`), list];
 };
 
 // A box in `tools`, and the answer right below; documents are looked for in `sections`.

@@ -14,7 +14,7 @@ if (address.searchParams.has("token")) {
   history.replaceState(null, "", address);
 }
 
-const NO_ANSWER = "The server does not answer. Runs go on without it. If it has ended, start 'topicscope explore' "
+const NO_ANSWER = "The server does not answer. Runs continue without it. If it has ended, start 'topicscope explore' "
   + "again and open the address that it prints.";
 const GONE = "there is no such folder any more"; // what workspace.py says
 const message = document.getElementById("message");
@@ -67,7 +67,7 @@ export const listFolders = async (parent, kinds, choose) => {
     item.append(button);
     list.append(item);
   }
-  const none = make("p", "Nothing yet. Folders that topicscope writes into the workspace turn up here.");
+  const none = make("p", "Nothing yet. Folders that topicscope writes to the workspace appear here.");
   parent.replaceChildren(shown.length ? list : none);
   if (focused) parent.querySelector(`[data-id="${focused}"]`)?.focus();
   return shown;

@@ -27,7 +27,7 @@ document.getElementById("share").addEventListener("click", async () => {
   const link = new URL(`?${chosenNow()}`, location);
   try {
     await navigator.clipboard.writeText(link);
-    say("The link is copied. It has the setting, not the token.");
+    say("The link is copied. It contains the setting, but not the token.");
   } catch {
     say(`Copy this: ${link}`);
   }

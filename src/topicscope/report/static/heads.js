@@ -3,7 +3,7 @@
 import { make, makeChoice } from "./making.js";
 import { textControls } from "./texts.js";
 
-const ABOUT = "Numbers of single heads are kept for the documents shown below alone. Share: of the attention that "
+const ABOUT = "Numbers for single heads are kept only for the documents shown below. Share: of the attention that "
   + "words of topics give to other words of topics (their largest weights), how much goes to words of the same topic; "
   + "in brackets, the share of such words, which a head without preference would give.";
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
@@ -33,7 +33,7 @@ const linkMap = (plot, texts) => {
     const difference = z[layer]?.[head];
     const measured = difference == null ? "" : `, difference ${Number(difference.toPrecision(3))}`;
     const shown = kept.length === all.length ? "The documents below show it now"
-      : kept.length ? `${kept.length} of the ${all.length} documents below show it now; of the others it is not kept`
+      : kept.length ? `${kept.length} of the ${all.length} documents below show it now; for the others it is not kept`
         : "Its attention is not kept in the documents below: too many heads for a page";
     said.textContent = `Layer ${layer}, head ${head}${measured}. ${shown}.`;
     about.hidden = !kept.length;
