@@ -60,7 +60,7 @@ class Control:
     log: bool = False
     whole: bool = False
     choices: tuple[str, ...] = ()
-    only: str = ""  # NAME=VALUE, or NAME (not 0), of another control, without which it says nothing
+    only: str = ""  # NAME=VALUE|VALUE, or NAME (not 0), of another control, without which it says nothing
     top: str = ""  # a word that the slider has at its right end
 
 
@@ -72,7 +72,7 @@ CONTROLS = (
     count("topics", "T, topics", "World", 200),
     count("words_per_topic", "v, words per topic", "World", 500),
     Control("prior", "prior", "World", "choice", choices=("fixed", "dirichlet", "groups", "logistic-normal")),
-    count("topics_per_document", "tau, topics per document", "World", 50),
+    count("topics_per_document", "tau, topics per document", "World", 50, only="prior=fixed|groups"),
     Control("alpha", "alpha", "World", low=0.001, high=10, log=True, only="prior=dirichlet"),
     count("groups", "groups of topics", "World", 50, only="prior=groups"),
     Control("rho", "rho, share of one-group documents", "World", only="prior=groups"),

@@ -86,9 +86,11 @@ class Question(Config):
 
     @property
     def setting(self) -> theory.Setting:
-        """The paper's setting; InputError where topics are not disjoint and alike."""
-        if self.zipf or self.overlap or self.common_words or self.prior in ("groups", "logistic-normal"):
-            raise InputError("the paper's theorems need disjoint topics of equally probable words, and topics alike")
+        """The paper's setting; InputError where topics are not disjoint, or documents are not drawn as there."""
+        if self.prior != "fixed":
+            raise InputError("the paper's theorems are about documents of tau topics in equal shares (prior fixed)")
+        if self.zipf or self.overlap or self.common_words:
+            raise InputError("the paper's theorems are about disjoint topics of equally probable words")
         return theory.Setting.of(
             self.topics,
             self.words_per_topic,

@@ -39,9 +39,9 @@ export const openBench = (root, { defaults, given, ask, drawing, partDrawn, draw
   };
   const showControls = () => {
     for (const control of form.querySelectorAll("[data-only]")) {
-      const [name, value] = control.dataset.only.split("=");
+      const [name, values] = control.dataset.only.split("=");
       const held = form.elements[name].value;
-      control.hidden = value === undefined ? !Number(held) : held !== value;
+      control.hidden = values === undefined ? !Number(held) : !values.split("|").includes(held);
     }
   };
 
