@@ -19,7 +19,7 @@ def command(
     topics: Annotated[int | None, option("T, number of topics (default 10).", WORLD)] = None,
     words_per_topic: Annotated[int | None, option("v, words per topic (default 10).", WORLD)] = None,
     topics_per_document: Annotated[int | None, option("tau, of the prior fixed (default 3).", WORLD)] = None,
-    prior: Annotated[str | None, option("fixed (default) or dirichlet.", WORLD)] = None,
+    prior: Annotated[str | None, option("fixed (default), dirichlet, or another with all topics alike.", WORLD)] = None,
     alpha: Annotated[float | None, option("Of the prior dirichlet (default 0.1).", WORLD)] = None,
     length: Annotated[
         str | None, option("Words of a document: N, LOW-HIGH or infinite (default); attention needs infinite.", WORLD)
