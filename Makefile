@@ -1,3 +1,4 @@
+# make setup       .venv with all that the rest needs  make help         this list
 # make reproduce   the main job, embedded defaults     make test         all tests
 # make check       lint and types                      make test-quick   the unit tier: no process, model or browser
 # make bench       speed against the plain way         make mutants ROOM=paper   what the tests of a room do not notice
@@ -9,9 +10,12 @@ BIN := .venv/bin
 READY := .venv/.ready
 DOCS_READY := .venv/.docs-ready
 
-.PHONY: setup reproduce test test-quick docs notebooks wheel-test mutants fuzz kills check bench clean
+.PHONY: help setup reproduce test test-quick docs notebooks wheel-test mutants fuzz kills check bench clean
 
 setup: $(READY)
+
+help:
+	@sed -n '/^# make/s/^# //p' $(firstword $(MAKEFILE_LIST))
 
 # Made anew when the dependencies change. torch comes first and pinned, so that nothing pulls another build of it in.
 $(READY): pyproject.toml constraints.txt

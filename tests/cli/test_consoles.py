@@ -83,9 +83,28 @@ def test_matrices_in_shades() -> None:
     assert consoles.heat_map(np.ones((2, 3)), "flat").plain == "flat\n" + "\n".join(["  " + " " * 6] * 2)
     blocks = np.kron(np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones((20, 20)))
     small = consoles.heat_map(blocks, "t", size=4).plain.splitlines()
-    assert small == ["t", *["  ████    "] * 2, *["      ████"] * 2]
+    assert small == ["t", *["  ████    "] * 2, *["      ████"] * 2, "  40 x 40, averaged into 4 x 4 cells"]
     largest = consoles.heat_map(np.eye(60), "t").plain.splitlines()
-    assert (len(largest), len(largest[1])) == (25, 2 + 2 * 24)
+    assert (len(largest), len(largest[1])) == (26, 2 + 2 * 24)
+    assert "averaged" not in consoles.heat_map(np.eye(24), "t").plain
+
+
+def test_a_map_of_words_has_a_cell_of_its_own_for_mask_and_none_over_a_border_of_topics() -> None:
+    def blocks(topics: int, v: int) -> np.ndarray:
+        matrix = np.zeros((1 + topics * v, 1 + topics * v))
+        matrix[1:, 1:] = np.kron(np.eye(topics), np.ones((v, v)))
+        matrix[1:, 0] = 0.5
+        return matrix
+
+    words = consoles.word_map(blocks(2, 2), "t", [2, 2]).plain
+    assert words == "t\n" + "\n".join(["  " + " " * 10, *["  ▒▒████    "] * 2, *["  ▒▒    ████"] * 2])
+    title, *rows = consoles.word_map(blocks(20, 7), "t", [7] * 20).plain.splitlines()
+    assert title == "t, one cell per topic"
+    assert rows[0] == "  " + "  " * 21
+    assert rows[1:] == ["  ▒▒" + "  " * at + "██" + "  " * (19 - at) for at in range(20)]  # exact: nothing is grey
+    many = consoles.word_map(blocks(46, 2), "t", [2] * 46).plain.splitlines()
+    assert many[-1] == "  [MASK], and 46 topics averaged into 23 x 23 cells"
+    assert many[2:-1] == ["  ██" + "  " * at + "██" + "  " * (22 - at) for at in range(23)]
 
 
 def made(**more: Any) -> Any:

@@ -87,7 +87,8 @@ def test_rows_are_read_back_as_they_were() -> None:
     assert (joined.rows, joined.heads) == ([ROW] * 2, PROBE.heads * 2)
     assert (joined.cooccurrence, joined.topics, joined.notes) == ([PAIRS] * 2, [TOPIC] * 2, ["other"])
     assert joined.verdicts == [VERDICT] * 2
-    assert PROBE.summary()[2:] == ["a note"]
+    assert PROBE.summary()[3:] == ["a note"]
+    assert PROBE.summary()[2].startswith("b, read together: embeddings: a real effect (beyond chance, ")
     assert [line.split(".")[0] for line in PROBE.summary()[:2]] == [
         "b: embeddings: unsure",
         "b: attention (mean over heads): unsure",

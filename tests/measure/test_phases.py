@@ -145,7 +145,7 @@ def test_a_course_tells_its_phase_and_steps() -> None:
     )
     assert alone.as_dict()["start_separation"] is None
     flat = Course("never", Stages(NEVER, 5, 5), Stages(NEVER, 5, 5))
-    assert flat.sentence.startswith("Phase: never. No norm has risen")
+    assert flat.sentence.startswith("Phase: never. The norm of W_V has risen by less than 5%")
     assert Course("diverged").sentence.startswith("Phase: diverged. The loss ends above its start")
     assert Course("diverged").as_dict() == Course("diverged", starts).as_dict() == {"phase": "diverged"}
     for name in PHASES:

@@ -36,6 +36,7 @@ def test_every_kind_has_all_its_parts(name: str) -> None:
     assert kind.build(config.as_dict()) == config
     assert kind.reads
     assert kind.measures
+    assert all(kind.measures.values())  # each with its meaning
     assert {name.split(".")[0] for name in kind.reads} <= set(config.as_dict())  # variants have settings of their own
     assert set(kind.may_differ) <= set(settings)
     assert set(kind.sizes(config)) == set(kind.knobs) <= set(settings)

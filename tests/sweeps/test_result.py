@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.sweeps.samples import Cake, baking
+from tests.sweeps.samples import Cake, baking, small
 from topicscope import InputError
 from topicscope.ground import read_about
+from topicscope.measure import PHASES
 from topicscope.sweeps import Grid, PointResult, Sweep, points, read_sweep, stored_points, sweep
 from topicscope.sweeps.result import alike
 
@@ -127,3 +128,14 @@ def test_a_sweep_stores_its_first_config_and_how_the_others_differ(tmp_path: Pat
         (tmp_path / "sweep" / "sweep.json").write_text(text)
         with pytest.raises(InputError, match="is damaged; run the sweep again with its grid file"):
             read_sweep(tmp_path / "sweep")
+
+
+def test_every_measure_and_every_phase_of_a_sweep_is_defined(tmp_path: Path) -> None:
+    grid = small(seed=[0, 1])
+    rows = [
+        {"point": point.name, **point.axes, "state": "done", "phase": "never", "contrast": 0.5} for point in grid.points
+    ]
+    lines = Sweep(grid, tmp_path, rows).meanings()
+    assert [line.split(":")[0] for line in lines] == ["phase", *(f"phase {name}" for name in PHASES), "contrast"]
+    assert "phase never: the norm of W_V rises by less than 5%; the loss may still fall" in lines
+    assert Sweep(grid, tmp_path, []).meanings() == []

@@ -188,7 +188,7 @@ def test_an_estimate_is_the_line_through_its_trials(monkeypatch: pytest.MonkeyPa
     names = {point.name for point in grid.points}
     phases = []
     cost = estimate(grid, names, lambda phase, done=0, total=None, note="": phases.append((phase, done, total)))
-    assert phases == [("short trials of a few points", number, 4) for number in range(4)]
+    assert phases == [("short trials of a few points, up to a minute", number, 4) for number in range(4)]
     assert cost.packs == 5
     assert cost.core_seconds == pytest.approx(5 * 52)
     assert estimate(grid, {grid.points[0].name}).core_seconds == pytest.approx(52)  # its pack, whole

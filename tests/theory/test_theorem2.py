@@ -25,6 +25,25 @@ def test_is_the_least_squares_solution_over_all_documents(topics: int, v: int, t
     assert theorem2(Setting(model, tau, masking)).contains(solution, tolerance=1e-12)
 
 
+@pytest.mark.parametrize(("topics", "v", "tau"), [(10, 10, 3), (20, 7, 4), (6, 3, 1), (3, 1, 2)])
+@pytest.mark.parametrize("masking", [Masking(), Masking(0.4, 0.2, 0.3), Masking(0.15, 0.1, 0.0)])
+def test_times_a_masked_document_is_the_documents_word_distribution(
+    topics: int, v: int, tau: int, masking: Masking
+) -> None:
+    """What the summary says of infinite documents, and of the part that the negative rest and [MASK] have in it."""
+    setting = Setting(TopicModel(topics, v), tau, masking)
+    optimum = theorem2(setting)
+    inside = np.repeat(np.arange(topics) < tau, v)
+    before = np.append(0.0, inside / (v * tau))
+    masked = np.append(setting.p0, np.where(inside, setting.p1, setting.p2))
+    assert masked.sum() == pytest.approx(1, abs=1e-14)
+    assert np.abs(optimum.matrix() @ masked - before).max() < 1e-14
+    rest = optimum.different_topic * (1 - setting.p0) + optimum.mask_column * setting.p0
+    of_random_words = setting.constants.c3 / v * v * setting.p2  # votes of the random words of a topic
+    assert rest == pytest.approx(-of_random_words, abs=1e-15)
+    assert "cancel what random words add" in optimum.summary()[1]
+
+
 def test_ridge_solutions_converge_to_it() -> None:
     model, masking = TopicModel(6, 3), Masking()
     rows = list(every_document(model, 2).batches(model, masking, uniform=True))

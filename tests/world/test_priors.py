@@ -256,6 +256,15 @@ def test_a_law_outside_the_simplex_is_refused() -> None:
         Own(Corner(1.1)).moments(4)
 
 
+def test_a_law_that_lacks_a_method_is_refused_by_its_name() -> None:
+    class Half:
+        def sample(self, topics: int, count: int, rng: np.random.Generator) -> np.ndarray:
+            return np.full((count, topics), 1 / topics)
+
+    with pytest.raises(InputError, match=r"the law Half has no method moments; a law needs sample\(.*moments\("):
+        Own(Half())  # type: ignore[arg-type]
+
+
 class Other(Corner):
     """Its moments are those of documents with one topic each."""
 

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
@@ -130,13 +131,42 @@ def cell(value: Any) -> str:
     return "-" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
-def heat_map(matrix: Float[np.ndarray, "m n"], title: str, size: int = 24) -> Text:
-    """A matrix in shades, averaged down to at most `size` rows; two characters per cell, since characters are tall."""
-    rows, columns = (np.array_split(np.arange(n), min(n, size)) for n in matrix.shape)
+CELLS = 24  # per side of a picture: two characters each, since characters are tall
+
+
+def heat_map(
+    matrix: Float[np.ndarray, "m n"],
+    title: str,
+    size: int = CELLS,
+    groups: Sequence[Int[np.ndarray, " g"]] | None = None,
+) -> Text:
+    """A matrix in shades, averaged down to at most `size` rows; it says so below.
+
+    `groups`: the rows, and as many columns, of each cell. The title has to say what they are.
+    """
+    rows, columns = (groups or np.array_split(np.arange(n), min(n, size)) for n in matrix.shape)
     small = np.array([[matrix[np.ix_(r, c)].mean() for c in columns] for r in rows])
     low, high = small.min(), small.max()
     level = np.zeros_like(small) if high == low else (small - low) / (high - low)
     picture = "\n".join(
         "  " + "".join(SHADES[min(int(x * len(SHADES)), len(SHADES) - 1)] * 2 for x in row) for row in level
     )
-    return Text(f"{title}\n{picture}")
+    averaged = groups is None and small.shape != matrix.shape
+    said = f"\n  {' x '.join(map(str, matrix.shape))}, averaged into {' x '.join(map(str, small.shape))} cells"
+    return Text(f"{title}\n{picture}{said if averaged else ''}")
+
+
+def word_map(matrix: Float[np.ndarray, "V V"], title: str, topics: Sequence[int]) -> Text:
+    """A matrix of [MASK] and words, where `topics` are the numbers of words of each topic, one topic after another.
+
+    A cell has a word, or where that is too much, a topic: no cell lies over a border of topics, and [MASK] has its own.
+    """
+    if len(matrix) <= CELLS:
+        return heat_map(matrix, title)
+    borders = 1 + np.cumsum([0, *topics])
+    cells = [np.arange(first, end) for first, end in pairwise(borders.tolist())]
+    if len(cells) < CELLS:
+        return heat_map(matrix, f"{title}, one cell per topic", groups=[np.array([0]), *cells])
+    several = [np.concatenate([cells[t] for t in part]) for part in np.array_split(np.arange(len(cells)), CELLS - 1)]
+    said = f"\n  [MASK], and {len(cells)} topics averaged into {len(several)} x {len(several)} cells"
+    return heat_map(matrix, title, groups=[np.array([0]), *several]).append(said)

@@ -40,7 +40,7 @@ def command(
     topics_per_document: Annotated[
         int | None, option("tau, topics per document, for the prior fixed (default 3).", WORLD)
     ] = None,
-    prior: Annotated[str | None, option("fixed (default) or dirichlet.", WORLD)] = None,
+    prior: Annotated[str | None, option("fixed (default), dirichlet, or another with all topics alike.", WORLD)] = None,
     alpha: Annotated[float | None, option("Concentration, for the prior dirichlet (default 0.1).", WORLD)] = None,
     length: Annotated[
         str | None, option("Words per document: N, LOW-HIGH or infinite (default); attention needs infinite.", WORLD)

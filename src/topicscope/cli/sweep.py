@@ -50,7 +50,9 @@ def command(
     dry_run: Annotated[
         bool,
         option(
-            "Count points, and estimate time and disk space from short trials; run nothing else.", RUNNING, "--dry-run"
+            "Count points, and estimate time and disk space from short trials (up to a minute); run nothing else.",
+            RUNNING,
+            "--dry-run",
         ),
     ] = False,
     out: Annotated[
@@ -112,6 +114,7 @@ def command(
         consoles.print_json({"folder": str(folder), "counts": result.counts, "rows": result.rows})
     else:
         consoles.print_tables(table for section in result.sections() for table in section.tables)
+        consoles.print_lines(result.meanings())
         consoles.print_lines([*result.summary(), f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"])
     if result.counts["failed"]:
         typer.echo(f"topicscope: {result.counts['failed']} of {len(result.rows)} points failed", err=True)
@@ -160,7 +163,7 @@ def _write(result: sweeps.Sweep) -> None:
     sections = result.sections()
     for figure in (figure for section in sections for figure in section.figures):
         report.draw_figure(figure, result.folder)
-    intro = "\n\n".join([*result.summary(), *(section.command for section in sections)])
+    intro = "\n\n".join([*result.summary(), *result.meanings(), *(section.command for section in sections)])
     report.write_sweep_page(
         result.folder / "report.html", "topicscope sweep", intro, figures.point_map(result), result.curves()
     )

@@ -140,7 +140,8 @@ def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
         for name, value, meaning in optimum.entries():
             table.add_row(name, f"{value:.7g}", meaning)
         small = setting.topic_model.vocabulary <= DRAWN
-        picture = [consoles.heat_map(optimum.matrix(), optimum.picture)] if small else []
+        sizes = [setting.v] * setting.T
+        picture = [consoles.word_map(optimum.matrix(), optimum.picture, sizes)] if small else []
         lines: list[Any] = [table, *picture, *optimum.summary()]
         if given is not None:
             examined = optimum.examine(read_matrix(given, kind.given, kind.part))

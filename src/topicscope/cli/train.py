@@ -11,6 +11,7 @@ from topicscope.cli import consoles
 from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, Yes, option, run_configs
 from topicscope.cli.worlds import WORLD, KeptWords, WorldFrom, in_world, world_of
 from topicscope.ground import parsed, progress_shown, refuse
+from topicscope.world import PRIORS
 
 MODEL, TRAINING = "Model", "Training"
 MOST_COLUMNS = 3  # runs that are shown side by side; of more the table has one row each
@@ -24,7 +25,7 @@ COLUMNS = (
 def command(
     topics: Annotated[int | None, option("T, number of topics.", WORLD)] = None,
     words_per_topic: Annotated[int | None, option("v, words in each topic.", WORLD)] = None,
-    prior: Annotated[str | None, option("dirichlet, fixed, infinite, given, groups or logistic-normal.", WORLD)] = None,
+    prior: Annotated[str | None, option(f"{', '.join(PRIORS)} or infinite.", WORLD)] = None,
     topics_per_document: Annotated[
         int | None, option("tau, for the priors fixed and infinite (default 3) and groups (default 2).", WORLD)
     ] = None,

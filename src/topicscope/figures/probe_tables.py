@@ -14,6 +14,7 @@ from topicscope.language import (
     interval_text,
     ratio_text,
     short,
+    standing_heads,
 )
 
 MAIN_MEASURES = ("cosine", "dot", "attention")
@@ -142,7 +143,9 @@ def difference_table(rows: Sequence[ProbeRow]) -> TableData:
 
 
 def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
-    """Heads of each model by their difference, at the first threshold; those without judgement come last.
+    """Heads of each model by p, then by their difference, at the first threshold; those without judgement come last.
+
+    Heads that stand out at every threshold are marked as topical.
 
     Args:
         heads: Of a probe.
@@ -155,9 +158,9 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
         See `head_figures`.
     """
     models = dict.fromkeys(head.model for head in heads)
-    shown = [head for model in models for head in at_first([one for one in heads if one.model == model])[:count]]
+    ranked = [pair for name in models for pair in standing_heads([h for h in heads if h.model == name])[:count]]
     return TableData(
-        f"Heads that attend to their topic most, {setting_name(shown)}",
+        f"Heads that attend to their topic most, {setting_name([head for head, _ in ranked])}",
         ["model", "part", "layer", "head", "difference (95%)", "same", "different", "pairs", "p, corrected", "remark"],
         [
             [
@@ -170,9 +173,9 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
                 number(head.effect.different, 4),
                 "-" if head.effect.pairs is None else f"{head.effect.pairs:,.0f}",
                 number(head.corrected_p),
-                head.remark or "-",
+                head.remark or ("topical" if topical else "-"),
             ]
-            for head in shown
+            for head, topical in ranked
         ],
     )
 

@@ -40,6 +40,7 @@ from .forward import (
     shifted_right as shifted_right,
     word_vectors as word_vectors,
 )
+from .head_order import standing_heads as standing_heads
 from .inputs import (
     check_inputs as check_inputs,
     check_libraries as check_libraries,

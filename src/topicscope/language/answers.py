@@ -81,8 +81,35 @@ class Answer:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(**{**data, "checks": [CheckRow.from_dict(row) for row in data["checks"]]})
 
+    @property
+    def reading(self) -> str:
+        """The controls read together, in a few words."""
+        by_grade = {grade: listed(self.controls, grade) for grade in ("yes", "no", "unsure", "off")}
+        if self.controls.get("chance") == "no":
+            return "no effect beyond chance"
+        if self.controls.get("chance") != "yes":
+            return "not known to be more than chance"
+        real = f"a real effect (beyond {by_grade['yes']})"
+        if by_grade["no"]:
+            return f"{real} that cannot be told from {by_grade['no']}"
+        open_ = " and ".join(filter(None, (by_grade["unsure"], by_grade["off"])))
+        return f"{real}; open: {open_}" if open_ else real
 
+
+def listed(controls: Mapping[str, Grade], grade: str) -> str:
+    """The controls that say so, in words."""
+    names = [CONTROL_NAMES[control] for control, answer in controls.items() if answer == grade]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+CONTROL_NAMES = {
+    "chance": "chance",
+    "frequency": "word frequency",
+    "cooccurrence": "co-occurrence",
+    "fresh_weights": "fresh weights",
+}
 PLACES = ("embeddings", "states", "attention")
+PLACE_NAMES = {"embeddings": "embeddings", "states": "hidden states", "attention": "attention"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +142,16 @@ class ModelVerdict:
         """One for each answer, the model's name first."""
         measured = [one for one in self.answers.values() if one.checks]
         return [f"{short(self.model)}: {one.sentence}" for one in measured]
+
+    @property
+    def reading(self) -> str:
+        """All answers read together; places of which the same holds are named together."""
+        places: dict[str, list[str]] = {}
+        for place, one in self.answers.items():
+            if one.checks:
+                places.setdefault(one.reading, []).append(PLACE_NAMES[place])
+        said = "; ".join(f"{', '.join(names)}: {reading}" for reading, names in places.items())
+        return f"{short(self.model)}, read together: {said}."
 
     def as_dict(self) -> dict[str, Any]:
         return {"model": self.model} | {place: answer.as_dict() for place, answer in self.answers.items()}

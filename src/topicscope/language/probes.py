@@ -30,6 +30,7 @@ from topicscope.language.ablation_rows import AblationRow, ablation_sentences
 from topicscope.language.answers import ModelVerdict
 from topicscope.language.configs import ProbeConfig
 from topicscope.language.document_rows import DocumentRow, ShownDocument
+from topicscope.language.head_order import heads_sentence
 from topicscope.language.label_rows import LabelRow, label_answer, label_sentences
 from topicscope.language.measurements import Measurement
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, short
@@ -99,8 +100,14 @@ class Probe(Result):
     def summary(self) -> list[str]:
         """Of each model three answers, whether it uses its topical heads, how well states tell labels; the notes."""
         answers = [sentence for verdict in self.verdicts for sentence in verdict.sentences]
+        answers += [verdict.reading for verdict in self.verdicts if any(one.checks for one in verdict.answers.values())]
+        answers += filter(None, map(self._standing_out, self.models))
         further = [*ablation_sentences(self.ablation), *label_sentences(self.labels)]
         return [*answers, *further, *self._smallest_p(), *self.notes]
+
+    def _standing_out(self, model: str) -> str:
+        parts = next(row.parts for row in self.rows if row.model == model)
+        return heads_sentence([head for head in self.heads if head.model == model], next(iter(parts), ""))
 
     def _smallest_p(self) -> list[str]:
         """Said where shuffles are so few that p looks like a close call."""

@@ -42,6 +42,7 @@ from .pairs import (
 )
 from .phases import (
     NOT_COVERED as NOT_COVERED,
+    PHASE_MEANINGS as PHASE_MEANINGS,
     PHASES as PHASES,
     ROTATION_SPAN as ROTATION_SPAN,
     TWO_STAGE as TWO_STAGE,

@@ -167,12 +167,22 @@ def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -
     return next(name for name, holds in rules if holds)
 
 
+PHASE_MEANINGS: dict[Phase, str] = {
+    "two-stage": f"key and query are half-way at least {TWO_STAGE:g} times as late as W_V (t50)",
+    "staggered": f"key and query start at least {TWO_STAGE:g} times as late as W_V, but are half-way earlier than that",
+    "at once": f"key and query are neither half-way nor start {TWO_STAGE:g} times as late as W_V",
+    "first stage only": f"the norm of W_V rises, those of key and query by less than {RISEN - 1:.0%}",
+    "never": f"the norm of W_V rises by less than {RISEN - 1:.0%}; the loss may still fall",
+    "diverged": f"the loss ends more than {WORSE - 1:.0%} above its start, or is not finite",
+}
+"""The rules of `phase` in words, for tables and pages."""
+
 READINGS: dict[Phase, str] = {
     "two-stage": "The value matrix has learnt topics before attention forms, as the paper's two stages say.",
     "staggered": "Key and query start later than value, but value keeps rising once attention has formed.",
     "at once": "Key and query are less than a factor of two later than value: this run does not show two stages.",
     "first stage only": "The value matrix rises; key and query have not, within these steps.",
-    "never": "No norm has risen: the run is too short, or it starts at a scale from which norms do not grow.",
+    "never": "The norm of W_V has risen by less than 5%: the run is too short, or it starts at a large scale.",
     "diverged": "The loss ends above its start, or is not a number; try a smaller learning rate.",
 }
 

@@ -61,7 +61,7 @@ def estimate(grid: Grid, missing: set[str], progress: Progress = silent) -> Cost
     chosen = [tasks[i] for i in np.unique(np.linspace(0, len(tasks) - 1, TRIALS).round().astype(int))]
     costs = []
     for number, task in enumerate(chosen):
-        progress("short trials of a few points", number, len(chosen))
+        progress("short trials of a few points, up to a minute", number, len(chosen))
         costs.append(trial(task))
     seconds, size = (len(tasks) / len(chosen) * sum(column) for column in zip(*costs, strict=True))
     return Cost(len(tasks), seconds, round(size))

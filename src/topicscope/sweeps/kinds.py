@@ -48,7 +48,8 @@ class SweepKind(Generic[Settings]):
         build: Makes a checked config from nested settings.
         run: Runs a pack of points; the paths are folders for runs that have one. A killed run resumes there.
         reads: Settings that may name files; a point whose files have changed is run again.
-        measures: The main measures, the most important first; the map shows the first one that a sweep has.
+        measures: The main measures and what they mean, the most important first; the map shows the first one that a
+            sweep has.
         knobs: Settings by which the time grows, and the two sizes at which the cost estimate tries them.
         sizes: Values of the knobs in a whole run; a knob that does not matter to it is left out.
         check_libraries: Raises InputError where an optional library that a config uses is not installed.
@@ -61,14 +62,14 @@ class SweepKind(Generic[Settings]):
         curve_panels: Panels of a point's curves on the page: the title, and how the names of its curves start.
 
     Example:
-        >>> sorted(KINDS), KINDS["train"].measures[0]
+        >>> sorted(KINDS), next(iter(KINDS["train"].measures))
         (['pretrain', 'probe', 'train'], 'phase')
     """
 
     build: Callable[[dict[str, Any]], Settings]
     run: Callable[[Sequence[Settings], Sequence[Path]], list[PointResult]]
     reads: tuple[str, ...]
-    measures: tuple[str, ...]
+    measures: dict[str, str]
     knobs: dict[str, tuple[int, int]]
     sizes: Callable[[Settings], dict[str, int]]
     check_libraries: Callable[[Settings], None] = lambda _config: None
@@ -153,6 +154,15 @@ def finite(measures: Mapping[str, Any]) -> dict[str, Measure]:
     }
 
 
+COURSE = {
+    "phase": "which course the norms of W_V, key and query took",
+    "separation": "t50 of key or query, the earlier of them, over t50 of W_V (t50: the step at which half of the rise "
+    "is made)",
+}
+CONTRAST = (
+    "mean entry of the value matrix (of W_E' W_E in a run without one) for two words of one topic, less that for "
+    "words of different topics"
+)
 NORMS = {"loss": "loss", "norms": "norm_"}
 
 KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
@@ -164,7 +174,7 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
         ),
         large=training.settings_that_cost,
         reads=training.RunConfig.FILES,
-        measures=("phase", "separation", "dev_loss", "contrast"),
+        measures=COURSE | {"dev_loss": "loss on documents that were not trained on", "contrast": CONTRAST},
         knobs={"steps": (20, 120)},
         sizes=lambda config: {"steps": config.total_steps},
         for_trial=lambda _config, _sizes: {"epochs": None, "snapshots": "none"},
@@ -183,7 +193,7 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
         cost=pretraining.cost_of,
         large=pretraining.settings_that_cost,
         reads=pretraining.PretrainConfig.FILES,
-        measures=("phase", "separation", "loss"),
+        measures=COURSE | {"loss": "loss of the last step"},
         knobs={"steps": (2, 6)},
         sizes=lambda config: {"steps": config.steps},
         for_trial=lambda config, sizes: {
@@ -200,7 +210,11 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
         cost=lambda configs: language.cost_of(configs[0]),
         large=lambda configs: language.settings_that_cost(configs[0]),
         reads=language.ProbeConfig.FILES,
-        measures=("attention_ratio", "cosine_difference", "cosine_ratio"),
+        measures={
+            "attention_ratio": "attention between words of one topic over that between words of different topics",
+            "cosine_difference": "mean cosine of two words of one topic less that of words of different topics",
+            "cosine_ratio": "the same two means, one over the other",
+        },
         knobs={"documents": (8, 24), "iterations": (10, 20)},
         sizes=lambda config: (
             {"documents": config.documents} | ({"iterations": config.iterations} if config.topics_from is None else {})

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from topicscope.ground import InputError, Kind, Result, files, flat, folders
+from topicscope.measure import PHASE_MEANINGS
 from topicscope.sweeps import points
 from topicscope.sweeps.grid import Grid, Point, place_text
 from topicscope.sweeps.kinds import kind_of
@@ -66,6 +67,14 @@ class Sweep(Result):
     def main_measures(self) -> list[str]:
         """The measures that matter most for this kind of sweep, the first one first."""
         return [name for name in kind_of(self.grid.kind).measures if name in self.measures]
+
+    def meanings(self) -> list[str]:
+        """What the main measures and the phases mean, one line each."""
+        about = kind_of(self.grid.kind).measures
+        lines = [f"{name}: {about[name]}" for name in self.main_measures]
+        if "phase" in self.main_measures:
+            lines[1:1] = [f"phase {name}: {meaning}" for name, meaning in PHASE_MEANINGS.items()]
+        return lines
 
     @property
     def counts(self) -> dict[str, int]:

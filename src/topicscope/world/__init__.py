@@ -18,13 +18,14 @@ from topicscope.world.matrices import matrix_of, read_matrix
 from topicscope.world.moments import Moments, checked_moments
 from topicscope.world.posteriors import Posterior
 from topicscope.world.prior import DocumentPrior, Law, Own
-from topicscope.world.priors import Dirichlet, Fixed, Given, Prior
+from topicscope.world.priors import KINDS as PRIORS, Dirichlet, Fixed, Given, Prior
 from topicscope.world.rows import Rows, stack
 from topicscope.world.topics import MASK, TopicModel
 
 __all__ = [
     "MASK",
     "PADDING",
+    "PRIORS",
     "Batch",
     "Batches",
     "CompiledBatches",

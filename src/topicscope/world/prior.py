@@ -99,7 +99,7 @@ class DocumentPrior(ABC):
         return None
 
     def exact(self, topic_model: TopicModel) -> bool:
-        """Whether `posterior` is exact."""
+        """Whether `posterior` is exact. A prior that leaves its posterior to `posterior_of_any` has its own `exact`."""
         return topic_model.disjoint or self._small_support(topic_model) is not None
 
     def _small_support(self, topic_model: TopicModel) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
@@ -197,6 +197,12 @@ class Own(DocumentPrior):
     length: Length = (100, 150)
 
     def __post_init__(self) -> None:
+        missing = [name for name in ("sample", "moments") if not callable(getattr(self.law, name, None))]
+        if missing:
+            raise InputError(
+                f"the law {type(self.law).__name__} has no method {' and no method '.join(missing)}; a law needs "
+                "sample(topics, count, rng) and moments(topics)"
+            )
         try:
             TypeAdapter(Length).validate_python(self.length)
         except ValidationError:
