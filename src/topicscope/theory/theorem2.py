@@ -50,8 +50,8 @@ class Theorem2(OptimumTheorem):
             self.sentence,
             "How to read it: a word seen in the document votes for all words of its topic, "
             f"{self.setting.constants.c3 / self.setting.v:.6g} (= c3 / v) more than for others; "
-            "the small negative entries and the [MASK] column together cancel what random words add. W_V times the word "
-            "shares of an infinite masked document is then exactly the word distribution of the document before "
+            "the small negative entries and the [MASK] column together cancel what random words add. W_V times the "
+            "word shares of an infinite masked document is then exactly the word distribution of the document before "
             "masking.",
         ]
 
