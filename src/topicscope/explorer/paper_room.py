@@ -67,5 +67,7 @@ class PaperRoom:
         try:
             place = self.runs.workspace.find(name)
         except InputError:
+            if name not in self.runs.started:
+                raise
             return {"running": False, "said": self.runs.last_words_of(name) or "Its folder is not there any more."}
         return {"running": self.is_running(place), "said": self.runs.last_line(place.path)}
