@@ -118,7 +118,7 @@ def events(served: Served, identity: str, most: int = 200) -> Iterator[dict[str,
     with closing(http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)) as connection:
         connection.request(
             "GET",
-            f"/api/live/{identity}/events",
+            f"/api/live/events?id={identity}",
             headers={"Host": f"127.0.0.1:{served.port}", "Authorization": f"Bearer {served.token}"},
         )
         response = connection.getresponse()

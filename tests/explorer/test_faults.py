@@ -182,8 +182,30 @@ def test_a_browser_that_was_asleep_catches_up(browser: webdriver.Chrome, served:
         browser.get(served.url)
 
 
+def test_a_page_that_nobody_looks_at_holds_no_connection(browser: webdriver.Chrome, served: Served) -> None:
+    """Six windows in the background would leave none for the one in front."""
+
+    def show(is_shown: bool) -> None:
+        script(
+            browser,
+            "Object.defineProperty(document, 'hidden', { value: arguments[0], configurable: true });"
+            "document.dispatchEvent(new Event('visibilitychange'))",
+            not is_shown,
+        )
+
+    with pretended_run(served.workspace / "behind") as run:
+        identity = folder_id(served, "behind")
+        watch(browser, served, identity)
+        show(False)
+        run.write(20)
+        assert next(events(served, identity))["step"] == 29
+        assert shown(browser, "step") == "9"
+        show(True)
+        until(browser, lambda: shown(browser, "step") == "29")
+
+
 def test_a_page_that_was_frozen_catches_up(browser: webdriver.Chrome, served: Served) -> None:
-    """A tab in the background, whose connection stays."""
+    """The browser tells it that it is hidden, and never that it is seen again: the last test of this page."""
     with pretended_run(served.workspace / "frozen") as run:
         watch(browser, served, folder_id(served, "frozen"))
         browser.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "frozen"})

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -16,6 +19,8 @@ from tests.explorer.in_browser import folder_id, go, until
 from tests.explorer.pretended import CONFIG, PretendedRun, pretended_run
 from tests.explorer.serving import SMALL, Served, begin
 from topicscope.explorer.presets import PRESETS
+from topicscope.explorer.runs import config_of
+from topicscope.explorer.theory_room import question
 from topicscope.ground import METRICS, flat
 from topicscope.reading import read
 from topicscope.training import RunConfig, RunData, predicted_norms
@@ -124,21 +129,35 @@ def test_presets_have_the_papers_names_and_fill_the_form(browser: webdriver.Chro
     for name, (what, settings) in PRESETS.items():
         select.select_by_value(name)
         assert browser.find_element(By.ID, "preset-what").text == what
-        boxes = dict(
-            script(browser, "return [...document.querySelectorAll('#settings [name]')].map(b => [b.name, b.value])")
-        )
-        more = browser.find_element(By.ID, "more").get_attribute("value") or ""
-        given = {name: value for name, value in boxes.items() if value} | dict(
-            line.split("=", 1) for line in more.splitlines()
-        )
+        given = filled_in(browser)
         assert RunConfig.of(settings) == RunConfig.of(settings_of(given))
         assert set(given) == set(flat(settings))
 
 
-def settings_of(given: dict[str, str]) -> dict[str, object]:
-    """Dotted names with texts, as the form sends them."""
-    from topicscope.explorer.runs import config_of
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"prior": "logistic-normal", "covariance": "2", "length": "100-150", "overlap": "0.2"},
+        {"prior": "groups", "groups": "2", "topics": "6", "length": "infinite", "optimizer": "adam", "eps": "1e-6"},
+        {"common_words": "5", "loss": "cross-entropy", "attention_dim": "7", "p_mask": "0.3"},
+    ],
+)
+def test_a_setting_of_theory_fills_the_form(browser: webdriver.Chrome, served: Served, asked: dict[str, str]) -> None:
+    """'Train this' trains this, and not something near it."""
+    go(browser, served, f"/live?{urlencode(asked)}")
+    until(browser, lambda: script(browser, "return document.getElementById('preset')?.value") == "from theory")
+    assert settings_of(filled_in(browser)) == settings_of(flat(question(asked).run))
 
+
+def filled_in(browser: webdriver.Chrome) -> dict[str, str]:
+    """What the form would send."""
+    boxes = script(browser, "return [...document.querySelectorAll('#settings [name]')].map(b => [b.name, b.value])")
+    more = browser.find_element(By.ID, "more").get_attribute("value") or ""
+    return {name: value for name, value in boxes if value} | dict(line.split("=", 1) for line in more.splitlines())
+
+
+def settings_of(given: dict[str, Any]) -> dict[str, object]:
+    """Dotted names with texts, as the form sends them."""
     return config_of({**given, "snapshots": "none"}).as_dict()
 
 
@@ -158,3 +177,15 @@ def test_a_stream_that_has_ended_is_not_asked_for_again(
         lines = (right.folder / METRICS).read_text().splitlines()
         assert json.loads(lines[-1])["step"] == 14
     assert complaints(browser) == []
+
+
+def test_many_runs_side_by_side_leave_room_for_other_requests(browser: webdriver.Chrome, served: Served) -> None:
+    """A browser opens six connections to a server at most: with a stream for each run nothing else would come."""
+    with ExitStack() as going_on:
+        for number in range(7):
+            going_on.enter_context(pretended_run(served.workspace / f"many-{number}"))
+        ids = [folder_id(served, f"many-{number}") for number in range(7)]
+        go(browser, served, f"/live?{'&'.join(f'id={identity}' for identity in ids)}")
+        until(browser, lambda: len(browser.find_elements(By.CSS_SELECTOR, ".run[data-state=running]")) == 7)
+        script(browser, "fetch('/api/folders').then(({status}) => { window.answered = status; })")
+        until(browser, lambda: script(browser, "return window.answered") == 200)

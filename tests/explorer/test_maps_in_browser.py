@@ -13,8 +13,10 @@ from selenium.webdriver.support.select import Select
 from tests.browser import complaints, needs_browser, script
 from tests.explorer.in_browser import click_point, drawn_folder, folder_id, go, until
 from tests.explorer.serving import Served
+from tests.waiting import wait_until
 from topicscope.explorer import maps_room
 from topicscope.explorer.maps_room import Prediction
+from topicscope.ground import InputError
 from topicscope.measure import PHASES
 from topicscope.sweeps import build_grid, read_sweep, sweep
 from topicscope.training import RunConfig, predicted_phases
@@ -141,3 +143,16 @@ def test_predictions_for_which_nobody_asks_are_given_up(monkeypatch: pytest.Monk
     given_up = Prediction([RunConfig.of(BASE).as_dict()])
     while not given_up.given_up:
         assert given_up.rows is None
+    monkeypatch.setattr(maps_room, "PATIENCE", 600.0)
+    assert wait_until(lambda: given_up.as_dict()["rows"])  # who asks again gets it
+
+
+def test_a_prediction_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise FloatingPointError("no number")
+
+    monkeypatch.setattr("topicscope.training.predicted_phases", failing)
+    failed = Prediction([RunConfig.of(BASE).as_dict()])
+    assert wait_until(lambda: failed.trouble)
+    with pytest.raises(InputError, match="it failed: no number"):
+        failed.as_dict()

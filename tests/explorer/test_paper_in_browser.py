@@ -13,6 +13,7 @@ from selenium.webdriver.common.by import By
 from tests.browser import complaints, needs_browser, script
 from tests.explorer.in_browser import drawn_folder, folder_id, go, until
 from tests.explorer.serving import Served, explorer
+from tests.waiting import wait_until
 from topicscope.paper import EXPERIMENTS, Context, chosen, read_reproduction, reproduce
 
 pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
@@ -106,7 +107,7 @@ def test_one_claim_at_a_time_in_a_folder(served: Served) -> None:
     assert "wait until it is done" in served.refusal("/api/paper/run", method="POST", body=body)
     while served.json(f"/api/paper/run/{started['id']}")["running"]:
         time.sleep(0.3)
-    assert "not started anything there" in served.refusal("/api/paper/run/0000000000000000")
+    assert "no such folder" in served.refusal("/api/paper/run/0000000000000000")
 
 
 def test_the_verdicts_can_be_kept_as_one_page(served: Served) -> None:
@@ -114,3 +115,13 @@ def test_the_verdicts_can_be_kept_as_one_page(served: Served) -> None:
     assert status == 200
     assert b'<section id="verdicts">' in page
     assert page.count(b'<section class="part"') >= 1
+
+
+def test_a_server_follows_what_another_one_has_started(served: Served, space: Path) -> None:
+    with explorer(space) as other:
+        body = {"name": "theorem2", "id": folder_id(other, "seed-3")}
+        started = other.json("/api/paper/run", method="POST", body=body)
+        assert wait_until(lambda: served.json("/api/paper", {"id": started["id"]})["running"])
+        assert wait_until(lambda: not served.json(f"/api/paper/run/{started['id']}")["running"])
+        assert wait_until(lambda: not other.json(f"/api/paper/run/{started['id']}")["running"])
+    assert "theorem2" in read_reproduction(space / "seed-3").outcomes

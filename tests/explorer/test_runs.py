@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +14,10 @@ from tests.explorer.serving import LONG, SMALL, Served, begin, events, explorer,
 from tests.waiting import wait_until
 from topicscope.explorer.presets import PRESETS
 from topicscope.explorer.rooms import CONTROLS, RUN_SETTINGS
-from topicscope.explorer.runs import MOST_AT_ONCE, Runs, config_of
+from topicscope.explorer.runs import MOST_AT_ONCE, WITHOUT_A_WORD, Runs, config_of
 from topicscope.explorer.theory_room import Question, question
 from topicscope.explorer.workspace import Workspace, identity
-from topicscope.ground import InputError, Kind, flat, folders
+from topicscope.ground import METRICS, InputError, Kind, flat, folders
 from topicscope.reading import read
 from topicscope.training import RunConfig, train
 
@@ -117,6 +119,15 @@ def test_bad_settings_start_nothing(served: Served) -> None:
     )
 
 
+def test_what_the_system_bars_is_said_in_one_line(served: Served) -> None:
+    served.workspace.joinpath(".explorer", "x").mkdir(parents=True, exist_ok=True)
+    served.workspace.joinpath(".explorer", "barred-1.yaml").mkdir()
+    status, content, _ = served.ask("/api/runs", method="POST", body={"settings": SMALL, "name": "barred"})
+    assert status == 500
+    assert b"Is a directory" in content
+    assert b"fault of topicscope" not in content
+
+
 def test_what_does_not_fit_says_so(served: Served) -> None:
     huge = {"topic_model.topics": "60000", "topic_model.words_per_topic": "1000", "steps": "10"}
     identity = begin(served, huge)
@@ -125,35 +136,73 @@ def test_what_does_not_fit_says_so(served: Served) -> None:
     assert "memory" in seen[-1]["why"]
 
 
-class StandIns(Runs):
-    """Starts processes that do nothing, in place of runs."""
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that do nothing, in place of runs."""
+    started: list[subprocess.Popen[bytes]] = []
+    real = subprocess.Popen
 
-    def spawn(self, folder: Path, *options: str, command: str = "train") -> None:
-        self.processes[identity(folder)] = subprocess.Popen(["sleep", "600"])
-        self.names[identity(folder)] = folder.name
+    def stand_in(_: list[str], **how: Any) -> subprocess.Popen[bytes]:
+        started.append(real(["sleep", "600"], **how))
+        return started[-1]
+
+    monkeypatch.setattr("topicscope.explorer.runs.subprocess.Popen", stand_in)
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
 
 
-def test_runs_are_bounded(tmp_path: Path) -> None:
+KIND = Kind("train", 4, (), (), resumes="asked")
+
+
+def test_runs_are_bounded(tmp_path: Path, stand_ins: list[subprocess.Popen[bytes]]) -> None:
     """Those of this server, and those that others started in the workspace."""
-    space = Workspace(tmp_path / "runs")
-    runs = StandIns(space)
-    kind = Kind("train", 4, (), (), resumes="asked")
-    try:
-        with folders.open_folder(tmp_path / "runs" / "another", kind, {"seed": 0}):
-            started = [runs.start(LONG)["id"] for _ in range(MOST_AT_ONCE - 1)]
-            assert len(set(started)) == MOST_AT_ONCE - 1
-            with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are active"):
-                runs.start(LONG)
-        assert runs.start(LONG)["id"] not in started  # the other one has ended
+    runs = Runs(Workspace(tmp_path / "runs"))
+    with folders.open_folder(tmp_path / "runs" / "another", KIND, {"seed": 0}):
+        started = [runs.start(LONG) for _ in range(MOST_AT_ONCE - 1)]
+        assert len(set(started)) == MOST_AT_ONCE - 1
         with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are active"):
             runs.start(LONG)
-        runs.processes[started[0]].kill()
-        runs.processes[started[0]].wait()
+    assert runs.start(LONG) not in started  # the other one has ended
+    with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are going on"):
         runs.start(LONG)
-    finally:
-        for process in runs.processes.values():
-            process.kill()
-            process.wait()
+    stand_ins[0].kill()
+    stand_ins[0].wait()
+    runs.start(LONG)
+
+
+def test_two_browsers_that_resume_a_run_start_one_process(
+    tmp_path: Path, stand_ins: list[subprocess.Popen[bytes]]
+) -> None:
+    """It takes seconds until the process holds the folder; until then the run still counts as interrupted."""
+    space = Workspace(tmp_path / "runs")
+    runs, folder = Runs(space), tmp_path / "runs" / "one"
+    with folders.open_folder(folder, KIND, {"seed": 0}):
+        pass
+    place = space.find(identity(folder))
+    runs.resume(place)
+    assert space.find(place.id).state == "interrupted"
+    with pytest.raises(InputError, match="something is being run in one; wait until it is done"):
+        runs.resume(place)
+    assert len(stand_ins) == 1
+
+
+def test_last_words_are_those_of_this_folder_and_of_its_last_process(tmp_path: Path) -> None:
+    space = Workspace(tmp_path / "runs")
+    runs = Runs(space)
+    paths = [tmp_path / "runs" / above / "one" for above in ("a", "b")]
+    for path in paths:
+        with folders.open_folder(path, KIND, {"seed": 0}):
+            (path / METRICS).write_text("{}\n")
+    runs.own.mkdir(parents=True)
+    runs.log_of(paths[0]).write_text("topicscope: training 10%: loss 1\ntopicscope: no room left; make room\n")
+    first, second = (space.find(identity(path)) for path in paths)
+    assert runs.why_interrupted(first) == "no room left; make room"
+    assert runs.why_interrupted(second) == WITHOUT_A_WORD
+    later = runs.log_of(paths[0]).stat().st_mtime + 10
+    os.utime(paths[0] / METRICS, (later, later))  # gone on by a command, and killed
+    assert runs.why_interrupted(first) == WITHOUT_A_WORD
 
 
 def test_read_only_starts_and_changes_nothing(tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ def test_only_json_of_a_bounded_size_is_taken(served: Served) -> None:
     status, content, _ = served.ask("/api/runs", method="POST", body={"settings": {}}, headers=text)
     assert (status, json.loads(content)["error"]) == (400, "expected application/json")
     assert served.ask("/api/runs", method="POST", body={"settings": {"x": "y" * 1_100_000}})[0] == 413
+    assert served.ask("/api/runs", method="POST", headers={"Transfer-Encoding": "chunked"})[0] == 413
     assert served.ask("/api/folders", method="DELETE")[0] == 413
 
 

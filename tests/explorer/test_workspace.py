@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from topicscope.explorer.runs import Runs
-from topicscope.explorer.workspace import DEEPEST, Workspace, identity
+from topicscope.explorer.workspace import DEEPEST, Place, Workspace, identity, place_of
 from topicscope.ground import InputError, folders
 from topicscope.ground.about import Kind
 
@@ -104,8 +104,10 @@ def test_runs_that_are_trained_together_are_as_the_whole_is(tmp_path: Path) -> N
         assert states() == {"two": "running", "two/run-000": "done", "two/run-001": "running"}
     assert states() == {"two": "interrupted", "two/run-000": "done", "two/run-001": "interrupted"}
     runs = Runs(space)
+    found = space.find(identity(tmp_path / "runs" / "two" / "run-001"))
+    assert (found.state, found.together) == ("interrupted", True)
     with pytest.raises(InputError, match="one of several runs"):
-        runs.resume(space.find(identity(tmp_path / "runs" / "two" / "run-001")))
+        runs.resume(found)
 
 
 def test_looking_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
@@ -127,3 +129,35 @@ def test_a_folder_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
         os.remove(entry)
     with pytest.raises(InputError, match="no such folder any more"):
         space.find(found.id)
+
+
+def test_a_folder_that_is_known_is_found_without_a_look_at_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream looks at its runs twice a second, however many folders there are."""
+    paths = [folder(tmp_path / "runs" / f"run-{number}") for number in range(20)]
+    space = Workspace(tmp_path / "runs")
+    space.places()
+    looked_at: list[Path] = []
+
+    def counted(path: Path, root: Path) -> Place | None:
+        looked_at.append(path)
+        return place_of(path, root)
+
+    monkeypatch.setattr("topicscope.explorer.workspace.place_of", counted)
+    assert space.find(identity(paths[3])).path == paths[3]
+    assert looked_at == [paths[3]]
+    new = folder(tmp_path / "runs" / "new")
+    assert space.find(identity(new)).path == new
+
+
+@pytest.mark.parametrize("level", ["folder", "above"])
+def test_a_known_folder_that_a_link_replaces_is_gone(tmp_path: Path, level: str) -> None:
+    path = folder(tmp_path / "runs" / "group" / "one")
+    space = Workspace(tmp_path / "runs")
+    assert space.find(identity(path)).path == path
+    moved = path if level == "folder" else path.parent
+    moved.rename(tmp_path / "moved")
+    moved.symlink_to(tmp_path / "moved")
+    with pytest.raises(InputError, match="no such folder any more"):
+        space.find(identity(path))

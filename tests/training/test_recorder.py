@@ -38,8 +38,13 @@ def with_rates(config: RunConfig, *rates: float) -> list[RunConfig]:
 
 
 def progress_of(configs: Any, **more: Any) -> list[tuple[Any, ...]]:
+    """What is reported, as (phase, done, total, note). What is not told is as `Progress` has it."""
     calls: list[tuple[Any, ...]] = []
-    train(configs, progress=lambda *call: calls.append(call), **more)
+
+    def note_down(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        calls.append((phase, done, total, note))
+
+    train(configs, progress=note_down, **more)
     return calls
 
 

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from topicscope import figures, report, training
 from topicscope.explorer import maps_room, models_room, theory_room, time_room
 from topicscope.explorer.folder_views import folder_view, read_again
-from topicscope.explorer.live_room import LiveRoom, live_view
+from topicscope.explorer.live_room import LiveRoom
 from topicscope.explorer.paper_room import paper_view
 from topicscope.explorer.presets import PRESETS
 from topicscope.explorer.requests import in_thread, json_body, plain_query, whole_number
@@ -24,14 +24,13 @@ from topicscope.explorer.results_rooms import ResultsRooms
 from topicscope.explorer.rooms import CONTROLS, LOOKING_AT, ROOMS, RUN_SETTINGS, first_things
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.views import MEDIA, View
-from topicscope.explorer.workspace import Place, Workspace
-from topicscope.ground import InputError, flat, refuse
+from topicscope.explorer.workspace import Place, Workspace, identity
+from topicscope.ground import InputError, files, flat, one_line, refuse
 
 OWN = Path(__file__).parent
 
 FOLDER_VIEWS: dict[str, Callable[[Place, Mapping[str, str]], View]] = {
     "folder": lambda place, _: folder_view(place),
-    "live": lambda place, query: live_view(place, whole_number(query.get("step"))),
     "models": lambda place, query: models_room.models_view(place, whole_number(query.get("model"))),
     "time": lambda place, query: time_room.time_view(place, whole_number(query.get("step"))),
     "paper": lambda place, _: paper_view(place),
@@ -49,6 +48,9 @@ class Explorer:
         self.workspace, self.answer = workspace, answer
         self.runs = Runs(workspace, read_only=read_only)
         self.live = LiveRoom(self.runs)
+        self.folder_views = FOLDER_VIEWS | {
+            "live": lambda place, query: self.live.kept(place, whole_number(query.get("step")))
+        }
         self.templates = report.environment(OWN)
 
     def end(self) -> None:
@@ -72,7 +74,7 @@ class Explorer:
             Route("/api/presets", self.presets),
             Route("/api/runs", self.start_run, methods=["POST"]),
             Route("/api/runs/{id}/{action}", self.change_run, methods=["POST"]),
-            Route("/api/live/{id}/events", self.live_events),
+            Route("/api/live/events", self.live_events),
             Route("/api/live/{id}/step/{step:int}", self.live_step),
             Route("/api/keep/{kind}", self.kept_page),
             Route("/api/keep/{kind}/{figure}.{format}", self.kept_figure),
@@ -127,32 +129,34 @@ class Explorer:
 
     async def map_fragment(self, request: Request) -> Response:
         """All points of a sweep, without their curves."""
-        sweep = await in_thread(partial(self.sweep, request.path_params["id"]))
-        return HTMLResponse(await in_thread(lambda: report.map_html(figures.point_map(sweep))))
+        folder = request.path_params["id"]
+        return HTMLResponse(await in_thread(lambda: report.map_html(figures.point_map(self.sweep(folder)))))
 
     async def map_curves(self, request: Request) -> Response:
         """The curves of some points, by their numbers."""
-        sweep = await in_thread(partial(self.sweep, request.path_params["id"]))
-        asked = [int(text) for text in plain_query(request).get("rows", "").split(",") if text.isdecimal()]
-        points = figures.point_map(sweep)
-        return JSONResponse(await in_thread(partial(report.curves_of_rows, points, sweep.curves_of, asked)))
+        asked = map(whole_number, plain_query(request).get("rows", "").split(","))
+        rows = [number for number in asked if number is not None]
+
+        def answer() -> dict[str, dict[str, str]]:
+            sweep = self.sweep(request.path_params["id"])
+            return report.curves_of_rows(figures.point_map(sweep), sweep.curves_of, rows)
+
+        return JSONResponse(await in_thread(answer))
 
     async def map_predicted(self, request: Request) -> Response:
         """What is predicted for the points, as far as it is worked out."""
         place = await in_thread(partial(self.workspace.find, request.path_params["id"]))
         return JSONResponse(await in_thread(lambda: maps_room.prediction(place).as_dict()))
 
-    def sweep(self, identity: str) -> Any:
-        place = self.workspace.find(identity)
+    def sweep(self, folder: str) -> Any:
+        place = self.workspace.find(folder)
         refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
         return read_again(place)
 
     async def presets(self, request: Request) -> Response:
         """Settings by the paper's names; and those of a question of theory, where the query has one."""
-        query = plain_query(request)
         given = {name: {"what": what, "settings": flat(settings)} for name, (what, settings) in PRESETS.items()}
-        asked = {name: text for name, text in query.items() if name != "id"}
-        if asked:
+        if asked := plain_query(request):
             settings = flat(theory_room.question(asked).run)
             given["from theory"] = {"what": "The setting of the theory page.", "settings": settings}
         return JSONResponse(given)
@@ -162,9 +166,9 @@ class Explorer:
         settings, name = body.get("settings"), body.get("name", "")
         if not isinstance(settings, dict) or not isinstance(name, str):
             raise InputError("expected settings and a name")
-        started = await in_thread(partial(self.runs.start, settings, name))
-        await in_thread(partial(self.runs.wait_until_there, started["id"], 5.0))
-        return JSONResponse(started)
+        folder = await in_thread(partial(self.runs.start, settings, name))
+        await in_thread(partial(self.runs.wait_until_there, folder, 5.0))
+        return JSONResponse({"id": identity(folder), "name": folder.name})
 
     async def change_run(self, request: Request) -> Response:
         place = await in_thread(partial(self.workspace.find, request.path_params["id"]))
@@ -176,11 +180,12 @@ class Explorer:
         return JSONResponse({"id": place.id})
 
     async def live_events(self, request: Request) -> Response:
-        return StreamingResponse(self.live.events(request.path_params["id"]), media_type="text/event-stream")
+        runs = list(dict.fromkeys(request.query_params.getlist("id")))
+        return StreamingResponse(self.live.events(runs), media_type="text/event-stream")
 
     async def live_step(self, request: Request) -> Response:
-        view = partial(self.live.at_step, request.path_params["id"], request.path_params["step"])
-        return HTMLResponse(await in_thread(lambda: view().fragment()))
+        run, step = (request.path_params[name] for name in ("id", "step"))
+        return HTMLResponse(await in_thread(lambda: self.live.at_step(self.workspace.find(run), step).fragment()))
 
     async def kept_page(self, request: Request) -> Response:
         """The view as one file to keep."""
@@ -204,9 +209,9 @@ class Explorer:
             return theory_room.whole_view(theory_room.question(query))
         if kind == "maps":
             return maps_room.map_view(self.workspace, query)
-        if kind not in FOLDER_VIEWS:
-            raise InputError(f"no such view; expected theory, maps, {', '.join(FOLDER_VIEWS)}")
-        return FOLDER_VIEWS[kind](self.workspace.find(query.get("id", "")), query)
+        if kind not in self.folder_views:
+            raise InputError(f"no such view; expected theory, maps, {', '.join(self.folder_views)}")
+        return self.folder_views[kind](self.workspace.find(query.get("id", "")), query)
 
 
 @cache
@@ -225,10 +230,19 @@ async def refused(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 400)
 
 
+async def barred(_: Request, error: Exception) -> Response:
+    """What the system does not let be read or written: a disk that is full, a folder that has just gone."""
+    assert isinstance(error, OSError)
+    where = f" ({error.filename})" if error.filename else ""
+    advice = "; make room, then try again" if error.errno in files.FULL else ""
+    return JSONResponse({"error": f"{one_line(error)}{where}{advice}"}, 500)
+
+
 async def failed(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": f"this is a bug in topicscope: {type(error).__name__}: {error}"}, 500)
 
 
 def application(explorer: Explorer) -> Starlette:
-    handlers: Any = {InputError: refused, Exception: failed, 404: lambda *_: PlainTextResponse("Not here.", 404)}
+    missing: Any = lambda *_: PlainTextResponse("Not here.", 404)  # noqa: E731
+    handlers: Any = {InputError: refused, OSError: barred, Exception: failed, 404: missing}
     return Starlette(routes=explorer.routes(), exception_handlers=handlers)

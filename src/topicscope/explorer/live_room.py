@@ -1,66 +1,84 @@
-"""The room of runs: starting them, and what a run shows while it goes on, as a stream of events.
+"""The room of runs: what runs show while they go on, as a stream of events.
 
-An event has the run's state, its step, the sentence of the moment, and HTML of what has changed: curves, or matrices.
-One reader per run serves all browsers; what nobody watches is not read.
+An event has the run's id and state, its step, the sentence of the moment, and HTML of what has changed: curves, or
+matrices. One reader per run serves all browsers; what nobody watches is not read. A page has one stream for all of its
+runs: a browser opens six connections to a server at most, and a stream holds one as long as it lasts.
 """
 
 import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import anyio.to_thread
-
 from topicscope import figures, training
 from topicscope.explorer.live_floors import LiveFloors
+from topicscope.explorer.requests import in_thread
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place
-from topicscope.ground import InputError, shown
+from topicscope.ground import InputError, folders, shown
 
-PACE = 0.5  # seconds from one look at a run to the next
+PACE = 0.5  # seconds from one look at the runs to the next
 REST = 0.1  # seconds between two looks, where looking takes long
 SILENCE = 15.0  # seconds after which a stream says that it is still there
 MOST_STREAMS = 24
-MOST_WATCHED = 16
+MOST_WATCHED = 24  # runs, over all streams
+GOING_ON = ("starting", "running", "interrupted", "unreadable")  # states after which more may come
+HTML = ("curves", "matrices")  # parts of an event that are sent only where they have changed
 
 
 @dataclass
 class Watch:
-    """What is known of a run, made anew only when its files have changed."""
+    """What is known of a run. HTML is made anew only when something has changed."""
 
-    place: Place
     run: training.WatchedRun
+    config_written: int
     curves: str = ""
     matrices: str = ""
-    shown: int | None = -1  # the step of the matrices
+    matrices_step: int | None = -1
     sentence: str = ""
     floors: LiveFloors | None = None
+    made_of: tuple[int, str, bool] | None = None
     seen: float = field(default_factory=time.monotonic)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def look(self) -> None:
+    def look(self, state: str) -> dict[str, Any]:
         """One at a time: two browsers that look at the same run would read its new lines twice."""
         self.seen = time.monotonic()
         with self.lock:
-            self.make_anew()
+            self.run.update()
+            made_of = (self.run.read, state, bool(self.floors and self.floors.found))
+            if made_of != self.made_of:
+                self.make_anew()
+                self.made_of = made_of
+            return {
+                "step": self.run.steps,
+                "total": self.run.config.total_steps,
+                "sentence": self.sentence,
+                "snapshots": self.run.snapshot_steps(),
+                "curves": self.curves,
+                "matrices": self.matrices,
+            }
 
     def make_anew(self) -> None:
-        if not self.run.update() and self.curves:
-            return
-        run = self.run.run()
+        run = self.run_at()
+        self.curves = View("", figures.live_curves(run)).fragment()
+        self.sentence = figures.happening(run)
+        if run.shown_step != self.matrices_step or run.shown_step is None:
+            self.matrices_step = run.shown_step
+            self.matrices = View("", figures.live_matrices(run)).fragment()
+
+    def run_at(self, step: int | None = None) -> training.Run:
+        """The run up to the last look, with its floors and the weights of a step, or the newest ones."""
+        run = self.run.run(step)
         if "floors" not in run.results:
             self.floors = self.floors or LiveFloors(run.config)
             run.results["floors"] = self.floors.found
-        self.curves = View("", figures.live_curves(run)).fragment()
-        self.sentence = figures.happening(run)
-        if run.shown_step != self.shown or run.shown_step is None:
-            self.shown = run.shown_step
-            self.matrices = View("", figures.live_matrices(run)).fragment()
+        return run
 
 
 class LiveRoom:
@@ -69,24 +87,31 @@ class LiveRoom:
     def __init__(self, runs: Runs) -> None:
         self.runs, self.workspace = runs, runs.workspace
         self.watches: dict[str, Watch] = {}
+        self.lock = threading.Lock()  # of the watches
         self.streams = 0
         self.ending = False
 
     def watch(self, place: Place) -> Watch:
-        watch = self.watches.get(place.id)
-        if watch is None:
-            if len(self.watches) >= MOST_WATCHED:
-                del self.watches[min(self.watches, key=lambda name: self.watches[name].seen)]
-            watch = self.watches[place.id] = Watch(place, training.WatchedRun(place.path))
-        watch.place = place
-        return watch
+        """The reader of a run; a new one where another run has taken its place."""
+        config_written = (place.path / folders.CONFIG).stat().st_mtime_ns
+        with self.lock:
+            watch = self.watches.get(place.id)
+            if watch is None or watch.config_written != config_written:
+                watch = self.watches[place.id] = Watch(training.WatchedRun(place.path), config_written)
+                if len(self.watches) > MOST_WATCHED:
+                    del self.watches[min(self.watches, key=lambda name: self.watches[name].seen)]
+            return watch
+
+    def forget(self, identity: str) -> None:
+        with self.lock:
+            self.watches.pop(identity, None)
 
     def state(self, identity: str, known: dict[str, str]) -> dict[str, Any]:
         """What is new of a run, for a browser that has `known` already."""
         try:
             place = self.workspace.find(identity)
         except InputError:
-            self.watches.pop(identity, None)
+            self.forget(identity)
             if self.runs.is_starting(identity):
                 return {"state": "starting"}
             said = self.runs.last_words_of(identity)
@@ -94,49 +119,40 @@ class LiveRoom:
         if place.state == "starting":
             return {"state": "starting"}
         state = "starting" if place.state == "interrupted" and self.runs.is_starting(identity) else place.state
-        watch = self.watch(place)
-        watch.look()
-        news: dict[str, Any] = {
-            "state": state,
-            "name": place.name,
-            "step": watch.run.steps,
-            "total": watch.run.config.total_steps,
-            "sentence": watch.sentence,
-            "snapshots": watch.run.snapshot_steps(),
-        }
+        news = {"state": state, "name": place.name, **self.watch(place).look(place.state)}
         if state == "interrupted":
             news["why"] = self.runs.why_interrupted(place)
             news["paused"] = news["why"].startswith("paused at step")
-        return news | {
-            name: html
-            for name, html in (("curves", watch.curves), ("matrices", watch.matrices))
-            if html != known.get(name)
-        }
+        return {name: value for name, value in news.items() if name not in HTML or value != known.get(name)}
 
-    async def events(self, identity: str) -> AsyncIterator[str]:
-        """Server-sent events until the run has ended, or the browser has gone."""
-        if self.streams >= MOST_STREAMS:
-            yield event({"state": "refused", "why": "too many browser windows are open on this server; close one"})
+    async def events(self, identities: Sequence[str]) -> AsyncIterator[str]:
+        """Server-sent events of some runs, until all have ended or the browser has gone."""
+        if self.streams >= MOST_STREAMS or len(identities) > MOST_WATCHED:
+            many = "runs are shown here" if len(identities) > MOST_WATCHED else "browser windows are open on this server"
+            for identity in identities:
+                yield event({"id": identity, "state": "refused", "why": f"too many {many}; close one"})
             return
         self.streams += 1
-        known: dict[str, str] = {}
-        last: dict[str, Any] = {}
+        known: dict[str, dict[str, str]] = {identity: {} for identity in identities}
+        last: dict[str, dict[str, Any]] = {}
         spoke = time.monotonic()
         try:
-            while not self.ending:
+            while known and not self.ending:
                 began = time.monotonic()
-                news = await anyio.to_thread.run_sync(partial(self.answer, identity, known))
-                known |= {name: news[name] for name in ("curves", "matrices") if name in news}
-                if news != last:
-                    yield event(news)
-                    spoke = time.monotonic()
-                elif time.monotonic() - spoke > SILENCE:
+                for identity, mine in list(known.items()):
+                    news = await in_thread(partial(self.answer, identity, mine))
+                    mine |= {name: news[name] for name in HTML if name in news}
+                    if news != last.get(identity):
+                        yield event({"id": identity, **news})
+                        spoke = time.monotonic()
+                    last[identity] = {name: value for name, value in news.items() if name not in HTML}
+                    if news["state"] not in GOING_ON:
+                        del known[identity]
+                if time.monotonic() - spoke > SILENCE:
                     yield ": still there\n\n"
                     spoke = time.monotonic()
-                last = {name: value for name, value in news.items() if name not in known}
-                if news["state"] not in ("starting", "running", "interrupted"):
-                    return
-                await asyncio.sleep(max(REST, PACE - (time.monotonic() - began)))
+                if known:
+                    await asyncio.sleep(max(REST, PACE - (time.monotonic() - began)))
         finally:
             self.streams -= 1
 
@@ -146,20 +162,20 @@ class LiveRoom:
         except (InputError, OSError) as error:  # a file that is just being replaced, a disk that fails
             return {"state": "unreadable", "why": str(error)}
 
-    def at_step(self, identity: str, step: int) -> View:
+    def at_step(self, place: Place, step: int) -> View:
         """The matrices of a snapshot."""
-        watch = self.watch(self.workspace.find(identity))
-        return View("Matrices", figures.live_matrices(watch.run.run(step)))
+        watch = self.watch(place)
+        with watch.lock:
+            return View("Matrices", figures.live_matrices(watch.run_at(step)))
 
-
-def live_view(place: Place, step: int | None = None) -> View:
-    """What the room shows of a run, to be kept: up to now, with the matrices of a step or the newest ones."""
-    watched = training.WatchedRun(place.path)
-    while watched.update():
-        pass
-    run = watched.run(step)
-    sections = [*figures.live_curves(run), *figures.live_matrices(run)]
-    return View(f"topicscope train: {shown(place.name)}", sections, [figures.happening(run)])
+    def kept(self, place: Place, step: int | None = None) -> View:
+        """What the room shows of a run, to be kept: up to now, with the matrices of a step or the newest ones."""
+        watch = self.watch(place)
+        with watch.lock:
+            watch.run.update()
+            run = watch.run_at(step)
+            sections = [*figures.live_curves(run), *figures.live_matrices(run)]
+            return View(f"topicscope train: {shown(place.name)}", sections, [figures.happening(run)])
 
 
 def event(news: dict[str, Any]) -> str:

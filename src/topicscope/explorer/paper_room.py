@@ -7,7 +7,7 @@ from topicscope import paper
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place, identity
-from topicscope.ground import refuse, shown
+from topicscope.ground import InputError, refuse, shown
 
 ANEW = "reproduce"  # how new folders begin
 
@@ -36,7 +36,7 @@ class PaperRoom:
             return {"html": "", "intro": [], "missing": claims_of(every), "running": False}
         found, view = paper.outcomes_so_far(place.path), paper_view(place)
         lacking = {name: found.expected_seconds(name) for name in paper.EXPERIMENTS if name not in found.outcomes}
-        running = self.runs.is_starting(place.id)
+        running = self.is_running(place)
         return {"html": view.fragment(), "intro": view.intro, "missing": claims_of(lacking), "running": running}
 
     def run(self, name: str, place: Place | None) -> dict[str, str]:
@@ -46,10 +46,7 @@ class PaperRoom:
         if place is not None:
             refuse(
                 (place.kind != "reproduce", f"{place.name} holds no reproduction"),
-                (
-                    self.runs.is_starting(place.id) or place.state == "running",
-                    f"an experiment is running in {place.name}; wait until it is done",
-                ),
+                (self.is_running(place), f"an experiment is running in {place.name}; wait until it is done"),
             )
             context = paper.outcomes_so_far(place.path).context
             options += ["--scale", context.scale, "--seed", str(context.seed)]
@@ -59,7 +56,18 @@ class PaperRoom:
             self.runs.spawn(folder, experiment.id, *options, command="reproduce")
         return {"id": identity(folder), "name": folder.name}
 
-    def state(self, folder: str) -> dict[str, Any]:
-        """Of a process that this server started: whether it goes on, and the last line that it printed."""
-        refuse((folder not in self.runs.names, "this server has not started anything there"))
-        return {"running": self.runs.is_starting(folder), "said": self.runs.last_line(folder)}
+    def is_running(self, place: Place) -> bool:
+        """Also what another server has started, or a command."""
+        return self.runs.is_starting(place.id) or place.state == "running"
+
+    def state(self, name: str) -> dict[str, Any]:
+        """Of what runs in a folder: whether it goes on, and the last line that it printed."""
+        if self.runs.is_starting(name):  # it may have no folder yet
+            return {"running": True, "said": self.runs.last_line(self.runs.started[name])}
+        try:
+            place = self.runs.workspace.find(name)
+        except InputError:
+            if name not in self.runs.started:
+                raise
+            return {"running": False, "said": self.runs.last_words_of(name) or "Its folder is no longer there."}
+        return {"running": self.is_running(place), "said": self.runs.last_line(place.path)}

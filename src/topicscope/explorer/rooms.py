@@ -101,7 +101,7 @@ CONTROLS = (
 RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("topic_model.topics", "T, topics", ()),
     ("topic_model.words_per_topic", "v, words per topic", ()),
-    ("documents.kind", "prior", ("dirichlet", "fixed", "groups")),
+    ("documents.kind", "prior", ("dirichlet", "fixed", "groups", "logistic-normal")),
     ("documents.topics_per_document", "tau, topics per document", ()),
     ("documents.length", "words per document, or infinite", ()),
     ("model.embedding", "embedding", ("one-hot", "trained")),

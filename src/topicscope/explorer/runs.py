@@ -3,6 +3,7 @@
 Pausing is asked for by a file in the folder, so any server can, also one that did not start the run.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from topicscope import training
-from topicscope.explorer.workspace import Place, Workspace, identity
-from topicscope.ground import InputError, assign, flat, parsed, refuse, write_yaml
+from topicscope.explorer.workspace import Place, Workspace, identity, place_of, written
+from topicscope.ground import METRICS, InputError, assign, flat, parsed, refuse, write_yaml
 
 MOST_AT_ONCE = 4
-OWN = ".explorer"  # in the workspace: configs of new runs, and what their processes print
 PRINTED = "topicscope: "  # how lines of a command begin
 PROGRESS = re.compile(r"[^:]* \d+%(:|$)|starting$")  # a line that says how far the work is
+END_OF_LOG = 20_000  # bytes that are read
 LEAST_SPACE = 1_000_000  # bytes; below, a disk counts as full
 FULL = "The disk is full. Free some space, then resume: the run continues from its last checkpoint."
 WITHOUT_A_MESSAGE = (
@@ -36,19 +37,21 @@ class Runs:
     def __init__(self, workspace: Workspace, *, read_only: bool = False) -> None:
         self.workspace, self.read_only = workspace, read_only
         self.processes: dict[str, subprocess.Popen[bytes]] = {}  # by the folder's id; those of this server
-        self.names: dict[str, str] = {}  # of their folders
+        self.started: dict[str, Path] = {}  # their folders
+        self.own = workspace.own
         self.lock = threading.Lock()
 
-    def start(self, settings: Mapping[str, Any], name: str = "") -> dict[str, str]:
-        """Check the settings and start a run of them in a new folder. Returns its id and name."""
+    def start(self, settings: Mapping[str, Any], name: str = "") -> Path:
+        """Check the settings and start a run of them in a new folder, which is returned."""
         config = config_of(settings)
         with self.lock:
             self.check_room()
             folder = self.new_folder(name)
-            file = self.own(f"{folder.name}.yaml")
+            self.own.mkdir(parents=True, exist_ok=True)
+            file = self.own / f"{folder.name}.yaml"
             write_yaml(file, config.as_dict())
             self.spawn(folder, "--config", str(file))
-        return {"id": identity(folder), "name": folder.name}
+        return folder
 
     def resume(self, place: Place) -> None:
         check_alone(place)
@@ -86,22 +89,25 @@ class Runs:
         """A folder that is not there yet: the name with a number behind it."""
         plain = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:40] or "live"
         there = {path.name for path in self.workspace.home.glob(f"{plain}-*")}
-        taken = there | set(self.names.values())  # a run that has just been started has no folder yet
+        taken = there | {path.name for path in self.started.values()}  # what has just been started has no folder yet
         number = next(number for number in range(1, 10**6) if f"{plain}-{number}" not in taken)
         return self.workspace.home / f"{plain}-{number}"
 
-    def own(self, name: str) -> Path:
-        folder = self.workspace.home / OWN
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder / name
+    def log_of(self, folder: Path) -> Path:
+        """What the processes print that servers of this workspace start for a folder."""
+        return self.own / f"{folder.name}-{identity(folder)}.log"
 
     def spawn(self, folder: Path, *options: str, command: str = "train") -> None:
+        """Start a process that works on a folder; under the lock, so that two browsers do not start two."""
+        name = identity(folder)
+        refuse((self.is_starting(name), f"something is being run in {folder.name}; wait until it is done"))
         line = [sys.executable, "-m", "topicscope", command, "--out", str(folder), "--json", *options]
-        self.names[identity(folder)] = folder.name
-        with self.own(f"{folder.name}.log").open("wb") as log:
-            self.processes[identity(folder)] = subprocess.Popen(
+        self.own.mkdir(parents=True, exist_ok=True)
+        with self.log_of(folder).open("wb") as log:
+            self.processes[name] = subprocess.Popen(
                 line, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
+        self.started[name] = folder
 
     def is_starting(self, identity: str) -> bool:
         """Whether a process of this server works on a folder, though it may have written nothing yet."""
@@ -110,46 +116,43 @@ class Runs:
 
     def last_words_of(self, identity: str) -> str:
         """Of a run that this server started, and that left no folder."""
-        return self.last_words(self.names[identity]) if identity in self.names else ""
+        return self.last_words(self.started[identity]) if identity in self.started else ""
 
-    def last_words(self, name: str) -> str:
+    def last_words(self, folder: Path) -> str:
         """The last line that a run's process printed about an end that it did not want."""
-        try:
-            lines = (self.workspace.home / OWN / f"{Path(name).name}.log").read_text(errors="replace").splitlines()
-        except OSError:
-            return ""
-        said = [line.removeprefix(PRINTED) for line in lines if line.startswith(PRINTED)]
+        said = [line.removeprefix(PRINTED) for line in self.printed(folder) if line.startswith(PRINTED)]
         ends = [line for line in said if not PROGRESS.match(line)]
         return ends[-1][:500] if ends else ""
 
     def why_interrupted(self, place: Place) -> str:
         """What ended a run that can be resumed: by its own words, or by what can be seen from here."""
-        words = self.last_words(place.name)
-        if words:
+        words = self.last_words(place.path)
+        if words and written(self.log_of(place.path)) >= written(place.path / METRICS):  # else it has gone on since
             return words
         free = shutil.disk_usage(place.path).free
         return FULL if free < LEAST_SPACE else WITHOUT_A_MESSAGE
 
-    def last_line(self, identity: str) -> str:
-        """What a process of this server printed last about its progress."""
-        try:
-            text = self.own(f"{self.names[identity]}.log").read_text(errors="replace")
-        except OSError:
-            return ""
-        lines = [line.strip() for line in re.split(r"[\r\n]", text) if line.strip() and line[0] not in "{} "]
-        return lines[-1].removeprefix("topicscope: ")[:300] if lines else ""
+    def last_line(self, folder: Path) -> str:
+        """What a process printed last about its progress."""
+        lines = [line.strip() for line in self.printed(folder) if line.strip() and line[0] not in "{} "]
+        return lines[-1].removeprefix(PRINTED)[:300] if lines else ""
 
-    def wait_until_there(self, identity: str, seconds: float = 30.0) -> Place | None:
-        """The folder of a run that has just been started; None where its process ended without one."""
+    def printed(self, folder: Path) -> list[str]:
+        """The last lines of a log."""
+        try:
+            with self.log_of(folder).open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - END_OF_LOG))
+                return re.split(r"[\r\n]", log.read().decode(errors="replace"))
+        except OSError:
+            return []
+
+    def wait_until_there(self, folder: Path, seconds: float) -> None:
+        """Until a run that has just been started has its folder, or its process has ended without one."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            place = next((place for place in self.workspace.places() if place.id == identity), None)
-            if place is not None:
-                return place
-            if not self.is_starting(identity):
-                return None
+        while time.monotonic() < end and self.is_starting(identity(folder)):
+            if place_of(folder, self.workspace.home) is not None:
+                return
             time.sleep(0.1)
-        return None
 
 
 def check_alone(place: Place) -> None:

@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import ipaddress
+import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import uvicorn
 
+from topicscope.explorer.addresses import Addresses
 from topicscope.explorer.app import Answer, Explorer, application
 from topicscope.explorer.guard import Guard, new_token
 from topicscope.explorer.workspace import Workspace
@@ -51,10 +53,16 @@ def serve(
     port: int = 0,
     read_only: bool = False,
 ) -> None:
-    """Serve until a signal ends it. `ready` gets the URL, which has the token, and the port, once it answers."""
-    listening = bound(host, port)
+    """Serve until a signal ends it. `ready` gets the URL, which has the token, and the port, once it answers.
+
+    Where a server of the workspace was killed, its port (unless another one is asked for) and its token are taken up.
+    Not so if others could have read the token on its way, or if this one may do less: `read_only` writes nothing.
+    """
+    keeps = is_loopback(host) and not read_only and hasattr(os, "getuid")
+    addresses = Addresses(workspace.own) if keeps else None
+    listening = first_free(host, [*addresses.ports(), 0] if addresses and port == 0 else [port])
     port = listening.getsockname()[1]
-    token = new_token()
+    token = (addresses and addresses.token(port)) or new_token()
     own = f"[{host}]" if ":" in host else host
     explorer = Explorer(workspace, answer, read_only=read_only)
     guard = Guard(application(explorer), token, port, {own, LOOPBACK, "localhost"})
@@ -68,7 +76,16 @@ def serve(
         limit_concurrency=MOST_CLIENTS,
     )
     url = f"http://{own}:{port}/?token={token}"
-    asyncio.run(Server(config, lambda: ready(url, port), explorer.end).serve([listening]))
+    with addresses.kept(port, token) if addresses else contextlib.nullcontext():
+        asyncio.run(Server(config, lambda: ready(url, port), explorer.end).serve([listening]))
+
+
+def first_free(host: str, ports: Sequence[int]) -> socket.socket:
+    *wanted, last = ports
+    for port in wanted:
+        with contextlib.suppress(InputError):
+            return bound(host, port)
+    return bound(host, last)
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -79,6 +96,7 @@ def bound(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
         listening.listen()
     except (OSError, OverflowError) as error:
+        listening.close()
         raise InputError(
             f"cannot listen on {host}:{port}: {one_line(error)}; choose another --port, or 0 for a free one"
         ) from None

@@ -10,6 +10,7 @@ from topicscope.ground import InputError, folders, is_held, read_about, shown
 
 DEEPEST = 3  # levels of folders below one that was named
 MOST_FOLDERS = 5000
+OWN = ".explorer"  # in the workspace: configs of new runs, what their processes print, addresses of servers
 
 
 @dataclass(frozen=True)
@@ -30,31 +31,39 @@ class Place:
 
 
 class Workspace:
-    """`home`: where new runs are written; `named`: other folders that may be read. Links inside are not followed, and
-    folders that have some are left out."""
+    """`home`: where new runs are written; `own`: where the explorer notes things down; `named`: other folders that may
+    be read. Links inside are not followed, and folders that have some are left out."""
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
         self.home = home.resolve()
+        self.own = self.home / OWN
         for folder in named:
             if not folder.is_dir():
                 raise InputError(
                     f"{shown(folder)} is not a folder; name folders that topicscope wrote, or that contain such folders"
                 )
         self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
+        self._known: dict[str, tuple[Path, Path, Path | None]] = {}  # by id: root, folder, and that of the whole
 
     def places(self) -> list[Place]:
         """All folders that are there now, the newest first."""
-        found = {place.id: place for root in self.roots for place in self._below(root)}
+        found, known = {}, {}
+        for root in self.roots:
+            for place, whole in self._below(root):
+                found[place.id] = place
+                known[place.id] = (root, place.path, whole)
+        self._known = known
         return sorted(found.values(), key=lambda place: (-written(place.path), place.name))
 
-    def _below(self, root: Path) -> Iterator[Place]:
+    def _below(self, root: Path) -> Iterator[tuple[Place, Path | None]]:
+        """Folders, and the folder of the whole where one is of several runs."""
         waiting: list[tuple[Path, int, Place | None]] = [(root, 0, None)]
         seen = 0
         while waiting and seen < MOST_FOLDERS:
             folder, depth, together = waiting.pop()
             seen += 1
             if (place := place_of(folder, root)) is not None:
-                yield place if together is None else member(place, together)
+                yield (place, None) if together is None else (member(place, together), together.path)
                 if not place.several:
                     continue  # the folders inside are its own
             try:
@@ -66,11 +75,22 @@ class Workspace:
                 waiting += [(Path(entry.path), depth + 1, place) for entry in hidden]
 
     def find(self, identity: str) -> Place:
-        """The folder with this name of ours."""
-        place = next((place for place in self.places() if place.id == identity), None)
+        """The folder with this name of ours, as it is now. All folders are looked through only for an unknown name."""
+        place = self._again(identity) or next((place for place in self.places() if place.id == identity), None)
         if place is None:
             raise InputError("there is no such folder any more; go back to the list")
         return place
+
+    def _again(self, identity: str) -> Place | None:
+        """A folder that was found before; None where it is not there any more, or a link has taken its place."""
+        if identity not in (known := self._known):
+            return None
+        root, folder, whole = known[identity]
+        place = place_of(folder, root) if folder.resolve() == folder else None
+        if place is None or whole is None:
+            return place
+        above = place_of(whole, root)
+        return None if above is None else member(place, above)
 
 
 def identity(path: Path) -> str:
@@ -100,8 +120,9 @@ def member(place: Place, whole: Place) -> Place:
     return replace(place, together=True, state=whole.state if place.state == "interrupted" else place.state)
 
 
-def written(folder: Path) -> float:
+def written(path: Path) -> float:
+    """When a file was written last, or what a folder says about itself; 0 where it is not there."""
     try:
-        return (folder / folders.ABOUT).stat().st_mtime
+        return (path / folders.ABOUT if path.is_dir() else path).stat().st_mtime
     except OSError:
         return 0.0

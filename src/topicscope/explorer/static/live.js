@@ -3,6 +3,7 @@ import { replaceSections } from "/static/sections.js";
 import { download, offerFiles } from "/explorer/keeping.js";
 import { makeScrub } from "/explorer/scrub.js";
 import { ask, isAbort, listFolders, make } from "/explorer/shell.js";
+import { listen } from "/explorer/stream.js";
 
 const form = document.getElementById("settings"), watchedRoot = document.getElementById("watched");
 const list = document.getElementById("folders"), refused = document.getElementById("refused");
@@ -10,7 +11,6 @@ const post = (path, body = {}) => ask(path, {
   method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
 });
 const readOnly = document.body.dataset.readOnly !== undefined;
-const ENDED = ["done", "stopped", "diverged", "gone", "refused"];
 const STATES = { interrupted: "interrupted", unreadable: "cannot be read at the moment", gone: "no longer there" };
 
 // One run on the page: what it says, its curves, and its matrices at the newest or at a chosen step.
@@ -54,22 +54,11 @@ const watchRun = ({ id, name }) => {
   });
   const stepKept = () => (scrub.isFollowing() ? "" : `&step=${shownStep}`);
   button("Save this view", () => download(`/api/keep/live?id=${id}${stepKept()}`));
-  button("Close", () => { source?.close(); clearTimeout(waiting); scrub.stop(); root.remove(); mark(); });
+  button("Close", () => { endListening(); scrub.stop(); root.remove(); mark(); });
   root.append(heading, state, bar, sentence, trouble, buttons, curves, scrub.root, matrices);
   watchedRoot.append(root);
 
-  let source, waiting;
-  const listen = () => {
-    source = new EventSource(`/api/live/${id}/events`);
-    source.addEventListener("message", ({ data }) => show(JSON.parse(data)));
-    source.addEventListener("error", () => {
-      root.dataset.state = "lost";
-      state.textContent = "The server does not answer. The run continues without it; this page keeps trying …";
-      if (source.readyState === EventSource.CLOSED) waiting = setTimeout(listen, 3000);
-    });
-  };
   const show = (news) => {
-    if (ENDED.includes(news.state)) source.close();
     const where = news.total ? `, step ${news.step.toLocaleString("en")} of ${news.total.toLocaleString("en")}` : "";
     state.textContent = news.paused ? news.why : `${STATES[news.state] ?? news.state}${where}`;
     if (news.name) heading.textContent = news.name;
@@ -87,7 +76,10 @@ const watchRun = ({ id, name }) => {
     }
     if (news.matrices !== undefined && scrub.isFollowing()) draw(matrices, news.matrices);
   };
-  listen();
+  const endListening = listen(id, show, () => {
+    root.dataset.state = "lost";
+    state.textContent = "The server does not answer. The run goes on without it; this page tries again …";
+  });
 };
 
 const shownIds = () => [...watchedRoot.querySelectorAll(".run")].map((run) => run.dataset.id);
@@ -124,11 +116,12 @@ if (select) {
   const fill = () => {
     const { what, settings } = presets[select.value], rest = { ...settings };
     document.getElementById("preset-what").textContent = what;
-    for (const box of form.querySelectorAll("[name]")) {
-      box.value = rest[box.name] ?? "";
-      delete rest[box.name];
-    }
     const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+    for (const box of form.querySelectorAll("[name]")) {
+      const value = box.name in rest ? text(rest[box.name]) : "";
+      box.value = value;
+      if (box.value === value) delete rest[box.name]; // what a choice does not offer goes into the lines below
+    }
     const lines = Object.entries(rest).map(([name, value]) => `${name}=${text(value)}`);
     form.querySelector("#more").value = lines.join("\n");
   };

@@ -16,11 +16,12 @@ const offerPrediction = (id, view, map, points, whenThere) => {
     button.hidden = true;
     try {
       for (;;) {
-        const { done, of, rows, words } = await (await ask(`/api/maps/${id}/predicted`)).json();
+        const { done, of, rows, words, note } = await (await ask(`/api/maps/${id}/predicted`)).json();
         if (!box.isConnected) return; // another folder is shown
         if (rows) {
           map.addMeasures(rows, { predicted_phase: words });
-          said.textContent = "The predicted map is shown beside the measured one (for the measures phase and separation).";
+          const there = "The predicted map is shown beside the measured one (for the measures phase and separation).";
+          said.textContent = `${there} ${note}`;
           whenThere();
           return;
         }
@@ -29,6 +30,7 @@ const offerPrediction = (id, view, map, points, whenThere) => {
       }
     } catch (error) {
       said.textContent = `No prediction: ${error.message}`;
+      button.hidden = false; // it can be tried again
     }
   };
   button.addEventListener("click", predict);
