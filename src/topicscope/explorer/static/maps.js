@@ -20,7 +20,7 @@ const offerPrediction = (id, view, map, points, whenThere) => {
         if (!box.isConnected) return; // another folder is shown
         if (rows) {
           map.addMeasures(rows, { predicted_phase: words });
-          said.textContent = "The predicted map is shown beside the measured one (for the measures phase and separation).";
+          said.textContent = "The predicted map is shown beside the measured one (phase and separation).";
           whenThere();
           return;
         }
