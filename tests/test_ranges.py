@@ -94,7 +94,7 @@ def test_a_setting_without_a_range_is_found() -> None:
         ({"documents": {"alpha": 1e300}}, "documents.alpha = 1e+300"),
         ({"objective": {"l2": {"value": 1e9}}}, "objective.l2.value = 1000000000.0"),
         ({"data": {"train_file": "x" * 5000}}, "data.train_file"),
-        ({"epochs": 1e6, "batch_size": 1}, "makes 10,000,000,000 steps; at most 1,000,000,000 are taken"),
+        ({"epochs": 1e6, "batch_size": 1}, "makes 10,000,000,000 steps; at most 1,000,000,000 are allowed"),
     ],
 )
 def test_the_ends_of_ranges(settings: dict[str, Any], said: str) -> None:

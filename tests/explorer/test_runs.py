@@ -165,7 +165,7 @@ def test_runs_are_bounded(tmp_path: Path, stand_ins: list[subprocess.Popen[bytes
         with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are active"):
             runs.start(LONG)
     assert runs.start(LONG) not in started  # the other one has ended
-    with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are going on"):
+    with pytest.raises(InputError, match=f"{MOST_AT_ONCE} runs are active"):
         runs.start(LONG)
     stand_ins[0].kill()
     stand_ins[0].wait()

@@ -177,7 +177,7 @@ def test_the_view_of_a_step_can_be_kept(served: Served) -> None:
     assert b"Words at step 0" in page
     status, picture, _ = served.ask("/api/keep/time/words.png", {"id": identity, "step": 0})
     assert (status, picture[:4]) == (200, b"\x89PNG")
-    assert "nothing is kept of step 59" in served.refusal(f"/api/time/{identity}/step/59")
+    assert "nothing was saved at step 59" in served.refusal(f"/api/time/{identity}/step/59")
 
 
 def test_steps_are_closer_at_the_start() -> None:

@@ -105,7 +105,7 @@ def test_flags_win_over_files_and_assignments_over_flags(tmp_path: Path) -> None
 
 def test_a_key_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("steps: 5\nsteps: 6\n")
-    with pytest.raises(InputError, match="'steps' is there more than once"):
+    with pytest.raises(InputError, match="'steps' is given more than once"):
         load_settings(tmp_path / "c.yaml")
 
 
@@ -115,7 +115,7 @@ def test_a_key_twice_is_refused(tmp_path: Path) -> None:
         ("a: [1, 2\n", "is not YAML: while parsing"),
         ("- 1\n- 2\n", "holds a list; expected keys and values"),
         ("a: &x [*x]\n", "is not YAML: found unconstructable recursive node"),
-        ("a:\n- {b: 1, c: 2, b: 3}\n", "'b' is there more than once"),
+        ("a:\n- {b: 1, c: 2, b: 3}\n", "'b' is given more than once"),
     ],
 )
 def test_files_that_hold_no_settings_are_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -148,7 +148,7 @@ def test_what_ray_says_of_a_task_it_gives_up_is_one_short_line() -> None:
     ray.says = "lost\n " * 100
     with pytest.raises(EngineError) as found:
         list(tasks(ray, 0, double, 1, [1]))
-    assert str(found.value) == f"Ray gave a task up after 3 more tries (RayError: {('lost ' * 40).strip()} )"
+    assert str(found.value) == f"Ray gave up a task after 3 retries (RayError: {('lost ' * 40).strip()} )"
 
 
 class FakePools:
@@ -231,7 +231,7 @@ def test_an_item_is_tried_again_three_times_after_its_worker_has_died(pools: Fak
         assert sorted(engine(double, 1, range(4))) == [(i, 1 + 2 * i) for i in range(4)]
     assert pools.taken.count(1) == 4
     pools.breaks = lambda item, _times: item == 1
-    with open_engine("local", workers=1) as engine, pytest.raises(EngineError, match="died 4 times over the same work"):
+    with open_engine("local", workers=1) as engine, pytest.raises(EngineError, match="died 4 times on the same task"):
         list(engine(double, 1, range(4)))
     assert pools.opened == pools.closed
 
@@ -357,7 +357,7 @@ def test_a_ray_that_does_not_start_is_one_line(capfd: pytest.CaptureFixture[str]
         f"address auto: cannot connect to Ray (no {'x' * 197}); "
         "start it with 'ray start --head', or use the address local"
     )
-    with pytest.raises(InputError, match=r"\(it wants a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN\)"):
+    with pytest.raises(InputError, match=r"\(it requires a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN\)"):
         ray_engine.connect(FakeStart(RuntimeError("no"), b"InvalidAuthToken"), "auto", None)
     with pytest.raises(ZeroDivisionError):  # not Ray's
         ray_engine.connect(FakeStart(ZeroDivisionError()), "auto", None)
@@ -380,7 +380,7 @@ def test_an_address_has_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_an_engine_cannot_take_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="engine 'spark'; expected serial, local, ray"):
         check_engine("spark")
-    with pytest.raises(InputError, match="workers 2: the engine serial has none"):
+    with pytest.raises(InputError, match="workers 2: the engine serial has no workers"):
         check_engine("serial", workers=2)
     with pytest.raises(InputError, match="address auto is for the engine ray, but the engine is local"):
         check_engine("local", address="auto")

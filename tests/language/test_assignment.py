@@ -120,7 +120,7 @@ def test_words_and_topics_of_a_file(tmp_path: Path, name: str, content: str, pai
         ("a.csv", "word,topic\nx\0,y\n", "not valid text"),
         ("a.json", '{"a": "x\\u0000"}', "not valid text"),
         ("a.json", '{"a\\ud800": "x"}', "not valid text"),
-        ("a.json", '{"a": NaN}', "nan is no number"),
+        ("a.json", '{"a": NaN}', "nan is not a number"),
         ("a.json", '{"a": true}', "throughout"),
         ("a.json", '{"a": [["x"]]}', "throughout"),
         ("a.json", "[" * 100_000, "is not JSON"),
@@ -137,7 +137,7 @@ def test_what_is_no_text_or_not_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match=r"is not text: .* expected UTF-8"):
         read_topics(tmp_path / "a.csv")
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="does not exist"):
         read_topics(tmp_path / "b.csv")
     with pytest.raises(InputError, match="fit the topics again"):
         read_topics(tmp_path)  # a folder, but not of topics
@@ -193,7 +193,7 @@ def test_given_topics_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(InputError, match="has 0 MB; at most 0 MB are read"):
         read_pairs(path)
     os.mkfifo(tmp_path / "b.csv")
-    with pytest.raises(InputError, match="it is no plain file"):
+    with pytest.raises(InputError, match="it is not an ordinary file"):
         read_topics(tmp_path / "b.csv")
 
 

@@ -185,10 +185,10 @@ BROKEN: dict[str, tuple[Breakage, str]] = {
         "cannot be loaded|no attention",
     ),
     # what is no plain file
-    **{f"a FIFO as {name}": (fifo(name), "it is no plain file") for name in ("config.json", "tokenizer.json")},
-    **{f"a FIFO as {name}": (fifo(name), "it is no plain file") for name in ("model.safetensors", "vocab.txt")},
-    "no end of zeros": (linked("model.safetensors", "/dev/zero"), "it is no plain file"),
-    "no end of settings": (linked("config.json", "/dev/zero"), "it is no plain file"),
+    **{f"a FIFO as {name}": (fifo(name), "it is not an ordinary file") for name in ("config.json", "tokenizer.json")},
+    **{f"a FIFO as {name}": (fifo(name), "it is not an ordinary file") for name in ("model.safetensors", "vocab.txt")},
+    "no end of zeros": (linked("model.safetensors", "/dev/zero"), "it is not an ordinary file"),
+    "no end of settings": (linked("config.json", "/dev/zero"), "it is not an ordinary file"),
     "a link to itself": (linked("tokenizer.json", "tokenizer.json"), "cannot be read"),
     "a broken link": (linked("generation_config.json", "nowhere"), "cannot be read: No such file"),
     "a folder as a file": (as_folder, "it is a folder"),
@@ -241,7 +241,7 @@ def test_a_real_model_with_more_layers_than_weights_is_refused(tmp_path: Path) -
 def test_a_tokenizer_alone_is_checked_too(intact: Path, tmp_path: Path) -> None:
     shutil.copytree(intact, tmp_path / "model")
     fifo("tokenizer.json")(tmp_path / "model")
-    with pytest.raises(InputError, match="it is no plain file"):
+    with pytest.raises(InputError, match="it is not an ordinary file"):
         load_tokenizer(tmp_path / "model")
 
 

@@ -261,16 +261,16 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.txt").symlink_to("b.txt")
     (tmp_path / "c.txt").symlink_to("/dev/zero")
     for name, said in (
-        ("a.jsonl", "it is no plain file"),
+        ("a.jsonl", "it is not an ordinary file"),
         ("b.txt", "symbolic links"),
-        ("c.txt", "it is no plain file"),
-        ("*.jsonl", "it is no plain file"),
+        ("c.txt", "it is not an ordinary file"),
+        ("*.jsonl", "it is not an ordinary file"),
         ("a\0.txt", "no such corpus"),
     ):
         with pytest.raises(InputError, match=said) as caught:
             Corpus([tmp_path / name])
         assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match=r"a\.jsonl cannot be read: it is no plain file"):
+    with pytest.raises(InputError, match=r"a\.jsonl cannot be read: it is not an ordinary file"):
         Corpus([tmp_path])
 
 

@@ -63,7 +63,7 @@ def test_a_loss_or_attention_that_is_no_number_is_stored_as_none() -> None:
     with mock.patch.object(documents, "position_losses", overflow):
         found, why = document_losses(with_output_head(loaded), vocabulary, some, 3, lambda *_: None)
     assert list(found) == [1]
-    assert why == "loss of documents: of 1 it is no number"
+    assert why == "loss of documents: of 1 it is not a number (NaN)"
     sums = DocumentSums(0)
     sums.add("encoder", {0: np.array([[0.0, np.nan, 2.0], [0.0, 4.0, 4.0]])})
     assert sums.means(0) == (None, 0.5, 4, 4)

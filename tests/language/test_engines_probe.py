@@ -282,7 +282,7 @@ def test_missing_files_are_refused(tmp_path: Path) -> None:
         probe(ProbeConfig("m", nothing))
     with pytest.raises(InputError, match="no such model"):
         probe(ProbeConfig(nothing, corpus))
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="does not exist"):
         probe(ProbeConfig(model, corpus, topics_from=nothing))
     with pytest.raises(InputError, match="no such model"):
         probe(ProbeConfig(nothing, corpus), tmp_path / "out")

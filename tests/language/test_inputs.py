@@ -93,7 +93,7 @@ def test_snapshots_are_found_by_their_steps(tmp_path: Path) -> None:
         (["{here}/model", "{here}/step-1"], "{here}/model: no step in its name"),
         (["owner/name", "owner/name@step1"], "owner/name: no such folder, and no step in its name"),
         (["{here}/step-1"], "at least two snapshots; there is 1"),
-        (["{here}/step-1", "a/b@step1"], "step 1 is there more than once"),
+        (["{here}/step-1", "a/b@step1"], "step 1 is given more than once"),
         (["{here}/nothing"], "no such folder: {here}/nothing"),
     ],
 )
@@ -115,7 +115,7 @@ def test_what_is_no_timeline(tmp_path: Path, names: list[str], said: str) -> Non
         (ProbeConfig(["{model}", "{empty}"], "{text}"), r"no config\.json"),
         (ProbeConfig("bert", "{blank}"), "has no text"),
         (ProbeConfig("bert", "{text}", stop_words="{empty}/x"), "one word per line"),
-        (ProbeConfig("bert", "{text}", topics_from="{empty}/x"), "is not there"),
+        (ProbeConfig("bert", "{text}", topics_from="{empty}/x"), "does not exist"),
         (
             ProbeConfig("bert", "{text}", topics_from="{words}", topics=50),
             r"topics = 50: no effect with topics",
@@ -136,7 +136,7 @@ def test_what_is_no_timeline(tmp_path: Path, names: list[str], said: str) -> Non
         (TimelineConfig(["a@step1", "a@step2"], "{text}"), None),
         (TimelineConfig(["a@step1", "a@step2"]), "no text is given"),
         (TimelineConfig(["a@step1", "{empty}/step-2"], "{text}"), "has no weights"),
-        (TimelineConfig(["a@step1", "a@step2"], "{text}", topics_from="{empty}/x"), "is not there"),
+        (TimelineConfig(["a@step1", "a@step2"], "{text}", topics_from="{empty}/x"), "does not exist"),
         (WordsConfig("{model}", [["a", "b"]]), None),
         (WordsConfig("{empty}", [["a", "b"]]), r"no config\.json"),
     ],

@@ -272,7 +272,7 @@ FEW = "120 documents with words that 5 documents share are fewer than 200 topics
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{single}"], "one of at least"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}"], "throughout"),
         (["{other}", "--corpus", "{corpus}", "--topics-from", "{topics}"], "another tokenizer"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{here}/nowhere"], "is not there"),
+        (["{model}", "--corpus", "{corpus}", "--topics-from", "{here}/nowhere"], "does not exist"),
         (["{model}", "--corpus", "{corpus}", "--embedding", "x"], "'matrix' or 'layer'"),
         (["{model}", "--corpus", "{corpus}", "--device", "cuda"], "no usable GPU"),
         (["{model}", "--corpus", "{corpus}", "--stop-words", "{missing}"], "one word per line"),

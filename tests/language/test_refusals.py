@@ -20,7 +20,7 @@ HEAVY = ("torch", "transformers", "pyarrow", "matplotlib")
         (["probe", "{here}", "--corpus", "{corpus}"], "it has no config.json"),
         (["probe", "bert", "--corpus", "{here}/nothing"], "no such corpus"),
         (["probe", "bert", "--corpus", "{corpus}", "--text-field", "body"], "it has 'text', 'title'"),
-        (["probe", "bert", "--corpus", "{corpus}", "--topics-from", "{here}/nothing"], "is not there"),
+        (["probe", "bert", "--corpus", "{corpus}", "--topics-from", "{here}/nothing"], "does not exist"),
         (["probe", "bert", "--corpus", "{corpus}", "--bootstrap", "0"], "bootstrap = 0"),
         (["probe", "bert", "--corpus", "{corpus}", "--engine", "spark"], "engine 'spark'"),
         (["timeline", "{here}/nothing", "--corpus", "{corpus}"], "no such folder"),

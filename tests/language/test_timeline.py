@@ -114,7 +114,7 @@ def test_other_names_of_snapshots(snapshots: Path, tmp_path: Path) -> None:
     for names, said in (
         ([str(tmp_path / "checkpoint-0")], "at least two snapshots"),
         ([str(tmp_path / "none")], "no such folder"),
-        ([str(snapshots), str(snapshots / "step-000010")], "step 10 is there more than once"),
+        ([str(snapshots), str(snapshots / "step-000010")], "step 10 is given more than once"),
         (["owner/name@main", "owner/name@step1"], "no step in its name"),
         ([str(snapshots / "step-000010"), str(tmp_path / "run-of-snapshots" / "x")], "no such folder"),
     ):

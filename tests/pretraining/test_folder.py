@@ -243,7 +243,7 @@ def test_a_run_does_not_go_on_with_a_damaged_tokenizer(
     out = tmp_path / "run"
     shutil.copytree(stopped, out)
     damage(out / "tokenizer")
-    with pytest.raises(InputError, match=r"tokenizer.*; start the run anew \(--force\)") as caught:
+    with pytest.raises(InputError, match=r"tokenizer.*; start the run again \(--force\)") as caught:
         pretrain(small.config(corpus), out, resume=True)
     assert "\n" not in str(caught.value)
 

@@ -87,7 +87,7 @@ def test_axes_of_words_keep_their_order_and_numbers_are_sorted() -> None:
 def test_a_grid_may_have_as_many_points_as_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grids, "MOST_POINTS", 4)
     assert len(build_grid({"base": BASE, "axes": {"seed": {"seeds": 4}}}).points) == 4
-    with pytest.raises(InputError, match="the grid has 5 points; at most 4 are taken"):
+    with pytest.raises(InputError, match="the grid has 5 points; at most 4 are allowed"):
         build_grid({"base": BASE, "axes": {"seed": {"seeds": 5}}})
     assert [point.axes for point in build_grid({"base": BASE, "zipped": [{}]}).points] == [{}]
 
@@ -157,10 +157,10 @@ def test_packs_depend_on_the_grid_alone() -> None:
     [
         ({"axes": {"optimizer.lrr": [1]}}, "unknown key 'optimizer.lrr'; did you mean 'lr'?"),
         ({"axes": {"optimizer.lr": []}}, "axis 'optimizer.lr' is empty"),
-        ({"axes": {"seed": [0, 1]}, "zipped": [{"seed": [2, 3]}]}, "axis 'seed' is there more than once"),
+        ({"axes": {"seed": [0, 1]}, "zipped": [{"seed": [2, 3]}]}, "axis 'seed' is given more than once"),
         (
             {"zipped": [{"seed": [1, 2], "batch_size": [1, 2, 3]}]},
-            "as many values each; there are seed 2, batch_size 3",
+            "equally many values; there are seed 2, batch_size 3",
         ),
         ({"axes": {"optimizer.lr": {"log": [0, 1], "points": 3}}}, "needs ends above zero"),
         ({"axes": {"optimizer.lr": {"log": [1, -1], "points": 3}}}, "needs ends above zero"),
@@ -192,7 +192,7 @@ def test_packs_depend_on_the_grid_alone() -> None:
         ({"axis": {}}, "unknown key 'axis'; did you mean 'axes'?"),
         ({"kind": "bake"}, "kind 'bake'; expected train, pretrain, probe"),
         ({"axes": {"seed": {"seeds": 2_000_000}}}, "2,000,000 points"),
-        ({"axes": {"seed": {"seeds": 10**9}}}, "the grid has 1,000,000,000 points; at most 100,000 are taken"),
+        ({"axes": {"seed": {"seeds": 10**9}}}, "the grid has 1,000,000,000 points; at most 100,000 are allowed"),
         ({"axes": {"optimizer.lr": {"log": [1, 2], "points": 10**12}}}, "1,000,000,000,000 points"),
         (
             {"axes": {"seed": {"seeds": 10**9}}, "zipped": [{"optimizer.lr": {"log": [1, 2], "points": 10**9}}]},
@@ -242,7 +242,7 @@ def test_grids_are_read_from_yaml(tmp_path: Path) -> None:
     assert len(grid.points) == 6
     assert np.allclose(grid.axes["optimizer.lr"], [1e-3, 1e-2, 1e-1])
     path.write_text("axes:\n  seed: [0, 1]\n  seed: [2, 3]\n")
-    with pytest.raises(InputError, match="'seed' is there more than once"):
+    with pytest.raises(InputError, match="'seed' is given more than once"):
         read_grid(path)
     path.write_text("- seed")
     with pytest.raises(InputError, match="holds a list; expected keys and values"):

@@ -217,7 +217,7 @@ def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path, engine: str) 
     ("grid", "options", "said"),
     [
         ({"axes": {"optimizer.lrate": [1]}}, (), "unknown key 'optimizer.lrate'"),
-        ("axes:\n  seed: [1]\n  seed: [2]\n", (), "'seed' is there more than once"),
+        ("axes:\n  seed: [1]\n  seed: [2]\n", (), "'seed' is given more than once"),
         ({"axes": {"seed": []}}, (), "axis 'seed' is empty"),
         ({"axes": {"seed": [1]}}, ("--engine", "spark"), "engine 'spark'; expected serial, local, ray"),
         (
@@ -228,7 +228,7 @@ def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path, engine: str) 
         (
             {"axes": {"seed": [1]}},
             ("--engine", "serial", "--workers", "3"),
-            "workers 3: the engine serial has none",
+            "workers 3: the engine serial has no workers",
         ),
         ({"axes": {"seed": [1]}}, ("--no-resume", "--out", "."), "holds something else"),
         ({"kind": "probe", "axes": {"seed": [1]}}, (), "no model is given"),

@@ -20,7 +20,7 @@ const offerPrediction = (id, view, map, points, whenThere) => {
         if (!box.isConnected) return; // another folder is shown
         if (rows) {
           map.addMeasures(rows, { predicted_phase: words });
-          const there = "The predicted map is shown beside the measured one (for the measures phase and separation).";
+          const there = "The predicted map is shown beside the measured one (phase and separation).";
           said.textContent = `${there} ${note}`;
           whenThere();
           return;
