@@ -91,7 +91,7 @@ def test_the_table_has_a_line_per_layer() -> None:
     ]
     assert len(table.rows) == 3
     empty = replace(ROWS[0], mixture=None, effects=dict.fromkeys(ROWS[0].effects))
-    assert state_table([empty]).rows == [["bert", "encoder 0", "90", "-", "-", "-", "-", "-", "-"]]
+    assert state_table([empty]).rows == [["bert", "encoder 0 (embedding output)", "90", "-", "-", "-", "-", "-", "-"]]
 
 
 def test_a_probe_without_states_has_no_section() -> None:

@@ -145,10 +145,12 @@ def test_half_way_points_of_figure_4() -> None:
     mean = sum(separations) / 3
     half = 4.3027 * (sum((s - mean) ** 2 for s in separations) / 2) ** 0.5 / 3**0.5
     interval = f"{mean:.4g} [{mean - half:.4g}, {mean + half:.4g}]"
-    assert outcome.measured == "half of its rise (t50) each norm has made at step: value 12, key 50, query 55"
+    assert outcome.measured.startswith("half of its norm at step 1,000 each has at step: value 10 to 15, key 50, ")
+    assert outcome.measured.endswith("plateau at 3,000 steps (t50): value 12, key 50, query 55")
     distance = f"{figure4_curves.distance(runs):.2f}"
     assert outcome.tables[0].rows[0] == [next(iter(figure4.SETTINGS)), "12", "50", "55", interval, "yes", distance]
-    assert outcome.reason.startswith(f"the setting nearest to the figure: separation {interval}; times and sizes (not ")
+    assert outcome.reason.startswith("the setting nearest to the figure (chosen by its distance")
+    assert f"hyperparameters): separation {interval}; times and sizes (not " in (outcome.reason)
     assert outcome.reason.endswith("every setting tried shows it")
     first = outcome.numbers[next(iter(figure4.SETTINGS))]
     assert (first["t50_value"], first["t50_key"], first["t50_query"]) == (12.0, 50.0, 55.0)

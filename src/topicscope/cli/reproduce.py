@@ -132,7 +132,9 @@ def print_table(reproduction: paper.Reproduction) -> None:
         verdict = Text(paper.verdict_name(name, outcome.verdict) + sign, style=COLOURS[outcome.verdict])
         table.add_row(name, verdict, number.name, number.paper, number.ours)
     consoles.results().print(table)
-    lines = ["'number' names what is compared; the page defines it and gives its unit. '-': the paper prints none."]
+    claims = [paper.EXPERIMENTS[name].claim for name in reproduction.outcomes]
+    lines = [f"Claim: {claims[0]}"] if len(claims) == 1 else []
+    lines += ["'number' names what is compared; the page defines it and gives its unit. '-': the paper prints none."]
     if any(paper.verdict_name(name, o.verdict) != o.verdict for name, o in reproduction.outcomes.items()):
         lines.append("'as predicted', 'not as predicted': the claim is this project's, not the paper's")
     if any(map(reproduction.sizes, reproduction.outcomes)):

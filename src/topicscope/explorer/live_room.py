@@ -128,7 +128,9 @@ class LiveRoom:
     async def events(self, identities: Sequence[str]) -> AsyncIterator[str]:
         """Server-sent events of some runs, until all have ended or the browser has gone."""
         if self.streams >= MOST_STREAMS or len(identities) > MOST_WATCHED:
-            many = "runs are shown here" if len(identities) > MOST_WATCHED else "browser windows are open on this server"
+            many = (
+                "runs are shown here" if len(identities) > MOST_WATCHED else "browser windows are open on this server"
+            )
             for identity in identities:
                 yield event({"id": identity, "state": "refused", "why": f"too many {many}; close one"})
             return

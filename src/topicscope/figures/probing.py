@@ -81,7 +81,9 @@ def probe_sections(probe: Probe) -> list[Section]:
         ),
         Section(
             "Topics against co-occurrence (Table 2).",
-            "As many pairs as a topic has: those that stand in the same fifty words of text most often.",
+            "As many pairs as a topic has: those that stand in the same fifty words of text most often, whatever their "
+            "topics. Some of them may share a topic, so a 'no' of this control says that co-occurrence may explain an "
+            "effect, not that it does.",
             tables=[cooccurrence_table(probe.cooccurrence), commonest_table(probe.cooccurrence)],
         ),
     ]

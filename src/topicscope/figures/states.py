@@ -154,7 +154,7 @@ def state_table(rows: Sequence[StateRow]) -> TableData:
         cells.append(
             [
                 short(row.model),
-                f"{row.part} {row.layer}",
+                f"{row.part} {row.layer}{' (embedding output)' if row.layer == 0 else ''}",
                 str(row.words),
                 *(difference_text(effect) for effect in (row.raw, row.effects["all_but_top"])),
                 _number(row.raw.p_value if row.raw else None),

@@ -1,8 +1,8 @@
 """Does a model encode topics: in its embeddings, its hidden states, its attention? Yes, unsure or no, and why.
 
 A control says yes only if it does so at all thresholds, and no if it does so at some and nowhere yes; else it is
-unsure. 'Yes' needs every control. One 'no' is a no: then chance, frequency, co-occurrence or the architecture explains
-what was seen.
+unsure. 'Yes' needs every control. One 'no' is a no: then chance, frequency, co-occurrence or the architecture may
+explain what was seen.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def answer_on_states(
     layers = dict.fromkeys(map(layer_of, trained))
     answers = [
         answered(
-            f"hidden states ({part} layer {layer})",
+            f"hidden states ({part} layer {layer}{', embedding output' if layer == 0 else ''})",
             STATES,
             [looked(r) for r in trained if layer_of(r) == (part, layer)],
         )
