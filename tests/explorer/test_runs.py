@@ -14,7 +14,7 @@ from tests.explorer.serving import LONG, SMALL, Served, begin, events, explorer,
 from tests.waiting import wait_until
 from topicscope.explorer.presets import PRESETS
 from topicscope.explorer.rooms import CONTROLS, RUN_SETTINGS
-from topicscope.explorer.runs import MOST_AT_ONCE, WITHOUT_A_WORD, Runs, config_of
+from topicscope.explorer.runs import MOST_AT_ONCE, WITHOUT_A_MESSAGE, Runs, config_of
 from topicscope.explorer.theory_room import Question, question
 from topicscope.explorer.workspace import Workspace, identity
 from topicscope.ground import METRICS, InputError, Kind, flat, folders
@@ -199,10 +199,10 @@ def test_last_words_are_those_of_this_folder_and_of_its_last_process(tmp_path: P
     runs.log_of(paths[0]).write_text("topicscope: training 10%: loss 1\ntopicscope: no room left; make room\n")
     first, second = (space.find(identity(path)) for path in paths)
     assert runs.why_interrupted(first) == "no room left; make room"
-    assert runs.why_interrupted(second) == WITHOUT_A_WORD
+    assert runs.why_interrupted(second) == WITHOUT_A_MESSAGE
     later = runs.log_of(paths[0]).stat().st_mtime + 10
     os.utime(paths[0] / METRICS, (later, later))  # gone on by a command, and killed
-    assert runs.why_interrupted(first) == WITHOUT_A_WORD
+    assert runs.why_interrupted(first) == WITHOUT_A_MESSAGE
 
 
 def test_read_only_starts_and_changes_nothing(tmp_path: Path) -> None:
