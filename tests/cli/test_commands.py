@@ -284,7 +284,8 @@ def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.Monk
     said = " ".join(call("sweep", grid, "--dry-run").out.split())
     assert said == (
         "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do, in 3 packs (points that run together) "
-        "about 5 min on 2 processes of the engine local (10 min of one core), not counting start-up; 6.02 MB in runs/sweep-small"
+        "about 5 min on 2 processes of the engine local (10 min of one core), not counting start-up; "
+        "6.02 MB in runs/sweep-small"
     )
     assert "about 10 min in this process (10 min" in call("sweep", grid, "--dry-run", "--engine", "serial").out
     (Path(grid).parent / "alone.yaml").write_text(yaml.safe_dump({"base": GRID["base"]}))
