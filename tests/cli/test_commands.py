@@ -231,7 +231,7 @@ def test_verdicts_are_printed(
     none = samples.BAD["figure6"]["no diagonal run"]
     monkeypatch.setitem(EXPERIMENTS, "figure6", replace(EXPERIMENTS["figure6"], measure=lambda _: none))
     lost = call("reproduce", "figure6", "--engine", "serial", "--out", str(tmp_path / "lost"), code=1)
-    assert lost.err.endswith("not reproduced, although the reference runs were: figure6\n")
+    assert lost.err.endswith("not reproduced, although the reference runs reproduced it: figure6\n")
     assert "not reproduced, although" not in lost.out
 
 
@@ -283,8 +283,9 @@ def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.Monk
     assert found("--workers", "7")["side_by_side"] == 3  # no more than there are packs
     said = " ".join(call("sweep", grid, "--dry-run").out.split())
     assert said == (
-        "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do, in 3 packs about 5 min on 2 processes of the "
-        "engine local (10 min of one core), not counting start-up; 6.02 MB in runs/sweep-small"
+        "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do, in 3 packs (points that run together) "
+        "about 5 min on 2 processes of the engine local (10 min of one core), not counting start-up; "
+        "6.02 MB in runs/sweep-small"
     )
     assert "about 10 min in this process (10 min" in call("sweep", grid, "--dry-run", "--engine", "serial").out
     (Path(grid).parent / "alone.yaml").write_text(yaml.safe_dump({"base": GRID["base"]}))

@@ -62,7 +62,7 @@ def test_verdicts_are_printed_with_reasons(
     assert "figure6: reproduced (" in shown.err
     assert command(["assumptions"], out=tmp_path, engine="serial") == 1
     shown = capsys.readouterr()
-    assert "not reproduced, though the reference runs were: assumptions" in shown.err
+    assert "not reproduced, although the reference runs reproduced it: assumptions" in shown.err
     assert "assumptions: not as predicted (" in shown.err
     assert "scale quick, seed 0: 1 not as predicted." in shown.out
     assert "assumptions: same-topic minus different-topic mean above zero" in shown.out
