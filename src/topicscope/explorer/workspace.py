@@ -97,10 +97,14 @@ def identity(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
-def has_links(folder: Path) -> bool:
-    """Topicscope writes none. What is behind one was not named, and may be anything."""
+def has_links(folder: Path, *, deeper: bool = True) -> bool:
+    """In a folder or its folders. Topicscope writes none; what is behind one was not named, and may be anything."""
     with os.scandir(folder) as inside:
-        return any(entry.is_symlink() for entry in inside)
+        entries = list(inside)
+    below = deeper and [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return any(entry.is_symlink() for entry in entries) or any(
+        has_links(Path(one), deeper=False) for one in below or ()
+    )
 
 
 def place_of(folder: Path, root: Path) -> Place | None:
