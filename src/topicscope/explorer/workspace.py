@@ -101,10 +101,9 @@ def has_links(folder: Path, *, deeper: bool = True) -> bool:
     """In a folder or its folders. Topicscope writes none; what is behind one was not named, and may be anything."""
     with os.scandir(folder) as inside:
         entries = list(inside)
-    below = deeper and [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-    return any(entry.is_symlink() for entry in entries) or any(
-        has_links(Path(one), deeper=False) for one in below or ()
-    )
+    if any(entry.is_symlink() for entry in entries):
+        return True
+    return deeper and any(has_links(Path(entry.path), deeper=False) for entry in entries if entry.is_dir())
 
 
 def place_of(folder: Path, root: Path) -> Place | None:
