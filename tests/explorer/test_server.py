@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.command import error_line, topicscope
 from tests.explorer.serving import Served, start
 from topicscope.cli import theory
 from topicscope.cli.explore import ASKED
+from topicscope.explorer.server import names_of_machine
 
 pytestmark = pytest.mark.process
 
@@ -171,3 +173,10 @@ def test_a_view_is_kept_as_a_page_and_as_files(served: Served) -> None:
         assert served.ask(f"/api/keep/theory/optimum.{form}", query)[1].startswith(start_bytes)
     assert "there is no figure 'x'" in served.refusal("/api/keep/theory/x.png", query)
     assert "figures are kept as" in served.refusal("/api/keep/theory/optimum.exe", query)
+
+
+def test_a_server_for_other_machines_answers_to_the_names_of_this_one() -> None:
+    name = socket.gethostname()
+    assert name in names_of_machine("0.0.0.0")
+    assert names_of_machine("127.0.0.1") == set()
+    assert "example.org" not in names_of_machine("0.0.0.0")

@@ -49,13 +49,14 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
         space.find(identity(secret))
 
 
-@pytest.mark.parametrize("name", ["snapshots", "metrics.jsonl", "figures"])
+@pytest.mark.parametrize("name", ["snapshots", "metrics.jsonl", "figures", "run-000/metrics.jsonl"])
 def test_a_folder_with_a_link_inside_is_left_out(tmp_path: Path, name: str) -> None:
     """As a folder from elsewhere may have: what the link leads to would be shown."""
     path = folder(tmp_path / "runs" / "one")
     space = Workspace(tmp_path / "runs")
     assert [place.path for place in space.places()] == [path]
     (tmp_path / "elsewhere").mkdir()
+    (path / name).parent.mkdir(exist_ok=True)
     (path / name).symlink_to(tmp_path / "elsewhere")
     assert space.places() == []
     with pytest.raises(InputError, match="no such folder"):

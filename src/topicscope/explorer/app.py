@@ -221,7 +221,7 @@ def style_marks() -> list[str]:
 
 
 async def plotly_js(_: Request) -> Response:
-    """The library that draws, as the plotly package brings it. It may be kept: its name would change with it."""
+    """The library that draws, as the plotly package brings it. A browser may keep it for a day."""
     return Response(get_plotlyjs(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 
 

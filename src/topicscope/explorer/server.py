@@ -65,7 +65,7 @@ def serve(
     token = (addresses and addresses.token(port)) or new_token()
     own = f"[{host}]" if ":" in host else host
     explorer = Explorer(workspace, answer, read_only=read_only)
-    guard = Guard(application(explorer), token, port, {own, LOOPBACK, "localhost"})
+    guard = Guard(application(explorer), token, port, {own, LOOPBACK, "localhost"} | names_of_machine(host))
     config = uvicorn.Config(
         guard,
         log_level="warning",
@@ -101,6 +101,20 @@ def bound(host: str, port: int) -> socket.socket:
             f"cannot listen on {host}:{port}: {one_line(error)}; choose another --port, or 0 for a free one"
         ) from None
     return listening
+
+
+def names_of_machine(host: str) -> set[str]:
+    """What other machines call this one, where the server listens on all its addresses: its names and addresses."""
+    if host not in ("0.0.0.0", "::"):
+        return set()
+    name = socket.gethostname()
+    found = {name, socket.getfqdn()}
+    with contextlib.suppress(OSError):
+        found |= {str(info[4][0]) for info in socket.getaddrinfo(name, None)}
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
+        towards.connect(("192.0.2.1", 9))  # sends nothing; says from which address it would be sent
+        found.add(towards.getsockname()[0])
+    return {f"[{one}]" if ":" in one else one for one in found}
 
 
 def is_loopback(host: str) -> bool:

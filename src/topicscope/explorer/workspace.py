@@ -97,10 +97,13 @@ def identity(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
-def has_links(folder: Path) -> bool:
-    """Topicscope writes none. What is behind one was not named, and may be anything."""
+def has_links(folder: Path, *, deeper: bool = True) -> bool:
+    """In a folder or its folders. Topicscope writes none; what is behind one was not named, and may be anything."""
     with os.scandir(folder) as inside:
-        return any(entry.is_symlink() for entry in inside)
+        entries = list(inside)
+    if any(entry.is_symlink() for entry in entries):
+        return True
+    return deeper and any(has_links(Path(entry.path), deeper=False) for entry in entries if entry.is_dir())
 
 
 def place_of(folder: Path, root: Path) -> Place | None:

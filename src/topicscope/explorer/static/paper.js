@@ -7,10 +7,20 @@ const PACE = 1000; // milliseconds between two looks at a claim that is run
 const canRun = document.body.dataset.readOnly === undefined;
 let room = null;
 
+// What the process says now. A server that does not answer is asked again: the process goes on without it.
+const look = async (id) => {
+  try {
+    return await (await ask(`/api/paper/run/${id}`)).json();
+  } catch (error) {
+    if (error.status) throw error;
+    return { running: true, said: "the server does not answer" };
+  }
+};
+
 // Until the process has ended; then all is shown anew.
 const follow = async (id, state) => {
   for (;;) {
-    const { running, said } = await (await ask(`/api/paper/run/${id}`)).json();
+    const { running, said } = await look(id);
     state.textContent = running ? `Running: ${said || "starting"} …` : said;
     if (!running) break;
     await new Promise((done) => { setTimeout(done, PACE); });
@@ -66,7 +76,8 @@ const show = async (view, id, fetchView) => {
   if (verdicts && list.length) verdicts.after(list[0]); // before the long sections
   if (running && list.length) {
     for (const button of list[0].querySelectorAll("button")) button.disabled = true;
-    follow(id, list[0].querySelector(".state"));
+    const state = list[0].querySelector(".state");
+    follow(id, state).catch((error) => { state.textContent = error.message; });
   }
 };
 

@@ -164,8 +164,12 @@ export const drawSweep = (root, fetchCurves = null) => {
   const choose = async (group) => {
     const asked = latest += 1, missing = group.slice(0, 8).filter((i) => !curves[i]);
     showNumbers(group);
-    if (fetchCurves && missing.length) Object.assign(curves, await fetchCurves(missing));
-    if (asked === latest) drawCurves(group);
+    try {
+      if (fetchCurves && missing.length) Object.assign(curves, await fetchCurves(missing));
+      if (asked === latest) drawCurves(group);
+    } catch (error) {
+      if (asked === latest) get("curves").replaceChildren(make("p", `The curves could not be read: ${error.message}`));
+    }
   };
   const showNumbers = (group) => {
     const [top, body, head] = ["thead", "tbody", "tr"].map((tag) => make(tag));
