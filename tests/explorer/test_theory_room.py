@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from topicscope.explorer.theory_room import part_view, question
+from topicscope.explorer.rooms import CONTROLS
+from topicscope.explorer.theory_room import limits, part_view, question
+from topicscope.ground import InputError
+from topicscope.training import RunConfig
 
 
 def said(part: str, **settings: str) -> str:
@@ -21,3 +24,37 @@ def test_theorems_of_tau_topics_do_not_cover_other_priors(prior: str, topics: st
         assert "Not covered: the paper's theorems are about documents of tau topics in equal shares" in text
         assert "topics_per_document" not in text  # no box of this prior sets it
         assert part_view(part, question({"prior": prior, "topics": topics})).sections[0].figures == []
+
+
+def accepted(name: str, text: str) -> bool:
+    """Whether a setting is one for the server, and a length one for a run."""
+    try:
+        asked = question({name: text})
+        return RunConfig.of(documents={"length": asked.world["documents"]["length"]}) is not None
+    except InputError:
+        return False
+
+
+def beside(limit: float, kind: str, sign: int) -> float:
+    """The next whole number, or a number that is a little off."""
+    return limit + sign * (1 if kind == "integer" else 1e-6 * max(1, abs(limit)))
+
+
+@pytest.mark.parametrize("name", sorted(limits()))
+def test_a_page_knows_the_limits_of_every_number(name: str) -> None:
+    """So that it asks for no setting which the server refuses."""
+    bounds = limits()[name]
+    ends = {key: value for key, value in bounds.items() if key.lower().endswith("imum")}
+    assert len(ends) == 2
+    for key, end in ends.items():
+        outwards = -1 if "min" in key.lower() else 1
+        assert accepted(name, f"{end:.10g}") == (not key.startswith("exclusive"))
+        assert accepted(name, f"{beside(end, bounds['type'], -outwards):.10g}")
+        assert not accepted(name, f"{beside(end, bounds['type'], outwards):.10g}")
+        assert f"{end:,.10g}" in bounds["expected"]
+    assert accepted(name, "1.5") == (bounds["type"] == "number" and max(ends.values()) > 1.5)
+    assert (bounds["type"] == "integer") == ("whole" in bounds["expected"])
+
+
+def test_every_box_has_limits() -> None:
+    assert {control.name for control in CONTROLS if control.kind == "number"} == set(limits())

@@ -6,10 +6,10 @@ so that a slow one does not keep the others waiting, and one that does not chang
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from topicscope import figures, theory, training
 from topicscope.explorer.views import View
@@ -104,6 +104,35 @@ class Question(Config):
 def question(query: Mapping[str, str]) -> Question:
     """From the text of a query: values as YAML reads them, but for `length`, which may be a range."""
     return Question.of({name: text if name == "length" else parsed(text) for name, text in query.items()})
+
+
+LENGTH = {"type": "integer", "minimum": 1, "maximum": 10**7, "word": "infinite"}
+
+
+@cache
+def limits() -> dict[str, dict[str, Any]]:
+    """By setting: what its box may hold, as JSON Schema says it, and in words (`expected`)."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, schema in TypeAdapter(Question).json_schema()["properties"].items():
+        kind = next((one for one in schema.get("anyOf", [schema]) if one["type"] in ("integer", "number")), None)
+        if name == "length":
+            found[name] = LENGTH | {"expected": f"{in_words(LENGTH)}, a range such as 100-150, or infinite"}
+        elif kind is not None:
+            bounds = {key: value for key, value in kind.items() if key == "type" or key.lower().endswith("imum")}
+            found[name] = bounds | {"expected": in_words(bounds)}
+    return found
+
+
+def in_words(bounds: Mapping[str, Any]) -> str:
+    """A whole number from 1 to 1,000, a number above 0 and at most 10, ..."""
+    kind = "a whole number" if bounds["type"] == "integer" else "a number"
+    numbers = {name: f"{value:,.10g}" for name, value in bounds.items() if name.lower().endswith("imum")}
+    if "minimum" in numbers and "maximum" in numbers:
+        return f"{kind} from {numbers['minimum']} to {numbers['maximum']}"
+    above = f"above {numbers['exclusiveMinimum']}"
+    return f"{kind} {above} and " + (
+        f"up to {numbers['maximum']}" if "maximum" in numbers else f"below {numbers['exclusiveMaximum']}"
+    )
 
 
 def length_of(text: str) -> Any:
