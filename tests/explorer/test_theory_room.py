@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topicscope.explorer.rooms import CONTROLS
-from topicscope.explorer.theory_room import limits, part_view, question
+from topicscope.explorer.theory_room import PARTS, limits, part_view, question
 from topicscope.ground import InputError
 from topicscope.training import RunConfig
 
@@ -58,3 +58,46 @@ def test_a_page_knows_the_limits_of_every_number(name: str) -> None:
 
 def test_every_box_has_limits() -> None:
     assert {control.name for control in CONTROLS if control.kind == "number"} == set(limits())
+
+
+def test_two_half_times_of_topic_contrasts_say_which_documents_they_are_of() -> None:
+    """The table of modes has documents of the chosen length, the stages have infinite ones."""
+    (modes,) = part_view("value", question({})).sections[0].tables
+    assert ["topic contrasts", "173.75"] in [[row[0], row[3]] for row in modes.rows]
+    assert "178.66" in said("dynamics")
+    assert "for infinitely long documents" in said("dynamics")
+    (endless,) = part_view("value", question({"length": "infinite"})).sections[0].tables
+    assert ["topic contrasts", "178.66"] in [[row[0], row[3]] for row in endless.rows]
+    assert "178.66" in said("dynamics", length="infinite")
+    assert "differs" not in said("dynamics", length="infinite")
+
+
+def test_headings_are_said_once_and_have_their_spaces() -> None:
+    shown = [section for part in PARTS for section in part_view(part, question({})).sections]
+    assert [section.title for section in shown] == [
+        "The best value matrix",
+        "When each stage happens",
+        "The best attention for a frozen W_V",
+        "Theorem 1",
+        "Theorem 2",
+    ]
+    headings = [title for section in shown for title in (section.title, *(one.title for one in section.figures))]
+    assert len(set(headings)) == len(headings)
+
+
+def test_theorem_2_of_overlapping_topics_is_that_of_these_topics() -> None:
+    overlapping = {"topics": "5", "words_per_topic": "4", "topics_per_document": "2", "overlap": "0.25"}
+    (figure,) = part_view("value", question(overlapping)).sections[0].figures
+    assert [panel.title for panel in figure.panels][2] == "Theorem 2 for these topics"
+    text = said("theorems", **overlapping)
+    assert "Not covered: the paper's theorems are about disjoint topics of equally probable words." in text
+    assert "'Theorem 2 for these topics' applies its idea to this world" in text
+    assert "topic_model." not in said("dynamics", **overlapping)  # no name that the page does not have
+
+
+def test_every_quantity_of_the_stages_has_a_meaning_and_the_third_act_is_explained() -> None:
+    (section,) = part_view("dynamics", question({"optimizer": "sgd"})).sections
+    (table,) = section.tables
+    assert table.columns[-1] == "meaning"
+    assert all(row[-1] for row in table.rows)
+    assert section.note.index("(the third act)") < section.note.index("the third act's time")
