@@ -128,3 +128,28 @@ def test_a_bad_value_in_a_box_that_is_hidden_then_counts_no_more(browser: webdri
     drawn(browser, "")
     assert not is_refused(browser, "alpha")
     assert box(browser, "topics_per_document").is_displayed()
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "keys"),
+    [
+        ("topics", "7", [("ARROW_RIGHT", "8"), ("PAGE_UP", "10"), ("ARROW_LEFT", "9"), ("PAGE_DOWN", "7")]),
+        ("words_per_topic", "100", [("PAGE_UP", "125"), ("ARROW_UP", "126"), ("ARROW_DOWN", "125")]),
+        ("topics_per_document", "1", [("ARROW_LEFT", "1"), ("ARROW_RIGHT", "2"), ("PAGE_UP", "7")]),
+        ("common_words", "0", [("ARROW_RIGHT", "1"), ("PAGE_UP", "11"), ("PAGE_DOWN", "1"), ("PAGE_DOWN", "0")]),
+        ("length", "999", [("ARROW_RIGHT", "1000"), ("ARROW_RIGHT", "infinite"), ("ARROW_LEFT", "1000")]),
+        ("topics", "300", [("ARROW_RIGHT", "300"), ("ARROW_LEFT", "299")]),
+        ("attention_dim", "", [("ARROW_RIGHT", "2")]),
+    ],
+)
+def test_one_key_moves_a_whole_number_by_one(
+    browser: webdriver.Chrome, served: Served, name: str, start: str, keys: list[tuple[str, str]]
+) -> None:
+    query = f"{name}={start}" if start not in ("", "0") else ""
+    opened(browser, served, query)
+    slider = browser.find_element(By.CSS_SELECTOR, f"[data-name={name}] [type=range]")
+    for key, value in keys:
+        slider.send_keys(getattr(Keys, key))
+        assert box(browser, name).get_attribute("value") == value, key
+        assert slider.get_attribute("aria-valuetext") == value
+    drawn(browser, f"{name}={keys[-1][1]}" if keys[-1][1] != "0" else "")
