@@ -37,7 +37,7 @@ def test_a_kind_without_sections_is_refused_in_one_line() -> None:
 
 def test_sections_are_those_of_the_kind() -> None:
     theorem = theorem1(Setting.of(3, 4, 2))
-    assert [section.title for section in sections(theorem)] == ["Theorem1"]
+    assert [section.title for section in sections(theorem)] == ["Theorem 1"]
 
 
 @pytest.mark.parametrize("kind", BUILDERS)

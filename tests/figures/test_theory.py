@@ -83,7 +83,7 @@ def test_an_optimum_shows_its_limit_and_its_modes() -> None:
     best = optimum(TopicModel(3, 2), Dirichlet(length=9))
     (section,) = best.sections()
     panels = [panel for panel in section.figures[0].panels if isinstance(panel, Heat)]
-    assert [panel.title for panel in panels] == ["W*", "limit of long documents", "Theorem 2"]
+    assert [panel.title for panel in panels] == ["W*", "limit of long documents", "Theorem 2 for these topics"]
     assert np.array(panels[0].z) == pytest.approx(best.matrix(), abs=1e-6)
     assert len({(panel.low, panel.high) for panel in panels}) == 1  # one scale
     assert [row[0] for row in section.tables[0].rows] == [mode.name for mode in best.modes]

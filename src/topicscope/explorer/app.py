@@ -92,6 +92,7 @@ class Explorer:
                 rooms=ROOMS,
                 controls=CONTROLS,
                 parts=theory_room.PARTS,
+                limits=theory_room.limits(),
                 things=first_things(),
                 style_marks=style_marks(),
                 settings=RUN_SETTINGS,

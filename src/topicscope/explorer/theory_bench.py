@@ -21,7 +21,7 @@ class TheoryBench(report.NotebookView):
         self.question = question
         controls = report.environment(OWN).get_template("theory.html.jinja")
         html = Markup('<div class="notebook explorer">{}</div>').format(
-            Markup(controls.render(controls=CONTROLS, parts=theory_room.PARTS))
+            Markup(controls.render(controls=CONTROLS, parts=theory_room.PARTS, limits=theory_room.limits()))
         )
         super().__init__("bench", html, self.answer, (OWN / "static" / "explorer.css").read_text())
 

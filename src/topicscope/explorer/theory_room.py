@@ -6,10 +6,10 @@ so that a slow one does not keep the others waiting, and one that does not chang
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from topicscope import figures, theory, training
 from topicscope.explorer.views import View
@@ -85,12 +85,19 @@ class Question(Config):
         return {**self.world, "model": model, "objective": {"loss": self.loss}, "optimizer": optimizer}
 
     @property
-    def setting(self) -> theory.Setting:
-        """The paper's setting; InputError where topics are not disjoint, or documents are not drawn as there."""
+    def beyond_the_paper(self) -> str:
+        """Why the paper's theorems do not cover this world; empty where they do."""
         if self.prior != "fixed":
-            raise InputError("the paper's theorems are about documents of tau topics in equal shares (prior fixed)")
+            return "the paper's theorems are about documents of tau topics in equal shares (prior fixed)"
         if self.zipf or self.overlap or self.common_words:
-            raise InputError("the paper's theorems are about disjoint topics of equally probable words")
+            return "the paper's theorems are about disjoint topics of equally probable words"
+        return ""
+
+    @property
+    def setting(self) -> theory.Setting:
+        """The paper's setting; InputError where the world is another one."""
+        if self.beyond_the_paper:
+            raise InputError(self.beyond_the_paper)
         return theory.Setting.of(
             self.topics,
             self.words_per_topic,
@@ -104,6 +111,35 @@ class Question(Config):
 def question(query: Mapping[str, str]) -> Question:
     """From the text of a query: values as YAML reads them, but for `length`, which may be a range."""
     return Question.of({name: text if name == "length" else parsed(text) for name, text in query.items()})
+
+
+LENGTH = {"type": "integer", "minimum": 1, "maximum": 10**7, "word": "infinite"}
+
+
+@cache
+def limits() -> dict[str, dict[str, Any]]:
+    """By setting: what its box may hold, as JSON Schema says it, and in words (`expected`)."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, schema in TypeAdapter(Question).json_schema()["properties"].items():
+        kind = next((one for one in schema.get("anyOf", [schema]) if one["type"] in ("integer", "number")), None)
+        if name == "length":
+            found[name] = LENGTH | {"expected": f"{in_words(LENGTH)}, a range such as 100-150, or infinite"}
+        elif kind is not None:
+            bounds = {key: value for key, value in kind.items() if key == "type" or key.lower().endswith("imum")}
+            found[name] = bounds | {"expected": in_words(bounds)}
+    return found
+
+
+def in_words(bounds: Mapping[str, Any]) -> str:
+    """A whole number from 1 to 1,000, a number above 0 and at most 10, ..."""
+    kind = "a whole number" if bounds["type"] == "integer" else "a number"
+    numbers = {name: f"{value:,.10g}" for name, value in bounds.items() if name.lower().endswith("imum")}
+    if "minimum" in numbers and "maximum" in numbers:
+        return f"{kind} from {numbers['minimum']} to {numbers['maximum']}"
+    above = f"above {numbers['exclusiveMinimum']}"
+    return f"{kind} {above} and " + (
+        f"up to {numbers['maximum']}" if "maximum" in numbers else f"below {numbers['exclusiveMaximum']}"
+    )
 
 
 def length_of(text: str) -> Any:
@@ -121,8 +157,16 @@ def value_part(asked: Question) -> list[figures.Section]:
     return [replace(first, title="The best value matrix", note="\n".join(best.summary()), command="", config={})]
 
 
+FOR_THESE_TOPICS = (
+    "'Theorem 2 for these topics' applies its idea to this world: of all matrices that are optimal for infinite "
+    "documents, the one that gradient flow from zero reaches."
+)
+
+
 def theorem_part(asked: Question) -> list[figures.Section]:
     """The sentence of each theorem of the first stage, with its numbers."""
+    if asked.beyond_the_paper:
+        return [figures.Section(PARTS["theorems"][0], f"Not covered: {asked.beyond_the_paper}. {FOR_THESE_TOPICS}")]
     found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
     return [replace(section, figures=[], config={}, command="") for theorem in found for section in theorem.sections()]
 
@@ -157,8 +201,14 @@ def interval_ends(grid: theory.Landscape, stage: theory.SecondStage) -> list[tup
     return [one for one in places if all(low <= value <= high for value in one[:2])]
 
 
+INFINITE_ONLY = (
+    "All times here are for infinitely long documents, so W_V's half-time differs from that in the table of modes, "
+    "which is for documents of the chosen length."
+)
+
+
 def dynamics_part(asked: Question) -> list[figures.Section]:
-    """When value, then key and query are learnt."""
+    """When value, then key and query are learnt: in infinite documents, for which the growth of attention is known."""
     steps: dict[str, Any] = {} if asked.optimizer == "flow" else {"lr": asked.lr, "eps": asked.eps}
     infinite = {**asked.world, "documents": {**asked.world["documents"], "length": "infinite"}}
     found = theory.dynamics(
@@ -169,10 +219,9 @@ def dynamics_part(asked: Question) -> list[figures.Section]:
         optimizer=asked.optimizer,
         **steps,
     )
-    return [
-        replace(section, config={}, command="", tables=list(map(folded, section.tables)))
-        for section in found.sections()
-    ]
+    (first,) = found.sections()
+    note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
+    return [replace(first, note=note, config={}, command="", tables=list(map(folded, first.tables)))]
 
 
 def folded(table: figures.TableData) -> figures.TableData:
@@ -181,7 +230,7 @@ def folded(table: figures.TableData) -> figures.TableData:
 
 PARTS: dict[str, tuple[str, Callable[[Question], list[figures.Section]]]] = {
     "value": ("The best value matrix", value_part),
-    "dynamics": ("When each stage comes", dynamics_part),
+    "dynamics": ("When each stage happens", dynamics_part),
     "attention": ("The best attention", attention_part),
     "theorems": ("The theorems", theorem_part),
 }

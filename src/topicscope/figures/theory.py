@@ -20,20 +20,21 @@ CONTOURS = 12
 
 def theorem_sections(theorem: Theorem) -> list[Section]:
     s, name = theorem.setting, type(theorem).__name__
+    title = name.replace("Theorem", "Theorem ")
     figures = []
     if s.topic_model.vocabulary <= LARGEST:
         heat = Heat("the matrix", np.round(theorem.matrix(), 6).tolist(), topics=s.T, words_per_topic=s.v)
         alt = "Heat map of the theorem's matrix over words, ordered by topic; [MASK] first."
-        figures.append(Figure(name.lower(), f"The matrix of {name} ({s.letters})", alt, [heat], 1))
+        figures.append(Figure(name.lower(), f"The matrix of {title} ({s.letters})", alt, [heat], 1))
     rows = [[entry.name, f"{entry.value:.7g}", entry.meaning] for entry in theorem.entries()]
     flags = " ".join(f"--{key.replace('_', '-')} {value:g}" for key, value in theorem.settings().items())
     return [
         Section(
-            name,
+            title,
             theorem.sentence,
             f"topicscope theory {name.lower()} {flags}",
             figures,
-            [TableData(f"Numbers of {name}", ["entry", "value", "meaning"], rows)],
+            [TableData(f"Numbers of {title}", ["entry", "value", "meaning"], rows)],
             config=theorem.settings(),
         )
     ]
@@ -45,7 +46,7 @@ def optimum_sections(best: ValueOptimum) -> list[Section]:
     corner = best if best.vocabulary <= LARGEST else best.corner(CORNER, CORNER)
     if corner is not None:
         matrices = {"W*": corner.matrix(), "limit of long documents": corner.limit_matrix()}
-        matrices["Theorem 2"] = corner.least_norm_matrix()
+        matrices["Theorem 2 for these topics"] = corner.least_norm_matrix()
         order = np.append(0, 1 + corner.topic_order())
         matrices = {name: matrix[np.ix_(order, order)] for name, matrix in matrices.items()}
         low, high = (float(end([end(matrix) for matrix in matrices.values()])) for end in (np.min, np.max))
@@ -110,18 +111,24 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
         alt = (
             "Predicted norms of value, key and query against time on a logarithmic axis; a band where they keep rising."
         )
-        figures.append(Figure("dynamics", "When each stage comes", alt, [panel], 1))
+        alt = "Predicted norms of value, key and query against time on a logarithmic axis; a band where they rise on."
+        figures.append(Figure("dynamics", "Norms of value, key and query", alt, [panel], 1))
     rows = [
-        [row["stage"], row["quantity"], "not covered" if row["value"] is None else f"{row['value']:.6g}"]
+        [
+            row["stage"],
+            row["quantity"],
+            "not covered" if row["value"] is None else f"{row['value']:.6g}",
+            row["meaning"],
+        ]
         for row in found.rows()
     ]
     return [
         Section(
-            "When each stage comes",
+            "When each stage happens",
             " ".join(found.summary()),
             "topicscope theory dynamics",
             figures,
-            [TableData("Rates, plateaus and half-times", ["stage", "quantity", "value"], rows)],
+            [TableData("Rates, plateaus and half-times", ["stage", "quantity", "value", "meaning"], rows)],
             config=found.as_dict()["settings"],
         )
     ]

@@ -255,8 +255,8 @@ def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynam
 
 def third_act_sentence(leaving: float, gain: float, scale: float, time: float | None) -> str:
     said = (
-        f"The plateau is a saddle: on it differences inside topics grow by e in time {1 / leaving:.5g}; when key and "
-        f"query are half-way they have grown by exp({gain:.3g})."
+        "The plateau is a saddle, which training leaves again (the third act): on it differences inside topics "
+        f"grow by e in time {1 / leaving:.5g}; when key and query are half-way they have grown by exp({gain:.3g})."
     )
     reached = math.log(scale) + gain if scale > 0 else -math.inf
     if reached > EARLY:

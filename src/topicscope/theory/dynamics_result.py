@@ -145,6 +145,27 @@ class Steps:
     attention: float | None
 
 
+MEANINGS = {
+    ("value", "rate"): "W_V nears its optimum on topic contrasts as exp(-rate x time)",
+    ("value", "half_time"): "time at which W_V has learnt half of the topic contrasts",
+    ("attention", "sigma"): "force on attention, on topic contrasts, once W_V is learnt",
+    ("attention", "rank"): "number of topic contrasts that key and query learn",
+    ("attention", "e_fold"): "time in which key and query grow by the factor e",
+    ("attention", "l_star"): "l*, size of the attention scores on the plateau",
+    ("attention", "alpha_star"): "attention to a word of the same topic over one of another, on the plateau",
+    ("attention", "plateau_norm"): "Frobenius norm of W_K and of W_Q on the plateau",
+    ("attention", "constant"): "c in half_time = e_fold ln(c / s), s the initial scale",
+    ("attention", "half_time"): "time at which key and query are half-way to the plateau",
+    ("attention", "loss"): "loss on the plateau",
+    ("attention", "third_act_rate"): "rate at which differences inside topics then grow (the third act)",
+    ("attention", "third_act_gain"): "e-folds by which these have grown at half_time",
+    ("attention", "third_act_time"): "time at which these have the norm 0.1 in W_V",
+    ("steps", "value"): "steps until W_V is half-way",
+    ("steps", "attention"): "steps until key and query are half-way",
+}
+"""By stage and quantity. Time is learning rate x steps."""
+
+
 def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, Any]:
     """The world of a prediction, for JSON."""
     return {
@@ -216,12 +237,17 @@ class Dynamics(Result):
         return [*self.sentences, *(f"Not covered: {reason}" for reason in self.not_covered)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One per quantity: its stage, its name, its value."""
+        """One per quantity: its stage, its name, its value, its meaning."""
         rows = [("value", name, value) for name, value in self.value.as_dict().items() if name != "modes"]
         rows += [("attention", name, value) for name, value in asdict(self.attention).items()]
         rows += [("steps", name, value) for name, value in ({} if self.steps is None else asdict(self.steps)).items()]
         return [
-            {"stage": stage, "quantity": name, "value": None if value is None else float(value)}
+            {
+                "stage": stage,
+                "quantity": name,
+                "value": None if value is None else float(value),
+                "meaning": MEANINGS[stage, name],
+            }
             for stage, name, value in rows
         ]
 

@@ -87,8 +87,8 @@ class Growth:
         """InputError where the topics are not alike, or attention has no force to start with."""
         if not topic_model.uniform:
             raise InputError(
-                "the growth of attention is known for disjoint topics of equally many, equally probable words; "
-                "give topic_model.topics and topic_model.words_per_topic alone"
+                "the growth of attention is known only for disjoint topics of equally many, equally probable words "
+                "(no overlap, no Zipf exponent, no common words)"
             )
         return cls(topic_model.block_size, masking or Masking(), topic_shares(prior, topic_model.topics))
 

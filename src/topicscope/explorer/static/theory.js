@@ -9,13 +9,22 @@ const keepAddress = (chosen) => {
   clearTimeout(addressSoon);
   addressSoon = setTimeout(() => history.replaceState(null, "", chosen.size ? `?${chosen}` : location.pathname), 250);
 };
+const train = document.getElementById("train"), actions = [...document.querySelectorAll("#controls .actions > *")];
+const allow = (isAllowed) => {
+  for (const action of actions) action[action === train ? "ariaDisabled" : "disabled"] = isAllowed ? null : "true";
+};
 const chosenNow = openBench(document, {
   defaults: await (await ask("/api/question")).json(),
   given: Object.fromEntries(new URL(location.href).searchParams),
   ask: async (part, chosen, signal) => (await ask(`/api/view/theory/${part}?${chosen}`, { signal })).text(),
   drawing: (chosen) => {
     keepAddress(chosen);
-    document.getElementById("train").href = `/live?${chosen}`;
+    allow(true);
+    train.href = `/live?${chosen}`;
+  },
+  refused: () => {
+    allow(false);
+    train.removeAttribute("href");
   },
   partDrawn: (part, chosen) => offerFiles(part, { kind: "theory", query: chosen }),
   drawn: (chosen, milliseconds) => {

@@ -1,39 +1,20 @@
 // Settings under sliders and boxes; at every move the parts that change are drawn anew. Explorer and notebooks use it.
+import { followSlider, problemOf, showSlider, sliderOf } from "./controls.js";
 import { newest } from "./newest.js";
 import { replaceSections } from "./sections.js";
 
-// A slider runs from 0 to 1000 in place, by steps or by factors; its box has the number.
-const places = 1000;
-const sliderOf = (box) => box.parentElement.querySelector("[type=range]");
-const toNumber = ({ dataset }, place) => {
-  if (place === places && dataset.top) return dataset.top;
-  const low = Number(dataset.low), high = Number(dataset.high), share = place / places;
-  const value = "log" in dataset ? low * (high / low) ** share : low + (high - low) * share;
-  return "whole" in dataset ? Math.round(value) : Number(value.toPrecision(3));
-};
-const toPlace = ({ dataset }, value) => {
-  const low = Number(dataset.low), high = Number(dataset.high);
-  const share = "log" in dataset ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
-  return Math.round(places * Math.min(1, Math.max(0, share)));
-};
-const showSlider = (box) => {
-  const slider = sliderOf(box);
-  if (!slider) return;
-  const text = box.value.trim(), value = text && text === slider.dataset.top ? Infinity : Number(text);
-  if (!Number.isNaN(value)) slider.value = toPlace(slider, value);
-  slider.setAttribute("aria-valuetext", text || "empty");
-};
-
 // `given` has settings that differ from `defaults`. `ask` brings the HTML of a part, by its name and the settings that
-// were chosen, until its signal ends it. `drawing` is told what is drawn, `partDrawn` and `drawn` what is there.
-// Returns the settings that were chosen, as a function.
-export const openBench = (root, { defaults, given, ask, drawing, partDrawn, drawn }) => {
+// were chosen, until its signal ends it. `drawing` is told what is drawn, `partDrawn` and `drawn` what is there,
+// `refused` that a box holds no setting: what is drawn stays then. Returns the chosen settings, as a function.
+export const openBench = (root, { defaults, given, ask, drawing, partDrawn, drawn, refused }) => {
   const form = root.getElementById("controls"), wrong = root.getElementById("wrong");
+  const views = root.getElementById("parts");
   const boxes = [...form.querySelectorAll("[name]")];
   const chosenNow = () => {
     const chosen = new URLSearchParams();
-    for (const { name, value } of boxes) {
-      if (value.trim() !== "" && value.trim() !== String(defaults[name] ?? "")) chosen.set(name, value.trim());
+    for (const box of boxes) {
+      const text = box.value.trim();
+      if (text !== "" && text !== String(defaults[box.name] ?? "") && !problemOf(box)) chosen.set(box.name, text);
     }
     return chosen;
   };
@@ -56,33 +37,51 @@ export const openBench = (root, { defaults, given, ask, drawing, partDrawn, draw
     });
     return part;
   });
+  const complain = (text) => {
+    wrong.textContent = `${text}.${views.querySelector("section") ? " Below is the last valid setting." : ""}`;
+    wrong.hidden = false;
+    views.dataset.stale = "";
+  };
+  const problemsNow = () => boxes.map((box) => {
+    const problem = box.parentElement.hidden ? "" : problemOf(box); // one that is hidden is not asked for
+    for (const [name, value] of [["aria-invalid", "true"], ["aria-describedby", wrong.id]]) {
+      if (problem) box.setAttribute(name, value);
+      else box.removeAttribute(name);
+    }
+    return problem;
+  }).filter(Boolean);
+
+  let moves = 0;
   const draw = async () => {
-    const chosen = chosenNow(), began = performance.now();
+    const move = moves += 1, began = performance.now();
     showControls();
+    const problems = problemsNow();
+    if (problems.length) {
+      complain(problems.join("; "));
+      refused?.();
+      return;
+    }
+    const chosen = chosenNow();
     drawing?.(chosen);
     try {
       const done = await Promise.all(parts.map((part) => part.draw(chosen)));
       if (done.includes(false)) return;
-      wrong.hidden = true;
+      if (move === moves) { // a later move may have gone wrong
+        wrong.hidden = true;
+        delete views.dataset.stale;
+      }
       await Promise.all(parts.map((part) => part.rest));
       drawn(chosen, performance.now() - began);
     } catch (error) {
-      wrong.textContent = error.message;
-      wrong.hidden = false;
+      if (move === moves) complain(error.message);
     }
   };
 
   for (const box of boxes) {
     box.value = given[box.name] ?? defaults[box.name] ?? "";
+    box.placeholder = defaults[box.name] ?? ""; // what an empty box means
     const slider = sliderOf(box);
-    if (slider) {
-      Object.assign(slider, { min: 0, max: places, step: 1 });
-      slider.addEventListener("input", () => {
-        box.value = toNumber(slider, Number(slider.value));
-        slider.setAttribute("aria-valuetext", box.value);
-        draw();
-      });
-    }
+    if (slider) followSlider(box, slider, draw);
     box.addEventListener("input", () => { showSlider(box); draw(); });
     showSlider(box);
   }
