@@ -39,6 +39,7 @@ class Watch:
     matrices: str = ""
     shown: int | None = -1  # the step of the matrices
     sentence: str = ""
+    state: str = ""
     floors: LiveFloors | None = None
     seen: float = field(default_factory=time.monotonic)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -50,8 +51,9 @@ class Watch:
             self.make_anew()
 
     def make_anew(self) -> None:
-        if not self.run.update() and self.curves:
+        if not self.run.update() and self.curves and self.state == self.place.state:
             return
+        self.state = self.place.state  # the end of a run, too, is news: its last lines were read before
         run = self.run.run()
         if "floors" not in run.results:
             self.floors = self.floors or LiveFloors(run.config)
