@@ -118,7 +118,34 @@ def test_a_run_is_stopped_for_good_and_keeps_its_results(browser: webdriver.Chro
     assert "dev_loss" in stored.results
     offered = [one.text for one in run.find_elements(By.CSS_SELECTOR, ".actions button") if one.is_displayed()]
     assert offered == ["Save this view", "Close"]
-    assert "is not running" in served.refusal(f"/api/runs/{identity}/stop", method="POST", body={})
+    assert "is not running" in served.json(f"/api/runs/{identity}/stop", method="POST", body={})["refused"]
+
+
+def test_a_refused_start_is_said_once_and_two_clicks_start_one_run(browser: webdriver.Chrome, served: Served) -> None:
+    go(browser, served, "/live?preset=Figure+2")
+    until(browser, lambda: script(browser, "return document.getElementById('preset')?.value") == "Figure 2")
+    more, start = browser.find_element(By.ID, "more"), browser.find_element(By.CSS_SELECTOR, "[type=submit]")
+    more.clear()
+    more.send_keys("steps")
+    start.click()
+    refused = browser.find_element(By.ID, "refused")
+    until(browser, lambda: refused.text.startswith("more settings: 'steps' is no NAME=VALUE"))
+    assert start.is_enabled()
+    assert not browser.find_elements(By.CSS_SELECTOR, ".run")
+    assert not any(one["name"].startswith("Figure") for one in served.json("/api/folders"))
+    lines = "\n".join(f"{name}={value}" for name, value in {**SMALL, "steps": "50", "seed": "7"}.items())
+    script(browser, "document.getElementById('more').value = arguments[0]", lines)
+    said = script(
+        browser,
+        "const start = document.querySelector('[type=submit]'); start.click(); start.click();"
+        " document.getElementById('settings').requestSubmit(); return [start.disabled, start.textContent]",
+    )
+    assert said == [True, "starting …"]
+    until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, ".run[data-state=done]"))
+    until(browser, lambda: start.is_enabled() and start.text == "Start")
+    assert not refused.is_displayed()
+    assert [one["name"] for one in served.json("/api/folders") if one["name"].startswith("Figure")] == ["Figure-2-1"]
+    assert complaints(browser) == []
 
 
 def test_presets_have_the_papers_names_and_fill_the_form(browser: webdriver.Chrome, served: Served) -> None:

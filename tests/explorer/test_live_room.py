@@ -17,6 +17,7 @@ from topicscope.explorer.live_room import LiveRoom
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.workspace import Workspace
 from topicscope.ground import METRICS, folders
+from topicscope.reading import read
 from topicscope.training import RunConfig, train
 from topicscope.training.result import TRAIN
 
@@ -105,3 +106,17 @@ def test_one_stream_has_the_news_of_all_runs_and_ends_with_the_last(tmp_path: Pa
     assert room.streams == 0
     room.streams = live_room.MOST_STREAMS
     assert [(one["id"], one["state"]) for one in asyncio.run(all_events(ids))] == [(one, "refused") for one in ids]
+
+
+def test_the_end_of_a_run_is_news_though_no_line_is(tmp_path: Path) -> None:
+    train(CONFIG, tmp_path / "run")
+    about = tmp_path / "run" / folders.ABOUT
+    ended = about.read_text()
+    about.write_text(ended.replace('"done"', '"running"'))
+    room = LiveRoom(Runs(Workspace(tmp_path)))
+    (place,) = room.workspace.places()
+    assert not room.state(place.id, {})["sentence"].startswith("Over all")
+    about.write_text(ended)
+    news = room.state(place.id, {})
+    assert (news["state"], news["step"]) == ("done", 300)
+    assert news["sentence"] == f"Over all 300 steps. {read(tmp_path / 'run').course.sentence}"

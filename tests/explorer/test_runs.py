@@ -14,7 +14,7 @@ from tests.explorer.serving import LONG, SMALL, Served, begin, events, explorer,
 from tests.waiting import wait_until
 from topicscope.explorer.presets import PRESETS
 from topicscope.explorer.rooms import CONTROLS, RUN_SETTINGS
-from topicscope.explorer.runs import MOST_AT_ONCE, WITHOUT_A_MESSAGE, Runs, config_of
+from topicscope.explorer.runs import MOST_AT_ONCE, WITHOUT_A_MESSAGE, Runs, config_of, settings_of
 from topicscope.explorer.theory_room import Question, question
 from topicscope.explorer.workspace import Workspace, identity
 from topicscope.ground import METRICS, InputError, Kind, flat, folders
@@ -27,6 +27,17 @@ def test_settings_are_those_of_a_run() -> None:
     assert (config.topic_model.topics, config.optimizer.lr, config.seed) == (3, 0.001, 0)
     assert config.snapshots == list(range(0, 121, 2))
     assert config_of({"snapshots": "none"}).snapshots == "none"
+
+
+def test_more_settings_are_lines_of_name_and_value() -> None:
+    assert settings_of(" seed = 3 \n\ndocuments.kind=fixed\nx=a=b") == {
+        "seed": "3",
+        "documents.kind": "fixed",
+        "x": "a=b",
+    }
+    for line in ("steps", "steps=", "=3", "="):
+        with pytest.raises(InputError, match=f"'{line}' is no NAME=VALUE; expected a line such as steps=500"):
+            settings_of(f"seed=1\n{line}")
 
 
 @pytest.mark.parametrize("name", ["data.train_file", "topic_model.matrix", "documents.proportions"])
@@ -92,7 +103,8 @@ def test_pause_resume_and_a_new_server(tmp_path: Path) -> None:
     with explorer(space) as first:
         identity = begin(first, LONG)
         assert wait_until(lambda: state(first, identity) == "running")
-        assert "cannot be resumed" in first.refusal(f"/api/runs/{identity}/resume", method="POST", body={})
+        refused = first.json(f"/api/runs/{identity}/resume", method="POST", body={})["refused"]
+        assert "cannot be resumed" in refused
         first.process.kill()  # the run goes on
         first.process.wait()
     with explorer(space) as second:
@@ -110,8 +122,11 @@ def test_pause_resume_and_a_new_server(tmp_path: Path) -> None:
 
 
 def test_bad_settings_start_nothing(served: Served) -> None:
-    why = served.refusal("/api/runs", method="POST", body={"settings": {"steps": "-3"}})
-    assert "steps = -3" in why
+    for body, why in (
+        ({"settings": {"steps": "-3"}}, "steps = -3"),
+        ({"settings": {**SMALL, "steps": "300"}, "more": "seed=3\n\nsteps\n"}, "'steps' is no NAME=VALUE"),
+    ):
+        assert why in served.json("/api/runs", method="POST", body=body)["refused"]  # no error in a browser's console
     assert "expected settings" in served.refusal("/api/runs", method="POST", body={"settings": []})
     assert served.json("/api/folders") == []
     assert (

@@ -22,7 +22,7 @@ from topicscope.explorer.presets import PRESETS
 from topicscope.explorer.requests import in_thread, json_body, plain_query, whole_number
 from topicscope.explorer.results_rooms import ResultsRooms
 from topicscope.explorer.rooms import CONTROLS, LOOKING_AT, ROOMS, RUN_SETTINGS, first_things
-from topicscope.explorer.runs import Runs
+from topicscope.explorer.runs import Runs, settings_of
 from topicscope.explorer.views import MEDIA, View
 from topicscope.explorer.workspace import Place, Workspace, identity
 from topicscope.ground import InputError, files, flat, one_line, refuse
@@ -164,10 +164,14 @@ class Explorer:
 
     async def start_run(self, request: Request) -> Response:
         body = await json_body(request)
-        settings, name = body.get("settings"), body.get("name", "")
-        if not isinstance(settings, dict) or not isinstance(name, str):
+        settings, name, more = body.get("settings"), body.get("name", ""), body.get("more", "")
+        if not isinstance(settings, dict) or not isinstance(name, str) or not isinstance(more, str):
             raise InputError("expected settings and a name")
-        folder = await in_thread(partial(self.runs.start, settings, name))
+        self.runs.check_allowed()
+        try:
+            folder = await in_thread(lambda: self.runs.start(settings | settings_of(more), name))
+        except InputError as error:
+            return refusal(error)
         await in_thread(partial(self.runs.wait_until_there, folder, 5.0))
         return JSONResponse({"id": identity(folder), "name": folder.name})
 
@@ -177,7 +181,10 @@ class Explorer:
         action = actions.get(request.path_params["action"])
         if action is None:
             raise InputError(f"expected one of: {', '.join(actions)}")
-        await in_thread(partial(action, place))
+        try:
+            await in_thread(partial(action, place))
+        except InputError as error:
+            return refusal(error)
         return JSONResponse({"id": place.id})
 
     async def live_events(self, request: Request) -> Response:
@@ -237,6 +244,11 @@ async def barred(_: Request, error: Exception) -> Response:
     where = f" ({error.filename})" if error.filename else ""
     advice = "; make room, then try again" if error.errno in files.FULL else ""
     return JSONResponse({"error": f"{one_line(error)}{where}{advice}"}, 500)
+
+
+def refusal(error: InputError) -> Response:
+    """A request that is well formed, but whose wish is not granted: the page says why, and its console stays empty."""
+    return JSONResponse({"refused": str(error)})
 
 
 async def failed(_: Request, error: Exception) -> Response:

@@ -165,6 +165,17 @@ def check_running(place: Place) -> None:
     refuse((place.kind != "train" or place.state != "running", f"{place.name} is not running"))
 
 
+def settings_of(lines: str) -> dict[str, str]:
+    """Settings by name, from a text that has NAME=VALUE in each line."""
+    settings = {}
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        name, _, value = (part.strip() for part in line.partition("="))
+        wrong = f"more settings: {line!r:.80} is no NAME=VALUE; expected a line such as steps=500"
+        refuse((not name or not value, wrong))
+        settings[name] = value
+    return settings
+
+
 def config_of(settings: Mapping[str, Any]) -> training.RunConfig:
     """A run's config from dotted names; texts are read as YAML. Settings that name files are not taken."""
     whole: dict[str, Any] = {}

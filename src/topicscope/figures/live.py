@@ -4,7 +4,7 @@ from topicscope.figures.parts import Figure, Section
 from topicscope.figures.train_run import COLOURS, attention_figures, loss_panel, matrix_panels, mean_panels, norm_panel
 from topicscope.ground import folders
 from topicscope.measure import Act, act, bands_so_far
-from topicscope.training import Run
+from topicscope.training import Run, prediction_or_none
 
 NORMS = {"norm_key", "norm_query", "norm_value"}
 FROZEN = "Key, query and value are not all trained: there is one stage to see, that of the parts that are."
@@ -12,8 +12,7 @@ SENTENCES: dict[Act, str] = {
     "start": "Nothing has risen yet: all weights are still near their start.",
     "stage 1": "Stage 1: the value matrix learns which words share a topic, while attention is still uniform "
     "(Section 5, Theorem 2).",
-    "between": "Between the stages: the value matrix rests near its optimum under uniform attention. Key and query are "
-    "too small to be seen, and grow by a constant factor in equal times.",
+    "between": "Between the stages: the value matrix has settled, and attention has not formed yet",
     "stage 2": "Stage 2: key and query grow, and words attend to words of their topic (Section 5, Theorems 3 and 5).",
     "at once": "Value and attention are learnt at the same time: here the two stages are not separate (in Figure 4 "
     "they are).",
@@ -37,7 +36,23 @@ def happening(run: Run) -> str:
     """
     if not set(run.metrics) >= NORMS:
         return FROZEN if run.metrics else SENTENCES["start"]
-    return SENTENCES[act(run.metrics)]
+    if run.status not in folders.UNFINISHED and "course" in run.results:
+        return f"Over all {run.results['steps']:,} steps. {run.results['course']['sentence']}{to_come(run)}"
+    now = act(run.metrics)
+    if now != "between":
+        return SENTENCES[now]
+    grown = max(run.metrics[name][-1] / run.metrics[name][0] for name in ("norm_key", "norm_query"))
+    return f"{SENTENCES[now]}: key and query are {grown:.3g} times their start.{to_come(run)}"
+
+
+def to_come(run: Run) -> str:
+    """When attention is predicted to form, where theory covers the run and that moment has not come."""
+    predicted = prediction_or_none(run.config)
+    half = None if predicted is None else predicted.half_way.get("key")
+    if half is None or half <= run.results["steps"]:
+        return ""
+    late = ", after the end of this run" if half > run.config.total_steps else ""
+    return f" Theory predicts that key and query are half-way near step {half:,.0f}{late}."
 
 
 def live_curves(run: Run) -> list[Section]:

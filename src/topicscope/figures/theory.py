@@ -111,7 +111,6 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
         alt = (
             "Predicted norms of value, key and query against time on a logarithmic axis; a band where they keep rising."
         )
-        alt = "Predicted norms of value, key and query against time on a logarithmic axis; a band where they rise on."
         figures.append(Figure("dynamics", "Norms of value, key and query", alt, [panel], 1))
     rows = [
         [

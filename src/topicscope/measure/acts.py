@@ -10,6 +10,7 @@ from topicscope.measure.phases import FIRST, RISEN, START, TWO_STAGE, last_step,
 
 Act = Literal["start", "stage 1", "between", "stage 2", "at once", "third act", "ended"]
 MOVING = 0.02  # share of its norm that a part gains in the last tenth of the steps
+CLEARLY = 1.5  # times its start that key or query must reach, before their rest can be a plateau
 
 
 def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
@@ -37,7 +38,9 @@ def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
     has_risen = [norm[-1] > RISEN * norm[0] for norm in norms]
     moves = [norm[-1] > (1 + MOVING) * norm[-1 - window] for norm in norms]
     value, attention = has_risen[0], any(has_risen[1:])
-    apart = stages(metrics, START).separation >= TWO_STAGE  # value had started long before key and query
+    separation = stages(metrics, START).separation  # not a number as long as the last tenth of attention has not risen
+    apart = separation >= TWO_STAGE  # value had started long before key and query
+    clearly = max(norm[-1] / norm[0] for norm in norms[1:]) >= CLEARLY
     rules: list[tuple[Act, bool]] = [  # the first that holds
         ("start", not value and not attention),
         ("stage 1", not attention and moves[0]),
@@ -46,6 +49,7 @@ def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
         ("at once", any(moves[1:]) and not apart),
         ("third act", moves[0] and apart),
         ("at once", moves[0]),
+        ("between", value and not clearly and not separation < TWO_STAGE),  # attention has only begun, slowly
         ("ended", True),
     ]
     return next(name for name, holds in rules if holds)
@@ -66,6 +70,6 @@ def bands_so_far(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[f
         [(0.0, 199.0, 'stage 1: value')]
     """
     apart = stages(metrics, START).separation  # not a number as long as attention has not risen
-    if np.isnan(apart) and act(metrics) in ("stage 1", "between"):
+    if not apart < TWO_STAGE and act(metrics) in ("stage 1", "between"):
         return [(0.0, last_step(metrics), FIRST)]
     return stage_bands(metrics) if apart >= TWO_STAGE else []

@@ -100,6 +100,8 @@ FIRST, SECOND = "stage 1: value", "stage 2: key and query"
 def stage_bands(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
     """The two stages of a run, for figures. The second starts when key or query has made a tenth of its rise.
 
+    What counts is which rise comes first. The value matrix may rise again later, and be half-way only then.
+
     Args:
         metrics: Columns norm_value, norm_key and norm_query.
 
@@ -111,9 +113,9 @@ def stage_bands(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[fl
         >>> stage_bands({"norm_value": early, "norm_key": late, "norm_query": late})
         [(0.0, 4.0, 'stage 1: value'), (4.0, 5.0, 'stage 2: key and query')]
     """
-    if not stages(metrics).separation > 1:
-        return []
     starts = stages(metrics, START)
+    if not (stages(metrics).separation > 1 or starts.separation >= TWO_STAGE):
+        return []
     begins = float(np.nanmin([starts.key, starts.query]))
     return [(0.0, begins, FIRST), (begins, last_step(metrics), SECOND)]
 

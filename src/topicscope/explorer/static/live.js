@@ -7,9 +7,13 @@ import { listen } from "/explorer/stream.js";
 
 const form = document.getElementById("settings"), watchedRoot = document.getElementById("watched");
 const list = document.getElementById("folders"), refused = document.getElementById("refused");
-const post = (path, body = {}) => ask(path, {
-  method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
-});
+const post = async (path, body = {}) => {
+  const answer = await (await ask(path, {
+    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+  })).json();
+  if (answer.refused) throw new Error(answer.refused);
+  return answer;
+};
 const readOnly = document.body.dataset.readOnly !== undefined;
 const STATES = { interrupted: "interrupted", unreadable: "cannot be read at the moment", gone: "no longer there" };
 
@@ -130,21 +134,21 @@ if (select) {
   fill();
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const settings = {};
+    const settings = {}, more = form.querySelector("#more").value, start = form.querySelector("[type=submit]");
+    if (start.disabled) return; // also the Enter key
     for (const { name, value } of form.querySelectorAll("[name]")) if (value.trim()) settings[name] = value.trim();
-    for (const line of form.querySelector("#more").value.split("\n").filter((line) => line.trim())) {
-      const [name, ...value] = line.split("=");
-      settings[name.trim()] = value.join("=").trim();
-    }
+    start.disabled = true;
+    start.textContent = "starting …";
+    refused.hidden = true;
     try {
-      const started = await (await post("/api/runs", { settings, name: select.value })).json();
-      refused.hidden = true;
-      choose(started);
-      await refresh();
+      choose(await post("/api/runs", { settings, more, name: select.value }));
     } catch (error) {
       refused.textContent = error.message;
       refused.hidden = false;
     }
+    start.disabled = false;
+    start.textContent = "Start";
+    await refresh();
   });
 }
 setInterval(refresh, 10000);
