@@ -31,7 +31,7 @@ const showPane = async (pane, place, model, side, fetchView) => {
   }
   tools.append(saveButton(source));
   await showSections(sections, html, source);
-  offerSearch(tools, sections, place);
+  offerSearch(tools, sections, place, model);
 };
 
 const panes = (view) => {
