@@ -48,9 +48,10 @@ class ResultsRooms:
         return JSONResponse(await in_thread(answer))
 
     async def word(self, request: Request) -> Response:
-        word = plain_query(request).get("word", "")
+        query = plain_query(request)
+        word, model = query.get("word", ""), whole_number(query.get("model"))
         refuse((not word.strip(), "type a word to search for"))
-        return JSONResponse(await in_thread(lambda: models_room.topics_of_word(self.found(request), word)))
+        return JSONResponse(await in_thread(lambda: models_room.topics_of_word(self.found(request), word, model)))
 
     async def steps(self, request: Request) -> Response:
         course = await in_thread(lambda: time_room.course(self.found(request)))

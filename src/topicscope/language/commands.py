@@ -137,8 +137,10 @@ def probe(
             models.append(language.load_model(name, device))
         source = TextSource(config, engine, shown)
         known: dict[str, Topics | LabelWords | Assignment] = {}
+        with_tokenizer: dict[str, list[str]] = {}  # the models of each fingerprint
         for model in models:
             vocabulary = whole_words(model.tokenizer, source.stop_words)
+            with_tokenizer.setdefault(vocabulary.fingerprint, []).append(short(model.name))
             if vocabulary.fingerprint not in known:
                 known[vocabulary.fingerprint] = source.topics(model.name, vocabulary)
             probes.append(
@@ -155,8 +157,10 @@ def probe(
                 )
             )
         notes = [f"{short(m.name)}: {note}" for m, one in zip(models, probes, strict=True) for note in one.notes]
-        qualities = [topics.quality for topics in known.values() if isinstance(topics, Topics)]
-        notes += [note for quality in qualities for note in (quality.brief(), *quality.warnings())]
+        for fingerprint, topics in known.items():
+            if isinstance(topics, Topics):
+                start = f"{', '.join(with_tokenizer[fingerprint])}: " if len(models) > 1 else ""
+                notes += [f"{start}{note}" for note in (topics.quality.brief(), *topics.quality.warnings())]
         result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
         labelled = [words for words in known.values() if isinstance(words, LabelWords)]
         return stored(result, folder, source.fitted, labelled=labelled)

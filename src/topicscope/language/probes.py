@@ -92,10 +92,12 @@ class Probe(Result):
         return {row.model: short(row.model) for row in self.rows}
 
     def of_model(self, model: str) -> Self:
-        """The part of one model, with the notes on all."""
+        """The part of one model, without the notes that begin with the names of others."""
         names = (*LISTS, "shown")
         lists: dict[str, Any] = {name: [row for row in getattr(self, name) if row.model == model] for name in names}
-        return replace(self, **lists)
+        others = set(self.models.values()) - {short(model)}
+        notes = [note for note in self.notes if not others.issuperset(note.partition(": ")[0].split(", "))]
+        return replace(self, **lists, notes=notes)
 
     def summary(self) -> list[str]:
         """Of each model three answers, whether it uses its topical heads, how well states tell labels; the notes."""

@@ -20,7 +20,13 @@ export const addressWith = (changes) => {
   history.replaceState(null, "", address);
 };
 
+// What of the address could not be followed: one line before all else, until another folder is shown.
+export const sayIgnored = (view, text) => view.prepend(make("p", text, { class: "wrong ignored", role: "alert" }));
+
 export const askedFor = (name) => new URL(location.href).searchParams.get(name);
+
+const missing = (id, others) => `The folder of this link (${id.slice(0, 40)}) is not here: it was removed, or this is `
+  + `another workspace or another room.${others ? " Choose one of the list above." : ""}`;
 
 // `open` shows a folder in `view`; it gets a request of which only the latest counts. `none` is shown without folders.
 export const openRoom = async (kinds, open, none = () => {}) => {
@@ -47,9 +53,10 @@ export const openRoom = async (kinds, open, none = () => {}) => {
   });
   const refresh = async () => {
     const shown = await listFolders(list, kinds, choose), asked = askedFor("id");
-    const first = shown.find(({ id }) => id === asked) ?? shown[0];
+    const first = asked ? shown.find(({ id }) => id === asked) : shown[0];
     if (first) await choose(first);
-    else none(view);
+    else if (!shown.length) await none(view);
+    if (asked && !first) sayIgnored(view, missing(asked, shown.length));
     return shown;
   };
   return { refresh, choose, folders: await refresh() };

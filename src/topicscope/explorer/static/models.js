@@ -1,6 +1,6 @@
 // The room of models: a probe, topics or words; one of a probe's models alone; a second folder or model beside it.
 import { makeChoice } from "/static/making.js";
-import { addressWith, askedFor, openRoom, showSections } from "/explorer/folders.js";
+import { addressWith, askedFor, openRoom, sayIgnored, showSections } from "/explorer/folders.js";
 import { saveButton } from "/explorer/keeping.js";
 import { offerSearch } from "/explorer/search.js";
 import { ask, isAbort, latest, make } from "/explorer/shell.js";
@@ -31,7 +31,7 @@ const showPane = async (pane, place, model, side, fetchView) => {
   }
   tools.append(saveButton(source));
   await showSections(sections, html, source);
-  offerSearch(tools, sections, place);
+  offerSearch(tools, sections, place, model);
 };
 
 const panes = (view) => {
@@ -70,4 +70,8 @@ openRoom(KINDS, async (view, place, fetchView) => {
   document.getElementById("tools").replaceChildren(compare.label);
   await showPane(main, place, askedFor("model") ?? "", "", fetchView);
   if (asked) await showBeside(beside, asked);
+  else if (askedFor("beside")) {
+    addressWith({ beside: null, besideModel: null });
+    sayIgnored(view, "The folder to compare with is not here; choose another one.");
+  }
 });

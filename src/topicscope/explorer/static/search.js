@@ -15,15 +15,19 @@ const markIn = (root, word) => {
   return found;
 };
 
-const topicLines = ({ word, topics, fitted }) => {
-  if (!fitted) return [make("p", "This folder has no fitted topics in which to look up the word.")];
-  if (!topics.length) return [make("p", `The word '${word}' is not in the topics' vocabulary.`)];
-  const list = make("ul");
-  for (const { topic, name, share, probability, place } of topics) {
-    list.append(make("li", `topic ${topic} (${name}): ${percent(share)} of its occurrences; `
-      + `${percent(probability)} of the topic's words, rank ${place}`));
-  }
-  return [make("p", `Topics of '${word}', by the fitted model:`), list];
+// One answer per tokenizer of the models; `models` is empty where the folder has no models.
+const topicLines = ({ word: asked, answers }) => {
+  if (!answers.length) return [make("p", `This folder has no fitted topics in which '${asked}' could be looked up.`)];
+  return answers.flatMap(({ models, word, topics }) => {
+    const start = models ? `${models}: ` : "";
+    if (!topics.length) return [make("p", `${start}The word '${word}' is not in the topics' vocabulary.`)];
+    const list = make("ul");
+    for (const { topic, name, share, probability, place } of topics) {
+      list.append(make("li", `topic ${topic} (${name}): ${percent(share)} of its occurrences; `
+        + `${percent(probability)} of the topic's words, rank ${place}`));
+    }
+    return [make("p", `${start}Topics of '${word}', by the fitted model:`), list];
+  });
 };
 
 const documentLines = (word, found) => {
@@ -39,8 +43,8 @@ const documentLines = (word, found) => {
   return [make("p", `Documents shown that contain '${word}':`), list];
 };
 
-// A box in `tools`, and the answer right below; documents are looked for in `sections`.
-export const offerSearch = (tools, sections, place) => {
+// A box in `tools`, and the answer right below; documents are looked for in `sections`. `model`: one of a probe's, or ''.
+export const offerSearch = (tools, sections, place, model) => {
   const form = make("form", "", { class: "search", role: "search" }), label = make("label", "word ");
   const box = make("input", "", { type: "search", maxlength: 100, autocomplete: "off" });
   const answer = make("div", "", { class: "answer", role: "status" });
@@ -51,7 +55,8 @@ export const offerSearch = (tools, sections, place) => {
     const word = box.value.trim(), found = markIn(sections, word);
     if (!word) { answer.replaceChildren(); return; }
     try {
-      const topics = await (await ask(`/api/models/${place.id}/word?word=${encodeURIComponent(word)}`)).json();
+      const query = new URLSearchParams({ word, model });
+      const topics = await (await ask(`/api/models/${place.id}/word?${query}`)).json();
       const documents = sections.querySelector(".marked") ? documentLines(word, found) : [];
       answer.replaceChildren(...topicLines(topics), ...documents);
     } catch (error) {

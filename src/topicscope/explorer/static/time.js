@@ -1,5 +1,5 @@
 // The room of time: a slider over the steps of a run or of a timeline.
-import { addressWith, askedFor, openRoom, showSections } from "/explorer/folders.js";
+import { addressWith, askedFor, openRoom, sayIgnored, showSections } from "/explorer/folders.js";
 import { saveButton } from "/explorer/keeping.js";
 import { makeScrub } from "/explorer/scrub.js";
 import { ask, isAbort, make } from "/explorer/shell.js";
@@ -26,6 +26,7 @@ openRoom(["timeline", "pretrain", "train"], async (view, { id, name }, fetchView
   const scrub = makeScrub(name, show);
   scrub.setSteps(steps);
   view.replaceChildren(...(note ? [make("p", note, { class: "soft" })] : []), scrub.root, moment);
-  const asked = steps.indexOf(Number(askedFor("step") ?? NaN));
+  const step = askedFor("step"), asked = steps.indexOf(Number(step ?? NaN));
+  if (step !== null && asked < 0) sayIgnored(view, "Nothing is kept of the step of this link; the last one is shown.");
   await scrub.go(asked < 0 ? steps.length - 1 : asked);
 });
