@@ -12,6 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser import complaints, needs_browser, script
 from tests.explorer.in_browser import go, until
 from tests.explorer.serving import Served
+from topicscope.explorer.theory_room import question
 
 pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
 
@@ -153,3 +154,30 @@ def test_one_key_moves_a_whole_number_by_one(
         assert box(browser, name).get_attribute("value") == value, key
         assert slider.get_attribute("aria-valuetext") == value
     drawn(browser, f"{name}={keys[-1][1]}" if keys[-1][1] != "0" else "")
+
+
+def test_what_a_run_will_use_is_said_beside_its_link(browser: webdriver.Chrome, served: Served) -> None:
+    opened(browser, served)
+    assert "SGD with learning rate 1, which approximates gradient flow" in box(browser, "training").text
+    assert not box(browser, "lr").is_displayed()  # flow has none
+    box(browser, "optimizer").send_keys("adam")
+    drawn(browser, "optimizer=adam")
+    assert box(browser, "lr").is_displayed()
+    assert "Adam with learning rate 0.01," in box(browser, "training").text
+    opened(browser, served, "topics=6")
+    script(browser, "document.getElementById('train').click()")
+    until(browser, lambda: script(browser, "return document.getElementById('preset')?.value") == "from theory")
+    shown = {name: box(browser, name).get_attribute("value") for name in ("optimizer.name", "optimizer.lr", "steps")}
+    assert shown == {"optimizer.name": "sgd", "optimizer.lr": "1", "steps": str(question({"topics": "6"}).run["steps"])}
+    assert complaints(browser) == []
+
+
+def test_what_a_link_has_too_much_is_said(browser: webdriver.Chrome, served: Served) -> None:
+    opened(browser, served)
+    assert not box(browser, "ignored").is_displayed()
+    go(browser, served, "/theory?prior=nonsense&foo=<b>bar</b>&topics=6")
+    drawn(browser, "topics=6")
+    expected = "prior = nonsense (expected one of: fixed, dirichlet, groups, logistic-normal)"
+    assert box(browser, "ignored").text == f"Ignored from the link: foo (no such setting); {expected}."
+    assert box(browser, "prior").get_attribute("value") == "fixed"
+    assert complaints(browser) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topicscope.explorer.rooms import CONTROLS
-from topicscope.explorer.theory_room import PARTS, limits, part_view, question
+from topicscope.explorer.theory_room import PARTS, limits, part_view, predicted, question
 from topicscope.ground import InputError
 from topicscope.training import RunConfig
 
@@ -101,3 +101,29 @@ def test_every_quantity_of_the_stages_has_a_meaning_and_the_third_act_is_explain
     assert table.columns[-1] == "meaning"
     assert all(row[-1] for row in table.rows)
     assert section.note.index("(the third act)") < section.note.index("the third act's time")
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        ({}, 1800),  # ten half-times of 178.66, at the rate 1
+        ({"optimizer": "sgd", "lr": "0.5"}, 3600),
+        ({"optimizer": "sgd"}, 20_000),  # not 178,660
+        ({"topics": "2", "prior": "dirichlet"}, 200),  # not 111
+        (
+            {"topics": "3"},
+            RunConfig().total_steps,
+        ),  # all documents have all topics: nothing to learn of them, so as many as usual
+        ({"topics": "1"}, RunConfig().total_steps),  # refused when it is started
+    ],
+)
+def test_a_run_of_the_setting_has_the_steps_in_which_topics_are_learnt(settings: dict[str, str], steps: int) -> None:
+    assert question(settings).run["steps"] == steps
+
+
+def test_a_run_under_adam_counts_its_steps() -> None:
+    asked = question({"optimizer": "adam", "lr": "0.001"})
+    steps = predicted(asked).steps
+    assert steps is not None
+    assert steps.value is not None
+    assert asked.run["steps"] == pytest.approx(min(20_000, max(200, 10 * steps.value)), rel=0.05)

@@ -93,7 +93,7 @@ CONTROLS = (
     ),
     Control("loss", "loss", "Learning", "choice", choices=("squared", "cross-entropy")),
     Control("optimizer", "optimiser", "Learning", "choice", choices=("flow", "sgd", "adam")),
-    Control("lr", "learning rate", "Learning", low=1e-5, high=100, log=True),
+    Control("lr", "learning rate", "Learning", low=1e-5, high=100, log=True, only="optimizer=sgd|adam"),
     Control("eps", "epsilon of Adam", "Learning", low=1e-12, high=1, log=True, only="optimizer=adam"),
 )
 

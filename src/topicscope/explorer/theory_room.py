@@ -19,6 +19,10 @@ EDGE = 100  # times the lowest weight of the landscape: where its map has room f
 PER_DECADE = 5  # points of the landscape: half of the paper's, which cells of six pixels do not miss
 KEPT = 8  # parts, those of two settings: a matrix of 400 words is 5 MB, and there are three in a part
 
+FLOW_RATE = 1.0  # of the SGD that stands for gradient flow in a run
+HALF_TIMES = 10  # of W_V, that a run takes: what is left of topic contrasts to learn is a thousandth
+FEWEST_STEPS, MOST_STEPS = 200, 20_000  # of such a run
+
 HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
 Exponent = Annotated[float, Field(ge=0, le=10)]
 
@@ -76,13 +80,14 @@ class Question(Config):
     @property
     def run(self) -> dict[str, Any]:
         """The settings of a run of it: what 'train this' starts with."""
-        flow = {"name": "sgd", "lr": 1.0}
+        flow = {"name": "sgd", "lr": FLOW_RATE}
         adam = {"eps": self.eps} if self.optimizer == "adam" else {}
         optimizer = flow if self.optimizer == "flow" else {"name": self.optimizer, "lr": self.lr, **adam}
         model: dict[str, Any] = {"init_scale": self.init_scale, "prediction_bias": "none"}
         if self.attention_dim is not None:
             model["attention_dim"] = self.attention_dim
-        return {**self.world, "model": model, "objective": {"loss": self.loss}, "optimizer": optimizer}
+        learning = {"objective": {"loss": self.loss}, "optimizer": optimizer, "steps": steps_to_learn_topics(self)}
+        return {**self.world, "model": model, **learning}
 
     @property
     def beyond_the_paper(self) -> str:
@@ -208,10 +213,18 @@ INFINITE_ONLY = (
 
 
 def dynamics_part(asked: Question) -> list[figures.Section]:
-    """When value, then key and query are learnt: in infinite documents, for which the growth of attention is known."""
+    """When value, then key and query are learnt."""
+    (first,) = predicted(asked).sections()
+    note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
+    return [replace(first, note=note, config={}, command="", tables=list(map(folded, first.tables)))]
+
+
+@lru_cache(maxsize=KEPT)
+def predicted(asked: Question) -> theory.Dynamics:
+    """The stages in infinite documents, for which the growth of attention is known."""
     steps: dict[str, Any] = {} if asked.optimizer == "flow" else {"lr": asked.lr, "eps": asked.eps}
     infinite = {**asked.world, "documents": {**asked.world["documents"], "length": "infinite"}}
-    found = theory.dynamics(
+    return theory.dynamics(
         training.RunConfig.of(infinite),
         attention_dim=asked.attention_dim,
         init_scale=asked.init_scale,
@@ -219,9 +232,19 @@ def dynamics_part(asked: Question) -> list[figures.Section]:
         optimizer=asked.optimizer,
         **steps,
     )
-    (first,) = found.sections()
-    note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
-    return [replace(first, note=note, config={}, command="", tables=list(map(folded, first.tables)))]
+
+
+def steps_to_learn_topics(asked: Question) -> int:
+    """Steps in which W_V learns topics, to two digits and within bounds; as many as usual where it is not known."""
+    try:
+        found = predicted(asked)
+    except InputError:
+        return training.RunConfig().total_steps
+    time = found.value.half_time
+    half = (None if time is None else time / FLOW_RATE) if found.steps is None else found.steps.value
+    if half is None:
+        return training.RunConfig().total_steps
+    return round(float(f"{min(MOST_STEPS, max(FEWEST_STEPS, HALF_TIMES * half)):.2g}"))
 
 
 def folded(table: figures.TableData) -> figures.TableData:

@@ -13,14 +13,23 @@ const train = document.getElementById("train"), actions = [...document.querySele
 const allow = (isAllowed) => {
   for (const action of actions) action[action === train ? "ariaDisabled" : "disabled"] = isAllowed ? null : "true";
 };
+// What 'Train this' starts: theory_room.py says the same.
+const OPTIMIZERS = { sgd: "SGD", adam: "Adam" };
+const training = (optimizer, rate) => `Train this uses ${
+  optimizer === "flow" ? "SGD with learning rate 1, which approximates gradient flow (infinitely small steps)"
+    : `${OPTIMIZERS[optimizer]} with learning rate ${rate}`
+}, for ten half-times of W_V where theory knows them (200 to 20,000 steps).`;
+const defaults = await (await ask("/api/question")).json();
 const chosenNow = openBench(document, {
-  defaults: await (await ask("/api/question")).json(),
+  defaults,
   given: Object.fromEntries(new URL(location.href).searchParams),
   ask: async (part, chosen, signal) => (await ask(`/api/view/theory/${part}?${chosen}`, { signal })).text(),
   drawing: (chosen) => {
     keepAddress(chosen);
     allow(true);
     train.href = `/live?${chosen}`;
+    const [optimizer, rate] = ["optimizer", "lr"].map((name) => chosen.get(name) ?? defaults[name]);
+    document.getElementById("training").textContent = training(optimizer, rate);
   },
   refused: () => {
     allow(false);

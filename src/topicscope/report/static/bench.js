@@ -3,6 +3,8 @@ import { followSlider, problemOf, showSlider, sliderOf } from "./controls.js";
 import { newest } from "./newest.js";
 import { replaceSections } from "./sections.js";
 
+const MOST_SHOWN = 300; // signs of what a link has
+
 // `given` has settings that differ from `defaults`. `ask` brings the HTML of a part, by its name and the settings that
 // were chosen, until its signal ends it. `drawing` is told what is drawn, `partDrawn` and `drawn` what is there,
 // `refused` that a box holds no setting: what is drawn stays then. Returns the chosen settings, as a function.
@@ -77,14 +79,24 @@ export const openBench = (root, { defaults, given, ask, drawing, partDrawn, draw
     }
   };
 
+  const names = boxes.map(({ name }) => name);
+  const ignored = Object.keys(given).filter((name) => !names.includes(name)).map((name) => `${name} (no such setting)`);
   for (const box of boxes) {
     box.value = given[box.name] ?? defaults[box.name] ?? "";
+    if (box.options && box.selectedIndex < 0) {
+      const choices = [...box.options].map(({ value }) => value).join(", ");
+      ignored.push(`${box.name} = ${given[box.name].slice(0, MOST_SHOWN)} (expected one of: ${choices})`);
+      box.value = defaults[box.name];
+    }
     box.placeholder = defaults[box.name] ?? ""; // what an empty box means
     const slider = sliderOf(box);
     if (slider) followSlider(box, slider, draw);
     box.addEventListener("input", () => { showSlider(box); draw(); });
     showSlider(box);
   }
+  const told = root.getElementById("ignored");
+  told.textContent = `Ignored from the link: ${ignored.join("; ").slice(0, MOST_SHOWN)}.`;
+  told.hidden = !ignored.length;
   form.addEventListener("submit", (event) => event.preventDefault());
   draw();
   return chosenNow;
