@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from topicscope.explorer.live_room import LiveRoom
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.workspace import DEEPEST, Workspace, identity
 from topicscope.ground import InputError, folders
@@ -127,3 +128,21 @@ def test_a_folder_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
         os.remove(entry)
     with pytest.raises(InputError, match="no such folder any more"):
         space.find(found.id)
+
+
+def test_a_folder_whose_results_are_cut_off_is_damaged(tmp_path: Path) -> None:
+    path = folder(tmp_path / "runs" / "one")
+    space = Workspace(tmp_path / "runs")
+    assert [place.state for place in space.places()] == ["done"]
+    results = path / folders.RESULTS
+    whole = results.read_bytes()
+    results.write_bytes(whole[: len(whole) // 2])
+    [place] = space.places()
+    assert place.state == "damaged"
+    news = LiveRoom(Runs(space)).state(place.id, {})
+    assert news["state"] == "damaged"
+    assert "results.json is damaged" in news["why"]
+    results.unlink()
+    assert [place.state for place in space.places()] == ["damaged"]
+    results.write_bytes(whole)
+    assert [place.state for place in space.places()] == ["done"]

@@ -19,7 +19,7 @@ from topicscope import figures, training
 from topicscope.explorer.live_floors import LiveFloors
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.views import View
-from topicscope.explorer.workspace import Place
+from topicscope.explorer.workspace import Place, damage
 from topicscope.ground import InputError, shown
 
 PACE = 0.5  # seconds from one look at a run to the next
@@ -27,6 +27,7 @@ REST = 0.1  # seconds between two looks, where looking takes long
 SILENCE = 15.0  # seconds after which a stream says that it is still there
 MOST_STREAMS = 24
 MOST_WATCHED = 16
+RESUMABLE = ("paused", "interrupted")
 
 
 @dataclass
@@ -95,7 +96,11 @@ class LiveRoom:
             return {"state": "gone", "why": said or "Its folder is not there any more."}
         if place.state == "starting":
             return {"state": "starting"}
-        state = "starting" if place.state == "interrupted" and self.runs.is_starting(identity) else place.state
+        if place.state == "damaged":
+            return {"state": "damaged", "name": place.name, "why": damage(place.path)}
+        state = self.runs.state_of(place)
+        if state in RESUMABLE and self.runs.is_starting(identity):
+            state = "starting"
         watch = self.watch(place)
         watch.look()
         news: dict[str, Any] = {
@@ -108,7 +113,6 @@ class LiveRoom:
         }
         if state == "interrupted":
             news["why"] = self.runs.why_interrupted(place)
-            news["paused"] = news["why"].startswith("paused at step")
         return news | {
             name: html
             for name, html in (("curves", watch.curves), ("matrices", watch.matrices))
@@ -136,7 +140,7 @@ class LiveRoom:
                     yield ": still there\n\n"
                     spoke = time.monotonic()
                 last = {name: value for name, value in news.items() if name not in known}
-                if news["state"] not in ("starting", "running", "interrupted"):
+                if news["state"] not in ("starting", "running", *RESUMABLE):
                     return
                 await asyncio.sleep(max(REST, PACE - (time.monotonic() - began)))
         finally:

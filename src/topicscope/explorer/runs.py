@@ -21,6 +21,7 @@ MOST_AT_ONCE = 4
 OWN = ".explorer"  # in the workspace: configs of new runs, and what their processes print
 PRINTED = "topicscope: "  # how lines of a command begin
 PROGRESS = re.compile(r"[^:]* \d+%(:|$)|starting$")  # a line that says how far the work is
+PAUSED = "paused at step"  # how the last words of a run begin that was asked to pause
 LEAST_SPACE = 1_000_000  # bytes; below, a disk counts as full
 FULL = "The disk is full. Make room, then resume: it goes on from its last checkpoint."
 WITHOUT_A_WORD = (
@@ -129,6 +130,11 @@ class Runs:
             return words
         free = shutil.disk_usage(place.path).free
         return FULL if free < LEAST_SPACE else WITHOUT_A_WORD
+
+    def state_of(self, place: Place) -> str:
+        """As the place says; of a run that was interrupted by its user's wish 'paused'."""
+        wished = place.state == "interrupted" and self.last_words(place.name).startswith(PAUSED)
+        return "paused" if wished else place.state
 
     def last_line(self, identity: str) -> str:
         """What a process of this server printed last about its progress."""

@@ -14,8 +14,8 @@ const post = async (path, body = {}) => {
   return answer;
 };
 const readOnly = document.body.dataset.readOnly !== undefined;
-const ENDED = ["done", "stopped", "diverged", "gone", "refused"];
-const STATES = { interrupted: "interrupted", unreadable: "cannot be read just now", gone: "not there any more" };
+const ENDED = ["done", "stopped", "diverged", "damaged", "gone", "refused"], RESUMABLE = ["paused", "interrupted"];
+const STATES = { unreadable: "cannot be read just now", gone: "its folder was removed" };
 
 // One run on the page: what it says, its curves, and its matrices at the newest or at a chosen step.
 const watchRun = ({ id, name }) => {
@@ -75,15 +75,15 @@ const watchRun = ({ id, name }) => {
   const show = (news) => {
     if (ENDED.includes(news.state)) source.close();
     const where = news.total ? `, step ${news.step.toLocaleString("en")} of ${news.total.toLocaleString("en")}` : "";
-    state.textContent = news.paused ? news.why : `${STATES[news.state] ?? news.state}${where}`;
+    state.textContent = `${STATES[news.state] ?? news.state}${where}`;
     if (news.name) heading.textContent = news.name;
     root.dataset.state = news.state;
     root.dataset.step = news.step ?? 0;
     if (news.total) bar.value = news.step / news.total;
     sentence.textContent = news.sentence ?? sentence.textContent;
-    complain(news.paused ? "" : news.why ?? "");
+    complain(news.why ?? "");
     pause.hidden = stop.hidden = readOnly || news.state !== "running";
-    resume.hidden = readOnly || news.state !== "interrupted";
+    resume.hidden = readOnly || !RESUMABLE.includes(news.state);
     if (news.snapshots) scrub.setSteps(news.snapshots);
     if (news.curves !== undefined) {
       draw(curves, news.curves);
