@@ -141,6 +141,8 @@ def test_what_does_not_fit_says_so(served: Served) -> None:
     seen = list(events(served, identity))
     assert seen[-1]["state"] == "gone"
     assert "memory" in seen[-1]["why"]
+    assert "make it smaller" in seen[-1]["why"]
+    assert "--yes" not in seen[-1]["why"]  # a page has no such choice
 
 
 class StandIns(Runs):

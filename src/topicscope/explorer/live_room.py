@@ -93,7 +93,7 @@ class LiveRoom:
             if self.runs.is_starting(identity):
                 return {"state": "starting"}
             said = self.runs.last_words_of(identity)
-            return {"state": "gone", "why": said or "Its folder is not there any more."}
+            return {"state": "gone", "why": said or "Its folder was removed or renamed."}
         if place.state == "starting":
             return {"state": "starting"}
         if place.state == "damaged":

@@ -21,6 +21,7 @@ MOST_AT_ONCE = 4
 OWN = ".explorer"  # in the workspace: configs of new runs, and what their processes print
 PRINTED = "topicscope: "  # how lines of a command begin
 PROGRESS = re.compile(r"[^:]* \d+%(:|$)|starting$")  # a line that says how far the work is
+INSIST = ", or insist (--yes)"  # how a command ends what it refuses; a page has no such choice
 PAUSED = "paused at step"  # how the last words of a run begin that was asked to pause
 LEAST_SPACE = 1_000_000  # bytes; below, a disk counts as full
 FULL = "The disk is full. Make room, then resume: it goes on from its last checkpoint."
@@ -121,7 +122,7 @@ class Runs:
             return ""
         said = [line.removeprefix(PRINTED) for line in lines if line.startswith(PRINTED)]
         ends = [line for line in said if not PROGRESS.match(line)]
-        return ends[-1][:500] if ends else ""
+        return ends[-1].removesuffix(INSIST)[:500] if ends else ""
 
     def why_interrupted(self, place: Place) -> str:
         """What ended a run that can be resumed: by its own words, or by what can be seen from here."""

@@ -15,7 +15,7 @@ const post = async (path, body = {}) => {
 };
 const readOnly = document.body.dataset.readOnly !== undefined;
 const ENDED = ["done", "stopped", "diverged", "damaged", "gone", "refused"], RESUMABLE = ["paused", "interrupted"];
-const STATES = { unreadable: "cannot be read just now", gone: "its folder was removed" };
+const STATES = { unreadable: "cannot be read just now", gone: "not in this workspace" };
 
 // One run on the page: what it says, its curves, and its matrices at the newest or at a chosen step.
 const watchRun = ({ id, name }) => {
@@ -116,7 +116,7 @@ const refresh = async () => {
 
 const asked = new URL(location.href).searchParams, wanted = asked.getAll("id");
 const runs = await listFolders(list, ["train"], choose);
-for (const id of wanted) choose(runs.find((place) => place.id === id) ?? { id, name: "a run that is not there yet" });
+for (const id of wanted) choose(runs.find((place) => place.id === id) ?? { id, name: "a run of this link" });
 
 const select = document.getElementById("preset");
 if (select) {

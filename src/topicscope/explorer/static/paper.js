@@ -19,7 +19,7 @@ const follow = async (id, state) => {
   addressWith({ id });
   await room.refresh();
   const after = document.querySelector(".missing .state");
-  if (after) after.textContent = `Done. It said last: ${last}`;
+  if (after) after.textContent = `Done: ${last}`;
 };
 
 const runIt = async (name, id, box) => {
