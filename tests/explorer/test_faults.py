@@ -119,7 +119,7 @@ def test_a_folder_is_deleted_while_it_is_watched(browser: webdriver.Chrome, serv
         watch(browser, served, folder_id(served, "brief"))
         shutil.rmtree(run.folder)
         until(browser, lambda: shown(browser) == "gone")
-    assert said(browser, ".wrong") == "Its folder no longer exists."
+    assert said(browser, ".wrong") == "Its folder was removed or renamed."
     assert said(browser, ".actions button:not([hidden])")  # it can be closed
 
 

@@ -112,13 +112,16 @@ def test_pause_resume_and_a_new_server(tmp_path: Path) -> None:
         steps = [news["step"] for news in events(second, identity, most=4)]
         assert steps[-1] > steps[0]
         second.json(f"/api/runs/{identity}/pause", method="POST", body={})
-        assert wait_until(lambda: state(second, identity) == "interrupted")
-        paused = next(events(second, identity))["step"]
+        assert wait_until(lambda: state(second, identity) == "paused")
+        news = next(events(second, identity))
+        assert news["state"] == "paused"  # the same word in the list and beside the curves
+        assert "why" not in news
+        paused = news["step"]
         second.json(f"/api/runs/{identity}/resume", method="POST", body={})
         assert wait_until(lambda: state(second, identity) == "running")
         assert wait_until(lambda: next(events(second, identity))["step"] > paused)
         second.json(f"/api/runs/{identity}/pause", method="POST", body={})
-        assert wait_until(lambda: state(second, identity) == "interrupted")
+        assert wait_until(lambda: state(second, identity) == "paused")
 
 
 def test_bad_settings_start_nothing(served: Served) -> None:
@@ -149,6 +152,8 @@ def test_what_does_not_fit_says_so(served: Served) -> None:
     seen = list(events(served, identity))
     assert seen[-1]["state"] == "gone"
     assert "memory" in seen[-1]["why"]
+    assert "make it smaller" in seen[-1]["why"]
+    assert "--yes" not in seen[-1]["why"]  # a page has no such choice
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from topicscope.explorer.live_room import LiveRoom
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.workspace import DEEPEST, Place, Workspace, identity, place_of
 from topicscope.ground import InputError, folders
@@ -162,3 +163,21 @@ def test_a_known_folder_that_a_link_replaces_is_gone(tmp_path: Path, level: str)
     moved.symlink_to(tmp_path / "moved")
     with pytest.raises(InputError, match="no such folder any more"):
         space.find(identity(path))
+
+
+def test_a_folder_whose_results_are_cut_off_is_damaged(tmp_path: Path) -> None:
+    path = folder(tmp_path / "runs" / "one")
+    space = Workspace(tmp_path / "runs")
+    assert [place.state for place in space.places()] == ["done"]
+    results = path / folders.RESULTS
+    whole = results.read_bytes()
+    results.write_bytes(whole[: len(whole) // 2])
+    [place] = space.places()
+    assert place.state == "damaged"
+    news = LiveRoom(Runs(space)).state(place.id, {})
+    assert news["state"] == "damaged"
+    assert "results.json is damaged" in news["why"]
+    results.unlink()
+    assert [place.state for place in space.places()] == ["damaged"]
+    results.write_bytes(whole)
+    assert [place.state for place in space.places()] == ["done"]

@@ -171,5 +171,5 @@ def test_an_architecture_of_its_own_way_is_refused() -> None:
     build_: Any = transformers.XLMModel
     model = build_(config).eval()
     loaded: Any = SimpleNamespace(tokenizer=spoken, device=torch.device("cpu"))
-    with pytest.raises(InputError, match="cannot be reached"):
+    with pytest.raises(InputError, match="cannot be read in this architecture"):
         heads_of_layers(model, loaded)

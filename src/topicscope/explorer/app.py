@@ -106,7 +106,7 @@ class Explorer:
 
     async def folders(self, _: Request) -> Response:
         places = await in_thread(self.workspace.places)
-        return JSONResponse([place.as_dict() for place in places])
+        return JSONResponse([place.as_dict() | {"state": self.runs.state_of(place)} for place in places])
 
     async def question(self, _: Request) -> Response:
         """What the controls of theory say at first."""

@@ -19,7 +19,7 @@ from topicscope.explorer.live_floors import LiveFloors
 from topicscope.explorer.requests import in_thread
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.views import View
-from topicscope.explorer.workspace import Place
+from topicscope.explorer.workspace import Place, damage
 from topicscope.ground import InputError, folders, shown
 
 PACE = 0.5  # seconds from one look at the runs to the next
@@ -27,7 +27,8 @@ REST = 0.1  # seconds between two looks, where looking takes long
 SILENCE = 15.0  # seconds after which a stream says that it is still there
 MOST_STREAMS = 24
 MOST_WATCHED = 24  # runs, over all streams
-GOING_ON = ("starting", "running", "interrupted", "unreadable")  # states after which more may come
+RESUMABLE = ("paused", "interrupted")
+GOING_ON = ("starting", "running", "unreadable", *RESUMABLE)  # states after which more may come
 HTML = ("curves", "matrices")  # parts of an event that are sent only where they have changed
 
 
@@ -115,14 +116,17 @@ class LiveRoom:
             if self.runs.is_starting(identity):
                 return {"state": "starting"}
             said = self.runs.last_words_of(identity)
-            return {"state": "gone", "why": said or "Its folder no longer exists."}
+            return {"state": "gone", "why": said or "Its folder was removed or renamed."}
         if place.state == "starting":
             return {"state": "starting"}
-        state = "starting" if place.state == "interrupted" and self.runs.is_starting(identity) else place.state
+        if place.state == "damaged":
+            return {"state": "damaged", "name": place.name, "why": damage(place.path)}
+        state = self.runs.state_of(place)
+        if state in RESUMABLE and self.runs.is_starting(identity):
+            state = "starting"
         news = {"state": state, "name": place.name, **self.watch(place).look(place.state)}
         if state == "interrupted":
             news["why"] = self.runs.why_interrupted(place)
-            news["paused"] = news["why"].startswith("paused at step")
         return {name: value for name, value in news.items() if name not in HTML or value != known.get(name)}
 
     async def events(self, identities: Sequence[str]) -> AsyncIterator[str]:

@@ -22,6 +22,8 @@ MOST_AT_ONCE = 4
 PRINTED = "topicscope: "  # how lines of a command begin
 PROGRESS = re.compile(r"[^:]* \d+%(:|$)|starting$")  # a line that says how far the work is
 END_OF_LOG = 20_000  # bytes that are read
+INSIST = ", or go ahead anyway (--yes)"  # how a command ends what it refuses; a page has no such choice
+PAUSED = "paused at step"  # how the last words of a run begin that was asked to pause
 LEAST_SPACE = 1_000_000  # bytes; below, a disk counts as full
 FULL = "The disk is full. Free some space, then resume: the run continues from its last checkpoint."
 WITHOUT_A_MESSAGE = (
@@ -122,7 +124,7 @@ class Runs:
         """The last line that a run's process printed about an end that it did not want."""
         said = [line.removeprefix(PRINTED) for line in self.printed(folder) if line.startswith(PRINTED)]
         ends = [line for line in said if not PROGRESS.match(line)]
-        return ends[-1][:500] if ends else ""
+        return ends[-1].removesuffix(INSIST)[:500] if ends else ""
 
     def why_interrupted(self, place: Place) -> str:
         """What ended a run that can be resumed: by its own words, or by what can be seen from here."""
@@ -131,6 +133,11 @@ class Runs:
             return words
         free = shutil.disk_usage(place.path).free
         return FULL if free < LEAST_SPACE else WITHOUT_A_MESSAGE
+
+    def state_of(self, place: Place) -> str:
+        """As the place says; of a run that was interrupted by its user's wish 'paused'."""
+        wished = place.state == "interrupted" and self.why_interrupted(place).startswith(PAUSED)
+        return "paused" if wished else place.state
 
     def last_line(self, folder: Path) -> str:
         """What a process printed last about its progress."""

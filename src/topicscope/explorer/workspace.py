@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from topicscope.ground import InputError, folders, is_held, read_about, shown
@@ -113,9 +114,33 @@ def place_of(folder: Path, root: Path) -> Place | None:
         return None
     if about is None:
         return None
-    state = "interrupted" if about.status in folders.UNFINISHED and not is_held(folder) else str(about.status)
+    state = str(about.status)
+    if state in folders.UNFINISHED:
+        state = state if is_held(folder) else "interrupted"
+    elif damage(folder):
+        state = "damaged"
     name = str(folder.relative_to(root)) if folder != root else folder.name
     return Place(identity(folder), name, folder, about.kind, state, about.runs is not None)
+
+
+def damage(folder: Path) -> str:
+    """What is wrong with the results of a finished folder; empty where they are as they were written."""
+    try:
+        both = [(folder / name).stat() for name in (folders.ABOUT, folders.RESULTS)]
+    except OSError:
+        return "its results are missing"
+    return _damage(folder, tuple((one.st_mtime_ns, one.st_size) for one in both))
+
+
+@lru_cache(maxsize=MOST_FOLDERS)
+def _damage(folder: Path, _written: tuple[tuple[int, int], ...]) -> str:
+    about = read_about(folder)
+    try:
+        if about is not None:
+            folders.check_digest(folder, about, folders.RESULTS)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def member(place: Place, whole: Place) -> Place:

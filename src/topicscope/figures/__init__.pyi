@@ -20,6 +20,7 @@ from .maps import (
     point_map as point_map,
     tick as tick,
 )
+from .matrices import MATRIX_COLOURS as MATRIX_COLOURS, NORM_CURVES as NORM_CURVES
 from .moments import (
     WordPlane as WordPlane,
     pretrain_moment as pretrain_moment,

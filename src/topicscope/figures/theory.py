@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 import numpy as np
 
+from topicscope.figures.matrices import BOTH, NORM_CURVES
 from topicscope.figures.panels import Heat, Lines, Series
 from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.theory import AttentionLandscape, Dynamics, Landscape, Theorem, ValueOptimum
@@ -91,7 +92,7 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
     known = [half for half in halves.values() if half is not None]
     if known and training.loss == "squared" and training.embedding == "one-hot":
         times = np.geomspace(min(known) / 50, 4 * max(known), 300)
-        names = {"value": "||W_V||_F", "key": "||W_K||_F = ||W_Q||_F"}
+        names = {"value": NORM_CURVES["norm_value"], "key": BOTH}
         curves = [Series(names[part], times.tolist(), norm.tolist()) for part, norm in found.norms(times).items()]
         for part, half in zip(("value", "key"), halves.values(), strict=True):
             if half is not None:  # a point on the curve

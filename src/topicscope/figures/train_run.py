@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from topicscope.figures.matrices import MATRIX_COLOURS, NORM_CURVES
 from topicscope.figures.panels import Heat, Lines, Series
 from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.figures.topic_relations import relation_figures, relation_tables
@@ -17,7 +18,6 @@ DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
 MOST_LISTED = 1000  # numbers of a setting that the page shows
 
-PARTS = {"key": "W_K", "query": "W_Q", "value": "W_V", "embedding": "W_E", "head": "W_pred"}
 FLOORS = {
     "bayes": "Bayes-optimal",
     "bayes_topics": "Bayes, from topics alone",
@@ -25,13 +25,7 @@ FLOORS = {
 }
 RELATIONS = {"same": "same topic", "different": "different topic", "diagonal": "diagonal"}
 TRAINING, DEV, PREDICTED = "training, each batch", "dev", "predicted (theory dynamics)"
-# Okabe and Ito's palette, which colour-blind readers can tell apart.
-COLOURS = {
-    "W_K (key)": "#0072B2",
-    "W_Q (query)": "#56B4E9",
-    "W_V (value)": "#D55E00",
-    "W_E (embedding)": "#009E73",
-    "W_pred (head)": "#CC79A7",
+COLOURS = MATRIX_COLOURS | {
     "same topic": "#D55E00",
     "different topic": "#0072B2",
     "diagonal": "#999999",
@@ -245,7 +239,7 @@ def when(run: Run) -> str:
 
 def trained_parts(run: Run) -> dict[str, str]:
     """The matrices whose norms were followed, and their names in figures."""
-    return {part: f"{symbol} ({part})" for part, symbol in PARTS.items() if f"norm_{part}" in run.metrics}
+    return {metric.removeprefix("norm_"): name for metric, name in NORM_CURVES.items() if metric in run.metrics}
 
 
 def curve(run: Run, name: str) -> tuple[list[float], list[float]]:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from topicscope.figures import Circles, Figure, Heat, Lines, Map, Points, Series
+from topicscope.figures import MATRIX_COLOURS, Circles, Figure, Heat, Lines, Map, Points, Series
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
@@ -32,7 +32,8 @@ def pens(figure: Figure) -> dict[str, Pen]:
         if not isinstance(panel, Heat | Map | Circles)
         for series in panel.series
     )
-    given = {key: figure.colours[key] for key in keys if key in figure.colours}
+    own = MATRIX_COLOURS | figure.colours  # a matrix has one colour in all figures
+    given = {key: own[key] for key in keys if key in own}
     free = [colour for colour in PALETTE if colour not in given.values()] or list(PALETTE)
     others = [key for key in keys if key not in given]
     chosen = {key: Pen(free[i % len(free)], i // len(free) % DASH_COUNT) for i, key in enumerate(others)}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from topicscope.figures import PointMap
+from topicscope.figures import MATRIX_COLOURS, NORM_CURVES, PointMap
 from topicscope.ground import write
 from topicscope.report.layout import PALETTE
 from topicscope.report.page import environment, html_of
@@ -84,6 +84,7 @@ def map_parts(points: PointMap, curves: dict[str, dict[str, str]] | None) -> dic
         "measures": [*measures, "state"],
         "words": words,
         "palette": PALETTE,
+        "curveNames": {metric: [name, MATRIX_COLOURS[name]] for metric, name in NORM_CURVES.items()},
         "curvePanels": dict(points.curve_panels),
         "curves": curves,
         "rows": [

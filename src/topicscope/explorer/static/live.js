@@ -15,7 +15,8 @@ const post = async (path, body = {}) => {
   return answer;
 };
 const readOnly = document.body.dataset.readOnly !== undefined;
-const STATES = { interrupted: "interrupted", unreadable: "cannot be read at the moment", gone: "no longer there" };
+const RESUMABLE = ["paused", "interrupted"];
+const STATES = { unreadable: "cannot be read at the moment", gone: "not in this workspace" };
 
 // One run on the page: what it says, its curves, and its matrices at the newest or at a chosen step.
 const watchRun = ({ id, name }) => {
@@ -64,15 +65,15 @@ const watchRun = ({ id, name }) => {
 
   const show = (news) => {
     const where = news.total ? `, step ${news.step.toLocaleString("en")} of ${news.total.toLocaleString("en")}` : "";
-    state.textContent = news.paused ? news.why : `${STATES[news.state] ?? news.state}${where}`;
+    state.textContent = `${STATES[news.state] ?? news.state}${where}`;
     if (news.name) heading.textContent = news.name;
     root.dataset.state = news.state;
     root.dataset.step = news.step ?? 0;
     if (news.total) bar.value = news.step / news.total;
     sentence.textContent = news.sentence ?? sentence.textContent;
-    complain(news.paused ? "" : news.why ?? "");
+    complain(news.why ?? "");
     pause.hidden = stop.hidden = readOnly || news.state !== "running";
-    resume.hidden = readOnly || news.state !== "interrupted";
+    resume.hidden = readOnly || !RESUMABLE.includes(news.state);
     if (news.snapshots) scrub.setSteps(news.snapshots);
     if (news.curves !== undefined) {
       draw(curves, news.curves);
@@ -82,7 +83,7 @@ const watchRun = ({ id, name }) => {
   };
   const endListening = listen(id, show, () => {
     root.dataset.state = "lost";
-    state.textContent = "The server does not answer. The run goes on without it; this page tries again …";
+    state.textContent = "The server does not answer. The run continues without it; this page keeps trying …";
   });
 };
 
@@ -108,7 +109,7 @@ const refresh = async () => {
 
 const asked = new URL(location.href).searchParams, wanted = asked.getAll("id");
 const runs = await listFolders(list, ["train"], choose);
-for (const id of wanted) choose(runs.find((place) => place.id === id) ?? { id, name: "a run that does not exist yet" });
+for (const id of wanted) choose(runs.find((place) => place.id === id) ?? { id, name: "a run of this link" });
 
 const select = document.getElementById("preset");
 if (select) {

@@ -29,7 +29,7 @@ const follow = async (id, state) => {
   addressWith({ id });
   await room.refresh();
   const after = document.querySelector(".missing .state");
-  if (after) after.textContent = `Done. Its last message: ${last}`;
+  if (after) after.textContent = `Done: ${last}`;
 };
 
 const runIt = async (name, id, box) => {

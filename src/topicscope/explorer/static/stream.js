@@ -1,6 +1,6 @@
 // What the server says of runs as they go on: one stream for all runs of a page. A browser opens six connections to a
 // server at most, over all its windows, and a stream holds one; a page that nobody looks at gives its own back.
-const ENDED = ["done", "stopped", "diverged", "gone"];
+const ENDED = ["done", "stopped", "diverged", "damaged", "gone"];
 const AGAIN = 3000; // milliseconds until the next try
 
 // `show` of a run gets its news, `lost` is called where the server does not answer.

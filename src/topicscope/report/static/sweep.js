@@ -152,8 +152,9 @@ export const drawSweep = (root, fetchCurves = null) => {
         const shown = Object.keys(curves[i]).filter((name) => name.startsWith(start));
         return shown.map((name, j) => {
           const y = unpack(curves[i][name]), x = curves[i].step ? unpack(curves[i].step) : y.map((_, step) => step);
-          const label = plain(chosen.length > 1 ? `${name} (${where(rows[i], group)})` : name);
-          const line = { color: palette[j % palette.length], dash: DASHES[k % 4], width: 1.8 };
+          const [known, color] = data.curveNames[name] ?? [name, palette[j % palette.length]];
+          const label = plain(chosen.length > 1 ? `${known} (${where(rows[i], group)})` : known);
+          const line = { color, dash: DASHES[k % 4], width: 1.8 };
           return { type: "scatter", mode: "lines", x, y, name: label, line };
         });
       });
