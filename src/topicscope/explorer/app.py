@@ -23,7 +23,7 @@ from topicscope.explorer.requests import in_thread, json_body, plain_query, whol
 from topicscope.explorer.results_rooms import ResultsRooms
 from topicscope.explorer.rooms import CONTROLS, LOOKING_AT, ROOMS, RUN_SETTINGS, first_things
 from topicscope.explorer.runs import Runs
-from topicscope.explorer.views import MEDIA, View
+from topicscope.explorer.views import FORMS, MEDIA, View
 from topicscope.explorer.workspace import Place, Workspace
 from topicscope.ground import InputError, flat, refuse
 
@@ -126,9 +126,10 @@ class Explorer:
         return HTMLResponse(await in_thread(view.fragment))
 
     async def map_fragment(self, request: Request) -> Response:
-        """All points of a sweep, without their curves."""
+        """All points of a sweep, without their curves, and what the query has chosen of them."""
         sweep = await in_thread(partial(self.sweep, request.path_params["id"]))
-        return HTMLResponse(await in_thread(lambda: report.map_html(figures.point_map(sweep))))
+        chosen = maps_room.chosen(sweep, plain_query(request))
+        return HTMLResponse(await in_thread(lambda: report.map_html(figures.point_map(sweep), chosen)))
 
     async def map_curves(self, request: Request) -> Response:
         """The curves of some points, by their numbers."""
@@ -191,13 +192,12 @@ class Explorer:
 
     async def kept_figure(self, request: Request) -> Response:
         kind, figure, form = (request.path_params[name] for name in ("kind", "figure", "format"))
-        if form not in MEDIA:
-            raise InputError(f"figures are kept as {', '.join(MEDIA)}")
+        if form not in FORMS:
+            raise InputError(f"figures are kept as {', '.join(FORMS)}")
         view = await in_thread(partial(self.view, kind, plain_query(request)))
-        content = await in_thread(partial(view.picture, figure, form))
-        name = f"{figure}.{'zip' if form == 'csv' else form}"
+        name, content = await in_thread(partial(view.file, figure, form))
         headers = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(content, media_type=MEDIA[form], headers=headers)
+        return Response(content, media_type=MEDIA[name.rpartition(".")[2]], headers=headers)
 
     def view(self, kind: str, query: Mapping[str, str]) -> View:
         if kind == "theory":

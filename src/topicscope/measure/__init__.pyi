@@ -43,8 +43,10 @@ from .pairs import (
 from .phases import (
     NOT_COVERED as NOT_COVERED,
     PHASES as PHASES,
+    RISEN as RISEN,
     ROTATION_SPAN as ROTATION_SPAN,
     TWO_STAGE as TWO_STAGE,
+    WORSE as WORSE,
     Course as Course,
     Phase as Phase,
     Stages as Stages,
