@@ -1,6 +1,7 @@
 """The explorer as a web application: pages, views, and the answers of commands as JSON."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -21,11 +22,11 @@ from topicscope.explorer.paper_room import paper_view
 from topicscope.explorer.presets import PRESETS
 from topicscope.explorer.requests import in_thread, json_body, plain_query, whole_number
 from topicscope.explorer.results_rooms import ResultsRooms
-from topicscope.explorer.rooms import CONTROLS, LOOKING_AT, ROOMS, RUN_SETTINGS, first_things
+from topicscope.explorer.rooms import CONTROLS, FILLED_BY, LOOKING_AT, ROOMS, RUN_SETTINGS, first_things
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.views import FORMS, MEDIA, View
 from topicscope.explorer.workspace import Place, Workspace
-from topicscope.ground import InputError, flat, refuse
+from topicscope.ground import InputError, flat, refuse, shown
 
 OWN = Path(__file__).parent
 
@@ -96,6 +97,8 @@ class Explorer:
                 defaults=flat(training.RunConfig().as_dict()),
                 read_only=self.runs.read_only,
                 looking_at=LOOKING_AT.get(room, ""),
+                folders=[shown(folder) for folder in self.workspace.roots],
+                command=FILLED_BY.get(room, "").format(folder=shown(shlex.quote(str(self.workspace.home / "NAME")))),
             )
             return HTMLResponse(html)
 

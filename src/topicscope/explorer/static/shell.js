@@ -68,6 +68,7 @@ export const listFolders = async (parent, kinds, choose) => {
     list.append(item);
   }
   const none = make("p", "Nothing yet. Folders that topicscope writes into the workspace turn up here.");
+  if (parent.dataset.command) none.append(" This command writes one: ", make("code", parent.dataset.command));
   parent.replaceChildren(shown.length ? list : none);
   if (focused) parent.querySelector(`[data-id="${focused}"]`)?.focus();
   return shown;
