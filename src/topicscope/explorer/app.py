@@ -29,6 +29,7 @@ from topicscope.explorer.workspace import Place, Workspace
 from topicscope.ground import InputError, flat, refuse, shown
 
 OWN = Path(__file__).parent
+ASKER = "x-topicscope"  # header by which a page asks, and is refused
 
 FOLDER_VIEWS: dict[str, Callable[[Place, Mapping[str, str]], View]] = {
     "folder": lambda place, _: folder_view(place),
@@ -223,8 +224,12 @@ async def plotly_js(_: Request) -> Response:
     return Response(get_plotlyjs(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 
 
-async def refused(_: Request, error: Exception) -> Response:
-    """Bad input: one line, as a command would say it."""
+async def refused(request: Request, error: Exception) -> Response:
+    """Bad input: one line, as a command would say it. A page gets it with status 200 and a header that says so, since
+    browsers write every 400 to the console: a damaged folder is ordinary use.
+    """
+    if request.headers.get(ASKER) == "page":
+        return JSONResponse({"error": str(error)}, headers={ASKER: "refused"})
     return JSONResponse({"error": str(error)}, 400)
 
 
