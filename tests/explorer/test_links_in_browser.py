@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def test_a_folder_that_is_not_there_is_said(browser: webdriver.Chrome, served: S
     assert script(browser, "return document.body.dataset.drawn") is None
     buttons = browser.find_elements(By.CSS_SELECTOR, "#folders button")
     if room == "paper":
-        assert "Nothing is measured yet" in browser.find_element(By.ID, "view").text
+        assert "Nothing has been measured yet" in browser.find_element(By.ID, "view").text
     else:
         (button,) = buttons
         button.click()
@@ -77,3 +78,43 @@ def test_a_step_and_a_second_folder_that_are_not_there_are_said(browser: webdriv
     assert "The folder to compare with is not here" in line(browser)
     assert "beside" not in browser.current_url
     assert complaints(browser) == []
+
+
+def test_a_model_that_is_not_there_is_said(browser: webdriver.Chrome, served: Served) -> None:
+    probed = folder_id(served, "probe")
+    for number in ("99", "abc"):
+        go(browser, served, f"/models?id={probed}&model={number}")
+        drawn_folder(browser, probed)
+        assert "The model of this link is not in this folder" in line(browser)
+        assert browser.find_elements(By.CSS_SELECTOR, "[data-name^=probe-heads]")
+        assert "model=" not in browser.current_url
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize(
+    ("room", "kind", "damaged"),
+    [
+        ("models", "probe", "results.json"),
+        ("maps", "grid", "sweep.json"),
+        ("time", "run", "metrics.jsonl"),
+    ],
+)
+def test_a_damaged_folder_is_said_on_the_page_alone(
+    browser: webdriver.Chrome, served: Served, space: Path, room: str, kind: str, damaged: str
+) -> None:
+    folder = space / f"damaged-{kind}"
+    shutil.copytree(space / kind, folder)
+    (folder / damaged).write_text("x")
+    go(browser, served, f"/{room}?id={folder_id(served, folder.name)}")
+    until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "#view [role=alert]"))
+    assert browser.find_element(By.CSS_SELECTOR, "#view [role=alert]").text
+    assert complaints(browser) == []
+    shutil.rmtree(folder)
+
+
+def test_others_than_pages_are_refused_as_before(served: Served) -> None:
+    for headers, expected in (({}, 400), ({"x-topicscope": "page"}, 200)):
+        status, content, answered = served.ask("/api/models/zzz", headers=headers)
+        assert (status, answered.get("x-topicscope")) == (expected, "refused" if headers else None)
+        assert "no such folder" in content.decode()
+    assert served.ask("/api/models/zzz", headers={"x-topicscope": "page"}, token=None)[0] == 403

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
-from tests.browser import complaints, needs_browser, script
+from tests.browser import complaints, needs_browser, opened, script
 from tests.explorer.in_browser import click_point, drawn_folder, folder_id, go, until
 from tests.explorer.serving import Served
 from tests.waiting import wait_until
@@ -119,9 +122,80 @@ def test_a_map_is_kept_as_page_and_files(served: Served, measure: str) -> None:
     query = {"id": folder_id(served, "grid"), "measure": measure, "across": "optimizer.lr", "up": "model.init_scale"}
     status, page, _ = served.ask("/api/keep/maps", query)
     assert status == 200
-    assert page.count(b'data-name="map"') >= 1
-    for form, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("csv", b"PK")):
+    assert f'"chosen":{{"measure":"{measure}","across":"optimizer.lr","up":"model.init_scale"}}'.encode() in page
+    for form, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("csv", b"x,y,")):
         assert served.ask(f"/api/keep/maps/map.{form}", query)[1].startswith(start)
+
+
+def seen(browser: webdriver.Chrome) -> list[Any]:
+    """What the panels of the map and of the curves draw, with their titles, and the words beside them."""
+    plots = (
+        "return [...document.querySelectorAll('#panels .plot, #curves .plot')].map(plot => ["
+        "plot.previousElementSibling.textContent, plot.getAttribute('aria-label'),"
+        " plot.data.map(({x, y, z, name}) => [x, y, z, name])])"
+    )
+    texts = [browser.find_element(By.ID, name).text for name in ("keys", "meanings")]
+    lines = [
+        [cell.text for cell in line.find_elements(By.CSS_SELECTOR, "th, td")]
+        for line in browser.find_elements(By.CSS_SELECTOR, "#numbers tr")
+    ]
+    return [script(browser, plots), texts, sorted(zip(*lines, strict=True))]  # columns in any order
+
+
+@pytest.mark.parametrize(
+    ("choice", "panels"),
+    [
+        ("measure=contrast&across=optimizer.lr&up=optimizer.lr&points=3", 2),  # strips: one axis alone
+        ("measure=contrast&across=optimizer.lr&up=-&points=1,4", 2),
+        ("measure=phase&across=model.init_scale&up=optimizer.lr", 2),  # measured and predicted
+    ],
+)
+def test_the_saved_page_shows_what_the_view_shows(
+    browser: webdriver.Chrome, served: Served, tmp_path: Path, choice: str, panels: int
+) -> None:
+    open_map(browser, served, f"&{choice}")
+    points = "points" in choice
+    until(browser, lambda: bool(browser.find_elements(By.CSS_SELECTOR, "#curves .plot")) == points)
+    on_screen = seen(browser)
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#panels .plot")) == panels
+    (link,) = (one for one in browser.find_elements(By.CSS_SELECTOR, "#map .keep a") if one.text == "CSV")
+    query = dict(parse_qsl(urlsplit(str(link.get_attribute("href"))).query))
+    (tmp_path / "kept.html").write_bytes(served.ask("/api/keep/maps", query)[1])
+    with opened(tmp_path / "kept.html", tmp_path / "profile", len(on_screen[0])) as other:
+        assert seen(other) == on_screen
+        assert complaints(other) == []
+    assert complaints(browser) == []
+
+
+def test_files_of_a_map_over_one_axis_have_one_axis(served: Served) -> None:
+    """The same cells as the view: one strip for each value of the other axis."""
+    query = {"id": folder_id(served, "grid"), "measure": "contrast", "across": "optimizer.lr", "up": "optimizer.lr"}
+    content = served.ask("/api/keep/maps/map.csv", query)[1]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        tables = [archive.read(name).decode().splitlines() for name in archive.namelist()]
+    assert [len(table) for table in tables] == [4, 4]  # a head, and three rates: no diagonal of rate by rate
+
+
+def test_what_the_sweep_does_not_have_is_said_and_leaves_the_address(browser: webdriver.Chrome, served: Served) -> None:
+    identity = open_map(browser, served, "&measure=nonsense&up=zzz&across=model.init_scale&points=1,99")
+    (line,) = browser.find_elements(By.CSS_SELECTOR, "#view .ignored")
+    assert line.text == "This sweep has no such measure, up, points as the link says; ignored."
+    assert browser.current_url.endswith(f"/maps?id={identity}&across=model.init_scale&points=1")
+    assert Select(browser.find_element(By.ID, "across")).first_selected_option.text == "model.init_scale"
+    assert complaints(browser) == []
+
+
+def test_words_of_the_map_are_explained(browser: webdriver.Chrome, served: Served) -> None:
+    open_map(browser, served)
+    names = [item.text for item in browser.find_elements(By.CSS_SELECTOR, "#keys li")]
+    cells = [value for number in (0, 1) for line in map_cells(browser, number) for value in line]
+    words = {names[int(value)] for value in cells if value is not None}
+    lines = dict(item.text.split(": ", 1) for item in browser.find_elements(By.CSS_SELECTOR, "#meanings li"))
+    assert set(lines) == words
+    assert {"never"} <= words
+    assert lines["never"] == "the norm of W_V rises by less than 5% (its mean over the last tenth of the steps)."
+    Select(browser.find_element(By.ID, "measure")).select_by_value("contrast")
+    assert browser.find_elements(By.CSS_SELECTOR, "#meanings li") == []
 
 
 def test_the_predicted_map_is_kept_too(served: Served) -> None:
@@ -129,7 +203,8 @@ def test_the_predicted_map_is_kept_too(served: Served) -> None:
     while served.json(f"/api/maps/{identity}/predicted")["rows"] is None:
         pass
     query = {"id": identity, "measure": "phase", "predicted": "yes"}
-    assert b'data-name="predicted-map"' in served.ask("/api/keep/maps", query)[1]
+    assert b'"predicted_phase"' in served.ask("/api/keep/maps", query)[1]
+    assert served.ask("/api/keep/maps/predicted-map.png", query)[1].startswith(b"\x89PNG")
 
 
 def test_bad_questions_get_one_line(served: Served) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import typer
 
 from tests.command import error_line, topicscope
-from tests.explorer.serving import Served, start
+from tests.explorer.serving import Served, explorer, start
 from topicscope.cli import theory
 from topicscope.cli.explore import ASKED
 from topicscope.explorer.server import names_of_machine
@@ -138,7 +139,34 @@ def test_only_json_of_a_bounded_size_is_taken(served: Served) -> None:
     assert (status, json.loads(content)["error"]) == (400, "expected application/json")
     assert served.ask("/api/runs", method="POST", body={"settings": {"x": "y" * 1_100_000}})[0] == 413
     assert served.ask("/api/runs", method="POST", headers={"Transfer-Encoding": "chunked"})[0] == 413
-    assert served.ask("/api/folders", method="DELETE")[0] == 413
+
+
+@pytest.mark.parametrize("path", ["/api/runs", "/api/folders", "/"])
+def test_other_methods_are_not_allowed(served: Served, path: str) -> None:
+    for method in ("DELETE", "PUT", "PATCH", "TRACE"):
+        status, _, headers = served.ask(path, method=method)
+        assert (status, headers["allow"]) == (405, "GET, HEAD, POST")
+    assert served.ask(path, method="DELETE", token=None)[0] == 403
+
+
+def test_the_first_page_names_the_workspace(tmp_path: Path) -> None:
+    with explorer(tmp_path / "<b>runs", str(tmp_path)) as served:
+        page = served.ask("/")[1].decode()
+    assert f"<code>{escape(str(served.workspace))}</code>" in page
+    assert f"<code>{tmp_path.resolve()}</code>" in page  # and what else may be read
+    assert "<b>runs" not in page
+
+
+@pytest.mark.parametrize(
+    ("room", "command"),
+    [
+        ("models", "topicscope probe MODEL --corpus TEXT --out"),
+        ("maps", "topicscope sweep GRID.yaml --out"),
+        ("time", "topicscope train --snapshots log --out"),
+    ],
+)
+def test_rooms_name_the_command_that_fills_them(served: Served, room: str, command: str) -> None:
+    assert f"{command} {served.workspace}/NAME" in served.ask(f"/{room}")[1].decode()
 
 
 def test_a_port_that_is_taken_is_bad_input(served: Served, tmp_path: Path) -> None:

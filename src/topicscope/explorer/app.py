@@ -1,6 +1,7 @@
 """The explorer as a web application: pages, views, and the answers of commands as JSON."""
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -21,13 +22,14 @@ from topicscope.explorer.paper_room import paper_view
 from topicscope.explorer.presets import PRESETS
 from topicscope.explorer.requests import in_thread, json_body, plain_query, whole_number
 from topicscope.explorer.results_rooms import ResultsRooms
-from topicscope.explorer.rooms import CONTROLS, LOOKING_AT, ROOMS, RUN_SETTINGS, first_things
+from topicscope.explorer.rooms import CONTROLS, FILLED_BY, LOOKING_AT, ROOMS, RUN_SETTINGS, first_things
 from topicscope.explorer.runs import Runs, settings_of
-from topicscope.explorer.views import MEDIA, View
+from topicscope.explorer.views import FORMS, MEDIA, View
 from topicscope.explorer.workspace import Place, Workspace, identity
-from topicscope.ground import InputError, files, flat, one_line, refuse
+from topicscope.ground import InputError, files, flat, one_line, refuse, shown
 
 OWN = Path(__file__).parent
+ASKER = "x-topicscope"  # header by which a page asks, and is refused
 
 FOLDER_VIEWS: dict[str, Callable[[Place, Mapping[str, str]], View]] = {
     "folder": lambda place, _: folder_view(place),
@@ -99,6 +101,8 @@ class Explorer:
                 defaults=flat(training.RunConfig().as_dict()),
                 read_only=self.runs.read_only,
                 looking_at=LOOKING_AT.get(room, ""),
+                folders=[shown(folder) for folder in self.workspace.roots],
+                command=FILLED_BY.get(room, "").format(folder=shown(shlex.quote(str(self.workspace.home / "NAME")))),
             )
             return HTMLResponse(html)
 
@@ -129,9 +133,10 @@ class Explorer:
         return HTMLResponse(await in_thread(view.fragment))
 
     async def map_fragment(self, request: Request) -> Response:
-        """All points of a sweep, without their curves."""
-        folder = request.path_params["id"]
-        return HTMLResponse(await in_thread(lambda: report.map_html(figures.point_map(self.sweep(folder)))))
+        """All points of a sweep, without their curves, and what the query has chosen of them."""
+        sweep = await in_thread(partial(self.sweep, request.path_params["id"]))
+        chosen = maps_room.chosen(sweep, plain_query(request))
+        return HTMLResponse(await in_thread(lambda: report.map_html(figures.point_map(sweep), chosen)))
 
     async def map_curves(self, request: Request) -> Response:
         """The curves of some points, by their numbers."""
@@ -204,13 +209,12 @@ class Explorer:
 
     async def kept_figure(self, request: Request) -> Response:
         kind, figure, form = (request.path_params[name] for name in ("kind", "figure", "format"))
-        if form not in MEDIA:
-            raise InputError(f"figures are kept as {', '.join(MEDIA)}")
+        if form not in FORMS:
+            raise InputError(f"figures are kept as {', '.join(FORMS)}")
         view = await in_thread(partial(self.view, kind, plain_query(request)))
-        content = await in_thread(partial(view.picture, figure, form))
-        name = f"{figure}.{'zip' if form == 'csv' else form}"
+        name, content = await in_thread(partial(view.file, figure, form))
         headers = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(content, media_type=MEDIA[form], headers=headers)
+        return Response(content, media_type=MEDIA[name.rpartition(".")[2]], headers=headers)
 
     def view(self, kind: str, query: Mapping[str, str]) -> View:
         if kind == "theory":
@@ -233,8 +237,12 @@ async def plotly_js(_: Request) -> Response:
     return Response(get_plotlyjs(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 
 
-async def refused(_: Request, error: Exception) -> Response:
-    """Bad input: one line, as a command would say it."""
+async def refused(request: Request, error: Exception) -> Response:
+    """Bad input: one line, as a command would say it. A page gets it with status 200 and a header that says so, since
+    browsers write every 400 to the console: a damaged folder is ordinary use.
+    """
+    if request.headers.get(ASKER) == "page":
+        return JSONResponse({"error": str(error)}, headers={ASKER: "refused"})
     return JSONResponse({"error": str(error)}, 400)
 
 

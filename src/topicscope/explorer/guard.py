@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LONGEST_BODY = 1_000_000  # bytes of a request
+METHODS = ("GET", "HEAD", "POST")
 POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -77,8 +78,10 @@ class Guard:
             return PlainTextResponse("Requests from other pages are not answered.", 403)
         if not known:
             return PlainTextResponse("Open the address that 'topicscope explore' printed: it has the token.", 403)
+        if method not in METHODS:
+            return PlainTextResponse("Such requests are not answered.", 405, headers={"allow": ", ".join(METHODS)})
         length = headers.get("content-length", "0")
         bounded = length.isdecimal() and int(length) <= LONGEST_BODY and "transfer-encoding" not in headers
-        if method not in ("GET", "HEAD", "POST") or not bounded:
+        if not bounded:
             return PlainTextResponse("Requests of this kind are not answered.", 413)
         return None

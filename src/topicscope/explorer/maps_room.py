@@ -3,16 +3,20 @@
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from topicscope import figures, training
+from topicscope import figures, report, training
 from topicscope.explorer.folder_views import read_again
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place, Workspace, written
 from topicscope.ground import one_line, refuse, shown
 
 PATIENCE = 30.0  # seconds after which predictions are given up for which nobody asks any more
+MOST_CHOSEN = 200  # points that an address names
+MOST_CURVES = 8  # points whose curves are drawn at once, as in sweep.js
+NO_AXIS = "-"
 ONE_AT_A_TIME = threading.Semaphore()
 ADAM = "Points of Adam are predicted for full batches; with small ones key and query take longer."
 NONE = "the laws describe the training of the small transformer ('train'); this sweep is of another command"
@@ -75,24 +79,58 @@ def _prediction(place: Place, _written: float) -> Prediction:
     return Prediction([point.config for point in sweep.grid.points])
 
 
-def map_view(workspace: Workspace, query: Mapping[str, str]) -> View:
-    """The map that the reader has chosen, and the predicted one where it is known; then the points."""
+def chosen(sweep: Any, query: Mapping[str, str]) -> dict[str, Any]:
+    """What a reader has chosen of a sweep: measure, axes, points; and what of it the sweep does not have."""
+    axes, rows = list(sweep.grid.axes), sweep.rows
+    measures = [name for name in sweep.measures if any(row.get(name) is not None for row in rows)]
+    laws = [f"predicted_{name}" for name in measures] if sweep.grid.kind == "train" else []
+    known = {"measure": [*measures, "state", *laws], "across": axes or [NO_AXIS], "up": [NO_AXIS, *axes]}
+    found: dict[str, Any] = {name: query[name] for name, words in known.items() if query.get(name) in words}
+    ignored = [name for name in known if query.get(name) and name not in found]
+    if texts := list(filter(None, query.get("points", "").split(",")))[:MOST_CHOSEN]:
+        found["points"] = [int(text) for text in texts if text.isdecimal() and len(text) < 9 and int(text) < len(rows)]
+        ignored += ["points"] if len(found["points"]) < len(texts) else []
+    return found | {"ignored": ignored}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapView(View):
+    """A map as it is on the screen: its page draws it with the same script, its files have the same cells."""
+
+    points: figures.PointMap
+    curves: dict[str, dict[str, str]]
+    chosen: dict[str, Any]
+
+    def page(self) -> str:
+        return report.kept_map_html(self.title, "\n\n".join(self.intro), self.points, self.curves, self.chosen)
+
+
+def map_view(workspace: Workspace, query: Mapping[str, str]) -> MapView:
+    """The map that the reader has chosen, and the predicted one where it is known, with the curves of its points."""
     place = workspace.find(query.get("id", ""))
     refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
     sweep = read_again(place)
-    axes, measure = sweep.grid.axes, query.get("measure") or next(iter(sweep.main_measures), "state")
-    across, up = (name if name in axes else "" for name in (query.get("across", ""), query.get("up", "")))
-    refuse((measure not in (*sweep.measures, "state"), "this sweep has no such measure; reload the page"))
-    title = measure.replace("_", " ")
-    maps = [figures.map_figure(sweep.rows, axes, measure, "map", title, across=across, up=up)] if axes else []
+    asked, points = chosen(sweep, query), figures.point_map(sweep)
+    refuse((bool(asked["ignored"]), f"this sweep has no such {', '.join(asked['ignored'])}; reload the page"))
     found = prediction(place) if "predicted" in query else None
-    rows, note = (found.rows, found.note) if found is not None else (None, "")
-    if maps and rows and f"predicted_{measure}" in rows[0]:
-        both = [row | more for row, more in zip(sweep.rows, rows, strict=True)]
-        name = f"predicted_{measure}"
-        maps.append(figures.map_figure(both, axes, name, "predicted-map", f"{title}, predicted", across=across, up=up))
-    sections: list[figures.Section] = [
-        figures.Section("Map", note if len(maps) > 1 else "", figures=maps),
-        *sweep.sections(),
-    ]
-    return View(f"topicscope sweep: {shown(place.name)}", sections, sweep.intro())
+    laws = (found and found.rows) or [{} for _ in sweep.rows]
+    points = replace(points, rows=[row | law for row, law in zip(sweep.rows, laws, strict=True)])
+    measure = asked.get("measure") or points.first or "state"
+    maps = [map_of(points, "map", measure, asked)] if points.axes else []
+    if maps and laws and f"predicted_{measure}" in laws[0]:
+        maps.append(map_of(points, "predicted-map", f"predicted_{measure}", asked))
+    curves = report.curves_of_rows(points, sweep.curves_of, asked.get("points", [])[:MOST_CURVES])
+    return MapView(
+        title=f"topicscope sweep: {shown(place.name)}",
+        sections=[figures.Section("Map", found.note if found and len(maps) > 1 else "", figures=maps)],
+        intro=sweep.intro(),
+        points=points,
+        curves=curves,
+        chosen={name: value for name, value in asked.items() if name != "ignored"},
+    )
+
+
+def map_of(points: figures.PointMap, name: str, measure: str, asked: Mapping[str, Any]) -> figures.Figure:
+    title = measure.removeprefix("predicted_").replace("_", " ") + (", predicted" * measure.startswith("predicted_"))
+    axes = {key: asked.get(key, "") for key in ("across", "up")}
+    return figures.map_figure(points.rows, points.axes, measure, name, title, **axes)

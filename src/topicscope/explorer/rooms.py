@@ -16,6 +16,13 @@ ROOMS = {
 }
 """By name: the title, and what it is for."""
 
+FILLED_BY = {
+    "models": "topicscope probe MODEL --corpus TEXT --out {folder}",
+    "maps": "topicscope sweep GRID.yaml --out {folder}",
+    "time": "topicscope train --snapshots log --out {folder}",
+}
+"""By room: the command that writes what it shows."""
+
 LOOKING_AT = {
     "theory": "One artificial world (topics, documents and masking), and what theory says about it. W* is the value "
     "matrix that predicts masked words best as long as attention is uniform; its limit for long documents and Theorem "

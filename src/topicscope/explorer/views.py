@@ -8,7 +8,8 @@ from pathlib import Path
 from topicscope import figures, report
 from topicscope.ground import InputError
 
-MEDIA = {"png": "image/png", "svg": "image/svg+xml", "csv": "application/zip"}
+MEDIA = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8", "zip": "application/zip"}
+FORMS = ("png", "svg", "csv")  # in which figures are kept
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,20 @@ class View:
             raise InputError(f"there is no figure {name!r:.80} in this view any more; reload the page")
         return found[0]
 
-    def picture(self, name: str, kind: str) -> bytes:
-        """A figure as PNG or SVG, or its numbers: one CSV per panel, in a zip archive."""
+    def file(self, name: str, form: str) -> tuple[str, bytes]:
+        """A figure as PNG or SVG, or its numbers: a CSV file, or an archive with one for each of several panels.
+
+        Returns:
+            The name of the file and what is in it.
+        """
         figure = self.figure(name)
-        if kind != "csv":
-            return report.canvas(figure).as_bytes(kind)
+        if form != "csv":
+            return f"{name}.{form}", report.canvas(figure).as_bytes(form)
+        tables = [report.csv_of(panel) for panel in figure.panels]
+        if len(tables) == 1:
+            return f"{name}.csv", tables[0].encode()
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            for number, panel in enumerate(figure.panels, start=1):
-                archive.writestr(zipfile.ZipInfo(f"{figure.name}-{number}.csv"), report.csv_of(panel))
-        return stream.getvalue()
+            for number, table in enumerate(tables, start=1):
+                archive.writestr(zipfile.ZipInfo(f"{name}-{number}.csv"), table)
+        return f"{name}.zip", stream.getvalue()

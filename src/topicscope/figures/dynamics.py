@@ -38,7 +38,7 @@ def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
 
 
 def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    """Norms and rotation of every layer of pretraining runs (Figure 5): one column per layer, one curve per run.
+    """Norms and rotation of every layer of pretraining runs (Figure 5): one panel per layer, one curve per run.
 
     Args:
         runs: The runs.
@@ -62,7 +62,7 @@ def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
     return Figure(
         "figure5",
         "Norms and rotation, layer by layer",
-        "Norms of key, query and value and the rotation of value against steps, one column per layer.",
+        "Norms of key, query and value and the rotation of value against steps, one panel per layer.",
         panels,
         columns=len(layers),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from topicscope.figures.panels import Map
 from topicscope.figures.parts import Figure, PointMap, Section, TableData
 from topicscope.ground import read_about
-from topicscope.measure import NOT_COVERED, PHASES
+from topicscope.measure import NOT_COVERED, PHASES, RISEN, TWO_STAGE, WORSE
 from topicscope.sweeps import KINDS, Axes as Axes, Row as Row, Sweep
 
 PHASE_COLOURS: dict[str, str] = dict(
@@ -17,6 +17,17 @@ PHASE_COLOURS: dict[str, str] = dict(
 )
 PREDICTED_COLOURS = PHASE_COLOURS | {NOT_COVERED: "#EEEEEE"}
 WORDS = {"phase": PHASE_COLOURS, "predicted_phase": PREDICTED_COLOURS}
+MEANINGS = {
+    "two-stage": f"W_K or W_Q has made half of its rise at least {TWO_STAGE:g} times as late as W_V.",
+    "staggered": f"W_K or W_Q starts at least {TWO_STAGE:g} times as late as W_V, but is half-way less late than that.",
+    "at once": f"W_K or W_Q rises less than {TWO_STAGE:g} times as late as W_V.",
+    "first stage only": f"the norm of W_V rises, those of W_K and W_Q rise by less than {RISEN - 1:.0%}.",
+    "never": f"the norm of W_V rises by less than {RISEN - 1:.0%} (its mean over the last tenth of the steps).",
+    "diverged": f"the loss ends more than {WORSE - 1:.0%} above its start, or is not a number.",
+    NOT_COVERED: "the laws of learning do not cover these settings, so no phase is predicted.",
+}
+"""What the words of maps of phases mean."""
+NO_AXIS = "-"
 MOST_PANELS = 24
 MOST_ROWS = 40  # points that a table shows one by one; of more it shows how many are in which phase
 
@@ -59,7 +70,8 @@ def point_map(sweep: Sweep) -> PointMap:
         sweep.rows,
         KINDS[sweep.grid.kind].curve_panels,
         next(iter(sweep.main_measures), None),
-        {"phase": PHASE_COLOURS},
+        {"phase": PHASE_COLOURS, "predicted_phase": PREDICTED_COLOURS},
+        {"phase": MEANINGS, "predicted_phase": MEANINGS},
     )
 
 
@@ -84,7 +96,7 @@ def map_figure(
         title: Of the figure.
         log: A logarithmic colour scale.
         across: Axis to the right; default: one of the two longest.
-        up: Axis upwards.
+        up: Axis upwards; '-': none.
 
     Returns:
         The figure.
@@ -134,11 +146,14 @@ def words_of(rows: Sequence[Row], measure: str) -> dict[str, str] | None:
 
 
 def layout(axes: Axes, across: str = "", up: str = "") -> tuple[str, str, list[str]]:
-    """The axes to the right and upwards, and those with one panel per value; seeds are used only if alone."""
+    """The axes to the right and upwards, and those with one panel per value; seeds are used only if alone.
+
+    `up` may be '-': then nothing goes upwards, as where it is the axis to the right.
+    """
     by_length = sorted((name for name in axes if name != "seed"), key=lambda name: -len(axes[name])) or list(axes)
     free = [name for name in by_length if name not in (across, up)]
     across = across or free.pop(0)
-    up = up or (free.pop(0) if free else "")
+    up = "" if up in (NO_AXIS, across) else up or (free.pop(0) if free else "")
     return across, up, [name for name in axes if name in free and len(axes[name]) > 1]
 
 

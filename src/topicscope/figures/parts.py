@@ -216,6 +216,7 @@ class PointMap:
         curve_panels: Panels of a point's curves: by title, how the names of curves start.
         first: The measure that the map opens with.
         colours: Words and their colours, by measure.
+        meanings: Words and what they mean, by measure.
 
     Example:
         >>> PointMap({"seed": [0]}, [{"seed": 0, "state": "done", "loss": 1.5}], {"loss": "loss"}).rows[0]["loss"]
@@ -227,6 +228,7 @@ class PointMap:
     curve_panels: Mapping[str, str]
     first: str | None = None
     colours: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    meanings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from .pictures import canvas as canvas, csv_of as csv_of, draw_figure as draw_fi
 from .scripts import STATIC as STATIC
 from .sweep_page import (
     curves_of_rows as curves_of_rows,
+    kept_map_html as kept_map_html,
     map_html as map_html,
     write_sweep_page as write_sweep_page,
 )

@@ -46,11 +46,35 @@ def write_sweep_page(path: Path, title: str, intro: str, points: PointMap, curve
     write(path, html_of("sweep.html.jinja", title, intro, **parts).encode())
 
 
-def map_html(points: PointMap) -> str:
+def kept_map_html(
+    title: str, intro: str, points: PointMap, curves: dict[str, dict[str, str]], chosen: Mapping[str, Any]
+) -> str:
+    """The map of a sweep as a reader has it on the screen, as one page to keep.
+
+    Args:
+        title: Of the page.
+        intro: First paragraphs.
+        points: All points of the grid.
+        curves: Of the chosen points, from `curves_of_rows`.
+        chosen: measure, across, up and points, as far as they were chosen.
+
+    Returns:
+        HTML.
+
+    Example:
+        >>> points = PointMap({"seed": [0]}, [{"point": "a", "seed": 0, "state": "done"}], {"loss": "loss"})
+        >>> '"chosen":{"measure":"state"}' in kept_map_html("A sweep", "", points, {}, {"measure": "state"})
+        True
+    """
+    return html_of("sweep.html.jinja", title, intro, **map_parts(points, curves, chosen))
+
+
+def map_html(points: PointMap, chosen: Mapping[str, Any] | None = None) -> str:
     """The map of a sweep alone, for a page that has its script; curves come when they are asked for.
 
     Args:
         points: All points of the grid.
+        chosen: measure, across, up and points that it opens with.
 
     Returns:
         HTML.
@@ -61,10 +85,12 @@ def map_html(points: PointMap) -> str:
         >>> "1.5" in map_html(points)
         True
     """
-    return environment().get_template("points.html.jinja").render(**map_parts(points, None))
+    return environment().get_template("points.html.jinja").render(**map_parts(points, None, chosen))
 
 
-def map_parts(points: PointMap, curves: dict[str, dict[str, str]] | None) -> dict[str, Any]:
+def map_parts(
+    points: PointMap, curves: dict[str, dict[str, str]] | None, chosen: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """What the template takes: all numbers by their places on the axes, and the failures."""
     axes, rows = points.axes, points.rows
     known = {"point", "state", "error", *axes}
@@ -83,6 +109,8 @@ def map_parts(points: PointMap, curves: dict[str, dict[str, str]] | None) -> dic
         "axes": axes,
         "measures": [*measures, "state"],
         "words": words,
+        "meanings": {name: dict(meanings) for name, meanings in points.meanings.items()},
+        "chosen": None if chosen is None else dict(chosen),
         "palette": PALETTE,
         "curveNames": {metric: [name, MATRIX_COLOURS[name]] for metric, name in NORM_CURVES.items()},
         "curvePanels": dict(points.curve_panels),

@@ -68,7 +68,14 @@ openRoom(KINDS, async (view, place, fetchView) => {
   const asked = others.find(({ id }) => id === askedFor("beside"));
   compare.select.value = asked?.id ?? "";
   document.getElementById("tools").replaceChildren(compare.label);
-  await showPane(main, place, askedFor("model") ?? "", "", fetchView);
+  try {
+    await showPane(main, place, askedFor("model") ?? "", "", fetchView);
+  } catch (error) {
+    if (isAbort(error) || !askedFor("model")) throw error;
+    await showPane(main, place, "", "", fetchView);
+    sayIgnored(view, "The model of this link is not in this folder; all models are shown.");
+    addressWith({ model: null });
+  }
   if (asked) await showBeside(beside, asked);
   else if (askedFor("beside")) {
     addressWith({ beside: null, besideModel: null });

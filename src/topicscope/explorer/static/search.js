@@ -43,7 +43,8 @@ const documentLines = (word, found) => {
   return [make("p", `Documents shown that contain '${word}':`), list];
 };
 
-// A box in `tools`, and the answer right below; documents are looked for in `sections`. `model`: one of a probe's, or ''.
+// A box in `tools`, and the answer right below; documents are looked for in `sections`. `model`: the number of one of a
+// probe's models, or ''.
 export const offerSearch = (tools, sections, place, model) => {
   const form = make("form", "", { class: "search", role: "search" }), label = make("label", "word ");
   const box = make("input", "", { type: "search", maxlength: 100, autocomplete: "off" });

@@ -16,26 +16,29 @@ if (address.searchParams.has("token")) {
 
 const NO_ANSWER = "The server does not answer. Runs continue without it. If it has ended, start 'topicscope explore' "
   + "again and open the address that it prints.";
+const ASKER = "x-topicscope"; // as in app.py
 const GONE = "there is no such folder any more"; // what workspace.py says
 const message = document.getElementById("message");
 export const say = (text) => { message.textContent = text; message.hidden = !text; };
 
-// An answer of the server. What it refuses is an Error that says why; a server that is gone is waited for.
+// An answer of the server. What it refuses is an Error that says why; a server that is gone is waited for. A page asks
+// for refusals with status 200, marked by a header: browsers write every other status to the console.
 export const ask = async (path, options = {}) => {
   let response;
   try {
-    response = await fetch(path, options);
+    response = await fetch(path, { ...options, headers: { ...options.headers, [ASKER]: "page" } });
   } catch (error) {
     if (error.name !== "AbortError") say(NO_ANSWER);
     throw error;
   }
   say("");
-  if (response.ok) return response;
+  const isRefused = response.headers.get(ASKER) === "refused";
+  if (response.ok && !isRefused) return response;
   const text = await response.text();
   let why = text;
   try { why = JSON.parse(text).error ?? text; } catch { /* plain text */ }
   if (why.startsWith(GONE)) document.dispatchEvent(new Event("gone"));
-  throw Object.assign(new Error(why), { status: response.status });
+  throw Object.assign(new Error(why), { status: isRefused ? 400 : response.status });
 };
 
 // Requests of which only the latest counts: a new one ends the one before.
@@ -68,6 +71,7 @@ export const listFolders = async (parent, kinds, choose) => {
     list.append(item);
   }
   const none = make("p", "Nothing yet. Folders that topicscope writes to the workspace appear here.");
+  if (parent.dataset.command) none.append(" This command writes one: ", make("code", parent.dataset.command));
   parent.replaceChildren(shown.length ? list : none);
   if (focused) parent.querySelector(`[data-id="${focused}"]`)?.focus();
   return shown;

@@ -1,11 +1,12 @@
 import { floatsOf } from "./decoding.js";
 
 // A map of any measure of a sweep over any two axes, and the curves of the points that are clicked.
-// `fetchCurves` brings the curves of some points, where the page does not have them all.
-export const drawSweep = (root, fetchCurves = null) => {
+// `fetchCurves` brings the curves of some points, where the page does not have them all; `whenChosen` gets the points
+// that are chosen, by their numbers. What the map opens with may stand in the data.
+export const drawSweep = (root, fetchCurves = null, whenChosen = () => {}) => {
   const get = (id) => root.querySelector(`#${id}`);
-  const { axes, measures, words, rows, curvePanels, palette, ...data } = JSON.parse(get("data").textContent);
-  const curves = data.curves ?? {};
+  const { axes, measures, words, meanings, rows, curvePanels, palette, ...data } = JSON.parse(get("data").textContent);
+  const curves = data.curves ?? {}, first = data.chosen ?? {};
   const names = Object.keys(axes);
   for (const panels of root.querySelectorAll(".panels[data-columns]")) {
     panels.style.setProperty("--columns", panels.dataset.columns);
@@ -40,9 +41,9 @@ export const drawSweep = (root, fetchCurves = null) => {
     for (const value of values) get(id).append(make("option", value, { value, selected: value === chosen }));
   };
   const bySize = names.filter((name) => name !== "seed").sort((a, b) => axes[b].length - axes[a].length);
-  offer("measure", measures, measures[0]);
-  offer("across", names.length ? names : ["-"], bySize[0] ?? names[0]);
-  offer("up", ["-", ...names], bySize[1] ?? "-");
+  offer("measure", measures, first.measure ?? measures[0]);
+  offer("across", names.length ? names : ["-"], first.across ?? bySize[0] ?? names[0]);
+  offer("up", ["-", ...names], first.up ?? bySize[1] ?? "-");
 
   // Where a point lies; of several points (`among`) only the axes in which they differ.
   const where = (row, among) => {
@@ -113,6 +114,9 @@ export const drawSweep = (root, fetchCurves = null) => {
         ({ ...panel, title: [panel.title, what].filter(Boolean).join(", ") })) : [one]));
     get("panels").style.setProperty("--columns", beside ? 2 : get("panels").dataset.columns);
     const numbers = panels.flatMap(({ shown }) => shown.flat()).filter((value) => typeof value === "number");
+    const occurring = new Set(panels.flatMap(({ shown }) => shown.flat()));
+    get("meanings").replaceChildren(...Object.entries(meanings[measure] ?? {}).filter(([word]) => occurring.has(word))
+      .map(([word, meaning]) => make("li", `${word}: ${meaning}`)));
     const [z, colours] = colouring(named, numbers);
     get("panels").replaceChildren();
     for (const { title, cells, shown } of panels) {
@@ -146,6 +150,9 @@ export const drawSweep = (root, fetchCurves = null) => {
   const unpack = (text) => Array.from(floatsOf(text), (value) => (Number.isFinite(value) ? value : null));
   const drawCurves = (group) => {
     get("curves").replaceChildren();
+    if (!fetchCurves && group.some((i) => rows[i].state === "done") && !group.some((i) => curves[i])) {
+      get("curves").append(make("p", "The curves of this cell are not in this page; its folder has them."));
+    }
     const chosen = group.filter((i) => curves[i]).slice(0, 8);
     for (const [title, start] of Object.entries(curvePanels)) {
       const traces = chosen.flatMap((i, k) => {
@@ -161,10 +168,13 @@ export const drawSweep = (root, fetchCurves = null) => {
       if (traces.length) addPlot(get("curves"), title, "curve", traces, layout("step", title));
     }
   };
-  let latest = 0;
+  let latest = 0, chosenGroup = [];
   const choose = async (group) => {
+    chosenGroup = group;
     const asked = latest += 1, missing = group.slice(0, 8).filter((i) => !curves[i]);
+    get("point").value = group.length === 1 ? group[0] : "";
     showNumbers(group);
+    whenChosen(group);
     try {
       if (fetchCurves && missing.length) Object.assign(curves, await fetchCurves(missing));
       if (asked === latest) drawCurves(group);
@@ -189,11 +199,14 @@ export const drawSweep = (root, fetchCurves = null) => {
   for (const id of ["measure", "across", "up"]) get(id).addEventListener("change", drawMap);
   get("point").addEventListener("change", ({ target: { value } }) => { if (value !== "") choose([Number(value)]); });
   drawMap();
+  if (first.points?.length) choose(first.points);
   return {
+    ignored: first.ignored ?? [],
     // More measures of every row, in the order of the rows; `colours` has the words of some. A measure 'predicted_X' is
     // shown beside X.
     addMeasures: (more, colours = {}) => {
-      const fresh = Object.keys(more[0] ?? {}).filter((name) => !measures.includes(name));
+      const isKnown = (name) => more.some((values) => !isMissing(values[name])); // of any point
+      const fresh = Object.keys(more[0] ?? {}).filter((name) => !measures.includes(name) && isKnown(name));
       more.forEach((values, i) => Object.assign(rows[i].measures, values));
       for (const name of fresh) {
         const found = [...new Set(more.map((values) => values[name]).filter((value) => typeof value === "string"))];
@@ -201,9 +214,11 @@ export const drawSweep = (root, fetchCurves = null) => {
         if (found.length) words[name] = Object.keys(colours[name] ?? Object.fromEntries(found.map((word) => [word, 0])))
           .map((word, i) => ({ name: word, colour: colour(word, i) }));
       }
+      const isUntouched = get("measure").value === measures[0];
       measures.push(...fresh);
-      offer("measure", fresh);
+      offer("measure", fresh, isUntouched ? first.measure : null);
       drawMap();
+      if (chosenGroup.length) showNumbers(chosenGroup);
     },
   };
 };
