@@ -13,25 +13,6 @@ from topicscope.theory import Dynamics, Embedding, Loss, Optimizer, dynamics
 
 TRAINING = "Training"
 UNKNOWN = "not covered"
-MEANINGS = {
-    ("value", "rate"): "W_V nears its optimum on topic contrasts as exp(-rate x time)",
-    ("value", "half_time"): "time at which W_V has learnt half of the topic contrasts",
-    ("attention", "sigma"): "force on attention, on topic contrasts, once W_V is learnt",
-    ("attention", "rank"): "number of topic contrasts that key and query learn",
-    ("attention", "e_fold"): "time in which key and query grow by the factor e",
-    ("attention", "l_star"): "l*, size of the attention scores on the plateau",
-    ("attention", "alpha_star"): "attention to a word of the same topic over one of another, on the plateau",
-    ("attention", "plateau_norm"): "Frobenius norm of W_K and of W_Q on the plateau",
-    ("attention", "constant"): "c in half_time = e_fold ln(c / s), s the initial scale",
-    ("attention", "half_time"): "time at which key and query are half-way to the plateau",
-    ("attention", "loss"): "loss on the plateau",
-    ("attention", "third_act_rate"): "rate at which differences inside topics then grow (the third act)",
-    ("attention", "third_act_gain"): "e-folds by which these have grown at half_time",
-    ("attention", "third_act_time"): "time at which these have the norm 0.1 in W_V",
-    ("steps", "value"): "steps until W_V is half-way",
-    ("steps", "attention"): "steps until key and query are half-way",
-}
-"""Time is learning rate x steps."""
 
 
 def command(
@@ -125,6 +106,6 @@ def print_dynamics(found: Dynamics) -> None:
     table = consoles.table("stage", "quantity", "value", "meaning")
     for row in found.table().to_pylist():
         value = UNKNOWN if row["value"] is None else f"{row['value']:.6g}"
-        table.add_row(row["stage"], row["quantity"], value, MEANINGS[row["stage"], row["quantity"]])
+        table.add_row(row["stage"], row["quantity"], value, row["meaning"])
     consoles.results().print(table)
     consoles.print_lines(found.summary())

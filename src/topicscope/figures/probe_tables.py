@@ -160,7 +160,7 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
     models = dict.fromkeys(head.model for head in heads)
     ranked = [pair for name in models for pair in standing_heads([h for h in heads if h.model == name])[:count]]
     return TableData(
-        f"Heads that attend to their topic most, {setting_name([head for head, _ in ranked])}",
+        f"Heads with the strongest evidence (smallest p first), {setting_name([head for head, _ in ranked])}",
         ["model", "part", "layer", "head", "difference (95%)", "same", "different", "pairs", "p, corrected", "remark"],
         [
             [
