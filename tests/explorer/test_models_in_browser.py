@@ -128,6 +128,13 @@ def test_a_head_can_be_chosen_by_keys(browser: webdriver.Chrome, served: Served)
     layer.send_keys("0")
     head.send_keys("1")
     assert "Layer 0, head 1" in browser.find_element(By.CSS_SELECTOR, ".head-choice [role=status]").text
+    browser.refresh()  # the address has it
+    until(browser, lambda: script(browser, "return document.querySelector('.head-choice [role=status]')"))
+    until(browser, lambda: "Layer 0, head 1" in said_of_head(browser))
+
+
+def said_of_head(browser: webdriver.Chrome) -> str:
+    return str(script(browser, "return document.querySelector('.head-choice [role=status]').textContent"))
 
 
 def test_a_topic_that_is_clicked_shows_its_words(browser: webdriver.Chrome, served: Served, space: Path) -> None:

@@ -6,7 +6,17 @@ import { offerSearch } from "/explorer/search.js";
 import { ask, isAbort, latest, make } from "/explorer/shell.js";
 
 const KINDS = ["probe", "topics", "words"];
-const fetchBeside = latest();
+const fetchBeside = latest(), fetchMain = latest();
+
+// The head that is chosen in a map is kept in the address, as MAP:LAYER.HEAD.
+const keepHead = (sections) => {
+  const [, map, layer, head] = /^(.*):(\d+)\.(\d+)$/.exec(askedFor("head") ?? "") ?? [];
+  const plot = [...sections.querySelectorAll(".plot[data-shown-in]")].find((one) => one.dataset.shownIn === map);
+  plot?.dispatchEvent(new CustomEvent("pick", { detail: { x: Number(head), y: Number(layer) } }));
+  sections.addEventListener("head", ({ detail }) => {
+    addressWith({ head: `${detail.map}:${detail.layer}.${detail.head}` });
+  });
+};
 
 // One folder, or one model of it, as a column of the page. `side`: '' or 'beside'.
 const showPane = async (pane, place, model, side, fetchView) => {
@@ -21,9 +31,9 @@ const showPane = async (pane, place, model, side, fetchView) => {
     const choice = makeChoice("model", options, async (number) => {
       addressWith({ [side ? "besideModel" : "model"]: number });
       try {
-        await showPane(pane, place, number, side, latest());
+        await showPane(pane, place, number, side, side ? fetchBeside : fetchMain);
       } catch (error) {
-        sections.replaceChildren(make("p", error.message, { class: "wrong", role: "alert" }));
+        if (!isAbort(error)) sections.replaceChildren(make("p", error.message, { class: "wrong", role: "alert" }));
       }
     });
     choice.select.value = model;
@@ -31,6 +41,7 @@ const showPane = async (pane, place, model, side, fetchView) => {
   }
   tools.append(saveButton(source));
   await showSections(sections, html, source);
+  if (!side) keepHead(sections);
   offerSearch(tools, sections, place, model);
 };
 
@@ -58,7 +69,7 @@ const showBeside = async (pane, place) => {
 
 let chosen = null;
 openRoom(KINDS, async (view, place, fetchView) => {
-  if (chosen && chosen !== place.id) addressWith({ model: null });
+  if (chosen && chosen !== place.id) addressWith({ model: null, head: null });
   chosen = place.id;
   const { main, beside } = panes(view);
   main.append(make("p", `Reading ${place.name} …`));

@@ -37,6 +37,8 @@ const linkMap = (plot, texts) => {
         : "Its attention is not kept in the documents below: too many heads for a page";
     said.textContent = `Layer ${layer}, head ${head}${measured}. ${shown}.`;
     about.hidden = !kept.length;
+    const detail = { map: plot.dataset.shownIn, layer, head };
+    plot.dispatchEvent(new CustomEvent("head", { detail, bubbles: true })); // who shows the page may keep it
     listTexts(list, kept.map(({ text, controls }) => ({ text, work: controls.insideTopic(layer, head) })));
   };
   const numbers = (count) => [...Array(count).keys()].map((i) => [i, `${i}`]);
