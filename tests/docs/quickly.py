@@ -63,6 +63,7 @@ def furnish(place: Path, model: Path | None) -> None:
     rows = [f"{word},{topic}" for topic, words in WORDS.items() for word in words.split()]
     (place / "mytopics.csv").write_text("\n".join(["word,topic", *rows]))
     np.savetxt(place / "A.csv", np.repeat(np.eye(3), 4, axis=0) / 4, delimiter=",")
+    np.savetxt(place / "theta.csv", np.eye(10), delimiter=",")  # proportions of ten documents
     (place / "grid.yaml").write_text("base: {steps: 20}\naxes: {optimizer.lr: [0.01, 0.1]}\n")
     (place / "examples").symlink_to(ROOT / "examples")
     for name in MODELS if model else ():
