@@ -12,6 +12,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -57,6 +60,18 @@ def redirect(out: str, err: str) -> None:
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
 
 
+@contextmanager
+def as_a_program() -> Iterator[None]:
+    """Ends as a program does: pools of processes are told to end before processes are waited for.
+
+    A process of `multiprocessing` does it the other way round, and waits forever for a pool that was not shut down.
+    """
+    try:
+        yield
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]
+
+
 def _run(arguments: tuple[str, ...], cwd: str, environment: dict[str, str], out: str, err: str) -> None:
     """In the fork: what `python -m topicscope` does."""
     from topicscope.__main__ import run
@@ -66,7 +81,8 @@ def _run(arguments: tuple[str, ...], cwd: str, environment: dict[str, str], out:
     os.environ.update(environment)
     redirect(out, err)
     sys.argv = ["topicscope", *arguments]
-    run()
+    with as_a_program():
+        run()
 
 
 def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.command import redirect, server
+from tests.command import as_a_program, redirect, server
 
 KILLED = 137
 OUT = "out"
@@ -72,7 +72,8 @@ def child(cwd: str, arguments: list[str], fault: Fault) -> None:
     draw_stubs()
     sys.argv = ["topicscope", *arguments]
     install(Path(cwd), fault)
-    main()
+    with as_a_program():
+        main()
 
 
 class Stub:
