@@ -95,7 +95,7 @@ def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 
 
 PROGRESS = re.compile(
-    "topicscope: (this will take long|"
+    "topicscope: (this will take a long time|"
     "starting|reading|loading|training|pretraining|floors|writing the model|running points|short trials|"
     "drawing|counting|fitting|probing|statistics|verifying|experiments)"
 )

@@ -106,7 +106,7 @@ def test_what_ray_loses_is_run_again(inside: bool) -> None:
     assert sorted(tasks(ray, 0, double, 1, range(10))) == [(i, 1 + 2 * i) for i in range(10)]
     assert ray.most == 4  # two a core
     hopeless = FakeRay(lambda item, _times: item == 5, inside)
-    with pytest.raises(EngineError, match="after 3 more tries"):
+    with pytest.raises(EngineError, match="after 3 retries"):
         list(tasks(hopeless, 0, double, 1, range(10)))
     assert hopeless.times[5] == RETRIES + 1
     assert hopeless.alive == 0  # nothing is left running

@@ -128,7 +128,7 @@ def test_another_tokenizer_is_refused(snapshots: Path, tmp_path: Path) -> None:
     other.save_pretrained(tmp_path / "step-000005")
     models = find_snapshots([str(snapshots / "step-000000"), str(tmp_path / "step-000005")])
     vocabulary = whole_words(load_model(models[0][1]).tokenizer)
-    with pytest.raises(InputError, match="another tokenizer"):
+    with pytest.raises(InputError, match="different tokenizer"):
         timeline_of(models, tiny.TEXTS, assignment(vocabulary, several=False), vocabulary, MEASUREMENT)
 
 

@@ -38,7 +38,7 @@ def sections(result: Result) -> list[Section]:
     Example:
         >>> from topicscope.theory import Setting, theorem2
         >>> [section.title for section in sections(theorem2(Setting.of(4, 3)))]
-        ['Theorem2']
+        ['Theorem 2']
     """
     if result.kind not in BUILDERS:
         raise InputError(f"no figures for results of kind {result.kind!r}; expected one of: {', '.join(BUILDERS)}")

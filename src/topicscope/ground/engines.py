@@ -87,7 +87,7 @@ def check_engine(name: str, *, workers: int | None = None, address: str | None =
     Example:
         >>> check_engine("serial", workers=2)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        topicscope.ground.errors.InputError: workers 2: the engine serial has none; ...
+        topicscope.ground.errors.InputError: workers 2: the engine serial has no workers; ...
     """
     refused = {
         f"engine {name!r}; expected {', '.join(ENGINES)}": name not in ENGINES,
