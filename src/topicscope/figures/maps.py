@@ -9,7 +9,7 @@ from typing import Any
 from topicscope.figures.panels import Map
 from topicscope.figures.parts import Figure, PointMap, Section, TableData
 from topicscope.ground import read_about
-from topicscope.measure import NOT_COVERED, PHASES, RISEN, TWO_STAGE, WORSE
+from topicscope.measure import NOT_COVERED, PHASE_MEANINGS, PHASES
 from topicscope.sweeps import KINDS, Axes as Axes, Row as Row, Sweep
 
 PHASE_COLOURS: dict[str, str] = dict(
@@ -17,14 +17,9 @@ PHASE_COLOURS: dict[str, str] = dict(
 )
 PREDICTED_COLOURS = PHASE_COLOURS | {NOT_COVERED: "#EEEEEE"}
 WORDS = {"phase": PHASE_COLOURS, "predicted_phase": PREDICTED_COLOURS}
-MEANINGS = {
-    "two-stage": f"W_K or W_Q has made half of its rise at least {TWO_STAGE:g} times as late as W_V.",
-    "staggered": f"W_K or W_Q starts at least {TWO_STAGE:g} times as late as W_V, but is half-way less late than that.",
-    "at once": f"W_K or W_Q rises less than {TWO_STAGE:g} times as late as W_V.",
-    "first stage only": f"the norm of W_V rises, those of W_K and W_Q rise by less than {RISEN - 1:.0%}.",
-    "never": f"the norm of W_V rises by less than {RISEN - 1:.0%} (its mean over the last tenth of the steps).",
-    "diverged": f"the loss ends more than {WORSE - 1:.0%} above its start, or is not a number.",
-    NOT_COVERED: "the laws of learning do not cover these settings, so no phase is predicted.",
+MEANINGS: dict[str, str] = {
+    **{str(name): meaning for name, meaning in PHASE_MEANINGS.items()},
+    NOT_COVERED: "the laws of learning do not cover these settings, so no phase is predicted",
 }
 """What the words of maps of phases mean."""
 NO_AXIS = "-"
