@@ -118,7 +118,7 @@ def test_a_run_is_stopped_for_good_and_keeps_its_results(browser: webdriver.Chro
     assert "dev_loss" in stored.results
     offered = [one.text for one in run.find_elements(By.CSS_SELECTOR, ".actions button") if one.is_displayed()]
     assert offered == ["Save this view", "Close"]
-    assert "is not running" in served.json(f"/api/runs/{identity}/stop", method="POST", body={})["refused"]
+    assert "is not running" in served.refusal(f"/api/runs/{identity}/stop", method="POST", body={})
 
 
 def test_a_refused_start_is_said_once_and_two_clicks_start_one_run(browser: webdriver.Chrome, served: Served) -> None:

@@ -95,7 +95,7 @@ def test_a_run_is_a_real_run_and_its_stream_ends_with_it(served: Served, tmp_pat
     assert status == 200
     assert "at step 100" in content.decode()
     assert "no weights are kept of step 101" in served.refusal(f"/api/live/{identity}/step/101")
-    assert served.ask(f"/api/view/folder/{identity}")[0] == 200
+    assert served.ask("/api/keep/live", {"id": identity})[0] == 200
 
 
 def test_pause_resume_and_a_new_server(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_pause_resume_and_a_new_server(tmp_path: Path) -> None:
     with explorer(space) as first:
         identity = begin(first, LONG)
         assert wait_until(lambda: state(first, identity) == "running")
-        refused = first.json(f"/api/runs/{identity}/resume", method="POST", body={})["refused"]
+        refused = first.refusal(f"/api/runs/{identity}/resume", method="POST", body={})
         assert "cannot be resumed" in refused
         first.process.kill()  # the run goes on
         first.process.wait()
@@ -129,7 +129,7 @@ def test_bad_settings_start_nothing(served: Served) -> None:
         ({"settings": {"steps": "-3"}}, "steps = -3"),
         ({"settings": {**SMALL, "steps": "300"}, "more": "seed=3\n\nsteps\n"}, "'steps' is no NAME=VALUE"),
     ):
-        assert why in served.json("/api/runs", method="POST", body=body)["refused"]  # no error in a browser's console
+        assert why in served.refusal("/api/runs", method="POST", body=body)
     assert "expected settings" in served.refusal("/api/runs", method="POST", body={"settings": []})
     assert served.json("/api/folders") == []
     assert (

@@ -123,7 +123,7 @@ def test_every_answer_has_the_policy(served: Served) -> None:
         "/explorer/../app.py",
         "/explorer/%2e%2e%2fapp.py",
         "/static//etc/passwd",
-        "/api/view/folder/..%2f..",
+        "/api/live/..%2f../step/0",
     ],
 )
 def test_paths_do_not_lead_out(served: Served, path: str) -> None:

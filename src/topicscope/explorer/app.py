@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from topicscope import figures, report, training
 from topicscope.explorer import maps_room, models_room, theory_room, time_room
-from topicscope.explorer.folder_views import folder_view, read_again
+from topicscope.explorer.folder_views import read_again
 from topicscope.explorer.live_room import LiveRoom
 from topicscope.explorer.paper_room import paper_view
 from topicscope.explorer.presets import PRESETS
@@ -32,7 +32,6 @@ OWN = Path(__file__).parent
 ASKER = "x-topicscope"  # header by which a page asks, and is refused
 
 FOLDER_VIEWS: dict[str, Callable[[Place, Mapping[str, str]], View]] = {
-    "folder": lambda place, _: folder_view(place),
     "models": lambda place, query: models_room.models_view(place, whole_number(query.get("model"))),
     "time": lambda place, query: time_room.time_view(place, whole_number(query.get("step"))),
     "paper": lambda place, _: paper_view(place),
@@ -69,7 +68,6 @@ class Explorer:
             Route("/api/question", self.question),
             Route("/api/theory/{name}", self.theory_answer),
             Route("/api/view/theory/{part}", self.theory_part),
-            Route("/api/view/folder/{id}", self.folder_fragment),
             Route("/api/maps/{id}", self.map_fragment),
             Route("/api/maps/{id}/curves", self.map_curves),
             Route("/api/maps/{id}/predicted", self.map_predicted),
@@ -128,10 +126,6 @@ class Explorer:
         asked = theory_room.question(plain_query(request))
         return HTMLResponse(await in_thread(lambda: theory_room.part_view(part, asked).fragment()))
 
-    async def folder_fragment(self, request: Request) -> Response:
-        view = await in_thread(partial(self.view, "folder", {"id": request.path_params["id"]}))
-        return HTMLResponse(await in_thread(view.fragment))
-
     async def map_fragment(self, request: Request) -> Response:
         """All points of a sweep, without their curves, and what the query has chosen of them."""
         sweep = await in_thread(partial(self.sweep, request.path_params["id"]))
@@ -173,10 +167,7 @@ class Explorer:
         if not isinstance(settings, dict) or not isinstance(name, str) or not isinstance(more, str):
             raise InputError("expected settings and a name")
         self.runs.check_allowed()
-        try:
-            folder = await in_thread(lambda: self.runs.start(settings | settings_of(more), name))
-        except InputError as error:
-            return refusal(error)
+        folder = await in_thread(lambda: self.runs.start(settings | settings_of(more), name))
         await in_thread(partial(self.runs.wait_until_there, folder, 5.0))
         return JSONResponse({"id": identity(folder), "name": folder.name})
 
@@ -186,10 +177,7 @@ class Explorer:
         action = actions.get(request.path_params["action"])
         if action is None:
             raise InputError(f"expected one of: {', '.join(actions)}")
-        try:
-            await in_thread(partial(action, place))
-        except InputError as error:
-            return refusal(error)
+        await in_thread(partial(action, place))
         return JSONResponse({"id": place.id})
 
     async def live_events(self, request: Request) -> Response:
@@ -252,11 +240,6 @@ async def barred(_: Request, error: Exception) -> Response:
     where = f" ({error.filename})" if error.filename else ""
     advice = "; make room, then try again" if error.errno in files.FULL else ""
     return JSONResponse({"error": f"{one_line(error)}{where}{advice}"}, 500)
-
-
-def refusal(error: InputError) -> Response:
-    """A request that is well formed, but whose wish is not granted: the page says why, and its console stays empty."""
-    return JSONResponse({"refused": str(error)})
 
 
 async def failed(_: Request, error: Exception) -> Response:

@@ -2,18 +2,11 @@
 import { replaceSections } from "/static/sections.js";
 import { download, offerFiles } from "/explorer/keeping.js";
 import { makeScrub } from "/explorer/scrub.js";
-import { ask, isAbort, listFolders, make } from "/explorer/shell.js";
+import { ask, isAbort, listFolders, make, post } from "/explorer/shell.js";
 import { listen } from "/explorer/stream.js";
 
 const form = document.getElementById("settings"), watchedRoot = document.getElementById("watched");
 const list = document.getElementById("folders"), refused = document.getElementById("refused");
-const post = async (path, body = {}) => {
-  const answer = await (await ask(path, {
-    method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
-  })).json();
-  if (answer.refused) throw new Error(answer.refused);
-  return answer;
-};
 const readOnly = document.body.dataset.readOnly !== undefined;
 const RESUMABLE = ["paused", "interrupted"];
 const STATES = { unreadable: "cannot be read at the moment", gone: "not in this workspace" };

@@ -1,7 +1,7 @@
 // The room of the paper: verdicts of a reproduction, and the claims that it lacks, each with a button that runs it.
 import { addressWith, openRoom, showSections } from "/explorer/folders.js";
 import { saveButton } from "/explorer/keeping.js";
-import { ask, make } from "/explorer/shell.js";
+import { ask, make, post } from "/explorer/shell.js";
 
 const PACE = 1000; // milliseconds between two looks at a claim that is run
 const canRun = document.body.dataset.readOnly === undefined;
@@ -36,9 +36,7 @@ const runIt = async (name, id, box) => {
   const state = box.querySelector(".state");
   for (const button of box.querySelectorAll("button")) button.disabled = true;
   try {
-    const started = await (await ask("/api/paper/run", {
-      method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ name, id }),
-    })).json();
+    const started = await post("/api/paper/run", { name, id });
     await follow(started.id, state);
   } catch (error) {
     state.textContent = error.message;

@@ -41,6 +41,10 @@ export const ask = async (path, options = {}) => {
   throw Object.assign(new Error(why), { status: isRefused ? 400 : response.status });
 };
 
+export const post = async (path, body = {}) => (await ask(path, {
+  method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+})).json();
+
 // Requests of which only the latest counts: a new one ends the one before.
 export const latest = () => {
   let running = null;
