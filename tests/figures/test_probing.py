@@ -203,7 +203,7 @@ def cooccurrence() -> CooccurrenceRow:
         "words": 8,
     }
     cosine, attention = PairContrast(0.51239, 0.4, (0.3, 0.5)), PairContrast(None, 0.007, None)
-    sizes: dict[str, Any] = {"topics": 4, "embedding": "matrix", "window": 128, "pairs": 90}
+    sizes: dict[str, Any] = {"topics": 4, "embedding": "matrix", "window": 128, "pairs": 90, "of_one_topic": 7}
     return CooccurrenceRow(**about, **sizes, cosine=cosine, attention=attention)
 
 
@@ -213,12 +213,13 @@ def test_pairs_of_a_topic_stand_beside_pairs_that_occur_together() -> None:
         "model",
         "threshold",
         "pairs",
+        "of them of one topic",
         "cosine: same topic",
         "cosine: co-occurring (95%)",
         "attention, mean over all heads: same topic",
         "attention, mean over all heads: co-occurring (95%)",
     ]
-    assert table.rows == [["bert", "0.0005", "90", "0.512", "0.4 [0.3, 0.5]", "-", "0.007 -"]]
+    assert table.rows == [["bert", "0.0005", "90", "7", "0.512", "0.4 [0.3, 0.5]", "-", "0.007 -"]]
 
 
 def test_topical_heads_stand_beside_the_mean_over_all() -> None:
@@ -233,11 +234,11 @@ def test_topical_heads_stand_beside_the_mean_over_all() -> None:
     assert attention == [mean, topical, mean]
     contrast = PairContrast(0.03, 0.02, (0.01, 0.025))
     pairs = cooccurrence_table([replace(cooccurrence(), topical=contrast), cooccurrence()])
-    assert pairs.columns[7:] == [
+    assert pairs.columns[8:] == [
         "attention, topical heads: same topic",
         "attention, topical heads: co-occurring (95%)",
     ]
-    assert [line[7:] for line in pairs.rows] == [["0.03", "0.02 [0.01, 0.025]"], ["-", "-"]]
+    assert [line[8:] for line in pairs.rows] == [["0.03", "0.02 [0.01, 0.025]"], ["-", "-"]]
 
 
 def test_the_commonest_pairs_are_listed_once_per_model() -> None:

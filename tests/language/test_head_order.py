@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from topicscope.figures import head_table
-from topicscope.language.answers import Answer, CheckRow, ModelVerdict
+from topicscope.language.answers import Answer, CheckRow, ModelVerdict, best
 from topicscope.language.controls import CONTROLS, Check, Grade
 from topicscope.language.head_order import heads_sentence
 from topicscope.language.probe_rows import HeadRow
@@ -32,8 +34,11 @@ def test_heads_are_ordered_by_p_then_by_difference_and_topical_ones_are_marked()
 
 
 def test_the_sentence_on_heads() -> None:
-    assert heads_sentence(HEADS, "encoder") == "tiny: heads that stand out: 0.2, 0.0 (of 4, as layer.head)."
-    assert heads_sentence(HEADS[:1], "encoder") == "tiny: no head stands out (of 1)."
+    assert heads_sentence(HEADS, "encoder") == (
+        "tiny: heads that stand out from chance: 0.2, 0.0 (of 4, as layer.head). "
+        "The answer on attention asks for more: a size that matters, and all four controls."
+    )
+    assert heads_sentence(HEADS[:1], "encoder") == "tiny: no head stands out from chance (of 1)."
     assert heads_sentence([head(0, 0, 0.1, None)], "encoder") == ""  # nothing was shuffled
     assert heads_sentence([], "encoder") == ""
 
@@ -58,3 +63,12 @@ def test_controls_are_read_together() -> None:
     same, off = answer("yes", "yes", "no", "yes"), Answer(answer="off", controls={}, sentence="")
     verdict = ModelVerdict(model="m/tiny", embeddings=same, states=off, attention=same)
     assert verdict.reading == f"tiny, read together: embeddings, attention: {told}."
+
+
+def test_of_equal_answers_that_which_passes_most_controls_is_reported() -> None:
+    mean, heads = answer("unsure", "yes", "unsure", "off"), answer("yes", "yes", "unsure", "off")
+    assert best([mean, heads]) is heads
+    assert best([heads, mean]) is heads
+    better = replace(mean, answer="unsure")  # an answer counts before the controls: both others say no
+    assert best([heads, better]) is better
+    assert best([off := replace(mean, checks=[])]) is off

@@ -219,12 +219,13 @@ def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
             short(row.model),
             number(row.threshold),
             str(row.pairs),
+            "-" if row.of_one_topic is None else str(row.of_one_topic),
             *(cell for name in measures for cell in both(row, name)),
         ]
         for row in rows
     ]
     title = "Pairs of one topic against the pairs that co-occur most"
-    return TableData(title, ["model", "threshold", "pairs", *columns], cells)
+    return TableData(title, ["model", "threshold", "pairs", "of them of one topic", *columns], cells)
 
 
 def commonest_table(rows: Sequence[CooccurrenceRow]) -> TableData:

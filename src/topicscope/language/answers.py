@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -102,6 +102,18 @@ def listed(controls: Mapping[str, Grade], grade: str) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
+def best(answers: Sequence[Answer]) -> Answer:
+    """The best answer; of equal ones that which passes most controls, then that with the largest difference."""
+    return max(answers, key=lambda one: (ORDER.index(one.answer), passed(one)))
+
+
+def passed(answer: Answer) -> tuple[int, float]:
+    """How many controls say yes, and the smallest difference."""
+    differences = (row.check.number for row in answer.checks if row.control == "chance")
+    return sum(grade == "yes" for grade in answer.controls.values()), min((x or 0.0 for x in differences), default=0.0)
+
+
+ORDER = ("no", "unsure", "yes")
 CONTROL_NAMES = {
     "chance": "chance",
     "frequency": "word frequency",

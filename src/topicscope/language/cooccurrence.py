@@ -75,8 +75,17 @@ def counted_pairs(vocabulary: Vocabulary, texts: Sequence[str], engine: Engine) 
     return top_pairs(documents, len(vocabulary.words), MOST_PAIRS, engine)[0], vocabulary.token
 
 
+def of_one_topic(relation: PairRelation, assignment: Assignment) -> int:
+    """How many of the pairs have both words in one topic, where each word has at most one."""
+    topic = np.full(relation.vocabulary_size, -1)
+    topic[assignment.token[assignment.membership.word]] = assignment.membership.topic
+    left, right = topic[relation.token[relation.pairs]].T
+    return int(((left == right) & (left >= 0)).sum())
+
+
 def cooccurrence_row(
     relation: PairRelation,
+    assignment: Assignment,
     tally: PartTally,
     row: ProbeRow,
     topical: Sequence[int],
@@ -98,6 +107,7 @@ def cooccurrence_row(
     return CooccurrenceRow(
         **row.about(),
         pairs=len(relation.pairs),
+        of_one_topic=of_one_topic(relation, assignment),
         commonest=[
             [vocabulary.words[word] for word in vocabulary.index[relation.token[pair]]]
             for pair in relation.pairs[:LISTED]

@@ -27,8 +27,13 @@ def standing_heads(heads: Sequence[HeadRow]) -> list[tuple[HeadRow, bool]]:
     first = [
         one for one in heads if (one.threshold, one.topics_per_word) == (heads[0].threshold, heads[0].topics_per_word)
     ]
-    topical = {place(head) for part in {head.part for head in heads} for head in topical_heads(heads, part)}
+    topical = topical_places(heads)
     return [(head, place(head) in topical) for head in sorted(first, key=by_p)]
+
+
+def topical_places(heads: Sequence[HeadRow]) -> set[tuple[str, int, int]]:
+    """Part, layer and head of one model's topical heads."""
+    return {place(head) for part in {head.part for head in heads} for head in topical_heads(heads, part)}
 
 
 def heads_sentence(heads: Sequence[HeadRow], part: str) -> str:
@@ -39,8 +44,11 @@ def heads_sentence(heads: Sequence[HeadRow], part: str) -> str:
     count = len({place(head) for head in heads if head.part == part})
     names = ", ".join(f"{head.layer}.{head.head}" for head in sorted(topical_heads(heads, part), key=by_p))
     if not names:
-        return f"{short(heads[0].model)}: no head stands out (of {count})."
-    return f"{short(heads[0].model)}: heads that stand out: {names} (of {count}, as layer.head)."
+        return f"{short(heads[0].model)}: no head stands out from chance (of {count})."
+    return f"{short(heads[0].model)}: heads that stand out from chance: {names} (of {count}, as layer.head). {ASKS}"
+
+
+ASKS = "The answer on attention asks for more: a size that matters, and all four controls."
 
 
 def by_p(head: HeadRow) -> tuple[bool, float, float]:

@@ -173,6 +173,7 @@ class CooccurrenceRow(MeasuredRow):
         embedding: 'matrix' or 'layer'.
         window: Longest input, in tokens.
         pairs: Number of pairs.
+        of_one_topic: How many of the pairs that stand together have both words in one topic; None: an older probe.
         cosine: Cosines of both kinds of pairs.
         attention: Attention of both kinds of pairs.
         topical: The same in the heads that carry topics.
@@ -187,6 +188,7 @@ class CooccurrenceRow(MeasuredRow):
     attention: PairContrast
     topical: PairContrast | None = None
     commonest: list[list[str]] = field(default_factory=list)
+    of_one_topic: int | None = None
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

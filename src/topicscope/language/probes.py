@@ -30,10 +30,10 @@ from topicscope.language.ablation_rows import AblationRow, ablation_sentences
 from topicscope.language.answers import ModelVerdict
 from topicscope.language.configs import ProbeConfig
 from topicscope.language.document_rows import DocumentRow, ShownDocument
-from topicscope.language.head_order import heads_sentence
+from topicscope.language.head_order import heads_sentence, topical_places
 from topicscope.language.label_rows import LabelRow, label_answer, label_sentences
 from topicscope.language.measurements import Measurement
-from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, short
+from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, place, short
 from topicscope.language.state_rows import StateRow
 from topicscope.measure import columns
 
@@ -129,6 +129,9 @@ class Probe(Result):
         others = {name: [columns(record) for record in self.as_dict()[name]] for name in FLAT}
         for row in others["cooccurrence"]:
             row["commonest"] = "; ".join(map(" ".join, row["commonest"]))
+        topical = {model: topical_places([head for head in self.heads if head.model == model]) for model in self.models}
+        for record, head in zip(others["heads"], self.heads, strict=True):
+            record["topical"] = place(head) in topical[head.model]
         checks = [columns(record) for verdict in self.verdicts for record in verdict.records()]
         documents = [row.columns() for row in self.documents]
         labels = [columns(row.as_dict()) for row in self.labels]

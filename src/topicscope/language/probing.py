@@ -236,7 +236,7 @@ class Variant:
             relation = self.pairs[number]
             vectors = unit(self.vectors(self.loaded, relation.token[np.unique(relation.pairs)]))
             probe.cooccurrence.append(
-                cooccurrence_row(relation, tally, row, topical, vectors, self.vocabulary, self.measurement)
+                cooccurrence_row(relation, assignment, tally, row, topical, vectors, self.vocabulary, self.measurement)
             )
 
     def vectors(self, loaded: LoadedModel, token: np.ndarray) -> Vectors:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from topicscope.language.answers import Answer, CheckRow, ModelVerdict
+from topicscope.language.answers import ORDER, Answer, CheckRow, ModelVerdict, best
 from topicscope.language.controls import (
     ATTENTION_WORTH,
     CONTROLS,
@@ -32,7 +32,6 @@ from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, MeasuredRow
 from topicscope.language.state_rows import StateRow
 from topicscope.measure import corrected_p
 
-ORDER = ("no", "unsure", "yes")
 EXPLAINED = {
     "chance": "chance",
     "frequency": "word frequency",
@@ -206,7 +205,7 @@ def verdict_of(
         model=trained[0].model,
         embeddings=answered("embeddings", "the cosine of words", cosines),
         states=answer_on_states(states, settings, documents, labels),
-        attention=max(ways, key=lambda one: ORDER.index(one.answer)),
+        attention=best(ways),
     )
 
 
@@ -253,13 +252,7 @@ def answer_on_states(
     ]
     if not answers:
         return answered("hidden states", STATES, [])
-    return max(answers, key=lambda one: (ORDER.index(one.answer), passed(one)))
-
-
-def passed(answer: Answer) -> tuple[int, float]:
-    """How many controls say yes, and the smallest difference."""
-    differences = [row.check.number for row in answer.checks if row.control == "chance"]
-    return sum(grade == "yes" for grade in answer.controls.values()), min(x or 0.0 for x in differences)
+    return best(answers)
 
 
 def layer_of(row: StateRow) -> tuple[str, int]:
