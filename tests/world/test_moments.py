@@ -213,5 +213,5 @@ def test_moments_of_given_rows() -> None:
 def test_parts_are_checked_as_moments_are() -> None:
     whole = Dirichlet(alpha=1.0).moments(2)
     outside = Moments(np.array([1.5, -0.5]), whole.second)
-    with pytest.raises(InputError, match="a part of them: theta lies outside the simplex"):
+    with pytest.raises(InputError, match=r"a part of them: E\[theta\] and .* must not be negative"):
         checked_moments(dataclasses.replace(whole, error=0.01, parts=(whole, outside)), 2, "the law's moments")

@@ -72,7 +72,7 @@ def checked_moments(found: Moments, topics: int, name: str) -> Moments:
         [[0.5, 0.0], [0.0, 0.5]]
         >>> checked_moments(Moments([0.5, 0.6], [[0.5, 0], [0, 0.6]]), 2, "moments")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        topicscope.ground.errors.InputError: moments: theta lies outside the simplex; ...
+        topicscope.ground.errors.InputError: moments: E[theta] sums to 1.1; ...
     """
     try:
         mean, second = np.array(found.mean, dtype=float), np.array(found.second, dtype=float)
@@ -88,14 +88,17 @@ def checked_moments(found: Moments, topics: int, name: str) -> Moments:
     slack = min(ROUNDING + 10 * topics * max(errors[:2]), MOST_SLACK)
     if np.abs(second - second.T).max() > slack:
         raise InputError(f"{name}: E[theta theta'] must be symmetric")
-    on_simplex = (
-        (mean >= -slack).all()
-        and (second >= -slack).all()
-        and abs(mean.sum() - 1) <= slack
-        and np.abs(second.sum(1) - mean).max() <= slack
-    )
-    if not on_simplex:
-        raise InputError(f"{name}: theta lies outside the simplex; proportions are not negative and sum to 1")
+    if min(mean.min(), second.min()) < -slack:
+        raise InputError(f"{name}: E[theta] and E[theta theta'] must not be negative, as proportions are not")
+    if abs(mean.sum() - 1) > slack:
+        raise InputError(f"{name}: E[theta] sums to {mean.sum():.6g}; proportions sum to 1, so it must be 1")
+    off = np.abs(second.sum(1) - mean)
+    if off.max() > slack:
+        row = int(off.argmax())
+        raise InputError(
+            f"{name}: row {row} of E[theta theta'] sums to {second[row].sum():.6g}, but E[theta] is {mean[row]:.6g} "
+            "there; proportions sum to 1, so the two must be equal"
+        )
     try:
         np.linalg.cholesky(second - np.outer(mean, mean) + slack * np.eye(topics))
     except np.linalg.LinAlgError:

@@ -223,13 +223,19 @@ class Own(DocumentPrior):
         drawn = of_rows(rows)
         spread = [rows.std(0), np.sqrt(np.maximum((rows**2).T @ rows**2 / COMPARED - drawn.second**2, 0))]
         stated_errors = found.errors[1], found.errors[0]
-        for stated, mean, deviation, error in zip(
-            (found.mean, found.second), (drawn.mean, drawn.second), spread, stated_errors, strict=True
+        names = "E[theta]", "E[theta theta']"
+        for name, stated, mean, deviation, error in zip(
+            names, (found.mean, found.second), (drawn.mean, drawn.second), spread, stated_errors, strict=True
         ):
             # six standard errors, and as much for topics that are too rare to be drawn (Bernstein)
             allowed = 6 * (deviation / np.sqrt(COMPARED) + error) + 12 / COMPARED
-            if (np.abs(stated - mean) > allowed).any():
-                raise InputError(f"the law's moments are not those of its samples: {COMPARED:,} draws differ from them")
+            excess = np.abs(stated - mean) - allowed
+            if (excess > 0).any():
+                at = np.unravel_index(excess.argmax(), excess.shape)
+                raise InputError(
+                    f"the law's moments are not those of its samples: {name}[{', '.join(map(str, at))}] is given as "
+                    f"{stated[at]:.4g}, but {COMPARED:,} draws have {mean[at]:.4g}"
+                )
         return found
 
     def exact(self, topic_model: TopicModel) -> bool:
