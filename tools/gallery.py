@@ -45,11 +45,6 @@ def thumbnail(figure: Figure) -> bytes:
     raise InputError(f"{figure.name} does not fit into {LARGEST:,} bytes at {WIDTHS[-1]} pixels")
 
 
-def file_of(experiment: str, figure: Figure) -> str:
-    """The thumbnail's name: experiments may have figures of the same name."""
-    return figure.name if figure.name.startswith(experiment) else f"{experiment}-{figure.name}"
-
-
 def in_short(reproduction: Reproduction) -> dict[str, Any]:
     """What the pages show of the outcomes: no tables, and of figures their names and texts."""
     return {
@@ -60,8 +55,8 @@ def in_short(reproduction: Reproduction) -> dict[str, Any]:
             name: {key: getattr(outcome, key) for key in KEPT}
             | {
                 "figures": [
-                    {"name": figure.name, "file": file_of(name, figure), "title": figure.title, "alt": figure.alt}
-                    for figure in outcome.figures
+                    {"file": figure.name, "title": figure.title, "alt": figure.alt}
+                    for figure in reproduction.figures(name)
                 ]
             }
             for name, outcome in reproduction.outcomes.items()
@@ -76,9 +71,7 @@ def renew(folder: Path, gallery: Path = GALLERY) -> int:
     if missing:
         raise InputError(f"{folder} lacks {', '.join(missing)}; run: topicscope reproduce --out {folder}")
     thumbnails = {
-        file_of(name, figure): thumbnail(figure)
-        for name, outcome in reproduction.outcomes.items()
-        for figure in outcome.figures
+        figure.name: thumbnail(figure) for name in reproduction.outcomes for figure in reproduction.figures(name)
     }
     total = sum(map(len, thumbnails.values()))
     if total > LARGEST_OF_ALL:

@@ -14,7 +14,7 @@ import pytest
 from tests.paper import samples
 from tests.paper.samples_theory import grids
 from topicscope import InputError, read
-from topicscope.figures import Verdict
+from topicscope.figures import Figure, Verdict
 from topicscope.ground import EngineError, read_about
 from topicscope.ground.files import sealed, unsealed
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
@@ -270,6 +270,15 @@ def test_sections_carry_the_judgement() -> None:
     assert (section.verdict.paper, section.verdict.theory) == ("figure8 paper", "theory")
     assert (section.verdict.measured, section.verdict.verdict) == ("measured", "not reproduced")
     assert (section.verdict.reason, section.verdict.seconds) == ("figure8 reason", 1.5)
+
+
+def test_figures_of_two_experiments_are_two_files() -> None:
+    ratios = Figure("probe-ratios", "Ratios", "Ratios by model.", [])
+    outcomes = {name: Outcome("", "", "", "reproduced", "", [ratios]) for name in ("table1", "table5")}
+    outcomes["figure7"] = replace(outcomes["table1"], figures=[replace(ratios, name="figure7-path")])
+    sections = Reproduction(Context(), outcomes, {}, Path("runs/x")).sections()
+    names = [figure.name for section in sections for figure in section.figures]
+    assert names == ["table1-probe-ratios", "table5-probe-ratios", "figure7-path"]
 
 
 def test_numbers_that_are_none_become_null() -> None:

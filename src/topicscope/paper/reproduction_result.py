@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from topicscope.figures import Compared, Judgement, Section, counted
+from topicscope.figures import Compared, Figure, Judgement, Section, counted
 from topicscope.ground import (
     Result,
 )
@@ -106,6 +106,13 @@ class Reproduction(Result):
         outcome = self.outcomes[name]
         return EXPERIMENTS[name].number.sizes(outcome.verdict, outcome.ours)
 
+    def figures(self, name: str) -> list[Figure]:
+        """Of an experiment; each begins with its name, as all figures of a reproduction are files of one folder."""
+        return [
+            figure if figure.name.startswith(name) else replace(figure, name=f"{name}-{figure.name}")
+            for figure in self.outcomes[name].figures
+        ]
+
     def expected_seconds(self, name: str) -> float:
         """About how long an experiment takes at this scale."""
         return EXPERIMENTS[name].seconds * self.context.pick(1, FULL)
@@ -122,7 +129,7 @@ class Reproduction(Result):
             Section(
                 name,
                 command=f"topicscope reproduce {name} {options}",
-                figures=o.figures,
+                figures=self.figures(name),
                 tables=o.tables,
                 verdict=Judgement(
                     EXPERIMENTS[name].claim,
