@@ -1,4 +1,5 @@
 import { floatsOf } from "./decoding.js";
+import { make } from "./making.js";
 
 // A map of any measure of a sweep over any two axes, and the curves of the points that are clicked.
 // `fetchCurves` brings the curves of some points, where the page does not have them all; `whenChosen` gets the points
@@ -11,8 +12,6 @@ export const drawSweep = (root, fetchCurves = null, whenChosen = () => {}) => {
   for (const panels of root.querySelectorAll(".panels[data-columns]")) {
     panels.style.setProperty("--columns", panels.dataset.columns);
   }
-  const make = (tag, text, attributes = {}) =>
-    Object.assign(document.createElement(tag), { textContent: text ?? "" }, attributes);
   const config = { responsive: true, displayModeBar: false };
   const isMissing = (value) => value === null || value === undefined;
   const short = (value) =>
@@ -28,17 +27,17 @@ export const drawSweep = (root, fetchCurves = null, whenChosen = () => {}) => {
     alt: `${short(y)} against ${short(x)}; the table below has the numbers of the chosen points`,
   });
   const addPlot = (parent, title, kind, traces, shape) => {
-    const panel = make("div", "", { className: "panel" }), plot = make("div", "", { className: `plot ${kind}` });
+    const panel = make("div", "", { class: "panel" }), plot = make("div", "", { class: `plot ${kind}` });
     plot.setAttribute("role", "img");
     plot.setAttribute("aria-label", `${title ? `${title}: ` : ""}${shape.alt}`);
-    panel.append(make("p", title, { className: "panel-title" }), plot);
+    panel.append(make("p", title, { class: "panel-title" }), plot);
     parent.append(panel);
     Plotly.newPlot(plot, traces, shape, config);
     return plot;
   };
 
   const offer = (id, values, chosen) => {
-    for (const value of values) get(id).append(make("option", value, { value, selected: value === chosen }));
+    for (const value of values) get(id).append(new Option(value, value, false, value === chosen));
   };
   const bySize = names.filter((name) => name !== "seed").sort((a, b) => axes[b].length - axes[a].length);
   offer("measure", measures, first.measure ?? measures[0]);
@@ -52,7 +51,7 @@ export const drawSweep = (root, fetchCurves = null, whenChosen = () => {}) => {
   };
   if (rows.length <= 5000) {
     const label = (row) => `${where(row) || row.point}: ${row.state}`;
-    rows.forEach((row, i) => get("point").append(make("option", label(row), { value: i })));
+    rows.forEach((row, i) => get("point").append(new Option(label(row), i)));
   }
 
   const average = (values) => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
@@ -103,7 +102,7 @@ export const drawSweep = (root, fetchCurves = null, whenChosen = () => {}) => {
     const beside = measures.includes(`predicted_${measure}`) ? `predicted_${measure}` : null;
     const named = words[beside] ?? words[measure], xs = axes[across] ?? ["-"], ys = axes[up] ?? ["-"];
     get("keys").replaceChildren(...(named ?? []).map(({ name, colour }) => {
-      const item = make("li"), swatch = make("span", "", { className: "swatch" });
+      const item = make("li"), swatch = make("span", "", { class: "swatch" });
       swatch.style.background = colour;
       item.append(swatch, name);
       return item;
