@@ -85,13 +85,14 @@ def export(
         InputError: The folder has no such content, or the place is taken.
 
     Example:
-        >>> from tempfile import mkdtemp
+        >>> import tempfile
         >>> from topicscope import RunConfig, train
-        >>> place = Path(mkdtemp())
-        >>> small = {"data": {"documents": 20, "dev_documents": 5}, "floors": False}
-        >>> run = train(RunConfig.of(small, steps=2), place / "run")
-        >>> export(place / "run", "parquet").out.name
-        'run.parquet'
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = train(RunConfig.of(small, steps=10), f"{folder}/run")
+        ...     exported = export(f"{folder}/run", "parquet")
+        >>> exported.files, exported.notes  # one row per step, and one for the start
+        (['run.parquet'], ['11 rows, 15 columns'])
     """
     if to not in TARGETS:
         raise InputError(f"no target {to!r}; {nearest(to, TARGETS)}")

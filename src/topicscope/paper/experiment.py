@@ -62,8 +62,10 @@ class Outcome:
         ours: The experiment's number, as measured.
 
     Example:
-        >>> Outcome("0.5", "0.5", "0.51", "reproduced", "within 5%").verdict
-        'reproduced'
+        >>> from topicscope.paper import EXPERIMENTS
+        >>> outcome = EXPERIMENTS["figure7"].run(Context("quick"))
+        >>> outcome.verdict, outcome.reason
+        ('reproduced', "all minima agree to five digits and lie inside the theorem's bounds")
     """
 
     paper: str

@@ -48,9 +48,9 @@ class Data:
         dev_file: The same for development documents.
 
     Example:
-        >>> from topicscope import Data
-        >>> Data(documents=100).dev_documents
-        10000
+        >>> from topicscope import Data, RunConfig
+        >>> RunConfig(data=Data(documents=100), epochs=2, batch_size=50).total_steps  # 2 x 100 documents / 50
+        4
     """
 
     documents: Count = 10_000

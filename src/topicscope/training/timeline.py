@@ -37,11 +37,16 @@ def is_sandbox(folder: str | os.PathLike[str]) -> bool:
         folder: Any folder.
 
     Returns:
-        True or False.
+        True for the folder of a run, finished or not; False for all others, also where there is no folder.
 
     Example:
-        >>> is_sandbox("no/such/folder")
-        False
+        >>> import tempfile
+        >>> from topicscope.training import train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = train(RunConfig.of(small, steps=10), f"{folder}/run")
+        ...     is_sandbox(f"{folder}/run"), is_sandbox(folder)
+        (True, False)
     """
     about = folders.read_about(folder)
     return about is not None and about.kind == TRAIN.name
