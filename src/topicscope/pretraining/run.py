@@ -156,13 +156,13 @@ def pretrain(
 
 
 def is_main() -> bool:
-    """Whether this process writes and prints: one of those that accelerate or torchrun start.
+    """Whether this process is the one that writes and prints, of those that accelerate or torchrun start.
 
     Returns:
-        True or False.
+        True for the process of rank 0, and where there is only one process.
 
     Example:
-        >>> is_main() == (os.environ.get("RANK", "0") == "0")
+        >>> is_main()  # started without torchrun
         True
     """
     return os.environ.get("RANK", "0") == "0"
