@@ -57,8 +57,9 @@ class TopicsConfig(TextConfig):
         seed: Of samples and fits.
 
     Example:
-        >>> TopicsConfig("articles.txt", "bert-base-uncased", topics=[50, 100]).topics
-        (50, 100)
+        >>> config = TopicsConfig("articles.txt", "bert-base-uncased", topics=[50, 100])  # two fits, compared
+        >>> config.corpus, config.topics, config.iterations
+        (('articles.txt',), (50, 100), 120)
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
@@ -163,8 +164,9 @@ class TimelineConfig(TextConfig, ModelPass):
 
     Example:
         >>> from topicscope import TimelineConfig
-        >>> TimelineConfig("runs/pretrain", corpus="articles.txt").snapshots
-        ('runs/pretrain',)
+        >>> config = TimelineConfig("runs/pretrain", corpus="articles.txt")  # one path, or several
+        >>> config.snapshots, config.threshold, config.changed({"topics": 50}).topics
+        (('runs/pretrain',), 0.002, 50)
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("snapshots", "corpus", "topics_from", "stop_words")
@@ -195,8 +197,9 @@ class WordsConfig(Config):
         seed: Not used; every config has one.
 
     Example:
-        >>> len(WordsConfig("bert-base-uncased", [["frog", "toad"], ["mozart", "schubert"]]).groups)
-        2
+        >>> config = WordsConfig("bert-base-uncased", [["frog", "toad"], ["mozart", "schubert"]])
+        >>> config.groups, config.embedding
+        ((('frog', 'toad'), ('mozart', 'schubert')), 'matrix')
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("model",)

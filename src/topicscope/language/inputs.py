@@ -38,7 +38,7 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
         >>> from topicscope.language import TopicsConfig
         >>> check_inputs(TopicsConfig("no-such-file.txt", "no/such/model"))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        topicscope.ground.errors.InputError: ...
+        topicscope.ground.errors.InputError: no such corpus: no-such-file.txt (a file, a folder, a pattern, ...
     """
     check_libraries(config)
     with readable():

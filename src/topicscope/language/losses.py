@@ -40,11 +40,10 @@ CLASSES: dict[Objective, str] = {
 
 
 class NoOutputHead(InputError):  # noqa: N818  (a model may well have none)
-    """Why a model cannot predict words.
+    """A model cannot predict words: its checkpoint has no output head. The message says why.
 
     Example:
-        >>> isinstance(NoOutputHead("random weights have no output head"), InputError)
-        True
+        See `predictor_of`.
     """
 
 

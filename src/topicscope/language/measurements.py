@@ -25,8 +25,9 @@ class ModelPass(Config):
         seed: Of resamples and masks.
 
     Example:
-        >>> ModelPass(bootstrap=200).windows
-        2
+        >>> fewer = ModelPass(bootstrap=200, windows=None)  # whole documents, with fewer resamples
+        >>> (fewer.windows, fewer.bootstrap), (ModelPass().windows, ModelPass().bootstrap)
+        ((None, 200), (2, 1000))
     """
 
     _: KW_ONLY

@@ -26,11 +26,12 @@ class CooccurringMean:
         mean: The mean.
         interval: Its 95% interval.
         pairs: Number of pairs of words.
-        margin_interval: 95% interval of how much more the pairs of one topic show.
+        margin_interval: 95% interval of the mean of pairs of one topic minus this mean.
 
     Example:
-        >>> CooccurringMean(mean=0.2, interval=(0.1, 0.3), pairs=40).mean
-        0.2
+        >>> often = CooccurringMean(mean=0.2, interval=(0.1, 0.3), pairs=40, margin_interval=(0.02, 0.12))
+        >>> often.margin_interval[0] > 0  # pairs of one topic show more, so co-occurrence does not explain it
+        True
     """
 
     mean: float

@@ -179,13 +179,14 @@ class Window:
 
     Attributes:
         document: Number of the document.
-        tokens: Its tokens, with the model's special ones (N).
+        tokens: Numbers of its tokens, with the model's special ones (N).
         places: Positions of whole words in it (P).
-        reached: How many documents are done at its end.
+        reached: How many documents are done at its end, for the progress.
 
     Example:
-        >>> Window(0, np.array([2, 7, 3]), np.array([1])).places.tolist()
-        [1]
+        >>> window = Window(document=0, tokens=np.array([2, 7, 5, 3]), places=np.array([1]))  # [CLS] frog . [SEP]
+        >>> window.tokens[window.places].tolist()  # its whole words
+        [7]
     """
 
     document: int
