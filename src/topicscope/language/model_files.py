@@ -103,7 +103,7 @@ def read_model_files(folder: Path) -> ModelFiles:
 
 
 def model_config(folder: Path) -> Mapping[str, Any]:
-    """Read the config.json of a model folder.
+    """Read the config.json of a model folder, and check that its weights files are complete.
 
     Args:
         folder: Folder of the model.
@@ -116,9 +116,11 @@ def model_config(folder: Path) -> Mapping[str, Any]:
 
     Example:
         >>> import tempfile
+        >>> import numpy as np
+        >>> from safetensors.numpy import save_file
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = Path(folder, "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
-        ...     Path(folder, "model.safetensors").touch()
+        ...     save_file({"embeddings": np.zeros((5, 2))}, f"{folder}/model.safetensors")
         ...     model_config(Path(folder))["num_hidden_layers"]
         2
     """
