@@ -116,7 +116,7 @@ def layer_title(name: str) -> str:
     """What figures and tables call a layer.
 
     Args:
-        name: Of the layer, as in the names of metrics: '0' of 'norm_key_0'.
+        name: Name of the layer, as in the names of metrics: '0' of 'norm_key_0'.
 
     Returns:
         The title.

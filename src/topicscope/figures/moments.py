@@ -69,7 +69,7 @@ def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane
     """Words in a plane whose axes stay the same from step to step: words of one topic move together. Without [MASK].
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         snapshots: Of each step the trained parts by name.
 
     Returns:
@@ -160,7 +160,7 @@ def run_moment(run: Run, plane: WordPlane | None, timeline: Timeline | None, ste
     Args:
         run: The run.
         plane: Its words, from `word_plane`; None: they are not drawn.
-        timeline: Of the run, from `sandbox_timeline`; None: it is not drawn.
+        timeline: Timeline of the run, from `sandbox_timeline`; None: it is not drawn.
         step: The step.
 
     Returns:

@@ -12,10 +12,10 @@ class Heat:
     With `topics` and `words_per_topic` its axes are words in the order of their topics, [MASK] first.
 
     Attributes:
-        title: Of the panel.
+        title: Title of the panel.
         z: Rows of numbers: z[row][column]. The first row is at the top, unless `y` is given.
-        x_label: Of the columns.
-        y_label: Of the rows.
+        x_label: Label of the columns.
+        y_label: Label of the rows.
         topics: Number of topics, where the axes are words.
         words_per_topic: Number of words in each topic.
         x: Positions of the columns, where they are numbers.
@@ -26,8 +26,8 @@ class Heat:
         marks: x, y and label of places that are drawn as stars.
         references: x, y and label of places to compare with, drawn as rings.
         contours: About how many lines of equal value are drawn.
-        z_label: Of the colour scale.
-        labels: Of rows and columns alike, where they are words with names.
+        z_label: Label of the colour scale.
+        labels: Names of rows and columns alike, where they are words with names.
         shown_in: The `map` of texts that show the links of a cell.
         kind: 'heat'.
 
@@ -109,10 +109,10 @@ class Lines:
     """Curves in one panel.
 
     Attributes:
-        title: Of the panel.
+        title: Title of the panel.
         series: The curves.
-        x_label: Of the x axis.
-        y_label: Of the y axis.
+        x_label: Label of the x axis.
+        y_label: Label of the y axis.
         log_x: A logarithmic x axis.
         log_y: A logarithmic y axis.
         bands: Shaded stretches of the x axis: where each begins, where it ends, its label.
@@ -144,10 +144,10 @@ class Points:
     """Numbers with intervals by category: for each category and series a mean, and an interval around it.
 
     Attributes:
-        title: Of the panel.
+        title: Title of the panel.
         categories: Names of the categories, from left to right.
         series: One per kind of number; its x are places in `categories`, from 0.
-        y_label: Of the y axis.
+        y_label: Label of the y axis.
         levels: Horizontal lines: the y of each, and its label.
         kind: 'points'.
 
@@ -175,12 +175,12 @@ class Map:
     With `names` the cells are words, and z holds the place of each word in `names`, from 0.
 
     Attributes:
-        title: Of the panel.
+        title: Title of the panel.
         z: One row per name in `y`, one number per name in `x`; None: nothing to show.
         x: Names of the columns.
         y: Names of the rows.
-        x_label: Of the x axis.
-        y_label: Of the y axis.
+        x_label: Label of the x axis.
+        y_label: Label of the y axis.
         names: Where cells are words: each word and its colour.
         low: Lower end of the colour scale; None: from the data.
         high: Upper end of the colour scale.
@@ -218,19 +218,19 @@ class Circles:
     """Circles in a plane, such as topics: near ones are alike. The axes have no unit.
 
     Attributes:
-        title: Of the panel.
+        title: Title of the panel.
         x: How far to the right each circle stands.
         y: How far up it stands.
         sizes: Areas, relative to the largest.
         values: Numbers that are shown as colours.
         names: What is written in the circles.
         texts: Of each circle the lines that are shown when the reader points at it.
-        x_label: Of the x axis.
-        y_label: Of the y axis.
-        value_label: Of the colours.
+        x_label: Label of the x axis.
+        y_label: Label of the y axis.
+        value_label: Label of the colours.
         details: Of each circle a list of (name, number as text), shown when the reader clicks it.
         colours: Of each circle, in place of those of `values`; None: by `values`.
-        diameter: Of the largest circle, in pixels; None: large enough for a name.
+        diameter: Diameter of the largest circle, in pixels; None: large enough for a name.
         ends: Left, right, bottom and top end of the axes; None: from the data.
         kind: 'circles'.
 

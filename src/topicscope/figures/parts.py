@@ -261,7 +261,7 @@ class Section:
     """One part of a report: figures, tables, texts and what they show. All text is plain text.
 
     Attributes:
-        title: Of the section.
+        title: Title of the section.
         note: What it shows.
         command: The command that makes it again, with the settings in `config`.
         figures: Its figures.

@@ -17,7 +17,7 @@ class CheckRow:
 
     Attributes:
         control: Name of the control.
-        threshold: Of the words of topics; None where the user gave the topics.
+        threshold: Share of the vocabulary that each topic keeps (theta); None where the user gave the topics.
         topics_per_word: 'one' or 'many'.
         words: Number of words.
         pairs: Number of pairs of words or positions.

@@ -54,7 +54,7 @@ class TopicsConfig(TextConfig):
         stop_words: 'english', 'none', or a file with one word per line.
         iterations: Sweeps of the sampler.
         max_documents: Topics are fitted to a sample of so many documents; None: all.
-        seed: Of samples and fits.
+        seed: Seed of samples and fits.
 
     Example:
         >>> config = TopicsConfig("articles.txt", "bert-base-uncased", topics=[50, 100])  # two fits, compared
@@ -103,7 +103,7 @@ class ProbeConfig(TextConfig, Measurement):
         stop_words: 'english', 'none', or a file with one word per line.
         iterations: Sweeps of the topic sampler.
         max_documents: Topics are fitted to a sample of so many documents; None: all.
-        seed: Of samples, fits, resamples and masks.
+        seed: Seed of samples, fits, resamples and masks.
 
     Example:
         >>> from topicscope import ProbeConfig
@@ -160,7 +160,7 @@ class TimelineConfig(TextConfig, ModelPass):
         stop_words: 'english', 'none', or a file with one word per line.
         iterations: Sweeps of the topic sampler.
         max_documents: Topics are fitted to a sample of so many documents; None: all.
-        seed: Of samples, fits and resamples.
+        seed: Seed of samples, fits and resamples.
 
     Example:
         >>> from topicscope import TimelineConfig

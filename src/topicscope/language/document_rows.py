@@ -49,7 +49,7 @@ class DocumentRow:
         tokens: Tokens that the model read, without special tokens.
         topic_words: Places of words of topics among them.
         topics: The largest topics of its mixture; empty where it has no word of a topic.
-        threshold: Of the words of topics.
+        threshold: Share of the vocabulary that each topic keeps (theta).
         part: Part of the model.
         same: Attention to words of the same topic.
         different: Attention to words of other topics.

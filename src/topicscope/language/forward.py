@@ -115,7 +115,7 @@ def shifted_right(tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], config: 
     Args:
         tokens: (B x N).
         mask: 1 where there is a token (B x N).
-        config: Of the model; names the start token.
+        config: Config of the model; names the start token.
 
     Returns:
         Tokens and mask, both (B x N).

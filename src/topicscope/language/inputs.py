@@ -131,7 +131,7 @@ def model_place(name: str | Path) -> Place:
     """Where a model is: a folder (of a pretraining run: the model in it), or else the hub if the name can be one there.
 
     Args:
-        name: Of a folder or of a model of the hub.
+        name: Name of a folder or of a model of the hub.
 
     Returns:
         The place.

@@ -186,7 +186,7 @@ def position_losses(
     Args:
         predictor: The model with its output head.
         pieces: Windows of the documents.
-        seed: Of the masks, which are the same for all models of a tokenizer.
+        seed: Seed of the masks, which are the same for all models of a tokenizer.
         rounds: How often masks are drawn for each window.
 
     Returns:

@@ -131,7 +131,7 @@ def published_files(folder: Path) -> list[Path]:
     """The files of a model folder that belong to the model and its tokenizer: no code, no pickles, nothing else.
 
     Args:
-        folder: Of the model.
+        folder: Folder of the model.
 
     Returns:
         Their paths, sorted.

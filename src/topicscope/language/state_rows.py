@@ -49,7 +49,7 @@ class MixtureScore:
         mixture_interval: Its 95% interval.
         bag_of_words_r2: From the bag of words, for the same documents and mixtures.
         bag_of_words_interval: Its 95% interval.
-        half_document_r2: Of the mixture of half of the words, as it is.
+        half_document_r2: R^2 of the mixture of half of the words, as it is.
         half_document_interval: Its 95% interval.
         shuffled_r2: Mean where mixtures are shuffled among documents.
         documents: Number of documents.
@@ -83,7 +83,7 @@ class StateRow:
     Attributes:
         model: Name of the model.
         variant: 'trained' or random weights.
-        threshold: Of the words of topics.
+        threshold: Share of the vocabulary that each topic keeps (theta).
         topics_per_word: 'one' or 'many'.
         part: Part of the model.
         layer: From 0.

@@ -46,7 +46,7 @@ def fit_topics(
         min_documents: Words of fewer documents are left out.
         restarts: Number of fits of which the likeliest is taken.
         stability: Fit a second time, for stability over seeds and held-out perplexity.
-        seed: Of the sampler.
+        seed: Seed of the sampler.
         engine: Counts words and pairs; the sampling stays in this process.
         progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
 
@@ -222,7 +222,7 @@ def fit_tomotopy(
         words: Number of words.
         topics: Number of topics.
         iterations: Sweeps.
-        seed: Of the sampler.
+        seed: Seed of the sampler.
         progress: Called as progress(phase, done, total, note).
 
     Returns:

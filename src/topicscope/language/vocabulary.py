@@ -78,7 +78,7 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
     """All tokens that are words of at least two letters, without special tokens and stop words.
 
     Args:
-        tokenizer: Of the library transformers.
+        tokenizer: A tokenizer of the library transformers.
         stop_words: Words to leave out; None: the English ones.
 
     Returns:
@@ -150,7 +150,7 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     """Tokens of texts, without special tokens, however long.
 
     Args:
-        tokenizer: Of the library transformers.
+        tokenizer: A tokenizer of the library transformers.
         texts: The texts.
 
     Returns:
@@ -224,7 +224,7 @@ def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
     """What a tokenizer puts before and after a text.
 
     Args:
-        tokenizer: Of the library transformers.
+        tokenizer: A tokenizer of the library transformers.
 
     Returns:
         Tokens before, and tokens after.

@@ -202,8 +202,8 @@ def embedding_effect(
     Args:
         models: Sums over pairs, of one model, or of several (fresh initialisations): then the mean, with a bootstrap
             over models too.
-        resamples: Of the bootstrap.
-        seed: Of the bootstrap.
+        resamples: Number of resamples of the bootstrap.
+        seed: Seed of the bootstrap.
         null: Both means after each shuffle.
         matched: Also compare at equal word frequencies.
 
@@ -231,8 +231,8 @@ def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | Non
 
     Args:
         sums: Sums over pairs, with word frequencies as strata.
-        resamples: Of the bootstrap over topics.
-        seed: Of the bootstrap.
+        resamples: Number of resamples of the bootstrap over topics.
+        seed: Seed of the bootstrap.
 
     Returns:
         The effect; None where there is no pair of one kind.

@@ -152,7 +152,7 @@ def pair_sums(
     """Sums of dot products over pairs of words, inside topics and between them.
 
     Args:
-        vectors: Of the words (W x d); of length 1 for cosines.
+        vectors: Vectors of the words (W x d); of length 1 for cosines.
         membership: Which words are in which topics.
         bins: Groups of words, usually by frequency (W); a stratum is the bins of a pair's two words.
         partners: Vectors of the second word of each ordered pair, where they are others than those of the first.
@@ -211,7 +211,7 @@ def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np
     """Put words into bins of about the same size, by frequency; equally frequent words are in the same bin.
 
     Args:
-        frequency: Of each word (W).
+        frequency: Frequency of each word (W).
         count: Number of bins.
 
     Returns:
@@ -236,10 +236,10 @@ def shuffled_means(
     """Same-topic and different-topic mean where topics are given to words at random. Sizes and overlaps of topics stay.
 
     Args:
-        vectors: Of the words (W x d); of length 1 for cosines.
+        vectors: Vectors of the words (W x d); of length 1 for cosines.
         membership: Which words are in which topics.
         shuffles: How often the topics are dealt out again.
-        seed: Of the shuffles.
+        seed: Seed of the shuffles.
         partners: As in `pair_sums`.
 
     Returns:

@@ -60,7 +60,7 @@ class TimelineRow:
 
     Attributes:
         measure: Its name.
-        step: Of the training.
+        step: Step of the training.
         effect: Same topic against different topic.
 
     Example:

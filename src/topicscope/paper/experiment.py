@@ -147,7 +147,7 @@ class Context:
 
     Attributes:
         scale: 'quick' or 'full'.
-        seed: Of all random draws.
+        seed: Seed of all random draws.
         models: Folders or hub ids.
         corpus: Files, globs, folders or hf:NAME.
 

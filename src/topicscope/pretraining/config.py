@@ -189,8 +189,8 @@ class PretrainConfig(Config):
 
     Attributes:
         text: The corpus.
-        version: Of the format.
-        seed: Of rows, masks, dropout and initial weights.
+        version: Version of the format.
+        seed: Seed of rows, masks, dropout and initial weights.
         steps: Number of steps.
         batch_size: Rows per step.
         micro_batch: Rows per forward pass; None: half a batch (on GPUs: a process's share).

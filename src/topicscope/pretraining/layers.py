@@ -76,11 +76,11 @@ class PretrainResults:
 
     Attributes:
         status: 'done' or 'diverged'.
-        seed: Of the run.
+        seed: Seed of the run.
         steps: Number of steps.
         first_loss: Loss at the first step.
         loss: Mean over the last 50 steps.
-        held_out_loss: Of the final weights, on text that they were not trained on.
+        held_out_loss: Loss of the final weights, on text that they were not trained on.
         gradient_norm: Before clipping, mean over the last 50 steps.
         tokens: Number of tokens read.
         epochs: Number of passes over the text.

@@ -45,7 +45,7 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
 
     Args:
         config: Has the shape of the model, the seed and the length of rows.
-        tokenizer: Of the library transformers.
+        tokenizer: A tokenizer of the library transformers.
 
     Returns:
         The model, of the library transformers.
@@ -134,7 +134,7 @@ class Masker:
     Each micro-batch has a random stream of its own, so that every process can draw the masks of all.
 
     Args:
-        tokenizer: Of the library transformers.
+        tokenizer: A tokenizer of the library transformers.
         masking: The probabilities, `config.masking`.
         seed: Seed of the streams.
 

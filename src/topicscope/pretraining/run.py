@@ -239,7 +239,7 @@ def check_libraries(config: PretrainConfig) -> None:
     """Check that the optional libraries that a config makes use of are installed.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Raises:
         InputError: One of them is missing; the message names the extra that installs it.
@@ -256,7 +256,7 @@ def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
     """The library's `Accelerator`, on the device that the config or the caller names.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         device: In place of the config's.
 
     Returns:

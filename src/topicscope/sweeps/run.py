@@ -205,7 +205,7 @@ def sweep(
         out: Folder of the sweep. Grids may share one: points are named by what they are.
         engine: 'serial', 'local' (processes), 'ray', or an open engine.
         workers: Number of workers; of an open engine, how many it has.
-        address: Of a Ray cluster.
+        address: Address of a Ray cluster.
         resume: Continue the sweep in that folder; False: the folder must be new.
         force: Replace the sweep that is there.
         retry_failed: Run failed points again.

@@ -135,7 +135,7 @@ class DenseOptimum(ValueOptimum):
         second: E[theta theta'] (T x T).
         masking: The masking scheme.
         topic: The topic of each word, where it has only one; else None.
-        error: Of W*; None where it is exact, or not known (`notes` say which).
+        error: Error of W*; None where it is exact, or not known (`notes` say which).
 
     Example:
         >>> from topicscope.theory import optimum

@@ -50,7 +50,7 @@ def contributions(config: RunConfig, weights: Weights) -> ValueArray:
     Biases are added to every column: a document's shares sum to 1, so that W x + b = (W + b 1') x.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         weights: Trained parts by name.
 
     Returns:
@@ -74,7 +74,7 @@ def world_optimum(config: RunConfig) -> ValueOptimum:
     """W* of the world that a config describes, with documents weighted as `train` does.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Returns:
         W* with its loss and modes; see `theory.optimum`.
@@ -134,7 +134,7 @@ def training_optimum(config: RunConfig) -> TrainingOptimum:
     It is given only where it takes at most a few seconds.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Returns:
         `matrix` and `loss` (as the run counts it), or `why_not`.
