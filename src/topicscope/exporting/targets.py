@@ -38,7 +38,19 @@ METADATA = b"topicscope"
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: `out` is a file or a folder, `files` are the names in it; and how to open it."""
+    """What an export wrote, and how to open it.
+
+    Attributes:
+        source: The folder that was exported.
+        kind: Kind of that folder, such as 'train' or 'probe'.
+        to: 'tensorboard', 'parquet' or 'hf'.
+        out: The file or folder that was written.
+        files: Names of the files in it.
+        notes: What it holds, and how to open it, in sentences.
+
+    Example:
+        See `export`.
+    """
 
     source: Path
     kind: str
