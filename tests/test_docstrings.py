@@ -27,6 +27,7 @@ DOORS = (
     "topicscope.figures",
     "topicscope.report",
     "topicscope.paper",
+    "topicscope.exporting",
     "topicscope.ground",
 )
 SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Example):$")

@@ -118,6 +118,18 @@ def names_of_machine(host: str) -> set[str]:
 
 
 def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server on this address.
+
+    Args:
+        host: A name or an address.
+
+    Returns:
+        True for 'localhost' and addresses that lead back to this machine; False for all others.
+
+    Example:
+        >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+        (True, True, False)
+    """
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

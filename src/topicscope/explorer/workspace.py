@@ -32,8 +32,25 @@ class Place:
 
 
 class Workspace:
-    """`home`: where new runs are written; `own`: where the explorer notes things down; `named`: other folders that may
-    be read. Links inside are not followed, and folders that have some are left out."""
+    """The folders that the explorer may write and read.
+
+    The explorer notes things down in `own`, a folder in `home`. Links are not followed, and folders that have some are
+    left out.
+
+    Args:
+        home: Folder in which new runs are written.
+        named: Other folders that may be read, with the folders in them.
+
+    Raises:
+        InputError: A named folder is not there.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     workspace = Workspace(Path(folder, "runs"))
+        ...     workspace.home.name, workspace.own.name
+        ('runs', '.explorer')
+    """
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
         self.home = home.resolve()

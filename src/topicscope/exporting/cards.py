@@ -27,7 +27,23 @@ READING = (
 def model_card(
     name: str, config: Mapping[str, Any], run: PretrainRun | None, probe: Probe | None, *, on_hub: bool
 ) -> str:
-    """The card of a model with this config.json, from its training, its probe, or both."""
+    """Write the card of a model (README.md with metadata), from its training, its probe, or both.
+
+    Args:
+        name: Name or folder of the model.
+        config: Content of its config.json; empty where it is not known.
+        run: The pretraining run that made it, or None.
+        probe: A probe of it, or None.
+        on_hub: Whether the name is one of the hub; then the card is of a probe of somebody else's model.
+
+    Returns:
+        Markdown, with YAML metadata at its head.
+
+    Example:
+        >>> card = model_card("runs/frogs", {"architectures": ["BertForMaskedLM"]}, None, None, on_hub=False)
+        >>> [line for line in card.splitlines() if line.startswith(("#", "pipeline_tag", "model ="))]
+        ['pipeline_tag: fill-mask', '# frogs', '## Use', 'model = AutoModelForMaskedLM.from_pretrained("FOLDER")']
+    """
     task = task_of(config)
     metadata: dict[str, Any] = {"library_name": "transformers", "tags": TAGS}
     metadata |= {"pipeline_tag": task} if config else {}

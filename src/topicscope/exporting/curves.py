@@ -16,7 +16,21 @@ Curves = Mapping[str, np.ndarray]  # by figure, 'step' among them
 
 
 def curves_of(result: Any) -> Iterator[tuple[str, Curves]]:
-    """The folder of each run inside the export ('' where there is one run only), and its curves."""
+    """The curves of a result, run by run, with the name that each run has in an export.
+
+    Args:
+        result: Of `train` or `pretrain`, of their ensembles, or a sweep; other results have no curves.
+
+    Returns:
+        An iterator of (folder inside the export, '' for a single run; curves by name, 'step' among them).
+
+    Example:
+        >>> from topicscope.training import RunConfig, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> runs = train([RunConfig.of(small, steps=10, seed=seed) for seed in (0, 1)])
+        >>> [(name, len(curves["loss"])) for name, curves in curves_of(runs)]  # 10 steps and the start
+        [('run-000-seed-0', 11), ('run-001-seed-1', 11)]
+    """
     if isinstance(result, Run | PretrainRun):
         yield "", result.metrics
     elif isinstance(result, SeveralRuns):

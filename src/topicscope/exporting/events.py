@@ -70,9 +70,18 @@ def part(field: int, data: bytes) -> bytes:
 
 
 def event_file(curves: Mapping[str, np.ndarray]) -> bytes:
-    """The curves of a run: one column per figure, 'step' among them. Figures that are no finite number are left out.
+    """Make TensorBoard's event file of the curves of a run: one event per step.
 
-    One event per step; values are float32, as TensorBoard's scalars are.
+    Args:
+        curves: Columns by name, 'step' among them. Values that are not finite are left out.
+
+    Returns:
+        The bytes of the file; values are float32, as TensorBoard's scalars are.
+
+    Example:
+        >>> content = event_file({"step": np.array([0, 1]), "dev_loss": np.array([np.nan, 0.5])})
+        >>> content.count(b"loss/dev"), np.float32(0.5).tobytes() in content  # nothing for the NaN at step 0
+        (1, True)
     """
     steps = curves["step"].astype(int)
     figures = {name: values for name, values in curves.items() if name != "step"}

@@ -38,7 +38,19 @@ METADATA = b"topicscope"
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: `out` is a file or a folder, `files` are the names in it; and how to open it."""
+    """What an export wrote, and how to open it.
+
+    Attributes:
+        source: The folder that was exported.
+        kind: Kind of that folder, such as 'train' or 'probe'.
+        to: 'tensorboard', 'parquet' or 'hf'.
+        out: The file or folder that was written.
+        files: Names of the files in it.
+        notes: What it holds, and how to open it, in sentences.
+
+    Example:
+        See `export`.
+    """
 
     source: Path
     kind: str
@@ -85,13 +97,14 @@ def export(
         InputError: The folder has no such content, or the place is taken.
 
     Example:
-        >>> from tempfile import mkdtemp
+        >>> import tempfile
         >>> from topicscope import RunConfig, train
-        >>> place = Path(mkdtemp())
-        >>> small = {"data": {"documents": 20, "dev_documents": 5}, "floors": False}
-        >>> run = train(RunConfig.of(small, steps=2), place / "run")
-        >>> export(place / "run", "parquet").out.name
-        'run.parquet'
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = train(RunConfig.of(small, steps=10), f"{folder}/run")
+        ...     exported = export(f"{folder}/run", "parquet")
+        >>> exported.files, exported.notes  # one row per step, and one for the start
+        (['run.parquet'], ['11 rows, 15 columns'])
     """
     if to not in TARGETS:
         raise InputError(f"no target {to!r}; {nearest(to, TARGETS)}")

@@ -27,18 +27,20 @@ def sections(result: Result) -> list[Section]:
     """The parts of a result's report: figures, tables and what they show.
 
     Args:
-        result: Any result of the project.
+        result: Any result: a run, a probe, a sweep, a theorem, ...
 
     Returns:
-        The sections.
+        The sections, in the order of the page.
 
     Raises:
         InputError: There are no figures for results of this kind.
 
     Example:
-        >>> from topicscope.theory import Setting, theorem2
-        >>> [section.title for section in sections(theorem2(Setting.of(4, 3)))]
-        ['Theorem 2']
+        >>> from topicscope import Fixed, TopicModel, theory
+        >>> best = theory.optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length=20))
+        >>> [section] = sections(best)
+        >>> section.title, [row[0] for row in section.tables[0].rows]  # the modes in the order of learning
+        ('The optimum under uniform attention', ['mean', 'topic contrasts', '[MASK] against words', 'within-topic'])
     """
     if result.kind not in BUILDERS:
         raise InputError(f"no figures for results of kind {result.kind!r}; expected one of: {', '.join(BUILDERS)}")
@@ -47,18 +49,21 @@ def sections(result: Result) -> list[Section]:
 
 
 def points_of(result: Result) -> PointMap | None:
-    """All points of a sweep, of which a reader chooses measure and axes.
+    """The points of a result that is a sweep, as data for a map (see `PointMap`).
 
     Args:
         result: Any result.
 
     Returns:
-        The points; None for results that are no sweep.
+        The points; None for results that are not a sweep.
 
     Example:
+        >>> from pathlib import Path
+        >>> from topicscope.sweeps import Sweep, build_grid
         >>> from topicscope.theory import Setting, theorem2
-        >>> print(points_of(theorem2(Setting.of(4, 3, 2))))
-        None
+        >>> sweep = Sweep.of(build_grid({"axes": {"seed": [0, 1]}}), Path("no/such/folder"))
+        >>> points_of(sweep).axes, points_of(theorem2(Setting.of(4, 3)))
+        ({'seed': [0, 1]}, None)
     """
     if result.kind != "sweep":
         return None

@@ -58,18 +58,24 @@ def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
 
 
 def document_table(probe: Probe) -> TableData:
-    """The documents of a probe that are shown.
+    """The documents that the page of a probe shows: why each was chosen, its size, contrast and loss.
 
     Args:
-        probe: The probe.
+        probe: A probe; `probe.shown` has the documents.
 
     Returns:
-        The table.
+        One row per document. Contrast: attention to words of the same topic minus that to words of other topics.
 
     Example:
-        >>> from topicscope.language import Probe
-        >>> document_table(Probe()).rows
-        []
+        >>> about = {"model": "bert", "document": 0, "part": "encoder"}
+        >>> read = {"place": 7, "words": 120, "tokens": 128, "topic_words": 30, "topics": [], "threshold": 0.001}
+        >>> means = {"same": 0.03, "different": 0.01, "contrast": 0.02, "loss": 2.5}
+        >>> means |= {"same_pairs": 40, "different_pairs": 60}
+        >>> row = DocumentRow(**about, **read, **means)
+        >>> rest = {"pieces": [], "topics": [], "keys": 1, "heads": [], "all_heads": 2, "cut": True}
+        >>> probe = Probe(documents=[row], shown=[ShownDocument(**about, why="highest contrast", **rest)])
+        >>> document_table(probe).rows
+        [['bert', '7 of the corpus', 'highest contrast', '120', '128', '30', '0.02', '40 + 60', '2.5']]
     """
     rows, cells = rows_by_name(probe), []
     for one in probe.shown:

@@ -38,14 +38,14 @@ def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
 
 
 def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    """Norms and rotation of every layer of pretraining runs (Figure 5): one panel per layer, one curve per run.
+    """Norms of W_K, W_Q and W_V, and rotation of W_V, layer by layer in pretraining runs (the paper's Figure 5).
 
     Args:
-        runs: The runs.
+        runs: Pretraining runs, with the same layers.
         labels: One per run; runs with the same label share a colour. Without labels every run has its own.
 
     Returns:
-        The figure.
+        The figure: one row per measure, one column per layer, one curve per run.
 
     Example:
         See `stage_table`.
@@ -69,10 +69,10 @@ def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
 
 
 def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    """The loss of every batch, and with markers that on documents held out.
+    """The loss of pretraining runs at every step; markers: the loss on held-out documents.
 
     Args:
-        runs: The runs.
+        runs: Pretraining runs.
         labels: As in `dynamics_figure`.
 
     Returns:
@@ -113,10 +113,10 @@ def settings(runs: Sequence[PretrainRun], labels: Sequence[str]) -> Sequence[str
 
 
 def layer_title(name: str) -> str:
-    """The title of a layer.
+    """What figures and tables call a layer.
 
     Args:
-        name: Of the layer, as metrics have it.
+        name: Name of the layer, as in the names of metrics: '0' of 'norm_key_0'.
 
     Returns:
         The title.
@@ -133,29 +133,29 @@ def starts(metrics: Metrics, layer: str) -> dict[str, float]:
     """The step at which each norm of a layer has made a tenth of its rise.
 
     Args:
-        metrics: Columns by name, such as norm_key_0.
-        layer: Name of the layer.
+        metrics: Columns by name, such as norm_key_0, with one number per step (S).
+        layer: Name of the layer, such as '0'.
 
     Returns:
-        Steps by part; NaN where a norm has not risen.
+        The step of 'key', 'query' and 'value'; NaN where a norm has not risen.
 
     Example:
-        >>> metrics = {f"norm_{part}_0": np.array([1.0, 1, 9, 9]) for part in ("key", "query", "value")}
-        >>> starts(metrics, "0")["key"]
-        2.0
+        >>> early, late, flat = np.array([1.0, 9, 9, 9]), np.array([1.0, 1, 1, 9]), np.ones(4)
+        >>> starts({"norm_value_0": early, "norm_key_0": late, "norm_query_0": flat}, "0")
+        {'key': 3.0, 'query': nan, 'value': 1.0}
     """
     return {name.removeprefix("norm_"): risen(norm, 0.1) for name, norm in layer_metrics(metrics, layer).items()}
 
 
 def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> TableData:
-    """Starts, half-way steps and separation of every layer of every run.
+    """When the norms of every layer rise: steps at a tenth and at half of the rise, and the separation of the stages.
 
     Args:
         runs: Pretraining runs.
-        labels: One per run.
+        labels: As in `dynamics_figure`.
 
     Returns:
-        The table.
+        One row per run and layer. Separation: the earlier half-way step of key and query over that of value.
 
     Example:
         >>> from topicscope.pretraining import PretrainConfig, pretrain, train_tokenizer
@@ -163,8 +163,13 @@ def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Tabl
         >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
         >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
         >>> run = pretrain(PretrainConfig.of(tiny, steps=12, batch_size=4), texts=texts, tokenizer=tokenizer)
-        >>> stage_table([run]).rows[0][1:3], len(dynamics_figure([run]).panels), len(loss_figure([run]).panels)
-        (['0', 'layer 0'], 4, 1)
+        >>> stage_table([run]).columns[3:6], stage_table([run]).rows[0][:3]
+        (['value starts', 'key starts', 'query starts'], ['seed 0', '0', 'layer 0'])
+        >>> from topicscope.figures import pretrain_moment
+        >>> [panel.title for panel in (*dynamics_figure([run]).panels[2:], *loss_figure([run]).panels)]
+        ['||W_V||_F (layer 0)', 'rotation of W_V over 10 steps (layer 0)', 'masked language modelling']
+        >>> pretrain_moment([run], step=5)[0].tables[0].columns
+        ['seed', 'layer', 'W_K', 'W_Q', 'W_V']
     """
     parts = ("value", "key", "query")
     rows = []

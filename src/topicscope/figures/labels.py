@@ -29,17 +29,26 @@ def label_sections(probe: Probe) -> list[Section]:
 
 
 def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
-    """Labels from hidden states: accuracy and macro F1 by layer, one figure for each part of every model.
+    """How well hidden states predict a document's label: accuracy and macro F1 by layer.
 
     Args:
-        rows: Of a probe.
+        rows: `probe.labels`.
 
     Returns:
-        The figures.
+        One figure per part of every model; horizontal lines: bag of words, and always guessing the most common label.
 
     Example:
-        >>> label_figures([])
-        []
+        >>> from topicscope.figures import label_table
+        >>> from topicscope.language import LabelRow
+        >>> of = {"model": "bert", "variant": "trained", "part": "encoder", "layer": 1, "documents": 200, "classes": 4}
+        >>> of |= {"accuracy": 0.91, "interval": (0.85, 0.95), "macro_f1": 0.9, "macro_f1_interval": (0.84, 0.94)}
+        >>> of |= {"majority": 0.25, "bag_of_words": 0.88, "bag_of_words_interval": (0.82, 0.92)}
+        >>> of |= {"bag_of_words_macro_f1": 0.87}
+        >>> of |= {"chosen_accuracy": 0.9, "chosen_interval": (0.84, 0.94), "chosen_macro_f1": 0.89, "chosen_folds": 5}
+        >>> label_figures([LabelRow(**of)])[0].panels[0].levels
+        [(0.88, 'bag of words'), (0.25, 'most common label')]
+        >>> label_table([LabelRow(**of)]).rows[0][:3]
+        ['bert', 'encoder 1', '0.91 [0.85, 0.95]']
     """
     figures: list[Figure] = []
     for model, part in dict.fromkeys((row.model, row.part) for row in rows):
@@ -71,17 +80,16 @@ def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
 
 
 def label_table(rows: Sequence[LabelRow]) -> TableData:
-    """Labels from hidden states: every layer of the trained models, beside the random weights.
+    """How well hidden states predict a document's label, beside random weights, bag of words and the most common label.
 
     Args:
-        rows: Of a probe.
+        rows: `probe.labels`.
 
     Returns:
-        The table.
+        One row per layer of the trained models.
 
     Example:
-        >>> label_table([]).rows
-        []
+        See `label_figures`.
     """
     fresh = {(row.model, row.part, row.layer): row for row in rows if row.variant == "random"}
     cells = []

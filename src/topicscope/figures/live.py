@@ -23,7 +23,7 @@ SENTENCES: dict[Act, str] = {
 
 
 def happening(run: Run) -> str:
-    """The sentence of the paper that is happening at this moment of a run.
+    """Which stage of the paper a run is in, in a sentence; of a finished run, which course it took.
 
     Args:
         run: A run, finished or not.
@@ -56,13 +56,13 @@ def to_come(run: Run) -> str:
 
 
 def live_curves(run: Run) -> list[Section]:
-    """Loss, norms with the predicted ones, and means by word relation, up to now.
+    """The curves of a run up to now: loss, norms with the predicted ones, and means by word relation.
 
     Args:
         run: A run, finished or not.
 
     Returns:
-        The sections.
+        One section with one figure; with a note only, where no step has been written yet.
 
     Example:
         See `run_figure`.
@@ -85,7 +85,7 @@ def live_matrices(run: Run) -> list[Section]:
         run: A run, finished or not.
 
     Returns:
-        The sections.
+        One section with one figure; with a note only, where no weights have been saved yet.
 
     Example:
         See `run_figure`.

@@ -45,20 +45,20 @@ def sweep_sections(sweep: Sweep) -> list[Section]:
 
 
 def point_map(sweep: Sweep) -> PointMap:
-    """All points of a sweep, for a reader who chooses measure and axes.
+    """All points of a sweep as data for a map whose measure and axes the reader chooses.
 
     Args:
-        sweep: The sweep.
+        sweep: The sweep, finished or not.
 
     Returns:
-        The points.
+        The points, with the colours and meanings of phases.
 
     Example:
         >>> from pathlib import Path
         >>> from topicscope.sweeps import build_grid
-        >>> sweep = Sweep.of(build_grid({"axes": {"seed": [0, 1]}}), Path("no/such/folder"))
-        >>> [row["state"] for row in point_map(sweep).rows]
-        ['missing', 'missing']
+        >>> sweep = Sweep.of(build_grid({"axes": {"optimizer.lr": [0.01, 0.1]}}), Path("no/such/folder"))
+        >>> [(row["optimizer.lr"], row["state"]) for row in point_map(sweep).rows]  # nothing has been run yet
+        [(0.01, 'missing'), (0.1, 'missing')]
     """
     return PointMap(
         sweep.grid.axes,
@@ -84,22 +84,23 @@ def map_figure(
     """A measure over two axes of a sweep, one panel per value of the others; seeds are averaged.
 
     Args:
-        rows: Of the sweep.
-        axes: Values by axis.
-        measure: Its name.
-        name: Of the figure's files.
-        title: Of the figure.
+        rows: One dictionary per point: its values on the axes, and its measures (`sweep.rows`).
+        axes: Of each axis its values (`sweep.grid.axes`).
+        measure: Name of the measure, such as 'dev_loss' or 'phase'.
+        name: Name of the figure's files.
+        title: Title of the figure.
         log: A logarithmic colour scale.
         across: Axis to the right; default: one of the two longest.
         up: Axis upwards; '-': none.
 
     Returns:
-        The figure.
+        The figure; of words, such as phases, a cell shows the most frequent one.
 
     Example:
-        >>> rows = [{"lr": lr, "seed": 0, "loss": 10 * lr} for lr in (0.1, 0.2)]
-        >>> map_figure(rows, {"lr": [0.1, 0.2]}, "loss", "map", "Loss").panels[0].z
-        [[1.0, 2.0]]
+        >>> rows = [{"lr": lr, "seed": seed, "loss": 10 * lr + seed} for lr in (0.1, 0.2) for seed in (0, 1)]
+        >>> panel = map_figure(rows, {"lr": [0.1, 0.2], "seed": [0, 1]}, "loss", "map", "Loss").panels[0]
+        >>> panel.x, panel.z  # means over two seeds
+        (['0.1', '0.2'], [[1.5, 2.5]])
     """
     chosen_x, chosen_y, rest = layout(axes, across, up)
     words = words_of(rows, measure)
@@ -165,10 +166,10 @@ def last(axis: str) -> str:
 
 
 def tick(value: Any) -> str:
-    """A value of an axis as text.
+    """A value of an axis as text for figures, with three digits.
 
     Args:
-        value: The value.
+        value: A number, a word, or None.
 
     Returns:
         The text; empty for None.
@@ -181,21 +182,22 @@ def tick(value: Any) -> str:
 
 
 def phase_table(rows: Sequence[Row], axes: Axes, *, across: str = "", up: str = "") -> TableData:
-    """How many points of each panel are in which phase.
+    """How many points of a sweep are in which phase, panel by panel as `map_figure` draws them.
 
     Args:
-        rows: Of the sweep.
-        axes: Values by axis.
-        across: Axis to the right.
-        up: Axis upwards.
+        rows: One dictionary per point (`sweep.rows`).
+        axes: Of each axis its values (`sweep.grid.axes`).
+        across: Axis to the right; default: one of the two longest.
+        up: Axis upwards; '-': none.
 
     Returns:
-        The table.
+        One row per panel, one column per phase.
 
     Example:
-        >>> table = phase_table([{"lr": 0.1, "phase": "two-stage"}], {"lr": [0.1]})
-        >>> dict(zip(table.columns, table.rows[0]))["two-stage"]
-        '1'
+        >>> phases = {0.01: "two-stage", 0.1: "two-stage", 1.0: "diverged"}
+        >>> table = phase_table([{"lr": lr, "phase": name} for lr, name in phases.items()], {"lr": list(phases)})
+        >>> {phase: count for phase, count in zip(table.columns, table.rows[0]) if count != "0"}
+        {'two-stage': '2', 'diverged': '1'}
     """
     _, _, rest = layout(axes, across, up)
     lines = []

@@ -31,12 +31,12 @@ class WordPlane:
     """Words at several steps, in the plane of the first two principal components of the last step.
 
     Attributes:
-        what: Of which matrix the words are columns or rows.
-        places: By step (W x 2).
-        topic: Of each word (W).
-        words: Numbers of the words.
-        shown: Share of the variance at the last step that the plane keeps.
-        ends: Left, right, bottom and top.
+        what: Which vectors the words have, such as 'rows of W_V'.
+        places: Of each step the places of all words in the plane (W x 2).
+        topic: Topic of each word, from 1 (W).
+        words: Number of each word in the vocabulary (W).
+        shown: Share of the variance at the last step that the plane keeps, from 0 to 1.
+        ends: Left, right, bottom and top end of the axes, the same for all steps.
 
     Example:
         See `word_plane`.
@@ -66,11 +66,11 @@ def word_vectors(weights: Weights) -> tuple[str, Float[np.ndarray, "V d"]] | Non
 
 
 def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane | None:
-    """Words in a plane whose axes stay from step to step, without [MASK].
+    """Words in a plane whose axes stay the same from step to step: words of one topic move together. Without [MASK].
 
     Args:
-        config: Of the run.
-        snapshots: Weights by step.
+        config: Config of the run.
+        snapshots: Of each step the trained parts by name.
 
     Returns:
         The plane; None where the run trains nothing that words have, or its numbers are not finite.
@@ -79,8 +79,9 @@ def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane
         >>> from topicscope.training import RunConfig
         >>> config = RunConfig.of({"topic_model": {"topics": 3, "words_per_topic": 2}})
         >>> plane = word_plane(config, {10: {"value": config.topic_model.same_topic.astype(float)}})
-        >>> plane.places[10].shape, plane.topic.tolist()
-        ((6, 2), [1, 1, 2, 2, 3, 3])
+        >>> apart = np.linalg.norm(plane.places[10] - plane.places[10][0], axis=1)  # of each word from word 1
+        >>> plane.topic.tolist(), apart.round(6).tolist()
+        ([1, 1, 2, 2, 3, 3], [0.0, 0.0, 2.0, 2.0, 2.0, 2.0])
     """
     vectors = {step: word_vectors(weights) for step, weights in snapshots.items()}
     topic = config.topic_model.main_topic
@@ -154,16 +155,16 @@ def until(panel: Lines, step: float) -> Lines:
 
 
 def run_moment(run: Run, plane: WordPlane | None, timeline: Timeline | None, step: int) -> list[Section]:
-    """One moment of a training run: where its words are, how far norms and contrasts have come.
+    """One step of a training run: where its words are, and how far norms, loss and topic contrasts have come.
 
     Args:
         run: The run.
-        plane: Words in a plane, or None.
-        timeline: Of the run, or None.
-        step: The moment.
+        plane: Its words, from `word_plane`; None: they are not drawn.
+        timeline: Timeline of the run, from `sandbox_timeline`; None: it is not drawn.
+        step: The step.
 
     Returns:
-        The sections.
+        One section named after the step; with a timeline, a second one.
 
     Example:
         See `run_figure`.
@@ -186,14 +187,14 @@ def norm_table(run: Run, step: int) -> TableData:
 
 
 def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
-    """One moment of a timeline: the curves up to a step, and the numbers there.
+    """One step of a timeline: the curves up to there, and the numbers there.
 
     Args:
         timeline: The timeline.
-        step: The moment.
+        step: The step.
 
     Returns:
-        The sections.
+        One section; with a table where the timeline has this step.
 
     Example:
         See `timeline_figures`.
@@ -220,14 +221,14 @@ def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
 
 
 def pretrain_moment(runs: Sequence[PretrainRun], step: int) -> list[Section]:
-    """One moment of pretraining runs: norms, rotation and loss up to a step, and the norms there.
+    """One step of pretraining runs: norms, rotation and loss up to there, and the norms there.
 
     Args:
         runs: The runs.
-        step: The moment.
+        step: The step.
 
     Returns:
-        The sections.
+        One section named after the step.
 
     Example:
         See `stage_table`.

@@ -16,10 +16,10 @@ def counted(words: Iterable[str]) -> str:
     """How many verdicts of each kind there are.
 
     Args:
-        words: The verdicts.
+        words: The verdicts, in any order.
 
     Returns:
-        The text.
+        The text: kinds in the order in which pages name them, without those that do not occur.
 
     Example:
         >>> counted(["reproduced", "undecided", "reproduced"])
@@ -31,20 +31,24 @@ def counted(words: Iterable[str]) -> str:
 
 @dataclass
 class Figure:
-    """Panels in rows.
+    """A figure: panels in rows, with a title and a description for those who cannot see it.
 
     Attributes:
-        name: Of the files: letters, digits, '-'.
+        name: Name of its files: letters, digits and '-'.
         title: Above the panels.
-        alt: What is to be seen, in words.
-        panels: The panels.
+        alt: What the figure shows, in words.
+        panels: The panels, row by row.
         columns: Panels per row.
         colours: Of curves, by their name or group; the others take the colours that are left.
 
     Example:
-        >>> from topicscope.figures import Lines
-        >>> Figure("loss", "Loss", "Loss by step.", [Lines("loss", [])]).columns
-        2
+        >>> from topicscope.figures import Lines, Series
+        >>> from topicscope.report import canvas
+        >>> loss, norm = Series("dev", [0, 9], [2.0, 1.0]), Series("W_V", [0, 9], [0.1, 3.0])
+        >>> panels = [Lines("loss", [loss]), Lines("norm", [norm])]
+        >>> picture = canvas(Figure("run", "A run", "Loss and norm by step.", panels))  # matplotlib: .savefig, .axes
+        >>> picture.get_suptitle(), [axes.get_title() for axes in picture.axes]
+        ('A run', ['loss', 'norm'])
     """
 
     name: str
@@ -57,17 +61,20 @@ class Figure:
 
 @dataclass
 class TableData:
-    """A table, cells as text.
+    """A table of a report. Its cells are text, rounded as the page shows them.
 
     Attributes:
         title: Above the table.
         columns: Names of the columns.
-        rows: The cells.
-        folded: On a page it opens with a click.
+        rows: The cells, one list per row, as long as `columns`.
+        folded: Whether a page shows only its title until the reader clicks it.
 
     Example:
-        >>> TableData("Losses", ["step", "loss"], [["0", "2.0"]]).rows[0]
-        ['0', '2.0']
+        >>> from topicscope.figures import sections
+        >>> from topicscope.theory import Setting, theorem2
+        >>> [table] = sections(theorem2(Setting.of(4, 3)))[0].tables
+        >>> table.columns, table.rows[0][:2]
+        (['entry', 'value', 'meaning'], ['same topic', '0.3664385'])
     """
 
     title: str
@@ -78,17 +85,20 @@ class TableData:
 
 @dataclass(frozen=True)
 class Compared:
-    """The one number of a claim that stands for it in short tables.
+    """The number that stands for a claim in short tables, as the paper has it and as measured here.
 
     Attributes:
-        name: Of the number.
+        name: Short name of the number.
         what: What it is, with its unit.
-        paper: The paper's; '-' where it prints none.
-        ours: As measured here.
+        paper: The paper's number as text; '-' where it prints none.
+        ours: The number as measured here, as text.
 
     Example:
-        >>> Compared("alpha", "attention to the same topic", "-", "7.67").ours
-        '7.67'
+        >>> from topicscope.theory import Setting, best_attention
+        >>> alpha = best_attention(Setting.of(), "blocks").alpha
+        >>> number = Compared("alpha", "attention to another word of the same topic", paper="-", ours=f"{alpha:.2f}")
+        >>> f"{number.name}: paper {number.paper}, ours {number.ours}"
+        'alpha: paper -, ours 7.67'
     """
 
     name: str
@@ -99,24 +109,30 @@ class Compared:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim of the paper and what came of it.
+    """A claim, the rule that decides on it, and the verdict.
 
     Attributes:
-        claim: The paper's.
-        rule: Decides the verdict.
+        claim: What is claimed.
+        rule: How the verdict follows from the numbers; fixed before the run.
         paper: What the paper shows.
         theory: What theory says.
         measured: What was measured.
         verdict: 'reproduced', 'not reproduced', 'undecided' or 'skipped'.
-        reason: Why it came out so.
-        seconds: That the measurement took; None: not known.
+        reason: Why the rule gives this verdict.
+        seconds: How long the measurement took; None: not known.
         number: The number that stands for the claim.
-        sizes: A sentence where the paper's number and ours are not close.
-        shown: The verdict in other words.
+        sizes: A sentence where the paper's number and ours are not close; else empty.
+        shown: What pages say in place of `verdict`; empty: the verdict itself. `words` is the one that is shown.
 
     Example:
-        >>> Judgement("c", "r", "p", "t", "m", "reproduced", "within 5%", None, shown="as predicted").words
-        'as predicted'
+        >>> judged = Judgement(
+        ...     claim="The best attention prefers words of the same topic.",
+        ...     rule="Reproduced if the best alpha is above 1.",
+        ...     **{"paper": "alpha > 1", "theory": "7.67", "measured": "7.67", "seconds": 0.2},
+        ...     **{"verdict": "reproduced", "reason": "7.67 is above 1", "shown": "as predicted"},
+        ... )
+        >>> judged.verdict, judged.words  # claims that are not the paper's are 'as predicted'
+        ('reproduced', 'as predicted')
     """
 
     claim: str
@@ -141,13 +157,14 @@ class TextPiece:
     """A word or mark of a text.
 
     Attributes:
-        before: What stands before it.
-        text: The piece.
-        group: Place among the groups of the text, or None.
+        before: What stands between the piece before and this one: a space, or nothing.
+        text: The word or mark.
+        group: Its group, as a place in `MarkedText.groups` from 0; None: it has no colour.
 
     Example:
-        >>> TextPiece(" ", "frog", group=0).text
-        'frog'
+        >>> pieces = [TextPiece("", "A"), TextPiece(" ", "frog", group=0), TextPiece("", ".")]
+        >>> "".join(piece.before + piece.text for piece in pieces)
+        'A frog.'
     """
 
     before: str
@@ -157,17 +174,19 @@ class TextPiece:
 
 @dataclass(frozen=True)
 class TextLinks:
-    """Where each piece of a text leads to, and how much.
+    """Links from each piece of a text to others, with weights: such as the attention of one head.
 
     Attributes:
-        outer: First name of the table of links.
-        inner: Second name.
-        data: base64 of the numbers of pieces (two bytes each, the low one first), then of their weights w (one byte
-            each, 255 times the square root of w).
+        outer: First part of the name, such as the layer.
+        inner: Second part of the name, such as the head.
+        data: Two tables in base64, each with one row per piece and `MarkedText.keys` columns. First the pieces that it
+            leads to (two bytes each, the low one first), then the weights w (one byte: 255 times the square root).
 
     Example:
-        >>> TextLinks("layer 0", "head 1", data="").inner
-        'head 1'
+        >>> import base64
+        >>> to, weights = bytes([1, 0, 0, 0]), bytes([255, 51])  # piece 0 leads to 1 with weight 1; 1 to 0 with .04
+        >>> TextLinks("layer 0", "head 1", base64.b64encode(to + weights).decode()).data
+        'AQAAAP8z'
     """
 
     outer: str
@@ -177,22 +196,24 @@ class TextLinks:
 
 @dataclass(frozen=True)
 class MarkedText:
-    """A text whose pieces are coloured by group, with links from piece to piece.
+    """A text whose words are coloured by group (topic), with links from word to word (attention).
 
     Attributes:
         title: Above the text.
         note: Below the title.
-        pieces: The text.
-        groups: Name of each group, and what is shown where the reader points at one of its pieces.
-        links: Tables of links.
-        keys: Links per piece.
-        link_names: What the names of links are names of.
-        first: Number of the table that is shown first.
+        pieces: Its words and marks, in order.
+        groups: Of each group its name, and what is shown when the reader points at one of its words.
+        links: One table of links per head.
+        keys: Number of links per piece.
+        link_names: What `TextLinks.outer` and `inner` are, such as ('layer', 'head').
+        first: Place in `links` of the table that is shown first.
         map: Name by which a heat map finds the text: see `Heat.shown_in`.
 
     Example:
-        >>> MarkedText("Document 1", "", [TextPiece("", "frog", 0)], [("water", "frog toad")]).keys
-        0
+        >>> pieces = [TextPiece("", "a"), TextPiece(" ", "frog", group=0), TextPiece(" ", "sings", group=1)]
+        >>> text = MarkedText("Document 1", "", pieces, groups=[("water", "frog toad"), ("music", "sing opera")])
+        >>> [(piece.text, text.groups[piece.group][0]) for piece in text.pieces if piece.group is not None]
+        [('frog', 'water'), ('sings', 'music')]
     """
 
     title: str
@@ -208,19 +229,23 @@ class MarkedText:
 
 @dataclass(frozen=True)
 class PointMap:
-    """All points of a grid, to be drawn over any two of its axes; the reader chooses them, and the measure.
+    """All points of a sweep as data for a map; the reader of the page chooses axes and measure.
 
     Attributes:
-        axes: Values by axis.
-        rows: Place on every axis, state and measures of each point.
-        curve_panels: Panels of a point's curves: by title, how the names of curves start.
-        first: The measure that the map opens with.
-        colours: Words and their colours, by measure.
-        meanings: Words and what they mean, by measure.
+        axes: Of each axis its values.
+        rows: Of each point its name, its value on every axis, its state and its measures.
+        curve_panels: Panels of a point's curves: title, and how the names of its curves begin.
+        first: The measure that the map opens with; None: any.
+        colours: Of measures that are words: each word and its colour.
+        meanings: Of measures that are words: each word and what it means.
 
     Example:
-        >>> PointMap({"seed": [0]}, [{"seed": 0, "state": "done", "loss": 1.5}], {"loss": "loss"}).rows[0]["loss"]
-        1.5
+        >>> from topicscope.figures import map_figure
+        >>> rows = [{"point": "a", "lr": 0.1, "state": "done", "loss": 1.5}]
+        >>> rows += [{"point": "b", "lr": 1.0, "state": "failed"}]
+        >>> points = PointMap({"lr": [0.1, 1.0]}, rows, curve_panels={"loss": "loss"}, first="loss")
+        >>> map_figure(points.rows, points.axes, points.first, "map", "Loss").panels[0].z  # a failed point has no loss
+        [[1.5, None]]
     """
 
     axes: dict[str, list[Any]]
@@ -233,21 +258,24 @@ class PointMap:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a report. All text is plain text.
+    """One part of a report: figures, tables, texts and what they show. All text is plain text.
 
     Attributes:
-        title: Of the section.
+        title: Title of the section.
         note: What it shows.
-        command: Makes it again, with the settings in `config`.
+        command: The command that makes it again, with the settings in `config`.
         figures: Its figures.
         tables: Its tables.
         verdict: The judgement on a claim, or None.
-        config: Settings.
-        texts: Texts with marks.
+        config: The settings, as the page lists them.
+        texts: Documents with coloured words.
 
     Example:
-        >>> Section("Loss", tables=[TableData("Losses", ["step"], [["0"]])]).tables[0].title
-        'Losses'
+        >>> from topicscope.figures import sections
+        >>> from topicscope.theory import Setting, theorem2
+        >>> [section] = sections(theorem2(Setting.of(4, 3)))
+        >>> section.title, section.command.split(" --p-mask")[0], len(section.figures), len(section.tables)
+        ('Theorem 2', 'topicscope theory theorem2 --topics 4 --words-per-topic 3', 1, 1)
     """
 
     title: str

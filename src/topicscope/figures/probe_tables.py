@@ -57,35 +57,44 @@ def at_first(rows: Sequence[Row]) -> list[Row]:
 
 
 def family(model: str, kind: str) -> str:
-    """The paper's row for this kind of model.
+    """The ratios that the paper prints for this kind of model (Tables 1 and 5).
 
     Args:
-        model: Name of the model.
-        kind: The table's measure.
+        model: Name or folder of the model.
+        kind: 'one' or 'many' topics per word: Table 1 or Table 5.
 
     Returns:
-        The numbers as text; '-' where the paper has none.
+        Cosine, dot product and attention at each of three thresholds; '-' where the paper has none.
 
     Example:
-        >>> family("gpt2", "cosine")
-        '-'
+        >>> family("google-bert/bert-base-uncased", "one"), family("gpt2", "one")
+        ('1.21 1.19 1.32 / 1.13 1.15 1.28 / 1.11 1.13 1.22', '-')
     """
     known = [name for name in ("roberta", "albert", "electra", "bart", "bert") if name in short(model.lower())]
     return " / ".join(" ".join(f"{x:g}" for x in row) for row in PAPER[kind][known[0]]) if known else "-"
 
 
 def ratio_table(rows: Sequence[ProbeRow]) -> TableData:
-    """Table 1: ratios with intervals.
+    """The paper's Table 1 for a probe: same-topic mean over different-topic mean, with 95% intervals.
 
     Args:
-        rows: Of a probe.
+        rows: Effects of a probe, `probe.rows`.
 
     Returns:
-        The table.
+        One row per model, weights and threshold, one column per measure.
 
     Example:
-        >>> ratio_table([]).columns[0]
-        'model'
+        >>> from topicscope.figures import forest_figures, ratio_figure
+        >>> from topicscope.measure import Effect
+        >>> means = {"same": 0.3, "different": 0.1, "difference": 0.2, "interval": (0.1, 0.3)}
+        >>> cosine = Effect(**means, ratio=3.0, ratio_interval=(2.0, 4.5))
+        >>> about = {"model": "bert", "variant": "trained", "threshold": 0.001, "topics_per_word": "one"}
+        >>> about |= {"words": 50, "topics": 5, "embedding": "matrix", "window": 512}
+        >>> rows = [ProbeRow(**about, embeddings={"cosine": cosine, "dot": None}, attention=None, parts={})]
+        >>> ratio_table(rows).rows[0][5:], difference_table(rows).rows[0][4:9]
+        (['3 [2, 4.5]', '-', '-'], ['cosine', '0.3', '0.1', '0.2', '[0.1, 0.3]'])
+        >>> ratio_figure(rows).panels[0].series[0].y, forest_figures(rows)[0].panels[0].series[0].y
+        ([3.0], [0.2])
     """
     measures = [*MAIN_MEASURES, *(["topical"] if any(row.topical for row in rows) else [])]
     return TableData(
@@ -107,17 +116,16 @@ def setting(row: ProbeRow) -> list[str]:
 
 
 def difference_table(rows: Sequence[ProbeRow]) -> TableData:
-    """Every effect of a probe, with its interval and its controls.
+    """Every effect of a probe: same-topic mean minus different-topic mean, its 95% interval and its controls.
 
     Args:
-        rows: Of a probe.
+        rows: Effects of a probe, `probe.rows`.
 
     Returns:
-        The table.
+        One row per model, weights, threshold and measure.
 
     Example:
-        >>> difference_table([]).rows
-        []
+        See `ratio_table`.
     """
     cells = [
         [
@@ -143,16 +151,17 @@ def difference_table(rows: Sequence[ProbeRow]) -> TableData:
 
 
 def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
-    """Heads of each model by p, then by their difference, at the first threshold; those without judgement come last.
+    """The attention heads with the strongest evidence of topics: smallest p first, then largest difference.
 
-    Heads that stand out at every threshold are marked as topical.
+    Numbers are those at the first threshold. Heads that stand out at every threshold are marked as topical; heads that
+    were not judged come last.
 
     Args:
-        heads: Of a probe.
-        count: Heads per model.
+        heads: Heads of a probe, `probe.heads`.
+        count: At most so many heads per model.
 
     Returns:
-        The table.
+        One row per head.
 
     Example:
         See `head_figures`.
@@ -200,17 +209,21 @@ def topic_table(topics: Sequence[TopicRow]) -> TableData:
 
 
 def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
-    """Table 2: pairs of one topic against the pairs that stand together most often.
+    """The paper's Table 2 for a probe: pairs of one topic against the pairs that stand together most often.
 
     Args:
-        rows: Of a probe.
+        rows: `probe.cooccurrence`.
 
     Returns:
-        The table.
+        One row per model and threshold; of each measure the two means, the second with its 95% interval.
 
     Example:
-        >>> cooccurrence_table([]).columns[:3]
-        ['model', 'threshold', 'pairs']
+        >>> cosine = PairContrast(same_topic=0.218, cooccurring=0.36, interval=(0.33, 0.39), pairs=40)
+        >>> about = {"model": "bert", "variant": "trained", "threshold": 0.001, "topics_per_word": "one"}
+        >>> about |= {"words": 50, "topics": 5, "embedding": "matrix", "window": 512, "pairs": 40}
+        >>> table = cooccurrence_table([CooccurrenceRow(**about, cosine=cosine, attention=None)])
+        >>> dict(zip(table.columns, table.rows[0]))["cosine: co-occurring (95%)"]  # more than one topic has: 0.218
+        '0.36 [0.33, 0.39]'
     """
     measures = ["cosine", "attention", *(["topical"] if any(row.topical for row in rows) else [])]
     columns = [f"{measure_name(name)}: {which}" for name in measures for which in ("same topic", "co-occurring (95%)")]

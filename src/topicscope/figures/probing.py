@@ -110,16 +110,16 @@ def smallest_p(settings: Measurement) -> str:
 
 
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
-    """The three ratios of a probe against the threshold, one curve per model.
+    """Ratios of cosine, dot product and attention against the threshold: one panel per measure, one curve per model.
 
     Args:
-        rows: Of a probe.
+        rows: Effects of a probe, `probe.rows`.
 
     Returns:
-        The figure.
+        The figure; a ratio that is undefined leaves no point.
 
     Example:
-        See `head_figures`.
+        See `ratio_table`.
     """
     shown = [row for row in rows if row.threshold is not None and row.topics_per_word == rows[0].topics_per_word]
     models = dict.fromkeys((row.model, row.variant) for row in shown)
@@ -157,22 +157,26 @@ def ratio_curve(rows: Sequence[ProbeRow], measure: str) -> Series:
 
 
 def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
-    """Layer x head maps of the difference in attention, at the first threshold of each model.
+    """Which heads attend more to words of the same topic: one map per model, layers by heads.
 
     Args:
-        heads: Of a probe.
+        heads: Heads of a probe, `probe.heads`.
 
     Returns:
-        The figures.
+        One figure per model, at its first threshold; one panel per part (encoder, decoder, cross).
 
     Example:
         >>> from topicscope.figures import head_table
         >>> from topicscope.measure import Effect
-        >>> effect = Effect(same=0.02, different=0.01, difference=0.01, ratio=2.0, interval=(0.005, 0.015))
-        >>> about = {"model": "bert", "threshold": 0.001, "topics_per_word": "one", "part": "encoder"}
-        >>> heads = [HeadRow(**about, layer=0, head=head, effect=effect) for head in range(2)]
-        >>> head_figures(heads)[0].panels[0].z, head_table(heads).rows[0][:4]
-        ([[0.01, 0.01]], ['bert', 'encoder', '0', '0'])
+        >>> about = {"model": "bert", "threshold": 0.001, "topics_per_word": "one", "part": "encoder", "layer": 0}
+        >>> even = Effect(same=0.01, different=0.01, difference=0.0, ratio=1.0, interval=(-0.002, 0.002))
+        >>> topical = Effect(same=0.03, different=0.01, difference=0.02, ratio=3.0, interval=(0.015, 0.025))
+        >>> heads = [HeadRow(**about, head=0, effect=even, corrected_p=0.9)]
+        >>> heads += [HeadRow(**about, head=1, effect=topical, corrected_p=0.01)]
+        >>> head_figures(heads)[0].panels[0].z  # layer 0: heads 0 and 1
+        [[0.0, 0.02]]
+        >>> [(row[3], row[4], row[-1]) for row in head_table(heads).rows]
+        [('1', '0.02 [0.015, 0.025]', 'topical'), ('0', '0 [-0.002, 0.002]', '-')]
     """
     figures: list[Figure] = []
     for model in dict.fromkeys(head.model for head in heads):
@@ -194,17 +198,22 @@ def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
 
 
 def topic_figures(topics: Sequence[TopicRow]) -> list[Figure]:
-    """Mean cosine inside the tightest and the loosest topics of each model.
+    """Mean cosine inside the tightest and the loosest topics of each model, and to other topics.
 
     Args:
-        topics: Of a probe.
+        topics: `probe.topics`.
 
     Returns:
-        The figures.
+        One figure per model: the tightest topic first, at most 8 from each end.
 
     Example:
-        >>> topic_figures([])
-        []
+        >>> about = {"model": "bert", "threshold": 0.001, "topics_per_word": "one", "words": 10}
+        >>> about |= {"nearest": "plants", "nearest_cosine": 0.1, "farthest": "law", "farthest_cosine": 0.0}
+        >>> inside = {"water": 0.3, "music": 0.5}
+        >>> rows = [TopicRow(**about, topic=n, name=name, cosine=inside[name]) for n, name in enumerate(inside)]
+        >>> panel = topic_figures(rows)[0].panels[0]
+        >>> panel.categories, {series.name: series.y for series in panel.series}["inside the topic"]
+        (['music', 'water'], [0.5, 0.3])
     """
     figures: list[Figure] = []
     for model in dict.fromkeys(topic.model for topic in topics):

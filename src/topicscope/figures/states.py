@@ -56,17 +56,25 @@ def shown_states(rows: Sequence[StateRow]) -> list[StateRow]:
 
 
 def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
-    """Hidden states by layer: differences of cosines, and R^2 of topic mixtures; one figure per part of a model.
+    """In which layers topics are: differences of cosines of hidden states, and R^2 of topic mixtures.
 
     Args:
-        rows: Of a probe.
+        rows: `probe.states`.
 
     Returns:
-        The figures.
+        One figure per part of a model, with layers to the right; at the threshold with most words.
 
     Example:
-        >>> state_figures([])
-        []
+        >>> from topicscope.figures import state_table
+        >>> about = {"model": "bert", "variant": "trained", "part": "encoder"}
+        >>> about |= {"threshold": 0.001, "topics_per_word": "one"}
+        >>> cosine = Effect(same=0.3, different=0.1, difference=0.2, ratio=3.0, interval=(0.1, 0.3), p_value=0.01)
+        >>> effects = {"raw": cosine, "centred": None, "all_but_top": None}
+        >>> rows = [StateRow(**about, layer=1, words=50, effects=effects, cooccurring={}, mixture=None)]
+        >>> [(panel.title, panel.series[0].x, panel.series[0].y) for panel in state_figures(rows)[0].panels]
+        [('cosine of states', [1.0], [0.2])]
+        >>> state_table(rows).rows[0][:6]
+        ['bert', 'encoder 1', '50', '0.2 [0.1, 0.3]', '-', '0.01']
     """
     figures: list[Figure] = []
     rows = shown_states(rows)
@@ -133,17 +141,16 @@ def position_panel(rows: Sequence[StateRow]) -> Lines:
 
 
 def state_table(rows: Sequence[StateRow]) -> TableData:
-    """Every layer of the trained models at the threshold with most words, beside the random weights.
+    """Topics in hidden states, layer by layer: differences of cosines with p, and R^2 of topic mixtures.
 
     Args:
-        rows: Of a probe.
+        rows: `probe.states`.
 
     Returns:
-        The table.
+        One row per layer of the trained models, at the threshold with most words.
 
     Example:
-        >>> state_table([]).rows
-        []
+        See `state_figures`.
     """
     shown = shown_states(rows)
     fresh = {(row.model, row.part, row.layer): row for row in shown if row.variant == "random"}

@@ -170,22 +170,23 @@ def on_the_map(grid: Landscape, alpha: float, beta: float) -> tuple[float, float
 def landscape_figure(
     name: str, title: str, grids: Mapping[str, Landscape], best: Mapping[str, tuple[float, float]] | None = None
 ) -> Figure:
-    """Loss landscapes as in Figures 7 and 8: beta to the right, alpha upwards, both logarithmic.
+    """The loss over attention as in Figures 7 and 8: beta to the right, alpha upwards, both logarithmic.
 
     Args:
-        name: Of the figure's files.
-        title: Of the figure.
+        name: Name of the figure's files.
+        title: Title of the figure.
         grids: Landscapes by panel title.
         best: (alpha, beta) of the best attention by panel title, marked in place of the grid's lowest point.
 
     Returns:
-        The figure.
+        The figure: one panel per grid, with a star at the lowest point and a ring at uniform attention.
 
     Example:
-        >>> from topicscope.theory import Setting, landscape
-        >>> grid = landscape(Setting.of(), "blocks", low=0.0, high=2.0, per_decade=2)
-        >>> landscape_figure("blocks", "Blocks", {"exact": grid}).panels[0].title
-        'exact'
+        >>> from topicscope.theory import Setting, best_attention, landscape
+        >>> grid, best = landscape(Setting.of(), "blocks", per_decade=1), best_attention(Setting.of(), "blocks")
+        >>> figure = landscape_figure("blocks", "Blocks", {"exact": grid}, best={"exact": (best.alpha, best.beta)})
+        >>> [(round(beta, 2), round(alpha, 2), label) for beta, alpha, label in figure.panels[0].marks]
+        [(1.0, 7.67, 'lowest')]
     """
     marked = {panel: grid.minimum[:2] for panel, grid in grids.items()} | dict(best or {})
     panels = [

@@ -26,24 +26,28 @@ def timeline_sections(timeline: Timeline) -> list[Section]:
 
 
 def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]:
-    """Difference against step with its interval, for each measure; and all of them as shares of their end.
+    """When topic structure appears: the difference of each measure against the step, with its 95% interval.
 
     Args:
         timeline: The timeline.
-        name: Of the figures' files.
+        name: Beginning of the names of the files.
 
     Returns:
-        The figures.
+        One figure; with several measures a second one, of each as a share of its last value.
 
     Example:
         >>> import numpy as np
         >>> from topicscope.figures import moment_table, timeline_moment
         >>> from topicscope.measure import effect
-        >>> heights = {0: 0.0, 10: 0.4}
+        >>> heights = {1: 0.0, 10: 0.1, 100: 0.4}
         >>> effects = {step: effect(y, 0.0, (np.full(9, y), np.zeros(9))) for step, y in heights.items()}
         >>> timeline = Timeline.of({"cosine": effects})
-        >>> len(timeline_figures(timeline)), moment_table(timeline).rows[0][:2], len(timeline_moment(timeline, 10))
-        (1, ['embeddings: cosine', '10'], 1)
+        >>> timeline_figures(timeline)[0].panels[0].series[0].y
+        [0.0, 0.1, 0.4]
+        >>> moment_table(timeline).rows[0][:3]  # it appears at step 10; half of its rise is made at step 40
+        ['embeddings: cosine', '10', '40 [40, 40]']
+        >>> timeline_moment(timeline, step=10)[0].tables[0].rows
+        [['embeddings: cosine', '0.1', '0', '0.1', '[0.1, 0.1]']]
     """
     courses: dict[str, list[TimelineRow]] = {}
     for row in timeline.rows:
@@ -83,13 +87,13 @@ def share(curve: Series) -> Series:
 
 
 def moment_table(timeline: Timeline) -> TableData:
-    """When each measure of a timeline appears, and when half of its rise is made.
+    """When each measure of a timeline appears, when half of its rise is made, and where it starts and ends.
 
     Args:
         timeline: The timeline.
 
     Returns:
-        The table.
+        One row per measure; steps, and differences with 95% intervals.
 
     Example:
         See `timeline_figures`.

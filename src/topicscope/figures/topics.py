@@ -29,10 +29,10 @@ def topic_model_table(topics: Topics) -> TableData:
     """Fitted topics with their share, coherence, stability, nearest topic and top words.
 
     Args:
-        topics: The topics.
+        topics: Fitted topics, from `fit_topics`.
 
     Returns:
-        The table.
+        One row per topic, the one with the largest share of the text first.
 
     Example:
         >>> from topicscope.language import fit_topics, whole_words
@@ -40,8 +40,8 @@ def topic_model_table(topics: Topics) -> TableData:
         >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
         >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
         >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
-        >>> len(topic_model_table(topics).rows), topic_model_table(topics).columns[0]
-        (2, 'topic')
+        >>> sorted((row[1], sorted(row[-1].split()[:4])) for row in topic_model_table(topics).rows)
+        [('50.0%', ['frog', 'newt', 'pond', 'toad']), ('50.0%', ['mozart', 'opera', 'schubert', 'violin'])]
     """
     rows = [
         [
@@ -150,17 +150,19 @@ def compared_figure(compared: Sequence[TopicQuality]) -> Figure:
 
 
 def compared_table(compared: Sequence[TopicQuality]) -> TableData:
-    """Fits with different numbers of topics, side by side.
+    """How good fits with different numbers of topics are, side by side.
 
     Args:
-        compared: How good each fit is.
+        compared: One per fit, `topics.compared`.
 
     Returns:
-        The table.
+        One row per fit: coherence, diversity, stability, held-out perplexity, and a warning where one is poor.
 
     Example:
-        >>> compared_table([]).columns[0]
-        'topics'
+        >>> none = dict.fromkeys(("stability", "perplexity", "unigram_perplexity")) | {"held_out": 0}
+        >>> ten = TopicQuality(topics=10, coherence=0.2, coherence_error=0.01, incoherent=0, diversity=0.9, **none)
+        >>> dict(zip(compared_table([ten]).columns, compared_table([ten]).rows[0]))["c_npmi x diversity"]
+        '0.180'
     """
 
     def cell(value: float | None, how: str) -> str:

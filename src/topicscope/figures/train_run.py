@@ -84,25 +84,26 @@ def many_runs(runs: Sequence[Run]) -> Section:
 
 
 def run_figure(run: Run) -> Figure:
-    """The picture of a run: loss with floors, norms with stages, means by word relation, the matrix at the end.
+    """A run at a glance: loss with floors, norms with stages, means by word relation, the matrix at the end.
 
     Args:
-        run: The run.
+        run: A finished run, from `train` or `read`.
 
     Returns:
-        The figure.
+        The figure; parts that were not trained have no panel.
 
     Example:
         >>> from topicscope.figures import happening, live_curves, live_matrices, run_moment
         >>> from topicscope.training import RunConfig, train
         >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
         >>> run = train(RunConfig.of(small, steps=30))
-        >>> [section.title for section in (*live_curves(run), *live_matrices(run), *run_moment(run, None, None, 10))]
-        ['Curves', 'Matrices', 'Step 10']
-        >>> [panel.kind for panel in run_figure(run).panels]
-        ['lines', 'lines', 'lines', 'heat']
-        >>> happening(run) != ""
-        True
+        >>> [panel.title for panel in run_figure(run).panels[:2]]
+        ['Loss and its floors', 'Norms: which part moves first?']
+        >>> happening(run).split(" (")[0]
+        'Over all 30 steps. Phase: at once'
+        >>> parts = (live_curves(run), live_matrices(run), run_moment(run, plane=None, timeline=None, step=10))
+        >>> [section.figures[0].title for [section] in parts]
+        ['Up to step 30 of 30', 'Matrices at the end', 'Up to step 10']
     """
     return Figure(
         "figure",

@@ -23,17 +23,28 @@ MEASURES = {
 
 
 def verdict_table(verdicts: Sequence[ModelVerdict]) -> TableData:
-    """The verdicts of a probe: one row for each model and place, one column for each control.
+    """The verdicts of a probe: does each model encode topics, and does that survive each control?
 
     Args:
-        verdicts: Of a probe.
+        verdicts: `probe.verdicts`.
 
     Returns:
-        The table.
+        One row per model and place (embeddings, hidden states, attention), one column per control.
 
     Example:
-        >>> verdict_table([]).columns[:3]
-        ['model', 'where', 'encodes topics?']
+        >>> from topicscope.figures import check_table
+        >>> from topicscope.language import Answer
+        >>> seen = Check(answer="no", why="pairs that co-occur show more", number=-0.142, interval=(-0.17, -0.11))
+        >>> about = {"control": "cooccurrence", "threshold": 0.001, "topics_per_word": "one"}
+        >>> row = CheckRow(**about, words=50, pairs=40.0, check=seen)
+        >>> controls = {"chance": "yes", "frequency": "yes", "cooccurrence": "no", "fresh_weights": "yes"}
+        >>> embeddings = Answer(answer="no", controls=controls, sentence="embeddings: no.", checks=[row])
+        >>> off = Answer(answer="off", controls={}, sentence="not measured.")
+        >>> verdicts = [ModelVerdict(model="bert", embeddings=embeddings, states=off, attention=off)]
+        >>> verdict_table(verdicts).rows  # one 'no' is enough for a 'no'
+        [['bert', 'embeddings', 'no', 'yes', 'yes', 'no', 'yes']]
+        >>> check_table(verdicts).rows[0][2:8]
+        ['co-occurrence', '0.001', 'no', '50', '40', '-0.142 [-0.17, -0.11]']
     """
     cells = [
         [short(verdict.model), place, answer.answer, *(answer.controls[control] for control in CONTROLS)]
@@ -46,17 +57,16 @@ def verdict_table(verdicts: Sequence[ModelVerdict]) -> TableData:
 
 
 def check_table(verdicts: Sequence[ModelVerdict]) -> TableData:
-    """What each control looked at: one row for each threshold.
+    """What each control looked at: its number, how many words and pairs it had, and why it answers so.
 
     Args:
-        verdicts: Of a probe.
+        verdicts: `probe.verdicts`.
 
     Returns:
-        The table.
+        One row per model, place, control and threshold; controls that are off have none.
 
     Example:
-        >>> check_table([]).rows
-        []
+        See `verdict_table`.
     """
     cells = [
         [
@@ -87,17 +97,16 @@ def number_text(check: Check) -> str:
 
 
 def forest_figures(rows: Sequence[ProbeRow]) -> list[Figure]:
-    """For each model: differences by measure and threshold, trained and fresh, over what shuffled topics give.
+    """Differences between same-topic and different-topic pairs, beside those of shuffled topics and of fresh weights.
 
     Args:
-        rows: Of a probe.
+        rows: Effects of a probe, `probe.rows`.
 
     Returns:
-        The figures.
+        One figure per model, one panel per measure, one category per threshold; with 95% intervals.
 
     Example:
-        >>> forest_figures([])
-        []
+        See `ratio_table`.
     """
     figures: list[Figure] = []
     for model in dict.fromkeys(row.model for row in rows):

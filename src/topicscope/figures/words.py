@@ -20,10 +20,10 @@ def word_figure(words: WordMap) -> Figure:
     """Cosines between words as a heat map (Figure 3).
 
     Args:
-        words: The cosines.
+        words: The cosines, from `word_map`.
 
     Returns:
-        The figure.
+        The figure; words of several tokens have a star.
 
     Example:
         >>> from topicscope.language import WordMap
@@ -44,10 +44,10 @@ def word_table(words: WordMap) -> TableData:
     """Cosines between words as a table.
 
     Args:
-        words: The cosines.
+        words: The cosines, from `word_map`.
 
     Returns:
-        The table.
+        One row and one column per word, with two digits.
 
     Example:
         >>> from topicscope.language import WordMap

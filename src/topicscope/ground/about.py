@@ -117,7 +117,7 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
 
     Args:
         path: The folder.
-        kind: Of the folder.
+        kind: Kind of the folder.
 
     Returns:
         The content of about.json.

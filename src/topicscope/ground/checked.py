@@ -122,7 +122,7 @@ def read_text(path: AnyPath, what: str = "the file", most: int = MOST_BYTES, enc
         path: The file.
         what: What it is, for error messages.
         most: Most bytes.
-        encoding: Of the text.
+        encoding: Encoding of the text.
 
     Returns:
         Its text.

@@ -55,7 +55,7 @@ def open_engine(
     Args:
         name: 'serial', 'local' or 'ray'.
         workers: Number of workers; None: one per core.
-        address: Of Ray: local, auto, or HOST[:PORT] of a head.
+        address: Address of Ray: local, auto, or HOST[:PORT] of a head.
         gpus: GPUs that each Ray task needs.
 
     Returns:
@@ -79,7 +79,7 @@ def check_engine(name: str, *, workers: int | None = None, address: str | None =
     Args:
         name: 'serial', 'local' or 'ray'.
         workers: Number of workers.
-        address: Of a Ray cluster.
+        address: Address of a Ray cluster.
 
     Raises:
         InputError: One of them is wrong, or does not go with the engine.

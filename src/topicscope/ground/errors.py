@@ -24,12 +24,20 @@ class InputError(ValueError):
 
 
 class EngineError(RuntimeError):
-    """The machines failed, not the input. What is done is kept; the command line exits with 1.
+    """The machines that do the work failed, not the input. What is done is kept; the command line exits with 1.
 
     Example:
-        >>> from topicscope import EngineError, InputError
-        >>> issubclass(EngineError, RuntimeError), issubclass(EngineError, InputError)
-        (True, False)
+        >>> import tempfile
+        >>> from topicscope import EngineError, sweep
+        >>> def lost(work, common, items):
+        ...     raise EngineError("the cluster cannot be reached")
+        >>> base = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     try:
+        ...         sweep({"base": base, "axes": {"seed": [0, 1]}}, f"{folder}/sweep", engine=lost)
+        ...     except EngineError as error:
+        ...         print(error)
+        the cluster cannot be reached
     """
 
 

@@ -65,7 +65,7 @@ class Folder:
 
     Attributes:
         path: The folder.
-        kind: Of the folder.
+        kind: Kind of the folder.
         about: What about.json says.
         fresh: Nothing was there before, or it is to be replaced.
         config: The settings that were stored.
@@ -148,7 +148,7 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
 
     Args:
         path: The folder.
-        kind: Of the folder.
+        kind: Kind of the folder.
         resume: Continue with what is there.
         force: Replace it.
 
@@ -202,7 +202,7 @@ def open_folder(
 
     Args:
         path: The folder.
-        kind: Of the folder.
+        kind: Kind of the folder.
         config: Settings to store.
         resume: Continue with what is there.
         force: Replace what topicscope wrote there, and nothing else.

@@ -30,7 +30,7 @@ def metric_lines(
         table: Their values (S x M).
         start: The first step.
         dev: Dev losses by step.
-        digits: Of the numbers.
+        digits: Digits of the numbers.
 
     Returns:
         The lines.
@@ -55,7 +55,7 @@ class MetricsFile:
     r"""The metrics of a run as they are written; `digest` is that of all lines so far.
 
     Args:
-        folder: Of the run.
+        folder: Folder of the run.
 
     Example:
         >>> import tempfile
@@ -103,7 +103,7 @@ def read_metrics(folder: Path) -> dict[str, Float[np.ndarray, " S"]]:
     """Read metrics.jsonl column by column.
 
     Args:
-        folder: Of the run.
+        folder: Folder of the run.
 
     Returns:
         Columns by name (S each); NaN where a step has no such measure.

@@ -38,7 +38,7 @@ def expected(name: str, what: str) -> WrapValidator:
     """A validator for a setting of several kinds: one sentence says what would do.
 
     Args:
-        name: Of the setting.
+        name: Name of the setting.
         what: What is expected, in words.
 
     Returns:

@@ -127,7 +127,7 @@ def configs_to_resume(
 
     Args:
         folder: The folder.
-        kind: Of the folder.
+        kind: Kind of the folder.
         config: Class of the config.
         what: What is resumed, for error messages.
 
@@ -160,7 +160,7 @@ def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any
 
     Args:
         path: The folder.
-        kind: Of the folder.
+        kind: Kind of the folder.
         parse: Makes the result of what the file holds.
 
     Returns:

@@ -66,7 +66,7 @@ def generator(seed: int, stream: Stream, *index: int) -> np.random.Generator:
     """The numpy generator of a stream: no draw depends on what ran before it.
 
     Args:
-        seed: Of the run.
+        seed: Seed of the run.
         stream: The purpose.
         index: Such as the epoch.
 
@@ -84,7 +84,7 @@ def torch_seed(seed: int, stream: Stream, *index: int) -> int:
     """A seed of 63 bits for torch.
 
     Args:
-        seed: Of the run.
+        seed: Seed of the run.
         stream: The purpose.
         index: Such as the step.
 

@@ -46,7 +46,7 @@ class AblationRow:
         at: 'topic words' or 'other words'.
         positions: Number of positions.
         documents: Number of documents.
-        loss: Of the whole model.
+        loss: Loss of the whole model.
         topical_rise: Rise without the topical heads.
         topical_interval: Its 95% interval.
         random_rise: Mean rise over the random draws.

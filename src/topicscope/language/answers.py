@@ -17,7 +17,7 @@ class CheckRow:
 
     Attributes:
         control: Name of the control.
-        threshold: Of the words of topics; None where the user gave the topics.
+        threshold: Share of the vocabulary that each topic keeps (theta); None where the user gave the topics.
         topics_per_word: 'one' or 'many'.
         words: Number of words.
         pairs: Number of pairs of words or positions.
@@ -56,12 +56,14 @@ class Answer:
         answer: 'yes', 'unsure', 'no' or 'off'.
         controls: The answers of the four controls, by name.
         sentence: The answer in words.
+        reading: What the controls say together.
         checks: What the controls are made of.
 
     Example:
-        >>> answer = Answer(answer="no", controls={"chance": "no"}, sentence="embeddings: no.")
-        >>> answer.answer, answer.as_dict()["controls"]
-        ('no', {'chance': 'no'})
+        >>> controls = {"chance": "yes", "frequency": "yes", "cooccurrence": "no", "fresh_weights": "yes"}
+        >>> answer = Answer(answer="no", controls=controls, sentence="embeddings: no. ...")
+        >>> answer.reading
+        'a real effect (beyond chance, word frequency and fresh weights) that cannot be told from co-occurrence'
     """
 
     answer: Grade
@@ -126,7 +128,7 @@ PLACE_NAMES = {"embeddings": "embeddings", "states": "hidden states", "attention
 
 @dataclass(frozen=True, kw_only=True)
 class ModelVerdict:
-    """The three answers on a model.
+    """The three answers on a model: does it encode topics in embeddings, hidden states and attention?
 
     Attributes:
         model: Its name.
@@ -135,9 +137,11 @@ class ModelVerdict:
         attention: Whether attention does.
 
     Example:
+        >>> embeddings = Answer(answer="yes", controls={}, sentence="embeddings: yes.")
         >>> off = Answer(answer="off", controls={}, sentence="not measured.")
-        >>> list(ModelVerdict(model="bert", embeddings=off, states=off, attention=off).answers)
-        ['embeddings', 'states', 'attention']
+        >>> verdict = ModelVerdict(model="bert", embeddings=embeddings, states=off, attention=off)
+        >>> {place: answer.answer for place, answer in verdict.answers.items()}
+        {'embeddings': 'yes', 'states': 'off', 'attention': 'off'}
     """
 
     model: str

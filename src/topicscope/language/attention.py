@@ -68,7 +68,7 @@ def tally_attention(
         pieces: Windows of the documents.
         relations: How two words stand to each other, such as `TopicRelation`.
         bootstrap: Poisson resamples over documents.
-        seed: Of the resamples.
+        seed: Seed of the resamples.
         engine: Runs chunks of windows.
         progress: Called as progress(phase, done, total, note).
         phase: Name of the phase, for the progress.

@@ -270,8 +270,9 @@ def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None
         >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = loaded.model.save_pretrained(folder), tokenizer.save_pretrained(folder)
-        ...     map_words(WordsConfig(folder, [["frog", "toad"], ["mozart", "opera"]])).cosine.shape
-        (4, 4)
+        ...     words = map_words(WordsConfig(folder, [["frog", "toad"], ["mozart", "opera"]]))
+        >>> words.labels, words.cosine.diagonal().round(6).tolist()
+        (['frog', 'toad', 'mozart', 'opera'], [1.0, 1.0, 1.0, 1.0])
     """
     with opened_folder(WORDS, config, out, progress) as (folder, shown):
         shown(f"loading {config.model}")

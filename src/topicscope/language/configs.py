@@ -54,11 +54,12 @@ class TopicsConfig(TextConfig):
         stop_words: 'english', 'none', or a file with one word per line.
         iterations: Sweeps of the sampler.
         max_documents: Topics are fitted to a sample of so many documents; None: all.
-        seed: Of samples and fits.
+        seed: Seed of samples and fits.
 
     Example:
-        >>> TopicsConfig("articles.txt", "bert-base-uncased", topics=[50, 100]).topics
-        (50, 100)
+        >>> config = TopicsConfig("articles.txt", "bert-base-uncased", topics=[50, 100])  # two fits, compared
+        >>> config.corpus, config.topics, config.iterations
+        (('articles.txt',), (50, 100), 120)
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
@@ -102,7 +103,7 @@ class ProbeConfig(TextConfig, Measurement):
         stop_words: 'english', 'none', or a file with one word per line.
         iterations: Sweeps of the topic sampler.
         max_documents: Topics are fitted to a sample of so many documents; None: all.
-        seed: Of samples, fits, resamples and masks.
+        seed: Seed of samples, fits, resamples and masks.
 
     Example:
         >>> from topicscope import ProbeConfig
@@ -159,12 +160,13 @@ class TimelineConfig(TextConfig, ModelPass):
         stop_words: 'english', 'none', or a file with one word per line.
         iterations: Sweeps of the topic sampler.
         max_documents: Topics are fitted to a sample of so many documents; None: all.
-        seed: Of samples, fits and resamples.
+        seed: Seed of samples, fits and resamples.
 
     Example:
         >>> from topicscope import TimelineConfig
-        >>> TimelineConfig("runs/pretrain", corpus="articles.txt").snapshots
-        ('runs/pretrain',)
+        >>> config = TimelineConfig("runs/pretrain", corpus="articles.txt")  # one path, or several
+        >>> config.snapshots, config.threshold, config.changed({"topics": 50}).topics
+        (('runs/pretrain',), 0.002, 50)
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("snapshots", "corpus", "topics_from", "stop_words")
@@ -195,8 +197,9 @@ class WordsConfig(Config):
         seed: Not used; every config has one.
 
     Example:
-        >>> len(WordsConfig("bert-base-uncased", [["frog", "toad"], ["mozart", "schubert"]]).groups)
-        2
+        >>> config = WordsConfig("bert-base-uncased", [["frog", "toad"], ["mozart", "schubert"]])
+        >>> config.groups, config.embedding
+        ((('frog', 'toad'), ('mozart', 'schubert')), 'matrix')
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("model",)

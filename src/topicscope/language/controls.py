@@ -38,13 +38,12 @@ class PairContrast:
     Attributes:
         same_topic: Mean over pairs of one topic.
         cooccurring: Mean over pairs that stand together most often.
-        interval: Its 95% interval.
+        interval: 95% interval of `cooccurring`.
         margin_interval: 95% interval of how much more the pairs of one topic show; both means are resampled.
         pairs: Number of pairs of words that stand together.
 
     Example:
-        >>> PairContrast(same_topic=0.3, cooccurring=0.2, interval=(0.1, 0.25), pairs=40).margin_interval is None
-        True
+        See `Measured`.
     """
 
     same_topic: float | None
@@ -59,11 +58,11 @@ class Measured:
     """What a control looks at: an effect at one threshold, and what it is compared with.
 
     Attributes:
-        effect: The effect, or None.
-        worth: The smallest difference worth naming.
+        effect: The effect; None where there are too few pairs.
+        worth: The smallest difference that counts as one.
         shuffles: Number of shuffles that p comes from; 0: none.
-        level: That p has to reach.
-        p_value: Where it is corrected; None: that of the effect.
+        level: p has to be at most this.
+        p_value: p, where it is corrected for several heads; None: that of the effect.
         matched: Whether pairs of equal frequencies were asked for.
         contrast: Pairs that stand together; None: not measured, or no such pairs.
         with_contrast: Whether these pairs were asked for.
@@ -75,9 +74,16 @@ class Measured:
         documents: Number of documents with pairs of one topic, where documents are resampled.
 
     Example:
-        >>> measured = Measured(effect=None, worth=0.01, shuffles=0)
-        >>> {name: check.answer for name, check in checks_of(measured).items()}
-        {'chance': 'off', 'frequency': 'unsure', 'cooccurrence': 'unsure', 'fresh_weights': 'unsure'}
+        >>> means = {"same": 0.3, "different": 0.1, "difference": 0.2, "ratio": 3.0, "interval": (0.1, 0.3)}
+        >>> effect = Effect(**means, p_value=0.005, pairs=200.0, other_pairs=800.0)
+        >>> pairs = {"same_topic": 0.3, "cooccurring": 0.36, "interval": (0.33, 0.39), "margin_interval": (-0.1, -0.02)}
+        >>> contrast = PairContrast(**pairs, pairs=40)
+        >>> measured = Measured(effect=effect, worth=0.02, shuffles=199, contrast=contrast, with_fresh=False)
+        >>> checks = checks_of(measured)
+        >>> checks["chance"].answer, checks["cooccurrence"].answer, checks["fresh_weights"].answer
+        ('yes', 'no', 'off')
+        >>> checks["cooccurrence"].why
+        'the pairs that co-occur most show more (0.36) than pairs of one topic (0.3)'
     """
 
     effect: Effect | None
@@ -103,12 +109,11 @@ class Check:
     Attributes:
         answer: 'yes', 'unsure', 'no' or 'off'.
         why: The reason, in words.
-        number: The number.
+        number: The number that decides; None: there is none.
         interval: Its 95% interval.
 
     Example:
-        >>> Check(answer="unsure", why="too few pairs").answer
-        'unsure'
+        See `Measured`.
     """
 
     answer: Grade

@@ -25,8 +25,9 @@ class TopicShare:
         share: From 0 to 1.
 
     Example:
-        >>> TopicShare(topic=3, name="music", share=0.75).share
-        0.75
+        >>> mixture = [TopicShare(topic=3, name="music", share=0.75), TopicShare(topic=0, name="water", share=0.25)]
+        >>> ", ".join(f"{topic.name} {topic.share:.0%}" for topic in mixture)
+        'music 75%, water 25%'
     """
 
     topic: int
@@ -48,7 +49,7 @@ class DocumentRow:
         tokens: Tokens that the model read, without special tokens.
         topic_words: Places of words of topics among them.
         topics: The largest topics of its mixture; empty where it has no word of a topic.
-        threshold: Of the words of topics.
+        threshold: Share of the vocabulary that each topic keeps (theta).
         part: Part of the model.
         same: Attention to words of the same topic.
         different: Attention to words of other topics.
@@ -100,13 +101,14 @@ class Piece:
     """A word, a mark or a special token of a text.
 
     Attributes:
-        before: What stands between it and the piece before.
+        before: What stands between it and the piece before: a space, or nothing.
         text: The piece.
-        topic: Place in the document's list of topics, or None.
+        topic: Its topic, as a place in `ShownDocument.topics` from 0; None: it is no word of a topic.
 
     Example:
-        >>> Piece(" ", "frog", topic=0).text
-        'frog'
+        >>> pieces = [Piece("", "A"), Piece(" ", "frog", topic=0), Piece("", ".")]
+        >>> "".join(piece.before + piece.text for piece in pieces), [piece.text for piece in pieces if piece.topic == 0]
+        ('A frog.', ['frog'])
     """
 
     before: str
@@ -116,15 +118,16 @@ class Piece:
 
 @dataclass(frozen=True)
 class ShownTopic:
-    """A topic in a legend.
+    """A topic in the legend of a shown document.
 
     Attributes:
         name: Its name.
-        words: Its first few words.
+        words: Its most likely words, a few.
 
     Example:
-        >>> ShownTopic("water", ["frog", "toad"]).words[0]
-        'frog'
+        >>> topic = ShownTopic("water", ["frog", "toad"])
+        >>> f"{topic.name} ({', '.join(topic.words)})"
+        'water (frog, toad)'
     """
 
     name: str
@@ -139,12 +142,15 @@ class ShownHead:
         layer: From 0.
         head: From 0; None: the mean over the layer.
         topical: Whether the head carries topics.
-        links: base64 of two tables with a row per piece: numbers of pieces (two bytes each, the low one first), then
-            weights w as bytes, 255 times the square root of w.
+        links: Two tables in base64, each with one row per piece and `ShownDocument.keys` columns: the pieces that it
+            attends (two bytes each, the low one first), then the weights w (one byte: 255 times the square root).
 
     Example:
-        >>> ShownHead(layer=0, head=None, topical=False, links="").head is None
-        True
+        >>> attention = np.array([[0.0, 1.0], [0.96, 0.04]])  # from each of two pieces to both
+        >>> head = ShownHead(layer=0, head=1, topical=False, links=encoded_links(attention, keys=2))
+        >>> to, weights = decoded_links(head.links, pieces=2, keys=2)
+        >>> to.tolist(), weights.round(2).tolist()  # the largest weight first
+        ([[1, 0], [0, 1]], [[1.0, 0.0], [0.96, 0.04]])
     """
 
     layer: int

@@ -115,7 +115,7 @@ def shifted_right(tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], config: 
     Args:
         tokens: (B x N).
         mask: 1 where there is a token (B x N).
-        config: Of the model; names the start token.
+        config: Config of the model; names the start token.
 
     Returns:
         Tokens and mask, both (B x N).
@@ -161,8 +161,11 @@ def word_vectors(model: Any, token: Int[np.ndarray, " W"], *, layer: bool = Fals
         >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
         >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
         >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> word_vectors(loaded.model, np.array([5, 6, 7])).shape
-        (3, 8)
+        >>> words = np.array(tokenizer.convert_tokens_to_ids(["frog", "toad"]))
+        >>> vectors = word_vectors(loaded.model, words)
+        >>> matrix = loaded.model.get_input_embeddings().weight.detach().numpy()
+        >>> vectors.shape, bool((vectors == matrix[words]).all())
+        ((2, 8), True)
     """
     ids = torch.as_tensor(token, device=model.device)
     if not layer:

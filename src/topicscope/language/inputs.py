@@ -38,7 +38,7 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
         >>> from topicscope.language import TopicsConfig
         >>> check_inputs(TopicsConfig("no-such-file.txt", "no/such/model"))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        topicscope.ground.errors.InputError: ...
+        topicscope.ground.errors.InputError: no such corpus: no-such-file.txt (a file, a folder, a pattern, ...
     """
     check_libraries(config)
     with readable():
@@ -131,7 +131,7 @@ def model_place(name: str | Path) -> Place:
     """Where a model is: a folder (of a pretraining run: the model in it), or else the hub if the name can be one there.
 
     Args:
-        name: Of a folder or of a model of the hub.
+        name: Name of a folder or of a model of the hub.
 
     Returns:
         The place.

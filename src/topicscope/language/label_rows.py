@@ -134,7 +134,12 @@ def accuracy_text(accuracy: float, interval: Interval | None) -> str:
         The text.
 
     Example:
-        >>> accuracy_text(0.91, (0.85, 0.95)), accuracy_text(0.91, None)
-        ('0.91 [0.85, 0.95]', '0.91 -')
+        >>> of = {"model": "bert", "variant": "trained", "part": "encoder", "layer": 1, "documents": 200, "classes": 4}
+        >>> of |= {"accuracy": 0.91, "interval": (0.85, 0.95), "macro_f1": 0.9, "macro_f1_interval": (0.84, 0.94)}
+        >>> of |= {"majority": 0.25, "bag_of_words": 0.88, "bag_of_words_interval": (0.82, 0.92)}
+        >>> of |= {"bag_of_words_macro_f1": 0.87, "chosen_accuracy": 0.9, "chosen_interval": None}
+        >>> row = LabelRow(**of, chosen_macro_f1=0.89, chosen_folds=5)
+        >>> accuracy_text(row.accuracy, row.interval), accuracy_text(row.chosen_accuracy, row.chosen_interval)
+        ('0.91 [0.85, 0.95]', '0.90 -')
     """
     return f"{accuracy:.2f} " + ("-" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]")

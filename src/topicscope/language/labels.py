@@ -38,7 +38,7 @@ class LabelWords:
         frequency: Occurrences in the documents of these labels (W).
         cooccurring: Pairs of words that stand together most often, the commonest first (P x 2).
         vocabulary_size: V, of the tokenizer.
-        fingerprint: Of the tokenizer.
+        fingerprint: Fingerprint of the tokenizer.
         remark: Which labels there are, and which were left out.
 
     Example:

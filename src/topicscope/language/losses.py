@@ -40,11 +40,10 @@ CLASSES: dict[Objective, str] = {
 
 
 class NoOutputHead(InputError):  # noqa: N818  (a model may well have none)
-    """Why a model cannot predict words.
+    """A model cannot predict words: its checkpoint has no output head. The message says why.
 
     Example:
-        >>> isinstance(NoOutputHead("random weights have no output head"), InputError)
-        True
+        See `predictor_of`.
     """
 
 
@@ -187,7 +186,7 @@ def position_losses(
     Args:
         predictor: The model with its output head.
         pieces: Windows of the documents.
-        seed: Of the masks, which are the same for all models of a tokenizer.
+        seed: Seed of the masks, which are the same for all models of a tokenizer.
         rounds: How often masks are drawn for each window.
 
     Returns:

@@ -22,11 +22,12 @@ class ModelPass(Config):
         embedding: 'matrix' (word embeddings) or 'layer' (the embedding layer's output, with position, type and norm).
         bootstrap: Number of resamples.
         matched: Also compare pairs of equal word frequencies.
-        seed: Of resamples and masks.
+        seed: Seed of resamples and masks.
 
     Example:
-        >>> ModelPass(bootstrap=200).windows
-        2
+        >>> fewer = ModelPass(bootstrap=200, windows=None)  # whole documents, with fewer resamples
+        >>> (fewer.windows, fewer.bootstrap), (ModelPass().windows, ModelPass().bootstrap)
+        ((None, 200), (2, 1000))
     """
 
     _: KW_ONLY
@@ -46,7 +47,7 @@ class Measurement(ModelPass):
         embedding: 'matrix' or 'layer'.
         bootstrap: Number of resamples.
         matched: Also compare pairs of equal word frequencies.
-        seed: Of resamples, shuffles and masks.
+        seed: Seed of resamples, shuffles and masks.
         thresholds: Shares of the vocabulary that each topic keeps (theta).
         topics_per_word: 'one', 'many', or both.
         shuffles: Shuffles of topics among words; attention gets a tenth of them, but enough for a verdict.

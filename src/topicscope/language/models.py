@@ -39,7 +39,7 @@ class LoadedModel:
         window: The longest input that it was made for, in tokens, special ones included.
         variant: 'trained' or random weights.
         place: Absolute folder, or hub id; None: made by the caller.
-        seed: Of random weights.
+        seed: Seed of random weights.
         notes: What of its files was not used.
 
     Example:

@@ -39,7 +39,7 @@ class ProbeRow(MeasuredRow):
     Attributes:
         model: Name of the model.
         variant: 'trained' or random weights.
-        threshold: Of the words of topics; None where the topics were given word by word.
+        threshold: Share of the vocabulary that each topic keeps (theta); None where the topics were given word by word.
         topics_per_word: 'one' or 'many'.
         words: Number of words.
         topics: Number of topics.
@@ -91,7 +91,7 @@ class HeadRow:
 
     Attributes:
         model: Name of the model.
-        threshold: Of the words of topics.
+        threshold: Share of the vocabulary that each topic keeps (theta).
         topics_per_word: 'one' or 'many'.
         part: Part of the model.
         layer: From 0.
@@ -131,7 +131,7 @@ class TopicRow:
 
     Attributes:
         model: Name of the model.
-        threshold: Of the words of topics.
+        threshold: Share of the vocabulary that each topic keeps (theta).
         topics_per_word: 'one' or 'many'.
         topic: Its number.
         name: Its name.
@@ -166,7 +166,7 @@ class CooccurrenceRow(MeasuredRow):
     Attributes:
         model: Name of the model.
         variant: 'trained' or random weights.
-        threshold: Of the words of topics.
+        threshold: Share of the vocabulary that each topic keeps (theta).
         topics_per_word: 'one' or 'many'.
         words: Number of words.
         topics: Number of topics.

@@ -42,7 +42,7 @@ class TopicRelation(NumberedWords):
         assignment: Words and their topics.
         vocabulary_size: V, of the tokenizer.
         shuffles: Number of shuffles of topics among words.
-        seed: Of the shuffles.
+        seed: Seed of the shuffles.
         device: Where codes are made.
 
     Example:

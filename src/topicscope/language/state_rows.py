@@ -26,11 +26,12 @@ class CooccurringMean:
         mean: The mean.
         interval: Its 95% interval.
         pairs: Number of pairs of words.
-        margin_interval: 95% interval of how much more the pairs of one topic show.
+        margin_interval: 95% interval of the mean of pairs of one topic minus this mean.
 
     Example:
-        >>> CooccurringMean(mean=0.2, interval=(0.1, 0.3), pairs=40).mean
-        0.2
+        >>> often = CooccurringMean(mean=0.2, interval=(0.1, 0.3), pairs=40, margin_interval=(0.02, 0.12))
+        >>> often.margin_interval[0] > 0  # pairs of one topic show more, so co-occurrence does not explain it
+        True
     """
 
     mean: float
@@ -48,7 +49,7 @@ class MixtureScore:
         mixture_interval: Its 95% interval.
         bag_of_words_r2: From the bag of words, for the same documents and mixtures.
         bag_of_words_interval: Its 95% interval.
-        half_document_r2: Of the mixture of half of the words, as it is.
+        half_document_r2: R^2 of the mixture of half of the words, as it is.
         half_document_interval: Its 95% interval.
         shuffled_r2: Mean where mixtures are shuffled among documents.
         documents: Number of documents.
@@ -82,7 +83,7 @@ class StateRow:
     Attributes:
         model: Name of the model.
         variant: 'trained' or random weights.
-        threshold: Of the words of topics.
+        threshold: Share of the vocabulary that each topic keeps (theta).
         topics_per_word: 'one' or 'many'.
         part: Part of the model.
         layer: From 0.

@@ -25,7 +25,7 @@ class TopicFit:
         backend: Library that fitted.
         topics: Number of topics.
         iterations: Sweeps of the sampler.
-        seed: Of the sampler.
+        seed: Seed of the sampler.
         min_documents: Words of fewer documents were left out.
         documents: Number of documents.
         tokens: Number of words in them.
@@ -35,7 +35,7 @@ class TopicFit:
         stability: Per topic, the share of its top words that come again in a second fit; None: no second fit.
         held_out: Number of documents by which perplexity was measured.
         perplexity: Held-out; None: no second fit.
-        unigram_perplexity: Of word frequencies alone, on the same words.
+        unigram_perplexity: Perplexity of word frequencies alone, on the same words.
 
     Example:
         See `fit_topics`.

@@ -33,7 +33,7 @@ class TopicQuality:
         diversity: Share of distinct words among the top words of all topics.
         stability: Share of top words that come again in a second fit, mean over topics.
         perplexity: Held-out.
-        unigram_perplexity: Of word frequencies alone.
+        unigram_perplexity: Perplexity of word frequencies alone.
         held_out: Number of documents.
 
     Example:

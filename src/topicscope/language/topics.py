@@ -53,13 +53,13 @@ class Topics(Result):
     Attributes:
         words: The words.
         token: Token of each word (W).
-        probability: Of each word in each topic (K x W).
+        probability: Probability of each word in each topic (K x W).
         frequency: Occurrences of each word in the corpus (W).
         document_topics: Topic mixture of each document (D x K).
         document_lengths: Words per document (D).
         cooccurring: Pairs of words that stand together most often, the commonest first (P x 2).
         vocabulary_size: V, of the tokenizer.
-        fingerprint: Of the tokenizer.
+        fingerprint: Fingerprint of the tokenizer.
         fit: How they were fitted, and how well.
         compared: All numbers of topics that were asked for, where there are several.
 

@@ -78,7 +78,7 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
     """All tokens that are words of at least two letters, without special tokens and stop words.
 
     Args:
-        tokenizer: Of the library transformers.
+        tokenizer: A tokenizer of the library transformers.
         stop_words: Words to leave out; None: the English ones.
 
     Returns:
@@ -150,7 +150,7 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     """Tokens of texts, without special tokens, however long.
 
     Args:
-        tokenizer: Of the library transformers.
+        tokenizer: A tokenizer of the library transformers.
         texts: The texts.
 
     Returns:
@@ -179,13 +179,14 @@ class Window:
 
     Attributes:
         document: Number of the document.
-        tokens: Its tokens, with the model's special ones (N).
+        tokens: Numbers of its tokens, with the model's special ones (N).
         places: Positions of whole words in it (P).
-        reached: How many documents are done at its end.
+        reached: How many documents are done at its end, for the progress.
 
     Example:
-        >>> Window(0, np.array([2, 7, 3]), np.array([1])).places.tolist()
-        [1]
+        >>> window = Window(document=0, tokens=np.array([2, 7, 5, 3]), places=np.array([1]))  # [CLS] frog . [SEP]
+        >>> window.tokens[window.places].tolist()  # its whole words
+        [7]
     """
 
     document: int
@@ -223,7 +224,7 @@ def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
     """What a tokenizer puts before and after a text.
 
     Args:
-        tokenizer: Of the library transformers.
+        tokenizer: A tokenizer of the library transformers.
 
     Returns:
         Tokens before, and tokens after.

@@ -18,7 +18,7 @@ def matrix_pair_sums(
     Args:
         sums: Sums by pair of words (V x V).
         pairs: How often each pair counts (V x V).
-        topic: Of each word (V), from 1 on; words of topic 0 are left out.
+        topic: Topic of each word (V), from 1 on; words of topic 0 are left out.
 
     Returns:
         The sums by topic.
@@ -43,9 +43,9 @@ class AttentionMeans(NamedTuple):
     """Mean attention weight of a pair of positions by the relation of their words (Tables 3 and 4).
 
     Attributes:
-        same_word: Of the same word.
-        same_topic: Of another word of the same topic.
-        different_topic: Of a word of another topic.
+        same_word: Mean weight of a key with the same word.
+        same_topic: Mean weight of a key with another word of the same topic.
+        different_topic: Mean weight of a key with a word of another topic.
 
     Example:
         >>> means = AttentionMeans(same_word=0.06, same_topic=0.04, different_topic=0.02)
@@ -75,7 +75,7 @@ def attention_means(
 
     Args:
         scores: scores[j, i] of query word j and key word i (V x V).
-        topic: Of each word (V).
+        topic: Topic of each word (V).
         counts: Words of each document (D x V).
 
     Returns:
@@ -103,7 +103,7 @@ def attention_pair_sums(
 
     Args:
         scores: scores[j, i] of query word j and key word i (V x V).
-        topic: Of each word (V), from 1 on; 0 is [MASK], which does not count.
+        topic: Topic of each word (V), from 1 on; 0 is [MASK], which does not count.
         counts: Words of each document (D x V).
 
     Returns:

@@ -81,7 +81,7 @@ def stratified_folds(truth: Classes, seed: int) -> Classes:
 
     Args:
         truth: Class of each document (D).
-        seed: Of the order.
+        seed: Seed of the order.
 
     Returns:
         Fold of each document (D).

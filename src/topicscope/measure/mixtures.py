@@ -20,7 +20,7 @@ def folded_in(
     maximum, which EM reaches from everywhere.
 
     Args:
-        probability: Of words in topics (K x W).
+        probability: Probability of each word in each topic (K x W).
         counts: Words of the document (W); words that no topic has do not count.
         prior: Weight of the prior.
         tolerance: Stop where a step moves theta by less in all.

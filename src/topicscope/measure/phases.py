@@ -20,7 +20,7 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5, steps: Float[np.nda
 
     Args:
         norm: One number per step (S).
-        share: Of the rise.
+        share: Share of the rise.
         steps: Those of the norms, where some were left out.
 
     Returns:
@@ -51,9 +51,9 @@ class Stages:
     """Half-way steps of the norms (t50); NaN where one has not risen.
 
     Attributes:
-        value: Of W_V.
-        key: Of W_K.
-        query: Of W_Q.
+        value: Half-way step of W_V.
+        key: Half-way step of W_K.
+        query: Half-way step of W_Q.
 
     Example:
         >>> Stages(value=10.0, key=40.0, query=50.0).separation
@@ -80,7 +80,7 @@ def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -
 
     Args:
         metrics: Columns norm_value, norm_key and norm_query; and step, where some steps were left out.
-        share: Of the rise.
+        share: Share of the rise.
 
     Returns:
         The steps.

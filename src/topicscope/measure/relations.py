@@ -26,9 +26,9 @@ def relation_masks(
     """Rows that average a flattened V x V matrix over three relations: same topic, different topic, diagonal.
 
     Args:
-        topic: Of each word (V), 0 for [MASK]; or, where words have several, which words share one (V x V).
-        dtype: Of the result.
-        device: Of the result.
+        topic: Topic of each word (V), 0 for [MASK]; or, where words have several, which words share one (V x V).
+        dtype: Floating-point type of the result.
+        device: Device of the result.
 
     Returns:
         The rows (3 x V*V); NaN where no pair is in a relation.

@@ -82,7 +82,7 @@ def direct_scores(predictions: Float[np.ndarray, "D K"], shares: Float[np.ndarra
     Args:
         predictions: (D x K).
         shares: The truth (D x K).
-        seed: Of the folds.
+        seed: Seed of the folds.
 
     Returns:
         The scores.
@@ -108,7 +108,7 @@ def ridge_scores(
         features: (D x d).
         shares: Such as topics of documents (D x K).
         orders: Other orders of the documents, in which the shares are scored too.
-        seed: Of the folds.
+        seed: Seed of the folds.
 
     Returns:
         Scores of the shares, and then of the shares in each other order.

@@ -13,7 +13,7 @@ def extremes(
 
     Args:
         values: A curve (S).
-        size: Of a group.
+        size: Size of a group.
         marked: Values that stay before others.
 
     Returns:

@@ -60,7 +60,7 @@ class TimelineRow:
 
     Attributes:
         measure: Its name.
-        step: Of the training.
+        step: Step of the training.
         effect: Same topic against different topic.
 
     Example:
@@ -108,12 +108,17 @@ class Order:
     Attributes:
         first: The earlier measure.
         second: The later one.
-        ratio: Of their steps.
+        ratio: Half-way step of the second over that of the first.
         interval: Its 95% interval.
 
     Example:
-        >>> Order("cosine", "attention", ratio=4.0, interval=(2.0, 8.0)).ratio
-        4.0
+        >>> from topicscope.measure import effect
+        >>> def at(difference):
+        ...     return effect(difference, 0.0, (np.full(9, difference), np.zeros(9)))
+        >>> early, late = {1: at(0.0), 10: at(0.4), 100: at(0.4)}, {1: at(0.0), 10: at(0.0), 100: at(0.4)}
+        >>> order = Timeline.of({"cosine": early, "attention": late}).order
+        >>> order.first, order.second, round(order.ratio, 6)  # half-way at steps 5.5 and 55
+        ('cosine', 'attention', 10.0)
     """
 
     first: str

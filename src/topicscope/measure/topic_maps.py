@@ -52,7 +52,7 @@ def nearest_topics(
     """Of each topic the nearest other one, by Hellinger distance.
 
     Args:
-        probability: Of words in topics (K x W).
+        probability: Probability of each word in each topic (K x W).
 
     Returns:
         The nearest topic of each (K; ties: the first), and its distance (K).
@@ -80,7 +80,7 @@ def topic_map(probability: Float[np.ndarray, "K W"]) -> TopicMap:
     Signs are fixed: in each component the entry that is largest in size is positive (of equal ones the first).
 
     Args:
-        probability: Of words in topics (K x W).
+        probability: Probability of each word in each topic (K x W).
 
     Returns:
         Places, and how much of the distances they keep.

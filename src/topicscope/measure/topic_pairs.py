@@ -66,7 +66,7 @@ def partner_means(matrix: Square, has: Has, group: Int[np.ndarray, " T"]) -> dic
     Args:
         matrix: (V x V), [MASK] first.
         has: Which words have which topics (words x T).
-        group: Of each topic (T).
+        group: Group of each topic (T).
 
     Returns:
         'same': the words have a topic in common. 'partner': no topic, but topics of one group. 'other': not even a

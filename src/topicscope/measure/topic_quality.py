@@ -140,7 +140,7 @@ class Completion:
 
     Attributes:
         perplexity: Per word of the second halves.
-        unigram: Of word frequencies alone, on the same words.
+        unigram: Perplexity of word frequencies alone, on the same words.
         documents: Number of documents.
         words: Number of words.
 
@@ -166,8 +166,8 @@ def completion_perplexity(
 
     Args:
         documents: Numbers of the words of each document.
-        probability: Of words in topics (K x W).
-        shares: Of each topic in the documents of the fit (K).
+        probability: Probability of each word in each topic (K x W).
+        shares: Share of each topic in the documents of the fit (K).
         frequency: Counts of words in the documents of the fit (W); words without any are left out.
 
     Returns:

@@ -126,9 +126,9 @@ def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, 
 
     Args:
         config: The model.
-        weights: Of E models.
+        weights: Weights of E models.
         objective: Which loss.
-        batch: Of the same E models.
+        batch: Batch of the same E models.
 
     Returns:
         One loss per model (E).
@@ -151,9 +151,9 @@ def document_losses(config: ModelConfig, weights: Weights, objective: Objective,
 
     Args:
         config: The model.
-        weights: Of one model.
+        weights: Weights of one model.
         objective: Which loss.
-        batch: Of one model.
+        batch: Batch of one model.
 
     Returns:
         One loss per document (B).
@@ -188,9 +188,9 @@ def loss_and_gradient(
 
     Args:
         config: The model.
-        weights: Of E models.
+        weights: Weights of E models.
         objective: Loss and L2 penalty.
-        batch: Of the same E models.
+        batch: Batch of the same E models.
         wanted: Parts whose gradient is needed; None: all trained parts. Gradients of other parts are not touched.
 
     Returns:

@@ -27,7 +27,7 @@ class CompiledPass:
     stay where PyTorch has them.
 
     Args:
-        weights: Of E models, on the CPU.
+        weights: Weights of E models, on the CPU.
         objective: Loss and L2 penalty.
 
     Example:

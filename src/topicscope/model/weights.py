@@ -28,7 +28,7 @@ def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[
     Args:
         config: Says which parts are trained, and from which scale they start.
         vocabulary: V.
-        seed: Of the random streams.
+        seed: Seed of the random streams.
 
     Returns:
         Arrays by the name of the part.

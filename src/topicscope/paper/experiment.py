@@ -62,8 +62,10 @@ class Outcome:
         ours: The experiment's number, as measured.
 
     Example:
-        >>> Outcome("0.5", "0.5", "0.51", "reproduced", "within 5%").verdict
-        'reproduced'
+        >>> from topicscope.paper import EXPERIMENTS
+        >>> outcome = EXPERIMENTS["figure7"].run(Context("quick"))
+        >>> outcome.verdict, outcome.reason
+        ('reproduced', "all minima agree to five digits and lie inside the theorem's bounds")
     """
 
     paper: str
@@ -145,7 +147,7 @@ class Context:
 
     Attributes:
         scale: 'quick' or 'full'.
-        seed: Of all random draws.
+        seed: Seed of all random draws.
         models: Folders or hub ids.
         corpus: Files, globs, folders or hf:NAME.
 

@@ -36,7 +36,7 @@ def made_up_texts(seed: int = 0) -> list[str]:
     """Three thousand short texts in words of twelve topics (animals, music, ...), to try things on without a corpus.
 
     Args:
-        seed: Of the random draws.
+        seed: Seed of the random draws.
 
     Returns:
         One string per text: 32 words in four sentences, each of one topic.

@@ -158,10 +158,10 @@ def compute(context: Context, name: str) -> tuple[dict[str, Any], float]:
 
 
 def read_reproduction(folder: str | Path) -> Reproduction:
-    """Read all outcomes of a finished folder.
+    """Read all outcomes of a finished folder, as `reproduce` returned them.
 
     Args:
-        folder: The folder.
+        folder: A folder that `reproduce` wrote.
 
     Returns:
         The outcomes.
@@ -170,9 +170,12 @@ def read_reproduction(folder: str | Path) -> Reproduction:
         InputError: The folder is missing, unfinished or damaged.
 
     Example:
-        >>> read_reproduction("no/such/folder")
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: no/such/folder is not a folder that topicscope wrote (no about.json)
+        >>> import tempfile
+        >>> from topicscope.paper import Context, chosen
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = reproduce(chosen(["figure7"]), Context("quick"), f"{folder}/figure7")
+        ...     read_reproduction(f"{folder}/figure7").counts, outcomes_so_far(f"{folder}/figure7").counts
+        ('1 reproduced', '1 reproduced')
     """
     folders.finished_about(folder, REPRODUCE)
     whole = stored_reproduction(Path(folder), stored_context(Path(folder)))
@@ -189,18 +192,16 @@ def outcomes_so_far(folder: str | Path) -> Reproduction:
     """Read all outcomes that a folder holds by now, also while others are computed.
 
     Args:
-        folder: The folder.
+        folder: A folder that `reproduce` writes, finished or not.
 
     Returns:
-        The outcomes.
+        The outcomes that are there.
 
     Raises:
         InputError: The folder holds no reproduction.
 
     Example:
-        >>> outcomes_so_far("no/such/folder")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: ...
+        See `read_reproduction`.
     """
     return stored_reproduction(Path(folder), stored_context(Path(folder)))
 

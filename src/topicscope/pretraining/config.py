@@ -49,7 +49,7 @@ Rows = Annotated[int, Field(ge=1, le=10**6), number_only]
 
 @section
 class Text:
-    """What is read, as `Corpus` takes it.
+    """The corpus of a pretraining run, with the settings of `Corpus`.
 
     Attributes:
         corpus: Files, globs, folders or hf:NAME.
@@ -57,8 +57,9 @@ class Text:
         split: What a document of a plain text file is: 'line', 'paragraph', 'file' or 'auto'.
 
     Example:
-        >>> Text(["articles.txt"]).split
-        'auto'
+        >>> config = PretrainConfig(Text(["articles.jsonl.gz"], text_field="body"), steps=100)
+        >>> config.text.corpus, config.text.text_field
+        (['articles.jsonl.gz'], 'body')
     """
 
     corpus: Annotated[list[Name], Field(min_length=1, max_length=LONGEST_LIST)]
@@ -188,8 +189,8 @@ class PretrainConfig(Config):
 
     Attributes:
         text: The corpus.
-        version: Of the format.
-        seed: Of rows, masks, dropout and initial weights.
+        version: Version of the format.
+        seed: Seed of rows, masks, dropout and initial weights.
         steps: Number of steps.
         batch_size: Rows per step.
         micro_batch: Rows per forward pass; None: half a batch (on GPUs: a process's share).

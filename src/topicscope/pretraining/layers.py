@@ -18,19 +18,19 @@ Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN
 
 
 def stages_by_layer(metrics: Metrics) -> dict[str, Stages]:
-    """Half-way steps of each layer's norms.
+    """When the norms of each layer have made half of their rise.
 
     Args:
         metrics: Columns by name, such as norm_key_0.
 
     Returns:
-        Stages by the name of the layer.
+        Of each layer the half-way steps (t50) of W_V, W_K and W_Q; NaN where a norm has not risen.
 
     Example:
         >>> rising, flat = np.linspace(0.0, 1.0, 101), np.zeros(101)
         >>> metrics = {"norm_value_0": rising, "norm_key_0": rising**9, "norm_query_0": rising**9}
-        >>> list(stages_by_layer(metrics))
-        ['0']
+        >>> stages_by_layer(metrics)["0"]  # the norms of key and query rise late
+        Stages(value=48.0, key=89.0, query=89.0)
     """
     return {name: stages(layer_metrics(metrics, name)) for name in layer_names(metrics)}
 
@@ -55,16 +55,17 @@ def layer_metrics(metrics: Metrics, name: str) -> Metrics:
     """The norms of one layer, under the names that a one-layer run has.
 
     Args:
-        metrics: Columns by name.
-        name: Of the layer.
+        metrics: Columns by name, such as norm_key_0 of layer '0'.
+        name: Name of the layer, from `layer_names`.
 
     Returns:
         Columns norm_key, norm_query and norm_value.
 
     Example:
-        >>> metrics = {f"norm_{part}_0": np.ones(1) for part in ("key", "query", "value")}
-        >>> sorted(layer_metrics(metrics, "0"))
-        ['norm_key', 'norm_query', 'norm_value']
+        >>> parts = ("key", "query", "value")
+        >>> metrics = {f"norm_{part}_{layer}": np.full(2, int(layer)) for part in parts for layer in "01"}
+        >>> {name: norm.tolist() for name, norm in layer_metrics(metrics, "1").items()}
+        {'norm_key': [1, 1], 'norm_query': [1, 1], 'norm_value': [1, 1]}
     """
     return {f"norm_{part}": metrics[f"norm_{part}_{name}"] for part in PARTS}
 
@@ -75,11 +76,11 @@ class PretrainResults:
 
     Attributes:
         status: 'done' or 'diverged'.
-        seed: Of the run.
+        seed: Seed of the run.
         steps: Number of steps.
         first_loss: Loss at the first step.
         loss: Mean over the last 50 steps.
-        held_out_loss: Of the final weights, on text that they were not trained on.
+        held_out_loss: Loss of the final weights, on text that they were not trained on.
         gradient_norm: Before clipping, mean over the last 50 steps.
         tokens: Number of tokens read.
         epochs: Number of passes over the text.

@@ -52,9 +52,9 @@ class Loop:
     """One run: model, optimiser, rows, tracker, and the step at which they are. `pretrain` is the usual way to run one.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         corpus: The texts.
-        tokenizer: Of the library transformers.
+        tokenizer: A tokenizer of the library transformers.
         folder: Where it writes, or None.
         accelerator: From `accelerated`.
 

@@ -44,8 +44,8 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
     """A masked language model with fresh weights; W_K, W_Q and W_V start at `init_scale`.
 
     Args:
-        config: Its shape, seed and longest row.
-        tokenizer: Of the library transformers.
+        config: Has the shape of the model, the seed and the length of rows.
+        tokenizer: A tokenizer of the library transformers.
 
     Returns:
         The model, of the library transformers.
@@ -55,8 +55,9 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
         >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
         >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
         >>> model = build_model(PretrainConfig.of(tiny), tokenizer)
-        >>> type(model).__name__, model.config.hidden_size
-        ('BertForMaskedLM', 8)
+        >>> key = model.bert.encoder.layer[0].attention.self.key.weight
+        >>> model.config.hidden_size, round(key.abs().max().item(), 3)  # it starts near zero
+        (8, 0.0)
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
@@ -128,19 +129,24 @@ def start_near_zero(model: Any, shape: Shape, seed: int) -> None:
 
 
 class Masker:
-    """The library's masking, with a random stream for every micro-batch: each process can draw the masks of all.
+    """Draws the masks of each micro-batch: which tokens are predicted, and what stands in their place.
+
+    Each micro-batch has a random stream of its own, so that every process can draw the masks of all.
 
     Args:
-        tokenizer: Of the library transformers.
-        masking: Probabilities.
-        seed: Of the streams.
+        tokenizer: A tokenizer of the library transformers.
+        masking: The probabilities, `config.masking`.
+        seed: Seed of the streams.
 
     Example:
         >>> from topicscope.pretraining import train_tokenizer
         >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> masker = Masker(tokenizer, PretrainConfig.of({"text": {"corpus": ["-"]}}).masking, seed=0)
-        >>> masker.collator.mlm_probability
-        0.15
+        >>> all_masked = {"p_mask": 1.0, "p_correct": 0.0, "p_random": 0.0}
+        >>> config = PretrainConfig.of({"text": {"corpus": ["-"]}, "masking": all_masked})
+        >>> row = np.array([tokenizer("frog toad")["input_ids"]])
+        >>> shown, places, tokens = Masker(tokenizer, config.masking, seed=0)(row, step=0, number=0)
+        >>> tokenizer.decode(shown[0]), places.tolist(), tokenizer.decode(tokens)
+        ('[CLS] [MASK] [MASK] [SEP]', [1, 2], 'frog toad')
     """
 
     def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
@@ -165,10 +171,12 @@ class Masker:
 
 
 class MaskedLoss(nn.Module):
-    """Sum over masked places of -log p(token). Only these places go through the output head.
+    """The loss of a masked language model: the sum over masked places of -log p(token), in nats.
+
+    Only the masked places go through the output head.
 
     Args:
-        model: A masked language model.
+        model: A masked language model, from `build_model`.
 
     Example:
         >>> from topicscope.pretraining import train_tokenizer
@@ -176,8 +184,9 @@ class MaskedLoss(nn.Module):
         >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
         >>> loss = MaskedLoss(build_model(PretrainConfig.of(tiny), tokenizer).eval())
         >>> shown, target = torch.tensor([[2, 4, 3]]), torch.tensor([5])
-        >>> loss(shown, torch.tensor([1]), target).item() > 0
-        True
+        >>> nats = loss(shown, torch.tensor([1]), target).item()
+        >>> round(nats, 1), round(float(np.log(len(tokenizer))), 1)  # untrained, it guesses among all tokens
+        (3.5, 3.5)
     """
 
     def __init__(self, model: Any) -> None:

@@ -11,7 +11,7 @@ def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer
     """AdamW or SGD of torch.optim; biases and norms do not decay.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         model: The model.
 
     Returns:

@@ -159,15 +159,21 @@ class PretrainRun(Result):
 
 
 class PretrainRuns(SeveralRuns[PretrainRun]):
-    """Several runs: a list of `PretrainRun`, with one table and one summary.
+    """Several runs: a list of `PretrainRun`, with one table and one summary; `pretrain` returns it for several configs.
 
     Args:
         runs: The runs.
         folder: Where they were written, or None.
 
     Example:
-        >>> PretrainRuns([]).status
-        'done'
+        >>> from topicscope.pretraining import pretrain, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> configs = [PretrainConfig.of(tiny, steps=2, batch_size=4, seed=seed) for seed in (0, 1)]
+        >>> runs = pretrain(configs, texts=texts, tokenizer=tokenizer)
+        >>> runs, list(runs)
+        (PretrainRuns(2 runs, done), [PretrainRun(seed 0, done, 2 steps), PretrainRun(seed 1, done, 2 steps)])
     """
 
     kind: ClassVar[str] = PRETRAIN.name

@@ -156,13 +156,13 @@ def pretrain(
 
 
 def is_main() -> bool:
-    """Whether this process writes and prints: one of those that accelerate or torchrun start.
+    """Whether this process is the one that writes and prints, of those that accelerate or torchrun start.
 
     Returns:
-        True or False.
+        True for the process of rank 0, and where there is only one process.
 
     Example:
-        >>> is_main() == (os.environ.get("RANK", "0") == "0")
+        >>> is_main()  # started without torchrun
         True
     """
     return os.environ.get("RANK", "0") == "0"
@@ -239,7 +239,7 @@ def check_libraries(config: PretrainConfig) -> None:
     """Check that the optional libraries that a config makes use of are installed.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Raises:
         InputError: One of them is missing; the message names the extra that installs it.
@@ -256,7 +256,7 @@ def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
     """The library's `Accelerator`, on the device that the config or the caller names.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         device: In place of the config's.
 
     Returns:

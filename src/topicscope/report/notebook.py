@@ -41,17 +41,16 @@ def library() -> Library:
 
 
 class NotebookView(anywidget.AnyWidget):
-    """HTML of the project's templates in a notebook, which notebook.js brings to life.
+    """A widget that shows a result in a notebook: HTML of the project's templates, made interactive by notebook.js.
 
     Args:
-        view: What it shows: 'sections', 'sweep' or 'theory'.
-        html: Of the templates.
-        answer: Gives what the view asks for later; None where it asks for nothing.
-        styles: More style sheets.
+        view: What the HTML is: 'sections' of a result, the map of a 'sweep', or 'theory' under sliders.
+        html: The HTML, from the templates.
+        answer: Called as answer(question, details) when the view asks for more, such as curves; None: it asks nothing.
+        styles: More style sheets, as text.
 
     Example:
-        >>> NotebookView("sections", "<p>Nothing yet.</p>").html
-        '<p>Nothing yet.</p>'
+        See `notebook_view`.
     """
 
     _esm = f"{bundled('notebook.js')}\nexport default {{ render }};"
@@ -80,19 +79,22 @@ def reply(answer: Answer, view: NotebookView, message: Any, _: object) -> None:
 
 
 def notebook_view(result: Result, sections: list[Section]) -> NotebookView:
-    """The sections of a result as its page has them; of a sweep the map of its points.
+    """What a notebook shows of a result: its sections as on its page, or of a sweep the map of its points.
 
     Args:
         result: Any result.
-        sections: Its figures and tables.
+        sections: Its figures and tables, from `topicscope.figures.sections`.
 
     Returns:
-        The widget.
+        The widget; a cell that ends with it shows it.
 
     Example:
+        >>> from topicscope.figures import sections
         >>> from topicscope.theory import Setting, theorem2
-        >>> notebook_view(theorem2(Setting.of(4, 3, 2)), []).view
-        'sections'
+        >>> theorem = theorem2(Setting.of(4, 3))
+        >>> view = notebook_view(theorem, sections(theorem))
+        >>> view.view, "Numbers of Theorem 2" in view.html
+        ('sections', True)
     """
     template = environment().get_template("widget.html.jinja")
     points = points_of(result)

@@ -41,20 +41,21 @@ def write_report(
     """Write report.html and, under figures/, every figure of the sections as PNG, SVG and CSV.
 
     Args:
-        folder: Where it is written.
-        title: Of the page.
+        folder: Folder of the page; it is made where it is missing.
+        title: Title of the page.
         intro: First paragraphs; blank lines part them.
-        sections: The parts.
-        drawn: Titles of sections whose figures are there already.
+        sections: The sections, in order.
+        drawn: Titles of sections whose figures are there already and are not drawn again.
 
     Example:
         >>> import tempfile
-        >>> from topicscope.figures import Section, TableData
-        >>> section = Section("Loss", tables=[TableData("losses", ["step", "loss"], [["1", "0.5"]])])
+        >>> from topicscope.figures import Lines, Series
+        >>> panel = Lines("loss", [Series("dev", [0, 100], [2.0, 1.0])])
+        >>> section = Section("Loss", figures=[Figure("loss", "Loss", "Loss by step.", [panel])])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     write_report(Path(folder), "A run", "What was run.", [section])
-        ...     [path.name for path in Path(folder).iterdir()]
-        ['report.html']
+        ...     sorted(path.name for path in Path(folder).rglob("*.*"))
+        ['loss-1.csv', 'loss.png', 'loss.svg', 'report.html']
     """
     folder.mkdir(parents=True, exist_ok=True)
     for figure in (figure for section in sections if section.title not in drawn for figure in section.figures):
@@ -69,21 +70,23 @@ def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> N
 
 
 def page_html(title: str, intro: str, sections: list[Section], pictures: Path | None = None) -> str:
-    """A page as text, which opens from disk and needs no network.
+    """A report as one HTML page, which opens from disk and needs no network.
 
     Args:
-        title: Of the page.
+        title: Title of the page.
         intro: First paragraphs; blank lines part them.
-        sections: The parts.
-        pictures: Folder of drawn figures, or None.
+        sections: The sections, in order.
+        pictures: Folder of drawn figures (PNG), for small pictures beside verdicts; None: without them.
 
     Returns:
-        HTML; all text is escaped.
+        The page, scripts included; text such as titles is escaped.
 
     Example:
-        >>> from topicscope.figures import Section
-        >>> "&lt;b&gt;" in page_html("<b>", "", [Section("Loss")])
-        True
+        >>> from topicscope.figures import TableData
+        >>> table = TableData("Losses", ["step", "loss"], [["0", "2.0"], ["100", "1.0"]])
+        >>> page = page_html("A run", "What was run.", [Section("Loss", tables=[table])])
+        >>> [line.strip() for line in page.splitlines() if "<h1" in line or "<caption>" in line]
+        ['<h1>A run</h1>', '<caption><span>Losses</span></caption>']
     """
     placed = with_anchors(sections)
     summary, judged = judged_of(placed, pictures)
@@ -91,20 +94,21 @@ def page_html(title: str, intro: str, sections: list[Section], pictures: Path | 
 
 
 def sections_html(sections: list[Section], start: str = "", pictures: Path | None = None) -> str:
-    """The sections alone, with their verdicts, for a page that has the scripts.
+    """Sections as a piece of HTML, with their verdicts, for a page that has the scripts already.
 
     Args:
-        sections: The parts.
-        start: What all ids begin with.
-        pictures: Folder of drawn figures, or None.
+        sections: The sections, in order.
+        start: What all ids begin with, so that several pieces fit into one page.
+        pictures: As in `page_html`.
 
     Returns:
-        HTML.
+        The piece of HTML; text is escaped.
 
     Example:
         >>> from topicscope.figures import Section
-        >>> 'id="run-' in sections_html([Section("Loss")], start="run-")
-        True
+        >>> piece = sections_html([Section("Is a < b?", "What was run.")], start="run-")
+        >>> [line.strip() for line in piece.splitlines() if "<h2" in line or "<p " in line]
+        ['<h2 id="run-section-Is-a-b-heading">Is a &lt; b?</h2>', '<p class="prose">What was run.</p>']
     """
     template: Any = environment().get_template("sections.html.jinja").module
     placed = [(f"{start}{anchor}", section) for anchor, section in with_anchors(sections)]
@@ -155,19 +159,21 @@ def _small(path: Path, _written: int) -> str:
 
 
 def notebook_html(summary: list[str], sections: list[Section]) -> str:
-    """What a notebook shows of a result: sentences, the first figure as a PNG, and the first table.
+    """A result as static HTML, for notebooks without widgets: sentences, the first figure as a PNG, the first table.
 
     Args:
-        summary: The sentences.
-        sections: The parts.
+        summary: The sentences, `result.summary()`.
+        sections: Its figures and tables.
 
     Returns:
-        HTML; all text is escaped.
+        The HTML; text is escaped, and of a long table the first rows are shown.
 
     Example:
-        >>> from topicscope.figures import Section
-        >>> "A &lt; B" in notebook_html(["A < B"], [Section("Loss")])
-        True
+        >>> from topicscope.figures import TableData
+        >>> table = TableData("Losses", ["step", "loss"], [["0", "2.0"], ["100", "1.0"]])
+        >>> html = notebook_html(["The loss is < 2 at the end."], [Section("Loss", tables=[table])])
+        >>> [line for line in html.splitlines() if line.startswith(("<p>", "<caption>"))]
+        ['<p>The loss is &lt; 2 at the end.</p>', '<caption>Losses</caption>']
     """
     figure = next((figure for section in sections for figure in section.figures), None)
     table = next((table for section in sections for table in section.tables), None)

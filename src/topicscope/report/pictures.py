@@ -41,14 +41,14 @@ class Picture(Canvas):
 
 
 def draw_figure(figure: Figure, folder: Path) -> list[Path]:
-    """Write NAME.png and NAME.svg into a folder, each whole or not at all.
+    """Write a figure as NAME.png and NAME.svg into a folder, each whole or not at all.
 
     Args:
-        figure: The figure.
-        folder: Where they are written.
+        figure: The figure; its `name` is that of the files.
+        folder: The folder; it is made where it is missing.
 
     Returns:
-        Their paths.
+        The paths of both files.
 
     Example:
         >>> import tempfile
@@ -70,19 +70,19 @@ def write_csv(figure: Figure, folder: Path) -> list[Path]:
     """Write the numbers of a figure as NAME-1.csv, ...: one long table per panel.
 
     Args:
-        figure: The figure.
-        folder: Where they are written.
+        figure: The figure; its `name` begins the names of the files.
+        folder: The folder; it is made where it is missing.
 
     Returns:
-        Their paths.
+        The paths, in the order of the panels.
 
     Example:
         >>> import tempfile
         >>> from topicscope.figures import Figure, Lines, Series
         >>> figure = Figure("loss", "Loss", "Loss by step.", [Lines("loss", [Series("loss", [0, 1], [2.0, 1.0])])])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [path.name for path in write_csv(figure, Path(folder))]
-        ['loss-1.csv']
+        ...     [(path.name, path.read_text().split()) for path in write_csv(figure, Path(folder))]
+        [('loss-1.csv', ['series,x,y,low,high', 'loss,0,2.0,,', 'loss,1,1.0,,'])]
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -96,15 +96,17 @@ def csv_of(panel: Panel) -> str:
     """The numbers of a panel as one long table.
 
     Args:
-        panel: The panel.
+        panel: Any panel.
 
     Returns:
-        CSV text.
+        CSV text with a heading: one row per point of a curve, cell of a map or circle.
 
     Example:
         >>> from topicscope.figures import Lines, Series
-        >>> csv_of(Lines("loss", [Series("dev", [0, 1], [2.0, 1.0])])).splitlines()[1]
-        'dev,0,2.0,,'
+        >>> print(csv_of(Lines("loss", [Series("dev", [0, 100], [2.0, 1.0])])), end="")  # a curve without interval
+        series,x,y,low,high
+        dev,0,2.0,,
+        dev,100,1.0,,
     """
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(csv_rows(panel))
@@ -134,19 +136,21 @@ def csv_rows(panel: Panel) -> list[list[Any]]:
 
 
 def canvas(figure: Figure) -> Picture:
-    """A figure as matplotlib has it. Its first axes are the panels, in their order.
+    """Draw a figure with matplotlib, to save it in any format or to change it.
 
     Args:
-        figure: The figure.
+        figure: The figure, as data.
 
     Returns:
-        A matplotlib figure.
+        A matplotlib figure, whose first axes are the panels in their order.
 
     Example:
         >>> from topicscope.figures import Figure, Lines, Series
-        >>> figure = Figure("loss", "Loss", "Loss by step.", [Lines("loss", [Series("loss", [0, 1], [2.0, 1.0])])])
-        >>> canvas(figure).axes[0].get_lines()[0].get_ydata().tolist()
-        [2.0, 1.0]
+        >>> panel = Lines("dev", [Series("loss", [0, 1], [2.0, 1.0])], x_label="step")
+        >>> figure = Figure("loss", "Loss", "Loss by step.", [panel])
+        >>> picture = canvas(figure)  # then: picture.savefig("loss.pdf")
+        >>> picture.get_suptitle(), picture.axes[0].get_xlabel(), picture.axes[0].get_lines()[0].get_ydata().tolist()
+        ('Loss', 'step', [2.0, 1.0])
     """
     columns = max(1, min(figure.columns, len(figure.panels)))
     scale = ALONE if columns == 1 else 1

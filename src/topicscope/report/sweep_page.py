@@ -24,23 +24,25 @@ Curves = Mapping[str, np.ndarray]
 
 
 def write_sweep_page(path: Path, title: str, intro: str, points: PointMap, curves: Iterable[Curves]) -> None:
-    """Write the page of a sweep, whole or not at all.
+    """Write the page of a sweep: a map of any measure over any two axes, curves of clicked points, and failures.
 
     Args:
-        path: The file.
-        title: Of the page.
-        intro: First paragraphs.
-        points: All points of the grid.
-        curves: Curves of each row, read one after another.
+        path: The file, written whole or not at all.
+        title: Title of the page.
+        intro: First paragraphs; blank lines part them.
+        points: All points of the sweep, from `topicscope.figures.point_map`.
+        curves: Of each row of `points` its curves by name, read one after another.
 
     Example:
         >>> import tempfile
-        >>> rows = [{"point": "a", "seed": 0, "state": "done", "loss": 1.5}]
-        >>> points = PointMap({"seed": [0]}, rows, {"loss": "loss"})
+        >>> rows = [{"point": "a", "lr": 0.1, "state": "done", "loss": 1.5}]
+        >>> rows += [{"point": "b", "lr": 9.0, "state": "failed", "error": "it diverged"}]
+        >>> points = PointMap({"lr": [0.1, 9.0]}, rows, {"loss": "loss"})
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_sweep_page(Path(folder, "report.html"), "A sweep", "", points, [{"loss": np.ones(2)}])
-        ...     "A sweep" in Path(folder, "report.html").read_text()
-        True
+        ...     write_sweep_page(Path(folder, "report.html"), "A sweep", "", points, curves=[{"loss": np.ones(2)}, {}])
+        ...     page = Path(folder, "report.html").read_text()
+        >>> [line.strip() for line in page.splitlines() if "it diverged</" in line]
+        ['<tr><th scope="row"><code>b</code></th><td>lr=9.0</td><td>it diverged</td></tr>']
     """
     parts = map_parts(points, packed(curves, tuple(points.curve_panels.values())))
     write(path, html_of("sweep.html.jinja", title, intro, **parts).encode())
@@ -49,41 +51,47 @@ def write_sweep_page(path: Path, title: str, intro: str, points: PointMap, curve
 def kept_map_html(
     title: str, intro: str, points: PointMap, curves: dict[str, dict[str, str]], chosen: Mapping[str, Any]
 ) -> str:
-    """The map of a sweep as a reader has it on the screen, as one page to keep.
+    """The map of a sweep as one page to keep, as the reader has it on the screen.
 
     Args:
-        title: Of the page.
-        intro: First paragraphs.
-        points: All points of the grid.
-        curves: Of the chosen points, from `curves_of_rows`.
-        chosen: measure, across, up and points, as far as they were chosen.
+        title: Title of the page.
+        intro: First paragraphs; blank lines part them.
+        points: All points of the sweep.
+        curves: Curves of the chosen points, from `curves_of_rows`.
+        chosen: The reader's choices, as far as there are any: 'measure', 'across', 'up', and 'points' (their numbers).
 
     Returns:
-        HTML.
+        The page, scripts included.
 
     Example:
-        >>> points = PointMap({"seed": [0]}, [{"point": "a", "seed": 0, "state": "done"}], {"loss": "loss"})
-        >>> '"chosen":{"measure":"state"}' in kept_map_html("A sweep", "", points, {}, {"measure": "state"})
-        True
+        >>> import re
+        >>> rows = [{"point": "a", "lr": 0.1, "state": "done", "loss": 1.5}]
+        >>> points = PointMap({"lr": [0.1]}, rows, {"loss": "loss"})
+        >>> page = kept_map_html("A sweep", "", points, curves={}, chosen={"measure": "loss", "across": "lr"})
+        >>> re.search('"chosen":{.*?}', page).group()
+        '"chosen":{"measure":"loss","across":"lr"}'
     """
     return html_of("sweep.html.jinja", title, intro, **map_parts(points, curves, chosen))
 
 
 def map_html(points: PointMap, chosen: Mapping[str, Any] | None = None) -> str:
-    """The map of a sweep alone, for a page that has its script; curves come when they are asked for.
+    """The map of a sweep as a piece of HTML, for a page that has its script; curves come when they are asked for.
 
     Args:
-        points: All points of the grid.
-        chosen: measure, across, up and points that it opens with.
+        points: All points of the sweep.
+        chosen: What it opens with, as in `kept_map_html`; None: nothing is chosen yet.
 
     Returns:
-        HTML.
+        The piece of HTML, with all numbers as JSON.
 
     Example:
-        >>> rows = [{"point": "a", "seed": 0, "state": "done", "loss": 1.5}]
-        >>> points = PointMap({"seed": [0]}, rows, {"loss": "loss"})
-        >>> "1.5" in map_html(points)
-        True
+        >>> import json
+        >>> rows = [{"point": "a", "lr": 0.1, "state": "done", "loss": 1.5}]
+        >>> rows += [{"point": "b", "lr": 1.0, "state": "missing"}]
+        >>> html = map_html(PointMap({"lr": [0.1, 1.0]}, rows, {"loss": "loss"}))
+        >>> data = json.loads(html.split('id="data">')[1].split("</script>")[0])
+        >>> [(data["axes"]["lr"][row["at"][0]], row["measures"]) for row in data["rows"]]
+        [(0.1, {'loss': 1.5, 'state': 'done'}), (1.0, {'state': 'missing'})]
     """
     return environment().get_template("points.html.jinja").render(**map_parts(points, None, chosen))
 
@@ -144,20 +152,21 @@ def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dic
 def curves_of_rows(
     points: PointMap, curves_of: Callable[[int], Curves], rows: Sequence[int]
 ) -> dict[str, dict[str, str]]:
-    """The curves of some points, for a map that asks for them.
+    """The curves of some points of a sweep, packed for a map that asks for them.
 
     Args:
-        points: All points.
-        curves_of: The curves of a point, by its number.
-        rows: Numbers of points; those that no point has are left out.
+        points: All points of the sweep.
+        curves_of: Called with the number of a point, from 0; gives its curves by name.
+        rows: Numbers of the wanted points; numbers that no point has are left out.
 
     Returns:
-        Curves by the number of the point, as `packed` writes them.
+        By number of the point and name of the curve: its values as float32 in base64, at most 100 of them.
 
     Example:
-        >>> from types import SimpleNamespace
-        >>> curves_of_rows(SimpleNamespace(rows=[], curve_panels={}), lambda number: {}, [3])
-        {}
+        >>> points = PointMap({"seed": [0]}, [{"point": "a", "seed": 0, "state": "done"}], {"loss": "loss"})
+        >>> packed = curves_of_rows(points, lambda number: {"loss": np.array([2.0, 1.5])}, rows=[0, 7])
+        >>> packed["0"]["loss"], np.frombuffer(base64.b64decode(packed["0"]["loss"]), "<f4").tolist(), list(packed)
+        ('AAAAQAAAwD8=', [2.0, 1.5], ['0'])
     """
     numbers = [number for number in rows[:MOST_ROWS] if 0 <= number < len(points.rows)]
     return packed(map(curves_of, numbers), tuple(points.curve_panels.values()), numbers)

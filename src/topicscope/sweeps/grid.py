@@ -44,8 +44,10 @@ class GridConfig(Config):
         zipped: Groups of axes that move together.
 
     Example:
-        >>> GridConfig.of({"base": {"steps": 10}, "axes": {"seed": [0, 1]}}).kind
-        'train'
+        >>> axes = {"optimizer.lr": {"log": [0.01, 1.0], "points": 3}, "seed": {"seeds": 2}}
+        >>> grid = build_grid(GridConfig.of({"base": {"steps": 10}, "axes": axes}).as_dict())
+        >>> grid.axes
+        {'optimizer.lr': [0.01, 0.1, 1.0], 'seed': [0, 1]}
     """
 
     kind: Text = "train"

@@ -189,7 +189,7 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
 
 def stored_points(grid: Grid, folder: str | Path) -> int:
-    """How many points of a grid a folder holds. They are not read.
+    """Count the points of a grid that a folder holds, without reading them.
 
     Args:
         grid: The grid.
@@ -199,9 +199,14 @@ def stored_points(grid: Grid, folder: str | Path) -> int:
         The number of points.
 
     Example:
-        >>> from topicscope.sweeps import build_grid
-        >>> stored_points(build_grid({"axes": {"seed": [0, 1]}}), "no/such/folder")
-        0
+        >>> import tempfile
+        >>> from topicscope.sweeps import build_grid, sweep
+        >>> base = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> one, two = ({"base": base | {"steps": 10}, "axes": {"seed": seeds}} for seeds in ([0], [0, 1]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = sweep(one, f"{folder}/sweep")
+        ...     stored_points(build_grid(two), f"{folder}/sweep")
+        1
     """
     return sum(points.home(Path(folder), point).is_dir() for point in grid.points)
 

@@ -126,8 +126,9 @@ def compute(place: Place, task: Task) -> list[PointResult]:
     Example:
         >>> base = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
         >>> [task] = pack(build_grid({"base": base | {"steps": 10}, "axes": {"seed": [0, 1]}}))
-        >>> [result.measures["steps_done"] for result in compute(Place(".", "."), task)]
-        [10, 10]
+        >>> results = compute(Place(".", "."), task)
+        >>> [(one.error, one.measures["steps_done"], len(one.curves["loss"])) for one in results]  # with the start
+        [(None, 10, 11), (None, 10, 11)]
     """
     kind = kind_of(task.points[0].kind)
     try:
@@ -204,7 +205,7 @@ def sweep(
         out: Folder of the sweep. Grids may share one: points are named by what they are.
         engine: 'serial', 'local' (processes), 'ray', or an open engine.
         workers: Number of workers; of an open engine, how many it has.
-        address: Of a Ray cluster.
+        address: Address of a Ray cluster.
         resume: Continue the sweep in that folder; False: the folder must be new.
         force: Replace the sweep that is there.
         retry_failed: Run failed points again.

@@ -68,7 +68,7 @@ def adam_clock(
 
     Args:
         growth: How attention grows in this world.
-        eigenvalue: Of E[xx'] on topic contrasts.
+        eigenvalue: Eigenvalue of E[xx'] on topic contrasts.
         attention_dim: d_a.
         init_scale: Standard deviation of the initial weights.
         lr: Learning rate.
@@ -129,7 +129,7 @@ def mask_first(growth: Growth, eigenvalue: float, attention_dim: int) -> MaskFir
 
     Args:
         growth: How attention grows in this world.
-        eigenvalue: Of E[xx'] on topic contrasts.
+        eigenvalue: Eigenvalue of E[xx'] on topic contrasts.
         attention_dim: d_a.
 
     Returns:

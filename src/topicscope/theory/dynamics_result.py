@@ -45,8 +45,10 @@ class Training:
         output_bias: Whether the output has a trained bias.
 
     Example:
-        >>> Training(attention_dim=13, init_scale=0.001).optimizer
-        'flow'
+        >>> from topicscope.theory import Setting, dynamics
+        >>> training = dynamics(Setting.of(4, 3, 2), optimizer="sgd", lr=0.1).training
+        >>> training.optimizer, training.lr, training.attention_dim, training.init_scale  # d_a is T v + 1 by default
+        ('sgd', 0.1, 13, 0.001)
     """
 
     attention_dim: int

@@ -32,7 +32,7 @@ class BayesLoss:
 
     Attributes:
         loss: Mean over documents.
-        standard_error: Of that mean.
+        standard_error: Standard error of that mean.
         documents: Number of documents.
         numerical_error: Error of an estimated posterior; None: the posterior is exact.
         costs: Loss of each finite document (D).

@@ -176,7 +176,7 @@ class MaskForce(NamedTuple):
     Attributes:
         word: At every word as key.
         mask: At [MASK] as key.
-        size: Of the whole column: one singular value.
+        size: Size of the whole column: one singular value.
 
     Example:
         See `mask_force`.

@@ -85,7 +85,7 @@ class Population:
     Attributes:
         true: Distribution of the true words of each document (D x V).
         shown: Distribution of the words shown (D x V).
-        probability: Of each document (D).
+        probability: Probability of each document (D).
         instead: What a masked position shows where it does not show its own word (V).
         p_correct: How often it shows its own word.
         objective: 'squared' or 'cross-entropy'.

@@ -18,8 +18,8 @@ class FirstStageRates(NamedTuple):
     """Eigenvalues of E[xx'] (R1); all others are zero.
 
     Attributes:
-        topics: Of the T - 1 topic contrasts.
-        mean: Of the mean over words, once.
+        topics: Eigenvalue of the T - 1 topic contrasts.
+        mean: Eigenvalue of the mean over words, once.
 
     Example:
         See `first_stage_rates`.
@@ -33,8 +33,8 @@ class GroupRates(NamedTuple):
     """Eigenvalues of E[xx'] on topic contrasts where topics come in groups (R6 ii).
 
     Attributes:
-        between: Of the g - 1 contrasts of groups.
-        within: Of the T - g contrasts of topics inside a group.
+        between: Eigenvalue of the g - 1 contrasts of groups.
+        within: Eigenvalue of the T - g contrasts of topics inside a group.
 
     Example:
         See `group_rates`.

@@ -30,7 +30,7 @@ class TopicShares:
         topics: T.
         share: Values of theta_1 (n).
         others: E[sum of theta_s^2 over the other topics], given each value (n).
-        probability: Of each value (n).
+        probability: Probability of each value (n).
 
     Example:
         See `topic_shares`.

@@ -101,8 +101,8 @@ class SymmetricOptimum(ValueOptimum):
         >>> from topicscope.theory import Setting, optimum, theorem2
         >>> from topicscope.world import Fixed, TopicModel
         >>> best = optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"))
-        >>> round(best.entries.same_topic, 9) == round(theorem2(Setting.of(4, 3)).same_topic, 9)
-        True
+        >>> round(best.entries.same_topic, 6), round(theorem2(Setting.of(4, 3)).same_topic, 6)  # infinite documents
+        (0.366439, 0.366439)
     """
 
     settings: OptimumSettings

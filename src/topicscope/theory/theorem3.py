@@ -23,8 +23,8 @@ class Theorem3(AttentionTheorem):
 
     Attributes:
         setting: T, v, tau and masking.
-        lambda1: Of the lower bound.
-        lambda2: Of the upper bound.
+        lambda1: Factor of the lower bound.
+        lambda2: Factor of the upper bound.
 
     Example:
         See `theorem3`.

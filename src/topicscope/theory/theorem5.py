@@ -25,8 +25,8 @@ class Theorem5(AttentionTheorem):
 
     Attributes:
         setting: T, v, tau and masking.
-        lambda3: Of the lower bound of beta.
-        lambda4: Of the upper bound of beta.
+        lambda3: Factor of the lower bound of beta.
+        lambda4: Factor of the upper bound of beta.
         lambda5: Upper bound of alpha / beta.
 
     Example:

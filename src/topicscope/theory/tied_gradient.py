@@ -88,7 +88,7 @@ def tied_start(vocabulary: int, width: int, attention_dim: int, scale: float, se
         width: d.
         attention_dim: d_a.
         scale: Standard deviation.
-        seed: Of the random streams.
+        seed: Seed of the random streams.
 
     Returns:
         W_E and W_V side by side in `value` (d x (V + d)); W_K and W_Q (d_a x d).

@@ -37,7 +37,7 @@ class TopicPopulation(Population):
     Attributes:
         true: Shares of topics among true words (D x G), G = T + 1.
         shown: Shares of [MASK] and topics among words shown (D x G).
-        probability: Of each document (D).
+        probability: Probability of each document (D).
         instead: What a masked position shows where it does not show its own word (G).
         p_correct: How often it shows its own word.
         objective: 'squared' or 'cross-entropy'.
@@ -171,7 +171,7 @@ class WordPopulation(TopicPopulation):
     Attributes:
         true: Shares of words among true words (D x V).
         shown: Shares of [MASK] and words among words shown (D x V).
-        probability: Of each document (D).
+        probability: Probability of each document (D).
         instead: What a masked position shows where it does not show its own word (V).
         p_correct: How often it shows its own word.
         objective: 'squared' or 'cross-entropy'.

@@ -32,7 +32,7 @@ class Mode:
     Attributes:
         name: What they are.
         count: Number of directions.
-        eigenvalue: Of E[xx'] there.
+        eigenvalue: Eigenvalue of E[xx'] there.
         slowest: The smallest eigenvalue, where several are put together.
         norm: Frobenius norm of W* there: what there is to learn.
 

@@ -73,10 +73,10 @@ def topic_ceiling(
     """How much of a document's topic mixture is in the output of attention, and how much could be at most.
 
     Args:
-        config: Of the run; its dev documents are used.
+        config: Config of the run; its dev documents are used.
         weights: Trained parts by name.
-        resamples: Of the bootstrap over documents.
-        seed: Of the bootstrap.
+        resamples: Number of resamples of the bootstrap over documents.
+        seed: Seed of the bootstrap.
 
     Returns:
         The scores; None where the mixtures are not known (a file), documents are infinite, very long or few, or the

@@ -50,7 +50,7 @@ def contributions(config: RunConfig, weights: Weights) -> ValueArray:
     Biases are added to every column: a document's shares sum to 1, so that W x + b = (W + b 1') x.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         weights: Trained parts by name.
 
     Returns:
@@ -74,7 +74,7 @@ def world_optimum(config: RunConfig) -> ValueOptimum:
     """W* of the world that a config describes, with documents weighted as `train` does.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Returns:
         W* with its loss and modes; see `theory.optimum`.
@@ -96,15 +96,19 @@ def own_optimum(config: RunConfig) -> ValueArray:
     Where masks are drawn anew whenever a document is seen, it is the exact expectation over masks.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Returns:
         The matrix (V x V).
 
     Example:
-        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40}}
-        >>> own_optimum(RunConfig.of(small)).shape
-        (7, 7)
+        >>> from topicscope.theory import relative_distance
+        >>> def distance(documents):  # to W* of the world
+        ...     world = {"topic_model": {"topics": 3, "words_per_topic": 2}}
+        ...     config = RunConfig.of(world | {"data": {"documents": documents}})
+        ...     return relative_distance(own_optimum(config), world_optimum(config).matrix())
+        >>> [round(distance(documents), 1) for documents in (40, 400)]  # few documents have an optimum of their own
+        [0.6, 0.1]
     """
     data, masking, topics = RunData(config), config.masking, config.topic_model
     if isinstance(data.train, InfiniteDocuments) or not masking.fresh or config.model.hide_masked:
@@ -130,7 +134,7 @@ def training_optimum(config: RunConfig) -> TrainingOptimum:
     It is given only where it takes at most a few seconds.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Returns:
         `matrix` and `loss` (as the run counts it), or `why_not`.

@@ -48,9 +48,9 @@ class Data:
         dev_file: The same for development documents.
 
     Example:
-        >>> from topicscope import Data
-        >>> Data(documents=100).dev_documents
-        10000
+        >>> from topicscope import Data, RunConfig
+        >>> RunConfig(data=Data(documents=100), epochs=2, batch_size=50).total_steps  # 2 x 100 documents / 50
+        4
     """
 
     documents: Count = 10_000
@@ -66,7 +66,7 @@ class Optimizer:
     Attributes:
         name: 'adam' or 'sgd'.
         lr: Learning rate.
-        momentum: Of SGD.
+        momentum: Momentum of SGD.
         betas: Decay rates of Adam's moments.
         eps: Epsilon of Adam.
 
@@ -120,8 +120,8 @@ class RunConfig(Config):
     and on the command line.
 
     Attributes:
-        version: Of the format.
-        seed: Of all random draws: documents, masks, initial weights, order.
+        version: Version of the format.
+        seed: Seed of all random draws: documents, masks, initial weights, order.
         steps: Number of steps; None: by `epochs`.
         epochs: Passes over the training documents; None, without `steps`: 20.
         batch_size: Documents per step; all of them where there are fewer.
@@ -131,7 +131,7 @@ class RunConfig(Config):
         snapshots: Steps at which the weights are kept: 'none', 'log' (evenly on a logarithmic scale), or a list.
         floors: Compute the floors of the dev loss at the end.
         device: 'cpu', 'cuda', or 'auto'.
-        dtype: Of weights and batches.
+        dtype: Floating-point type of weights and batches.
         topic_model: Words and topics.
         documents: Prior of topic proportions, and the length of documents.
         data: How many documents, or files.

@@ -69,7 +69,7 @@ def together(config: RunConfig) -> int:
     """How many runs like this one share a program: a few on the CPU, on a GPU as many as fit.
 
     Args:
-        config: Of the runs.
+        config: Config of the runs.
 
     Returns:
         The number of runs.

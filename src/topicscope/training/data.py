@@ -32,7 +32,7 @@ class RunData:
     """Training and development documents of one run, drawn or read.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Example:
         >>> data = RunData(RunConfig.of({"data": {"documents": 30, "dev_documents": 20}}))

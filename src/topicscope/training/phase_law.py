@@ -64,7 +64,7 @@ def predicted_phase(config: RunConfig, *, batch_noise: float = 1.0) -> Predicted
     """The phase that theory predicts for one run: its norms by the laws of learning, classified as measured ones are.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         batch_noise: |mean| / rms of the gradients of key and query that Adam sees (R4); 1 for full batches.
 
     Returns:
@@ -84,7 +84,7 @@ def predicted_phases(
     """The phases that theory predicts for many runs. Runs that differ only in rate and steps share their computation.
 
     Args:
-        configs: Of the runs.
+        configs: Configs of the runs.
         batch_noise: As in `predicted_phase`.
         progress: Called as progress(phase, done, total, note).
 

@@ -51,7 +51,7 @@ def predicted_norms(config: RunConfig) -> PredictedNorms:
     """The norms that theory predicts for a run, from its own start (R1 and R3).
 
     Args:
-        config: Of the run: squared loss, one-hot words, SGD, infinite documents.
+        config: Config of the run: squared loss, one-hot words, SGD, infinite documents.
 
     Returns:
         Curves by part, and half-way steps.
@@ -167,7 +167,7 @@ def prediction_or_none(config: RunConfig) -> PredictedNorms | None:
     """As `predicted_norms`, but None where the theory does not cover the run. Recent answers are kept.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Returns:
         The predicted norms, or None.

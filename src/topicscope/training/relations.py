@@ -24,7 +24,7 @@ def topics_alike(config: RunConfig) -> bool:
     """Whether all pairs of topics are alike, as in the paper: disjoint, of equal words, exchangeable.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
 
     Returns:
         True or False.
@@ -41,7 +41,7 @@ def topic_relations(config: RunConfig, matrix: Float[np.ndarray, "V V"]) -> dict
     """Means of a matrix over pairs of different words, by how their topics are related; None where there are none.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         matrix: Such as its value matrix (V x V), [MASK] first.
 
     Returns:

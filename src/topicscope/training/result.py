@@ -199,8 +199,8 @@ class Runs(SeveralRuns[Run]):
         >>> from topicscope import RunConfig, train
         >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
         >>> runs = train([RunConfig.of(small, steps=30, seed=seed) for seed in (0, 1)])
-        >>> runs.table()["seed"].to_pylist(), len(runs.summary())
-        ([0, 1], 1)
+        >>> runs.table()["seed"].to_pylist(), [round(run.results["dev_loss"], 1) for run in runs]
+        ([0, 1], [1.6, 1.6])
     """
 
     kind: ClassVar[str] = TRAIN.name

@@ -14,16 +14,14 @@ from topicscope.model import ATTENTION_PARTS, PARTS, ModelConfig
 
 @section
 class Phase:
-    """Train only some parts for a number of steps.
+    """A stretch of a run in which only some parts of the model train.
 
     Attributes:
-        parts: Names of the parts that train.
+        parts: Names of the parts that train, such as 'value', 'key' and 'query'.
         steps: Number of steps; None: to the end of the run.
 
     Example:
-        >>> from topicscope import Phase
-        >>> Phase(["key", "query"], steps=100).parts
-        ['key', 'query']
+        See `Schedule`.
     """
 
     parts: Annotated[list[Text], Field(max_length=len(PARTS))]

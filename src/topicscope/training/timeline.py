@@ -37,11 +37,16 @@ def is_sandbox(folder: str | os.PathLike[str]) -> bool:
         folder: Any folder.
 
     Returns:
-        True or False.
+        True for the folder of a run, finished or not; False for all others, also where there is no folder.
 
     Example:
-        >>> is_sandbox("no/such/folder")
-        False
+        >>> import tempfile
+        >>> from topicscope.training import train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = train(RunConfig.of(small, steps=10), f"{folder}/run")
+        ...     is_sandbox(f"{folder}/run"), is_sandbox(folder)
+        (True, False)
     """
     about = folders.read_about(folder)
     return about is not None and about.kind == TRAIN.name
@@ -60,7 +65,7 @@ def sandbox_timeline(
         folder: A run folder with snapshots.
         out: Folder for the results; a timeline that is there is replaced. None: nothing is written.
         bootstrap: Resamples of the bootstrap over topics.
-        seed: Of the bootstrap.
+        seed: Seed of the bootstrap.
 
     Returns:
         The timeline: same topic against different topic at every snapshot.
@@ -101,10 +106,10 @@ def snapshot_timeline(
     """The timeline of weights that are given by step.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         snapshots: Trained parts by name, by step.
-        resamples: Of the bootstrap over topics.
-        seed: Of the bootstrap.
+        resamples: Number of resamples of the bootstrap over topics.
+        seed: Seed of the bootstrap.
         notes: Sentences that the timeline begins with.
 
     Returns:
@@ -135,10 +140,10 @@ def sandbox_effects(
     """Same topic against different topic, by measure and step, with intervals from a bootstrap over topics.
 
     Args:
-        config: Of the run.
+        config: Config of the run.
         snapshots: Trained parts by name, by step.
-        resamples: Of the bootstrap.
-        seed: Of the bootstrap.
+        resamples: Number of resamples of the bootstrap.
+        seed: Seed of the bootstrap.
 
     Returns:
         By measure and step. 'embedding' is the cosine of two words' embeddings, 'value' the entry of W_V (one-hot
