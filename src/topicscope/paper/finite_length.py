@@ -240,7 +240,7 @@ EXPERIMENT = Experiment(
     rule="Least squares under uniform attention on sampled documents of 30, 125 and 1,000 words, masks drawn. b: mean "
     "diagonal minus mean of the other same-topic entries. At each length the interval of b over samples (95% for the "
     "three lengths together) covers b of W*; for infinite documents b and the mean of W_i0 equal those of Theorem 2 to "
-    "1e-6. Undecided where half the width of an interval is above .01. Whether it is the diagonal of Figure 6 and "
+    "1e-6. Undecided where half the width of an interval is above .01. Whether this diagonal is that of Figure 6 and "
     "Table 4 is reported, not judged: 'the same' where the 95% interval of b after training covers .1136 and is at "
     "most that wide. Revised after a first run: W_i0 = 1/(Tv) in finite documents is no longer judged, as no sample "
     "could refute it: columns of W add up to 1 there whatever the documents are, and words are alike.",

@@ -219,7 +219,7 @@ def judge(found: Found) -> Outcome:
     known = [one for one in flows if math.isfinite(one.left)]
     late = {world: [one.left / law.time for one in known if one.world == world] for world, law in found.laws.items()}
     spans = ", ".join(
-        f"{world} {cell(found.laws[world].time)} predicted, {min(r):.3g} to {max(r):.3g} times that measured"
+        f"{world} {cell(found.laws[world].time)} predicted, measured {min(r):.3g} to {max(r):.3g} times that"
         for world, r in late.items()
         if r
     )

@@ -89,7 +89,7 @@ def judge(found: Found) -> Outcome:
         measured=f"key and query reach at most {growth:.4f} times their start (with p_correct = .1 key reaches at "
         f"least {control:.3g} times); the loss ends within {error:.1g} of the Bayes loss",
         verdict=verdict(growth < STANDS and control > GROWS and error <= EXACT),
-        reason=f"in {LONGER:g} times the half-time that key has with p_correct = .1, key and query reach at most "
+        reason=f"in {LONGER:g} times the half-time predicted for key with p_correct = .1, key and query reach at most "
         f"{growth:.4f} times their start (below {STANDS} asked); with p_correct = .1 key reaches at least "
         f"{control:.3g} times its start (above {GROWS:g} asked); the last loss is within {error:.1g} of the Bayes loss "
         f"({EXACT:g} allowed)",

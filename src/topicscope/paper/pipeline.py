@@ -131,7 +131,7 @@ def judge(found: Found) -> Outcome:
     for number, figure in enumerate(probed, start=1):
         figure.name = f"pipeline-{number}"
     return Outcome(
-        paper="same-topic words are nearer and attend each other more (Table 1)",
+        paper="same-topic words are more similar and attend to each other more (Table 1)",
         theory="the topics are known, so that fit and probe must find them",
         measured=f"{share} of the words are in their true topic; same-topic and different-topic means: {both}; "
         f"attention ratio {language.ratio_text(trained.attention)}, "

@@ -142,7 +142,7 @@ def judge(found: Found) -> Outcome:
     return Outcome(
         paper="not asked: the paper's topics are alike",
         theory="order of E[theta_t^2], times from W(t)",
-        measured=f"rank correlation with the predicted order: {cell(lowest)} at least; half-times are off by at most "
+        measured=f"rank correlation with the predicted order: at least {cell(lowest)}; half-times are off by at most "
         + ", ".join(f"{100 * off:.2g}% ({name})" if ranks[name] else f"- ({name})" for name, off in apart.items()),
         verdict=all_of(checks),
         reason=f"lowest rank correlation of the measured half-times, over laws of theta and runs: {cell(lowest)} with "
