@@ -187,13 +187,13 @@ def test_bench_shows_its_rows(capsys: Capture, monkeypatch: pytest.MonkeyPatch) 
     assert shown.startswith("topicscope bench (cpu, one thread per process)")
     heading, first, second, memory, fit = cells(shown)
     assert heading == ["what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met"]
-    assert first == ["a step", "2 ms", "dense: 40 ms", "20.0", "1 ms (matrices)", "2", "fast", "yes"]
+    assert first == ["a step", "2 ms per step", "dense: 40 ms", "20.0", "1 ms (matrices)", "2", "fast", "yes"]
     assert second == ["", "", "Bert: 3 s", "1,500.0", "", "", "", ""]
     assert memory == ["memory", "0.50 GB", "", "", "", "", "little", "no"]
     assert fit == ["fit", "3.14 CPU s", "", "", "", "", "", ""]
     lines = [line for line in shown.splitlines() if line.startswith("│")]
     assert "│ a step │ " in lines[0]  # texts stand left, numbers right
-    assert " 2 ms │ dense: 40 ms │" in lines[0]
+    assert " 2 ms per step │ dense: 40 ms │" in lines[0]
     asked.clear()
     assert bench_command.command(part="language", quick=True, as_json=True) == 0
     assert asked == [("language", "cpu", True)]

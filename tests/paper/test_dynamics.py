@@ -20,18 +20,18 @@ from topicscope.paper import EXPERIMENTS, Context, figure5
 def test_the_outcome_counts_layers_and_names_those_that_fail() -> None:
     outcome = judged("figure5")
     assert outcome.measured == (
-        "on made-up texts, key and query start after value in: near zero, a: 4 of 4 layers (all runs); "
-        "near zero, b: 4 of 4 layers (all runs); usual start: 4 of 4 layers (all runs)"
+        "on made-up texts, layers of all runs in which key and query start after value: near zero, a: 4 of 4; "
+        "near zero, b: 4 of 4; usual start: 4 of 4"
     )
     assert outcome.reason == (
-        "starts from near zero, in steps: value 2 to 2, key 42 to 42, query 48 to 48; "
-        "over the run norms grow 1001 to 1001 times from near zero, and 1001 to 1001 times from the usual start"
+        "near-zero runs start at step: value 2 to 2, key 42 to 42, query 48 to 48; "
+        "norms end at 1001 to 1001 times their start from near zero, and at 1001 to 1001 times from the usual start"
     )
     assert outcome.numbers["near zero, b, seed 1"]["3"] == {"key": 42.0, "query": 48.0, "value": 2.0}
     assert list(outcome.numbers) == ["near zero, a, seed 0", "near zero, b, seed 1", "usual start, seed 0"]
     bad = judged("figure5", BAD["figure5"]["query of one layer of one run is first"])
-    assert bad.reason.startswith("not in near zero, b, seed 1, layer 3; over the run")
-    assert "near zero, b: 3 of 4 layers (all runs)" in bad.measured
+    assert bad.reason.startswith("not in near zero, b, seed 1, layer 3; norms end at ")
+    assert "near zero, b: 3 of 4; " in bad.measured
     two = layer_starts(norm_query_3=ramp(0, 15), norm_key_0=ramp(0, 15))
     assert judged("figure5", two).reason.startswith(
         "not in near zero, b, seed 1, layer 0, near zero, b, seed 1, layer 3;"

@@ -137,7 +137,7 @@ def test_the_law_does_not_cover_the_nearest_setting_and_says_what_it_covers_near
     said = figure4.predicted(training.RunConfig.of(NEAREST_CONFIG))
     for reason in ("a trained embedding with adam", "an untied head", "biases of attention", "finite documents"):
         assert reason in said
-    assert "not covered" in said
+    assert "no law covers this setting" in said
     assert "value half-way at step 58, key and query half-way at step 1,169" in said  # 374 + 737 for epsilon + 58
     summed = figure4.predicted(training.RunConfig.of(NEAREST_CONFIG | {"objective": {"loss": "squared"}}))
     assert "value half-way at step 58, key and query half-way at step 381" in summed  # a loss 101 times as large

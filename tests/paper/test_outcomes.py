@@ -23,10 +23,16 @@ from topicscope.paper.blocks import Blocks, WordMatrix
 def test_panels_side_by_side() -> None:
     runs = [blocks.block_runs(0.3 + i) for i in range(4)]  # contrasts 0.4, 1.4, 2.4, 3.4
     outcome = judged("figure2", [replace(p, runs=r) for p, r in zip(blocks.panels(), runs, strict=True)])
-    assert outcome.paper == "same minus different topic, in order: 0.369, 0.952, 0.0329, 0.0674"
-    assert outcome.measured == "same minus different topic, in order: 0.4, 1.4, 2.4, 3.4"
+    assert outcome.paper == (
+        "same-topic minus different-topic mean: cross-entropy, SGD 0.369; cross-entropy, Adam 0.952; squared, SGD "
+        "0.0329; squared, Adam 0.0674"
+    )
+    assert outcome.measured == (
+        "same-topic minus different-topic mean: cross-entropy, SGD 0.4; cross-entropy, Adam 1.4; squared, SGD 2.4; "
+        "squared, Adam 3.4"
+    )
     assert outcome.reason.startswith("cross-entropy, SGD: blocks; cross-entropy, Adam: blocks; squared, SGD: blocks; ")
-    assert "SGD runs at 1 and 0.3 for the paper's .01" in outcome.reason
+    assert "SGD has the rates 1 (cross entropy) and 0.3 (squared loss) instead of the paper's .01" in outcome.reason
     (table,) = outcome.tables
     assert table.rows[0] == [
         "cross-entropy, SGD",
@@ -145,13 +151,13 @@ def test_half_way_points_of_figure_4() -> None:
     mean = sum(separations) / 3
     half = 4.3027 * (sum((s - mean) ** 2 for s in separations) / 2) ** 0.5 / 3**0.5
     interval = f"{mean:.4g} [{mean - half:.4g}, {mean + half:.4g}]"
-    assert outcome.measured.startswith("half of its norm at step 1,000 each has at step: value 10 to 15, key 50, ")
-    assert outcome.measured.endswith("plateau at 3,000 steps (t50): value 12, key 50, query 55")
+    assert outcome.measured.startswith("step at which half of the norm at step 1,000 is reached: value 10 to 15, key ")
+    assert outcome.measured.endswith("plateau of 3,000 steps is made (t50): value 12, key 50, query 55")
     distance = f"{figure4_curves.distance(runs):.2f}"
     assert outcome.tables[0].rows[0] == [next(iter(figure4.SETTINGS)), "12", "50", "55", interval, "yes", distance]
     assert outcome.reason.startswith("the setting nearest to the figure (chosen by its distance")
     assert f"hyperparameters): separation {interval}; times and sizes (not " in (outcome.reason)
-    assert outcome.reason.endswith("every setting tried shows it")
+    assert outcome.reason.endswith("all settings tried have two stages")
     first = outcome.numbers[next(iter(figure4.SETTINGS))]
     assert (first["t50_value"], first["t50_key"], first["t50_query"]) == (12.0, 50.0, 55.0)
     assert first["separation"] == pytest.approx(
@@ -177,7 +183,7 @@ def test_settings_of_figure_4_that_show_no_stages_are_named() -> None:
     found = stages.stage_settings()
     never = [*found.settings[names[2]][:2], stages.norms() | {"norm_query": np.full(101, 0.1)}]
     outcome = judged("figure4", replace(found, settings=found.settings | {names[2]: never}))
-    assert outcome.reason.endswith(f"settings that do not show it: {names[2]}")
+    assert outcome.reason.endswith(f"settings without two stages: {names[2]}")
     assert outcome.tables[0].rows[2][1:-1] == ["10", "50", "nan", "-", "no"]
     assert outcome.numbers[names[2]]["separation"] is None
     assert outcome.numbers[names[2]]["readings"][2]["query half"] is None
@@ -191,7 +197,11 @@ def test_the_best_of_figure_6() -> None:
     rest = [i / 10 for i in range(16) if i % 5]  # off the diagonal, without [MASK]
     mean = sum(rest) / 12
     sd = (sum((x - mean) ** 2 for x in rest) / 12) ** 0.5
-    assert outcome.measured == f"diagonal mean 0.6, rest {mean:.2g} (sd {sd:.2g}); 1 of 3 runs"
+    assert outcome.measured == (
+        f"in the run with the clearest diagonal: mean of the diagonal 0.6, of all other entries {mean:.2g} (standard "
+        f"deviation {sd:.2g})"
+    )
+    assert outcome.reason == "1 of 3 runs without L2 came out diagonal"
     assert outcome.config["seed"] == 1  # of the run that is shown
     assert outcome.numbers["diagonal"][1] == {"same": 0.0, "different": 0.0, "diagonal": 0.6}
     assert judged("figure6", blocks.value_runs(0.3, -0.1, 0.4)).reason == "0 of 3 runs without L2 came out diagonal"
@@ -200,7 +210,8 @@ def test_the_best_of_figure_6() -> None:
 def test_the_minima_of_landscapes() -> None:
     outcome = judged("figure8", theory.grids("blocks", tau=40, off=4e-6, gamma=0.001, place=(40.0, 80.0)))
     assert outcome.tables[0].rows[1] == ["40", "0.99876", "0.99876", "40, 80", "66.47", "66.4", "yes"]
-    assert outcome.measured == "tau 20: 0.99852; tau 40: 0.99876; tau 60: 0.99892; tau 80: 0.99904"
+    assert outcome.measured == "minima: tau 20: 0.99852; tau 40: 0.99876; tau 60: 0.99892; tau 80: 0.99904"
+    assert outcome.reason.endswith("inside the theorem's bounds; the best gammas agree within .5%")
     assert outcome.numbers == {"minima": {"20": 0.99852, "40": 0.99876, "60": 0.99892, "80": 0.99904}}
     panel = outcome.figures[0].panels[1]
     assert isinstance(panel, Heat)
@@ -209,7 +220,7 @@ def test_the_minima_of_landscapes() -> None:
     assert panel.z == [[1.0, 0.998764], [1.1, 1.2]]
     outside = judged("figure7", theory.grids("diagonal", tau=80, off=0.2, place=(1.0, 1e9)))
     assert outside.tables[0].rows[3] == ["80", "0.72224", "0.92224", "1, 1e+09", "-", "-", "no"]
-    assert outside.reason == "minima differ, or lie outside the theorem's bounds"
+    assert outside.reason == "minima differ, or minima lie outside the theorem's bounds"
 
 
 def test_rows_of_table_3() -> None:
@@ -228,7 +239,8 @@ def test_rows_of_table_3() -> None:
         "yes",
     ]
     assert outcome.measured == (
-        "same topic 0.011, 0.011, 0.011, 0.04, 0.011; different topic 0.007, 0.007, 0.007, 0.01, 0.007"
+        "mean attention by row: same topic 0.011, 0.011, 0.011, 0.04, 0.011; "
+        "different topic 0.007, 0.007, 0.007, 0.01, 0.007"
     )
     assert outcome.theory == "Theorem 3 at tau = 3: gamma in (1.15, 5.87e+04), asymptotically"
     assert outcome.config["optimizer"]["lr"] == 0.003  # of the first row
@@ -267,7 +279,7 @@ def test_rows_of_table_4() -> None:
     ]
     assert outcome.measured.startswith("diagonal runs: 0 of 3 (cross-entropy, Adam 0.003), 1 of 3 (cross-entropy, Adam")
     assert "diagonal runs: 0 (cross-entropy, Adam 0.003), 1 (cross-entropy, Adam 0.01), 1 (squared" in outcome.reason
-    assert outcome.reason.endswith("holds in 3 of 3 settings")
+    assert " 3 of 3 have the order same word > different topic > same topic" in outcome.reason
     assert list(outcome.numbers) == ["cross-entropy, Adam 0.01", "squared-mean, Adam 0.003", "squared-mean, Adam 0.01"]
     assert outcome.numbers["squared-mean, Adam 0.01"] == {
         "means": [0.09, 0.0018, 0.0026],
@@ -278,7 +290,7 @@ def test_rows_of_table_4() -> None:
     assert len(outcome.figures) == 1
     wrong = judged("table4", blocks.diagonal_rows(3, [AttentionMeans(0.09, 0.003, 0.0026)] * 3))
     assert wrong.tables[0].rows[3][-1] == "no"
-    assert wrong.reason.endswith("holds in 3 of 4 settings")
+    assert " 3 of 4 have the order same word > different topic > same topic" in wrong.reason
     none = judged("table4", blocks.no_diagonals())
     assert (none.figures, none.numbers) == ([], {})
 

@@ -128,8 +128,8 @@ def test_what_is_trained_fitted_and_probed(monkeypatch: pytest.MonkeyPatch, scal
 def test_the_outcome_says_what_was_found() -> None:
     outcome = judged("pipeline", small_bert(0.96))
     assert outcome.measured == (
-        "fitted topics 96% right; same against different: cosine 0.4, 0.3, dot 0.4, 0.3, attention 0.4, 0.3; "
-        "attention ratio 1.3 [1.1, 1.5], random model 1.0040"
+        "96% of the words are in their true topic; same-topic and different-topic means: cosine 0.4, 0.3, dot 0.4, "
+        "0.3, attention 0.4, 0.3; attention ratio 1.3 [1.1, 1.5], random model 1.0040"
     )
     assert outcome.reason == (
         "96% of the words are in their true topic of 12; every effect is found; the random model shows none"

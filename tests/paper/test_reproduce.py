@@ -213,7 +213,7 @@ def test_what_is_skipped_is_not_measured(
     assert (outcome.verdict == "skipped") is skipped
     assert made_up == ([] if skipped else [name])
     if skipped:
-        assert outcome.reason.startswith("on models of your own it needs --model and --corpus, and only one is given; ")
+        assert outcome.reason.startswith("--model and --corpus must be given together here, and only one is given; ")
         assert f"run: topicscope reproduce {name} --model bert-base-uncased --model albert-base-v2" in outcome.reason
         assert outcome.paper == EXPERIMENTS[name].paper != ""
         assert (outcome.figures, outcome.tables, outcome.numbers) == ([], [], {})

@@ -56,7 +56,7 @@ def test_verdicts_are_printed_with_reasons(
     assert command(["figure6", "figure3"], out=tmp_path, engine="serial") == 0
     shown = capsys.readouterr()
     assert "re-measured at scale quick, seed 0: 1 reproduced, 1 undecided." in shown.out
-    assert "figure3: mean cosine inside the groups is above that between them; roberta decides nothing" in shown.out
+    assert "figure3: the mean cosine inside groups is above that between groups; roberta decides nothing" in shown.out
     assert "figure6: pattern reproduced; sizes differ (mean of the diagonal: paper 1.02, ours 0.6) because" in shown.out
     assert f"page: {tmp_path / 'report.html'}" in shown.out
     assert "figure6: reproduced (" in shown.err
@@ -65,7 +65,7 @@ def test_verdicts_are_printed_with_reasons(
     assert "not reproduced, although the reference runs reproduced it: assumptions" in shown.err
     assert "assumptions: not as predicted (" in shown.err
     assert "scale quick, seed 0: 1 not as predicted." in shown.out
-    assert "assumptions: same-topic minus different-topic mean above zero" in shown.out
+    assert "assumptions: the same-topic minus different-topic mean of W_V is above zero" in shown.out
     page = (tmp_path / "report.html").read_text()
     assert all(f'id="section-{name}"' in page for name in ("figure6", "figure3", "assumptions"))
     results = json.loads((tmp_path / "results.json").read_text())["results"]

@@ -23,9 +23,11 @@ from topicscope.paper.relaxed_worlds import Pattern
 
 def test_theorem_1() -> None:
     outcome = judged("theorem1", theory.family(0.002, 3e-5))
-    assert outcome.theory == "violation 0, loss 0.966667"  # 29/30
+    assert outcome.theory == "violation of the conditions 0, loss 0.966667"  # 29/30
     assert outcome.measured == ("largest violation / c3: 0.002 (the largest of 3 seeds); loss above the optimum: 3e-05")
-    assert outcome.reason == "over 3 seeds the conditions are met to 0.002 of c3"
+    assert (
+        outcome.reason == "in 3 seeds the conditions of the family are violated by at most 0.002 of c3 (below 1% asked)"
+    )
     assert outcome.numbers["violation_over_c3"] == [1e-8, 0.002, 1e-9]
     assert outcome.numbers["excess_loss"] == pytest.approx([0, 1e-9, 3e-5], abs=1e-12)
 
@@ -42,8 +44,7 @@ def test_theorem_2() -> None:
         f"N = {n}: {text}" for n, text in zip(lengths, intervals, strict=True)
     )
     assert outcome.reason == (
-        "the distance of the trained W_V to that of Theorem 2, relative to the latter's norm, is 0.0005 on infinite "
-        "documents; it falls with N: yes"
+        "|W_V - W*| / |W*| is 0.0005 on infinite documents (below .001 asked); it falls from each N to the next: yes"
     )
     assert outcome.theory == "same topic 0.10802, different -0.007587, [MASK] 0.05419"
     line = outcome.figures[0].panels[1]
@@ -57,7 +58,9 @@ def test_theorem_2() -> None:
     assert isinstance(below, Lines)
     assert below.series[0].low is not None
     assert below.series[0].low[-1] == 0  # no negative distance on a logarithmic axis
-    assert judged("theorem2", theory.distances(0.1, 0.5, 0.02, 5e-4)).reason.endswith("it falls with N: no")
+    assert judged("theorem2", theory.distances(0.1, 0.5, 0.02, 5e-4)).reason.endswith(
+        "it falls from each N to the next: no"
+    )
 
 
 def test_documents_for_theorem_2() -> None:
@@ -70,10 +73,10 @@ def test_theorem_3_reports_gamma() -> None:
     outcome = judged("theorem3", theory.second(3.0, 13.0, others=(3.0, 13.0)))
     assert outcome.measured == "gamma = 4 [4, 4], alpha = 3, beta = 13; loss 0.96180"  # .9 * 3 + .1 * 13
     assert outcome.theory.startswith("gamma in (1.15, 5.87e+04); exact minimiser gamma = 7.01, loss 0.96177")
-    assert "of 3 seeds is inside the theorem's bounds" in outcome.reason
-    assert outcome.reason.endswith("uniform attention costs 0.96667")
+    assert "is inside the theorem's bounds in 3 of 3 seeds; " in outcome.reason
+    assert outcome.reason.endswith("The loss under uniform attention is 0.96667")
     bad = judged("theorem3", samples.BAD["theorem3"]["one seed below"])
-    assert "of 3 seeds is outside the theorem's bounds" in bad.reason
+    assert "is inside the theorem's bounds in 2 of 3 seeds; " in bad.reason
 
 
 def test_theorem_5_reports_beta_and_alpha_over_beta() -> None:
@@ -101,10 +104,12 @@ def test_losses_of_parts() -> None:
     listed = ", ".join(f"{100 * share:.1f}% ({place})" for share, place in zip(shares, places, strict=True))
     assert outcome.reason == (
         f"training a part alone loses {listed} of what training everything gains over the uniform prediction; with the "
-        "squared loss, training everything goes below what topics alone allow (0.9453): it comes to copy the shown "
+        "squared loss, training everything goes below what topics alone allow (0.9453): it learns to copy the shown "
         "word, which uniform attention cannot"
     )
-    assert outcome.measured.startswith("everything 3.3; only the embedding 3.4; only the value matrix 3.45; everything")
+    assert outcome.measured.startswith(
+        "dev loss: cross-entropy, everything 3.3; cross-entropy, only the embedding 3.4; "
+    )
     assert outcome.tables[0].rows[1] == [
         "cross-entropy",
         "only the embedding",
@@ -138,12 +143,12 @@ def test_settings_and_worlds_of_assumptions() -> None:
     outcome = judged("assumptions", found)
     half = 4.3027 * 0.001 / 3**0.5
     assert outcome.measured == (
-        "9 of 10 settings show blocks; 12 of 12 relaxed worlds are as predicted, the worst "
-        f"0.02 [{0.02 - half:.4g}, {0.02 + half:.4g}] from W(t) (Zipf words)"
+        "9 of 10 settings show blocks; 12 of 12 relaxed worlds are as predicted, the largest relative distance to W(t) "
+        f"is 0.02 [{0.02 - half:.4g}, {0.02 + half:.4g}] (Zipf words)"
     )
     assert "in 9 of 10 settings with trained attention; in 12 of 12 worlds" in outcome.reason
     changes = {row[0]: row[1] for table in outcome.tables for row in table.rows if len(row) == 2}
-    assert changes["Zipf words"].startswith("topics half learnt at 20 to 50")
+    assert changes["Zipf words"].startswith("topics half learnt at time 20 to 50")
     assert outcome.ours == pytest.approx(0.02)
     assert outcome.tables[0].rows[1] == [
         "topics of unequal sizes",
@@ -156,8 +161,8 @@ def test_settings_and_worlds_of_assumptions() -> None:
         "yes",
     ]
     assert changes["topics of unequal sizes"] == (
-        "blocks are not flat (30% in W*, 20% in W(t), 21% trained); diagonal from its block +0.11 in W*, "
-        "+0.04 in W(t), +0.041 trained; topics half learnt at 20 to 50"
+        "blocks are not flat (share of the norm: 30% in W*, 20% in W(t), 21% trained); diagonal minus block +0.11 in "
+        "W*, +0.04 in W(t), +0.041 trained; topics half learnt at time 20 to 50"
     )
     assert outcome.tables[2].rows[1] == ["fixed tau = 3", f"0.4 [{0.4 - HALF:.4g}, {0.4 + HALF:.4g}]", "2", "yes"]
     assert outcome.tables[2].rows[2][0] == "T = 5"

@@ -23,18 +23,20 @@ def test_sentences_of_epsilon() -> None:
     separations = {1e-20: 3.0, 1e-8: 6.0, 1e-6: 30.0, 1e-4: None, 1e-2: None}
     rows = [{"optimizer.eps": eps, "separation": separation} for eps, separation in separations.items()]
     assert findings.epsilon_sentence("squared", "trained", rows) == (
-        "Epsilon, squared, trained embedding: two stages with hardly any epsilon (separation 3 at 1e-20, 6 at the "
-        "usual 1e-08, largest 30 at 1e-06); from 0.0001 on the second stage does not come within the run."
+        "Adam's epsilon, squared, trained embedding: two stages with hardly any epsilon (mean separation 3 at 1e-20, 6 "
+        "at the usual 1e-08, largest 30 at 1e-06); from 0.0001 on the second stage does not come within the run."
     )
     two = [{"optimizer.eps": 1e-20, "separation": 1.9}, {"optimizer.eps": 1e-20, "separation": 2.1}]
     assert "embedding: two stages with hardly any" in findings.epsilon_sentence("a", "b", two)  # their mean is 2
     less = [{"optimizer.eps": 1e-20, "separation": 1.99}, {"optimizer.eps": 1e-6, "separation": 1.0}]
     assert findings.epsilon_sentence("a", "b", less) == (
-        "Epsilon, a, b embedding: no two stages with hardly any epsilon (separation 1.99 at 1e-20, - at the usual "
-        "1e-08, largest 1.99 at 1e-20)."
+        "Adam's epsilon, a, b embedding: no two stages with hardly any epsilon (mean separation 1.99 at 1e-20, - at "
+        "the usual 1e-08, largest 1.99 at 1e-20)."
     )
     none = [{"optimizer.eps": 1e-20, "separation": None}]
-    assert "(separation - at 1e-20, - at the usual 1e-08, largest - at 0)" in findings.epsilon_sentence("a", "b", none)
+    assert "(mean separation - at 1e-20, - at the usual 1e-08, largest - at 0)" in findings.epsilon_sentence(
+        "a", "b", none
+    )
 
 
 def test_sentences_of_gradient_flow() -> None:
@@ -43,8 +45,9 @@ def test_sentences_of_gradient_flow() -> None:
         for scale, lr, separation in ((0.1, 0.1, 7.2), (0.1, 0.3, 7.0), (0.01, 0.3, None))
     ]
     assert findings.flow_sentence("squared", "trained", rows) == (
-        "Gradient flow, squared, trained embedding: from scale 0.01 two-stage (-) at rate 0.3; "
-        "from scale 0.1 two-stage (7) at rate 0.3 and two-stage (7.2) at rate 0.1."
+        "SGD over the same time at two rates, squared, trained embedding: from initial scale 0.01 two-stage at rate "
+        "0.3 (separation -); from initial scale 0.1 two-stage at rate 0.3 (separation 7) and two-stage at rate 0.1 "
+        "(separation 7.2)."
     )
 
 
@@ -72,7 +75,7 @@ def test_sentences_of_large_scales_and_staggered_points() -> None:
     rows = [{"model.init_scale": scale, "phase": phase, "contrast": contrast} for scale, phase, contrast in cases]
     said = findings.large_start(rows)
     assert "(3 points)" in said
-    assert ": 1 of them end with" in said
+    assert ": at 1 of these points the same-topic" in said
     assert findings.staggered([{"phase": "staggered"}, {"phase": "never"}, {"phase": "staggered"}]).startswith(
         "2 points"
     )
@@ -125,7 +128,7 @@ def test_the_outcome_counts_points_and_draws_maps() -> None:
     assert scales == {name: {name in logarithmic} for name in scales}
     lines = outcome.reason.split("\n")
     assert len(lines) == 1 + 8 + 2 + 4 + 4 + 2  # eight panels, two remarks, epsilon, flow, the laws
-    assert lines[0].endswith("occur along the rates (yes) and along the scales (yes).")
+    assert lines[0].endswith("along the rates at some scale (yes) and along the scales at some rate (yes).")
     assert lines[1:] == outcome.numbers["findings"]
     assert outcome.numbers["phases"] == {"adam": {"at once": 15, "two-stage": 1}, "sgd": {"at once": 16}}
     assert [len(outcome.numbers[name]) for name in ("adam", "sgd", "epsilon", "flow")] == [16, 16, 8, 8]
@@ -134,7 +137,9 @@ def test_the_outcome_counts_points_and_draws_maps() -> None:
         "Points in each phase (sgd)",
     ]
     only_rates = judged("two-stage", stages.stage_maps(stages.by_axis(LR, "two-stage", "at once", 5e-3)))
-    assert only_rates.reason.split("\n")[0].endswith("along the rates (yes) and along the scales (no).")
+    assert only_rates.reason.split("\n")[0].endswith(
+        "along the rates at some scale (yes) and along the scales at some rate (no)."
+    )
 
 
 def test_joined_maps_share_their_scale_by_loss() -> None:

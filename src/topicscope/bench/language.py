@@ -132,13 +132,13 @@ class AttentionBench:
             plain, mine = (time / count for time in medians(works, rounds, self.device).values())
         read, most = shape.layers * shape.heads * shape.length**2 * 4, shape.aims[self.device]
         return Row(
-            f"attention pass, {shape.layers} layers of {shape.dim}, a window of {shape.length} tokens",
-            "s a window",
+            f"attention pass, {shape.layers} layers of width {shape.dim}, windows of {shape.length} tokens",
+            "s per window",
             mine,
             {"bare forward pass": plain},
             floor=plain,
-            floor_is=f"the forward pass; its {read / 1e6:.0f} MB of attention are read once",
-            aim=f"at most {most} of the forward pass",
+            floor_is=f"the forward pass; {read / 1e6:.0f} MB of attention per window are read once",
+            aim=f"at most {most} times the forward pass",
             met=mine <= most * plain,
         )
 
@@ -149,10 +149,10 @@ def attention_rows(device: str, *, quick: bool) -> list[Row]:
     for count in (2 * CHUNK, 8 * CHUNK):
         short.tally(short.windows(count))
         peaks.append(peak_gigabytes(resource.getrusage(resource.RUSAGE_SELF)))
-    name, grown = "more memory for four times the documents", peaks[1] - peaks[0]
+    name, grown = "additional memory for four times the documents", peaks[1] - peaks[0]
     base = AttentionBench(BASE, device)
     rows.append(base.row(1 if quick else 256 if device == "cuda" else 4, 1 if quick else 3))
-    return [*rows, Row(name, "GB", max(grown, 0.0), aim="none (under .05)", met=grown < 0.05)]
+    return [*rows, Row(name, "GB", max(grown, 0.0), aim="none (under .05 GB)", met=grown < 0.05)]
 
 
 def embedding_row(shuffles: int) -> Row:
@@ -184,12 +184,12 @@ def embedding_row(shuffles: int) -> Row:
     mine, matrix = seconds(ours), seconds(plain) * each * 2 * (1 + shuffles)
     flops = 2 * 2 * shuffles * sum(len(a.token) for a in assignments) * table.shape[1] / 2
     return Row(
-        f"embedding statistics, 30,522 x 768, three thresholds, {shuffles:,} shuffles",
+        f"embedding statistics, 30,522 words of width 768, three thresholds, {shuffles:,} shuffles",
         "CPU s",
         mine,
-        {"word-by-word matrices (one measured)": matrix},
+        {"word-by-word matrices (one measured, the rest estimated)": matrix},
         floor=flops / matrix_rate("cpu"),
-        floor_is=f"{flops / 1e9:.0f} G additions at the matrix rate",
+        floor_is=f"{flops / 1e9:.0f} billion additions at the rate of matrix products",
         aim="under 10 CPU s",
         met=mine < 10,
     )

@@ -66,14 +66,14 @@ def step_rows(device: str, rounds: int, shape: Shape) -> list[Row]:
     loop.batches.close()
     loop.tracker.rows()
     ratio, tokens = mine / plain["bare loop"], config.batch_size * config.length
-    size = f"{shape.layers} layers, {shape.heads} heads, {shape.dim}"
+    size = f"{shape.layers} layers, {shape.heads} heads, width {shape.dim}"
     whole = Row(
         f"pretraining step, {size}, {config.batch_size} rows of {config.length} tokens",
         "s per step",
         mine,
         plain,
         *step_floor(config, device),
-        aim=f"at most 1.1 of the bare loop: it is {ratio:.3f}, {tokens / mine:,.0f} tokens per second",
+        aim=f"at most 1.1 times the bare loop (here {ratio:.3f}; {tokens / mine:,.0f} tokens per second)",
         met=ratio <= 1.1,
     )
     return [whole, *part_rows(loop, mine, max(3, rounds), device)]
@@ -116,7 +116,7 @@ def part_rows(loop: Loop, step: float, rounds: int, device: str) -> list[Row]:
     }
     return [
         Row(
-            f"  of which {name}" if "thread" not in name else f"  beside it {name}",
+            f"  of which {name}" if "thread" not in name else f"  at the same time {name}",
             "s per step",
             time,
             floor=step,

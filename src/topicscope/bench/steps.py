@@ -37,7 +37,7 @@ def aimed(device: str, models: int, mine: float, floor: float) -> tuple[str, boo
     """The aim of a joint step of one-hot models, in words, and whether it is met."""
     if device == "cpu":
         return f"at most {FLOOR_AIMS[models]:g} times the floor", mine <= FLOOR_AIMS[models] * floor
-    return f"at most {GPU_AIMS[models] * 1e6:g} us a model", mine <= GPU_AIMS[models]
+    return f"at most {GPU_AIMS[models] * 1e6:g} us per model", mine <= GPU_AIMS[models]
 
 
 def step_rows(name: str, config: RunConfig, rounds: int, *, against_bert: bool) -> list[Row]:
@@ -56,7 +56,7 @@ def step_rows(name: str, config: RunConfig, rounds: int, *, against_bert: bool) 
     ours, rate = plain.pop("ours") / BLOCK, flops / plain.pop("products")
     times = {"dense pass": 15, "BertForMaskedLM": 30} if config.device == "cpu" else {}
     floor, floor_is = step_floor(config, ensemble, rate)
-    aims = [f"{times[way]} times the {way}" for way in plain if way in times]
+    aims = [f"{times[way]} times faster than {way}" for way in plain if way in times]
     met = [plain[way] / ours >= times[way] for way in plain if way in times]
     if against_bert:
         text, reached = aimed(config.device, 1, ours, floor)
@@ -81,17 +81,17 @@ def part_rows(ensemble: Ensemble, step: float, rounds: int) -> list[Row]:
             ensemble.optimiser.step(active)
 
     parts: dict[str, Work] = {
-        "batches": lambda: [None for _ in ensemble.feed.steps(0, BLOCK)],
+        "making batches": lambda: [None for _ in ensemble.feed.steps(0, BLOCK)],
         "loss and gradient": lambda: [ensemble.program.loss(batch, active) for batch in batches],
-        "figures": figures,
+        "norms and losses for the record": figures,
         "optimiser": optimiser,
     }
     times = medians(parts, max(3, rounds // 3), config.device)
     asked = " (as single calls)" if config.device == "cuda" else ""
     return [
         Row(
-            f"  of which {name}{asked if name != 'batches' else ''}",
-            "s",
+            f"  of which {name}{asked if name != 'making batches' else ''}",
+            "s per model and step",
             time / BLOCK / models,
             floor=step,
             floor_is="the step",
@@ -170,8 +170,8 @@ def ensemble_rows(config: RunConfig, models: int, rounds: int) -> list[Row]:
     floor, floor_is = step_floor(config, single, statistics.median(rates))
     text, reached = aimed(config.device, models, mine, floor)
     whole = Row(
-        f"ensemble of {models}, joint step, one-hot",
-        "s a model-step",
+        f"ensemble of {models} models, training step, one-hot embedding",
+        "s per model and step",
         mine,
         {"one model": one},
         floor,
@@ -197,7 +197,7 @@ def vocabulary_rows(config: RunConfig, *, quick: bool) -> list[Row]:
     sizes = [ensemble.config.topic_model.vocabulary for ensemble in (small, large)]
     power = np.log(mine / one) / np.log(sizes[1] / sizes[0])
     whole = Row(
-        f"joint step, one-hot, {sizes[1]:,} words (V to the power {power:.2f} from {sizes[0]} words on)",
+        f"training step, one-hot embedding, {sizes[1]:,} words (time grows from {sizes[0]} words as V^{power:.2f})",
         "s per step",
         mine,
         {},

@@ -53,17 +53,19 @@ def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda 
     serial, local = seconds["serial"], seconds["local"]
     rows = [
         Row(
-            f"a point of a sweep, local ({cores} cores)",
+            f"one point of a sweep, engine local ({cores} cores)",
             "s",
             local,
-            {"serial": serial},
-            aim=f"{0.9 * cores:.1f} times serial",
+            {"engine serial": serial},
+            aim=f"{0.9 * cores:.1f} times faster than engine serial",
             met=serial / local >= 0.9 * cores,
         )
     ]
     if "ray" in seconds:
-        aim, met = "at most 1.25 of local", seconds["ray"] <= 1.25 * local
-        rows.append(Row("a point of a sweep, Ray here", "s", seconds["ray"], {"local": local}, aim=aim, met=met))
+        aim, met = "at most 1.25 times engine local", seconds["ray"] <= 1.25 * local
+        rows.append(
+            Row("one point of a sweep, engine ray", "s", seconds["ray"], {"engine local": local}, aim=aim, met=met)
+        )
     say("sweep, packed against one by one")
     task, place = pack(grid)[0], Place(str(Path.cwd()), str(Path.cwd()))
 
@@ -73,4 +75,4 @@ def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda 
         return (time.perf_counter() - began) / len(points.points)
 
     together, alone = wall(task), wall(Task(task.points[:1]))
-    return [*rows, Row("a point, eight packed together", "s", together, {"alone": alone})]
+    return [*rows, Row("one point of a sweep, eight trained together", "s", together, {"one by one": alone})]

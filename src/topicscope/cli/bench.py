@@ -14,16 +14,18 @@ from topicscope.ground import require, usable_device
 
 
 def command(
-    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="cpu or cuda.")] = "cpu",
+    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="Where to measure: cpu or cuda.")] = "cpu",
     part: Annotated[
         Literal["all", "sandbox", "language", "pretraining", "sweep"], typer.Option(help="What to measure.")
     ] = "all",
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few repetitions: to see that it works; too rough to quote.")
+        bool, typer.Option("--quick", help="Few repetitions: a check that it runs; too rough to quote.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
 ) -> int:
     """Compare this project's speed with plain implementations, in the same run, on one thread (sweeps: all cores).
+
+    Plain way: the same work done the usual way. Floor: time of what cannot be left out. Aim: what ours must reach.
 
     Example: [bold]topicscope bench --json > bench.json[/bold]
     """
@@ -58,7 +60,7 @@ def command(
     for row in rows:
         table.add_row(
             row.name,
-            f"{row.ours:.2f} {row.unit}" if row.unit in ("GB", "CPU s") else seconds(row.ours),
+            f"{row.ours:.2f} {row.unit}" if row.unit in ("GB", "CPU s") else seconds(row.ours) + row.unit[1:],
             "\n".join(f"{name}: {seconds(value)}" for name, value in row.plain.items()),
             "\n".join(f"{value:,.1f}" for value in row.times_faster.values()),
             "" if row.floor is None else f"{seconds(row.floor)} ({row.floor_is})",

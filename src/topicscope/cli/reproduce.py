@@ -151,7 +151,7 @@ def list_(as_json: AsJson = False) -> int:
     if as_json:
         print(json.dumps([{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in experiments]))
         return 0
-    table = consoles.table("id", Column("claim", ratio=1), "about s")
+    table = consoles.table("id", Column("claim", ratio=1), "about (s)")
     for e in experiments:
         table.add_row(e.id, e.claim, str(e.seconds))
     consoles.results().print(table)

@@ -22,8 +22,8 @@ Which = Literal["value", "gram"]
 RELATIONS = ("same", "different", "diagonal")
 
 DIAGONAL_RULE = (
-    "Diagonal: the mean of the diagonal stands further above the same-topic mean "
-    "than that does above the different-topic mean."
+    "A run is diagonal if the mean of its diagonal minus its same-topic mean is larger than its same-topic mean minus "
+    "its different-topic mean."
 )
 
 PAIRS = (("cross-entropy", "sgd"), ("cross-entropy", "adam"), ("squared", "sgd"), ("squared", "adam"))
@@ -39,8 +39,8 @@ Squared loss has curvature 2 along the prediction bias, so that its rate has to 
 """
 
 RULE = (
-    "For each panel the mean over words of the same topic minus that over different topics, diagonal left out: "
-    "its 95% interval over seeds excludes zero from above. A run that diverges counts against its panel."
+    "In every panel the mean entry for two words of the same topic (diagonal left out) minus that for words of "
+    "different topics has a 95% interval over seeds above zero. A panel with a run that diverges fails."
 )
 
 Means = tuple[float, float, float]
@@ -52,7 +52,7 @@ def contrast_number(matrix: str, paper: float) -> Number:
     return Number(
         "same - different topic",
         f"mean entry of {matrix} for two words of one topic minus that for words of two topics (weights have no unit), "
-        "panel cross entropy with Adam, mean over seeds",
+        "in the panel of cross entropy with Adam, mean over seeds",
         (paper, paper),
         "the paper does not print its number of steps, and entries grow as long as training goes on",
     )
@@ -213,16 +213,18 @@ def judge_panels(
             "seeds": shown.runs,
             "pattern": patterns[panel.label],
         }
-    order = "same minus different topic, in order: "
+    what_is_shown = "same-topic minus different-topic mean: "
+    paper = (f"{panel.label} {means[0] - means[1]:.3g}" for panel, means in zip(panels, paper_means, strict=True))
+    ours = (f"{panel.label} {shown.mean:.3g}" for panel, shown in zip(panels, contrasts, strict=True))
     good = [pattern in {"blocks", "diagonal"} for i, pattern in enumerate(patterns.values()) if i not in weak]
     return Outcome(
-        paper=order + ", ".join(f"{same - different:.3g}" for same, different, _ in paper_means),
-        theory="blocks: same topic above different topic",
-        measured=order + ", ".join(f"{shown.mean:.3g}" for shown in contrasts),
+        paper=what_is_shown + "; ".join(paper),
+        theory="blocks: the same-topic mean is above the different-topic mean",
+        measured=what_is_shown + "; ".join(ours),
         verdict=verdict(all(good)),
         reason="; ".join(f"{label}: {pattern}" for label, pattern in patterns.items())
-        + f". SGD runs at {SGD_LR['cross-entropy']:g} and {SGD_LR['squared']:g} for the paper's .01, in fewer steps: "
-        "sizes are not comparable, patterns are",
+        + f". SGD has the rates {SGD_LR['cross-entropy']:g} (cross entropy) and {SGD_LR['squared']:g} (squared loss) "
+        "instead of the paper's .01, and fewer steps: only patterns can be compared, not sizes",
         figures=[
             Figure(
                 name,
@@ -233,7 +235,8 @@ def judge_panels(
         ],
         tables=[
             TableData(
-                "Means of the entries: same topic / different topic / diagonal",
+                "Means of the entries: same topic / different topic / diagonal. contrast: same minus different topic; "
+                "spread: standard deviation of the different-topic entries",
                 ["panel", "paper", "measured", "contrast (95%)", "contrast / spread", "pattern"],
                 rows,
             )

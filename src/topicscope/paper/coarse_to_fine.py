@@ -166,16 +166,17 @@ def judge(found: Found) -> Outcome:
         paper="not asked: the paper's topics are not correlated",
         theory=f"half-times {predicted[0]:.3g} (groups) and {predicted[1]:.3g} (topics in a group); force on attention "
         f"{found.formula[RHO][0]:.4g} between groups and {found.formula[RHO][1]:.4g} inside",
-        measured=f"half-times {cell(float(means[0]))} and {cell(float(means[1]))}; "
-        f"force {between:.4g} and {within:.4g}",
+        measured=f"half-times {cell(float(means[0]))} (groups) and {cell(float(means[1]))} (topics in a group); force "
+        f"{between:.4g} between groups and {within:.4g} inside",
         verdict=all_of([order, near, opposite, *opposite_trained, last < NONE, error <= EXACT]),
         reason="value learns groups before topics: "
         + ("not half-way at the end of a run, longer runs would decide" if not known else "yes" if order else "no")
         + (f", half-times are {100 * float(np.abs(means / predicted - 1).max()):.2g}% off at most" if known else "")
-        + f"; the force on attention is weaker between groups: {'yes' if opposite else 'no'} at W*, where gradient and "
-        f"formula differ by {error:.1g}; at the trained matrix of {sum(opposite_trained)} of {len(halves)} runs, "
-        "{:.3g} and {:.3g} on average".format(*np.mean(found.trained, 0))
-        + f"; with rho = 1 it is {last:.1g} between groups",
+        + f"; the force on attention is weaker between groups than inside: {'yes' if opposite else 'no'} at W*, where "
+        f"gradient and formula differ by {error:.1g}; at the trained matrix of {sum(opposite_trained)} of "
+        f"{len(halves)} "
+        "runs, {:.3g} between and {:.3g} inside on average".format(*np.mean(found.trained, 0))
+        + f"; at W* with rho = 1 it is {last:.1g} between groups",
         figures=[figure(found)],
         tables=[
             TableData(
@@ -201,13 +202,15 @@ def judge(found: Found) -> Outcome:
 
 EXPERIMENT = Experiment(
     id="coarse-to-fine",
-    claim="Where topics come in groups, value learns groups before topics; the force on attention has the other order.",
-    rule="Uniform attention, squared loss, SGD from zero, infinite documents. In every run contrasts between groups "
-    "are half learnt before those between topics in a group, and the mean half-times are within 5% of ln 2 / (2 x "
-    "eigenvalue). At W* the gradient of the scores is smaller between groups than inside, and within 1e-9 of its "
-    "formula; at the trained matrix of every run it is smaller between groups too; with rho = 1 it is below 1e-12 "
-    "between groups. Undecided where a contrast is not half-way at the end. Revised twice after runs: the first rule "
-    "looked at the force at W* alone, where no training enters; the second at the first run's trained matrix alone.",
+    claim="Where topics come in groups, value learns groups before the topics in them; the force on attention (the "
+    "negative gradient of its scores) is weaker between groups than inside.",
+    rule="Uniform attention, squared loss, SGD from zero, infinite documents. rho: share of documents whose topics are "
+    "drawn from one group. In every run contrasts between groups are half learnt before those between topics in a "
+    "group, and the mean half-times are within 5% of ln 2 / (2 x eigenvalue). At W* the force is smaller between "
+    "groups than inside, and for every rho within 1e-9 of its formula (relative to the largest); at the trained matrix "
+    "of every run it is smaller between groups too; at W* with rho = 1 it is below 1e-12 between groups. Undecided "
+    "where a contrast is not half-way at the end. Revised twice after runs: the first rule looked at the force at W* "
+    "alone, where no training enters; the second at the first run's trained matrix alone.",
     measure=measure,
     judge=judge,
     seconds=5,

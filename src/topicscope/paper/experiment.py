@@ -231,8 +231,9 @@ class Experiment(Generic[Found]):
             theory="-",
             measured="-",
             verdict="skipped",
-            reason="on models of your own it needs --model and --corpus, and only one is given; run: topicscope "
-            f"reproduce {self.id} {models} --corpus {WIKIPEDIA} (or folders and files; without both: small models)",
+            reason="--model and --corpus must be given together here, and only one is given; run: topicscope "
+            f"reproduce {self.id} {models} --corpus {WIKIPEDIA} (folders and files work too; without both options: "
+            "five small models)",
         )
 
     def key(self, context: Context) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def judge(found: Found) -> Outcome:
     return Outcome(
         paper=PAPER,
         theory="-",
-        measured="mean cosine of two words, whole tokens only: "
+        measured="mean cosine of two words that are one token each: "
         + "; ".join(
             f"{language.short(model)}: inside a group {cell(None if math.isnan(same) else same)}, "
             f"between groups {cell(None if math.isnan(different) else different)}"
@@ -99,7 +99,7 @@ def judge(found: Found) -> Outcome:
             Figure(
                 "figure3",
                 "Cosine of word embeddings",
-                "Heat maps of cosines between nine words of three topics; * averaged over pieces.",
+                "Heat maps of cosines between nine words of three topics; *: mean over the pieces of the word.",
                 [*shown, *random],
             )
         ],
@@ -129,40 +129,40 @@ def reason(found: Found, open_: list[str], wrong: list[str], pieces: dict[str, l
     parts = []
     if wrong:
         parts.append(
-            "mean cosine inside the groups is not above that between them"
-            + (" and that of random weights" if found.random else "")
+            "the mean cosine inside groups is not above that between groups"
+            + (", or the difference not above that of random weights," if found.random else "")
             + f" for {', '.join(map(language.short, wrong))}"
         )
     elif len(open_) < len(found.maps):
-        parts.append("mean cosine inside the groups is above that between them")
+        parts.append("the mean cosine inside groups is above that between groups")
     parts += [
-        f"{language.short(model)} decides nothing: {len(pieces[model])} of {len(found.maps[model].words)} words are no "
-        f"whole tokens of its tokenizer ({', '.join(pieces[model])}), and means of their pieces say little"
+        f"{language.short(model)} decides nothing: its tokenizer splits {len(pieces[model])} of "
+        f"{len(found.maps[model].words)} words into pieces ({', '.join(pieces[model])}), and means of pieces say little"
         for model in open_
     ]
     if open_:
         parts.append(
-            f"a model whose tokenizer has {WHOLE} words of each group decides (the paper took bert-base-uncased); "
-            "other words: topicscope words"
+            f"a model whose tokenizer has {WHOLE} words of each group as one token would decide (the paper took "
+            "bert-base-uncased); for other words: topicscope words"
         )
     return "; ".join(parts)
 
 
 EXPERIMENT = Experiment(
     id="figure3",
-    claim="Words of a topic have near embeddings (nine words of three topics).",
-    rule="For every model the mean cosine of two words of a group is above that of two groups, over the words that are "
-    f"one token of its tokenizer. A model with fewer than {WHOLE} such words in a group decides nothing, and the "
-    "verdict is then 'undecided' unless another model fails. Without --model: five small models, trained on made-up "
-    f"texts, and the {LIKELIEST} likeliest words of three of their topics; the difference must be above that of random "
-    "weights too.",
+    claim="Words of the same topic have similar embeddings (nine words of three topics).",
+    rule="Three words of one topic form a group. For every model the mean cosine of two words of the same group is "
+    "above that of two words of different groups, over the words that are one token of its tokenizer. A model with "
+    f"fewer than {WHOLE} such words in a group decides nothing; the verdict is then 'undecided' unless another model "
+    f"fails. Without --model: five small models, trained on made-up texts, and the {LIKELIEST} likeliest words of each "
+    "of three of their topics; the difference must be above that of random weights too.",
     measure=measure,
     judge=judge,
     seconds=2,
     number=Number(
         "cosine, inside-between",
-        "mean cosine of the embeddings of two words of a group minus that of words of two groups, whole tokens only, "
-        "mean over models; the paper prints a map and no number",
+        "mean cosine of the embeddings of two words of one group minus that of words of two groups, for words of one "
+        "token, mean over models; the paper prints a map and no number",
     ),
     needs=("models",),
     group=GROUP,

@@ -100,12 +100,12 @@ def judge(found: Found) -> Outcome:
     return Outcome(
         paper="value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
         theory="near zero the gradients of key and query are of second order",
-        measured=f"on {'the given text' if found.given_text else 'made-up texts'}, key and query start after value in: "
-        + "; ".join(f"{name}: {first[name]} of {count} layers (all runs)" for name, count in counts.items()),
+        measured=f"on {'the given text' if found.given_text else 'made-up texts'}, layers of all runs in which key and "
+        "query start after value: " + "; ".join(f"{name}: {first[name]} of {count}" for name, count in counts.items()),
         verdict=verdict(not failed),
-        reason=(f"not in {', '.join(failed)}" if failed else f"starts from near zero, in steps: {ranges(near)}")
-        + f"; over the run norms grow {growth(found.near)} from near zero, "
-        f"and {growth(found.usual)} from the usual start",
+        reason=(f"not in {', '.join(failed)}" if failed else f"near-zero runs start at step: {ranges(near)}")
+        + f"; norms end at {growth(found.near)} their start from near zero, "
+        f"and at {growth(found.usual)} from the usual start",
         figures=[figures.dynamics_figure(*shown), figures.loss_figure(*shown)],
         tables=[figures.stage_table(*shown)],
         numbers=starts,
@@ -129,11 +129,12 @@ def growth(runs: Sequence[Curves]) -> str:
 
 EXPERIMENT = Experiment(
     id="figure5",
-    claim="In a transformer of four layers too, started near zero, the value matrices move first and key and query "
-    "later, in every layer.",
-    rule="A norm has started once it has made a tenth of its rise from start to plateau (the mean of the last tenth of "
-    "the run). In every layer of every near-zero run both key and query start later than value. The usual start is "
-    "shown beside it and not judged. Without --corpus on made-up texts.",
+    claim="In a transformer of four layers that starts near zero, value moves first and key and query later, in every "
+    "layer.",
+    rule="A norm starts at the step where it has made a tenth of its rise from start to plateau (mean of the last "
+    "tenth of the run); one that rises by 5% or less does not start. In every layer of every near-zero run all three "
+    "norms start, key and query later than value. Runs from the usual start (the library's own initial scale) are "
+    "shown, not judged. Without --corpus the texts are made up.",
     measure=measure,
     judge=judge,
     seconds=60,

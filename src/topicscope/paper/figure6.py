@@ -37,10 +37,10 @@ def judge(found: list[ValueRun]) -> Outcome:
     words = best.matrix.values[1:, 1:].astype(float)
     rest = words[~np.eye(len(words), dtype=bool)]
     return Outcome(
-        paper="diagonal mean 1.02, rest about 0 (sd .21), one run",
+        paper="mean of the diagonal 1.02, of all other entries about 0 (standard deviation .21), one run",
         theory=f"the diagonal optimum has c3 = {Setting.of().constants.c3:.3g} on the diagonal",
-        measured=f"diagonal mean {best.blocks.diagonal:.3g}, rest {rest.mean():.2g} (sd {rest.std():.2g}); "
-        f"{diagonal} of {len(found)} runs",
+        measured=f"in the run with the clearest diagonal: mean of the diagonal {best.blocks.diagonal:.3g}, of all "
+        f"other entries {rest.mean():.2g} (standard deviation {rest.std():.2g})",
         verdict=verdict(diagonal > 0),
         reason=f"{diagonal} of {len(found)} runs without L2 came out diagonal",
         figures=[

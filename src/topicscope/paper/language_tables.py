@@ -18,13 +18,13 @@ PAPER = "same topic above different topic for Bert, Albert, Bart, Electra, Rober
 
 MADE_UP = "(made-up texts)"
 STAND_INS = (
-    "Without --model and --corpus: five small models of these architectures, trained on made-up texts whose topics are "
-    "known, so that there is one threshold, at which each topic has all of its words; of BART the decoder's attention "
-    "is judged."
+    "Without --model and --corpus: five small models of these architectures, trained on made-up texts with known "
+    "topics; there is one threshold, at which each topic has all of its words, and the decoder's attention of BART is "
+    "judged."
 )
 SMALL_DIFFERS = (
-    "small models on made-up texts with known topics and sentences of one topic stand for large ones on Wikipedia with "
-    "fitted topics; --model and --corpus measure those"
+    "these are small models on made-up texts (known topics, one topic per sentence), the paper's are large ones on "
+    "Wikipedia (fitted topics); --model and --corpus measure large ones"
 )
 
 
@@ -63,7 +63,7 @@ def ratio_number(paper: tuple[float, float]) -> Number:
     return Number(
         "attention ratio",
         "attention of words to other words of their topic over that to words of other topics (a ratio of means), mean "
-        "over models, at the smallest threshold; the paper's models range over what is printed",
+        "over models, at the smallest threshold; the paper's range is that of its five models",
         paper,
         SMALL_DIFFERS,
     )
@@ -115,13 +115,19 @@ def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
     silent = all(abs(attention_ratio(attention_of(row, decoded=found.known)) - 1) < 0.01 for row in fresh)
     measures = [name for name in figures.MAIN_MEASURES if name in judged] if found.known else figures.MAIN_MEASURES
     course = f"; the attention ratio {'falls' if falls else 'does not fall'} from the smallest threshold to the largest"
+    beyond = "has a 95% interval above zero" + (" and is beyond shuffled topics" if found.known else "")
     encoders = [
-        f"{language.short(row.model)} {language.ratio_text(row.attention)}" for row in trained if DECODED in row.parts
+        f"{language.short(row.model)} {language.ratio_text(row.attention)}"
+        for row in trained
+        if found.known and DECODED in row.parts
     ]
     return Outcome(
-        paper="; ".join(f"{language.short(model)}: {figures.family(model, kind)}" for model in models),
+        paper="ratios of cosine, dot product and attention, at the three thresholds: "
+        + "; ".join(f"{language.short(model)}: {figures.family(model, kind)}" for model in models),
         theory="-",
-        measured="; ".join(
+        measured=("same-topic against different-topic mean" if found.known else "ratios of cosine, dot, attention")
+        + ", by model and threshold: "
+        + "; ".join(
             f"{language.short(row.model)} {row.threshold:g}: "
             + (
                 ", ".join(f"{name} {difference_text(here[name])}" for name in measures)
@@ -131,10 +137,10 @@ def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
             for row, here in zip(trained, effects, strict=True)
         ),
         verdict=verdict(not weak and falls and silent),
-        reason=(f"no effect: {', '.join(weak)}" if weak else "every effect has an interval above zero")
+        reason=(f"no effect: {', '.join(weak)}" if weak else f"every effect {beyond}")
         + ("" if found.known else course)
-        + f"; random models {'show none' if silent else 'show an effect'} in attention"
-        + (f"; shown and not judged: the encoder's ratio of {', '.join(encoders)}" if found.known and encoders else ""),
+        + f"; with random weights attention shows {'none' if silent else 'an effect'}"
+        + (f"; shown, not judged: attention ratio of the encoder: {', '.join(encoders)}" if encoders else ""),
         figures=[figures.ratio_figure(rows), *figures.head_figures(heads)],
         tables=[figures.ratio_table(rows), figures.difference_table(rows), figures.head_table(heads)],
         numbers={"rows": [row.as_dict() for row in rows]},

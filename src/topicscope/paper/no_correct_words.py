@@ -84,19 +84,20 @@ def judge(found: Found) -> Outcome:
     growth, control = max(pair.growth for pair in pairs), min(pair.growth_with_words for pair in pairs)
     error = max(abs(pair.losses[-1] - pair.bayes) for pair in pairs)
     return Outcome(
-        paper="the second stage is shown with p_correct > 0 alone",
+        paper="the second stage is shown only with p_correct > 0",
         theory="p_correct = 0: no force on attention, and the first stage ends at the Bayes loss 1 - 1/(v tau)",
-        measured=f"key and query reach {growth:.4f} times their start at most (with p_correct = .1 {control:.3g} times "
-        f"or more); the loss ends within {error:.1g} of the Bayes loss",
+        measured=f"key and query reach at most {growth:.4f} times their start (with p_correct = .1 key reaches at "
+        f"least {control:.3g} times); the loss ends within {error:.1g} of the Bayes loss",
         verdict=verdict(growth < STANDS and control > GROWS and error <= EXACT),
-        reason=f"over {LONGER:g} half-times of the second stage with p_correct = .1, key and query reach {growth:.4f} "
-        f"times their start (below {STANDS} asked), and {control:.3g} with correct words (above {GROWS:g}); loss less "
-        f"Bayes loss {error:.1g} at most ({EXACT:g} allowed)",
+        reason=f"in {LONGER:g} times the half-time predicted for key with p_correct = .1, key and query reach at most "
+        f"{growth:.4f} times their start (below {STANDS} asked); with p_correct = .1 key reaches at least "
+        f"{control:.3g} times its start (above {GROWS:g} asked); the last loss is within {error:.1g} of the Bayes loss "
+        f"({EXACT:g} allowed)",
         figures=[
             Figure(
                 "no-correct-words",
                 "Key with and without correct words",
-                "Without correct words the norm of W_K stands; with them it grows a hundredfold from the same start.",
+                "Without correct words the norm of W_K stays at its start; with them it grows more than a hundredfold.",
                 [panel(next(pair for pair in pairs if pair.world == world)) for world in WORLDS],
                 columns=3,
             )
@@ -129,10 +130,11 @@ def judge(found: Found) -> Outcome:
 
 EXPERIMENT = Experiment(
     id="no-correct-words",
-    claim="Without correct words (p_correct = 0) there is no second stage: the loss is Bayes's after the first.",
-    rule=f"The flows of stage-law from scale {COMMON:g}, with p_correct = 0 and over three times the half-time that "
-    f"key has with p_correct = .1. In every flow the norms of key and query stay below {STANDS} times their start and "
-    f"the last loss is within 1e-6 of 1 - 1/(v tau), while with p_correct = .1 key grows more than tenfold.",
+    claim="Without correct words (p_correct = 0) there is no second stage: the first ends at the Bayes loss.",
+    rule=f"The flows of stage-law from initial scale {COMMON:g}, with p_correct = 0 and for three times the half-time "
+    f"predicted for key with p_correct = .1. In every flow the norms of key and query stay below {STANDS} times their "
+    "start and the last loss is within 1e-6 of the Bayes loss 1 - 1/(v tau); in the flow of stage-law itself, with "
+    "p_correct = .1, the norm of key grows more than tenfold.",
     measure=measure,
     judge=judge,
     seconds=25,

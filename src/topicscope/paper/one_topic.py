@@ -91,23 +91,24 @@ def judge(found: Found) -> Outcome:
     smallest = found.scales[-1]
     return Outcome(
         paper="not asked; its second stage has several topics per document",
-        theory="sigma = 0 for tau = 1; a cubic saddle is left after a time C / s",
-        measured=f"s t at s = {smallest:.3g}: {', '.join(cell(product[-1]) for product in products.values())}; the "
-        f"last halving of s makes t {', '.join(f'{ratio:.3f}' for ratio in last.values())} times as long",
+        theory="no force on attention for tau = 1 (sigma = 0); the flow leaves a cubic saddle after a time C / s",
+        measured=f"s t at s = {smallest:.3g}: {', '.join(cell(product[-1]) for product in products.values())} (by "
+        f"seed); the last halving of s makes t {', '.join(f'{ratio:.3f}' for ratio in last.values())} times as long",
         verdict=all_of([abs(found.force) <= NO_FORCE, *checks]),
         reason=f"t({smallest:.3g}) / t({2 * smallest:.3g}) is {', '.join(f'{ratio:.3f}' for ratio in last.values())} "
-        f"by seed (2 within {100 * CLOSE:g}% asked; a law in log(1/s) would give about "
-        f"{np.log(1 / smallest) / np.log(0.5 / smallest):.2f}); force on attention {found.force:.1g} of that of "
-        "tau = 2. So tau = 1 has a second stage, though no force acts at the first plateau. C depends on the start",
+        f"by seed (within {100 * CLOSE:g}% of 2 asked; a law in log(1/s) would give about "
+        f"{np.log(1 / smallest) / np.log(0.5 / smallest):.2f}); the force on attention at the first plateau, over that "
+        f"with tau = 2, is {found.force:.1g}. So tau = 1 has a second stage, though no force acts at the first "
+        "plateau. C depends on the start",
         figures=[
             Figure(
                 "one-topic",
                 "One topic per document: the first plateau is left after C / s",
-                "Left: s times the time at which the plateau is left, against s: it levels off as s falls. Right: the "
-                "loss against s times time; the curves of small scales fall at the same place.",
+                "Left: s times the time at which the plateau is left, against s; this product levels off as s falls. "
+                "Right: the loss against s times time; the curves of small scales fall at the same place.",
                 [
                     Lines(
-                        "when it is left",
+                        "when the plateau is left",
                         [
                             Series(f"seed {seed}", found.scales, product, markers=True)
                             for seed, product in products.items()
@@ -148,11 +149,12 @@ def judge(found: Found) -> Outcome:
 
 EXPERIMENT = Experiment(
     id="one-topic",
-    claim="With one topic per document the second stage comes, too, after a time in proportion to 1/s.",
+    claim="With one topic per document there is a second stage too, after a time in proportion to 1/s (s: initial "
+    "scale).",
     rule=f"Gradient flow in the world {WORLD} from the same Gaussian directions at scales s, each half of the one "
-    f"before. t is when the loss is {DROP} below its first plateau 1 - 1/v. In every seed the last halving makes t "
-    "twice as long, within 5%, and the force on attention at the first plateau is 0 (1e-12 of that of tau = 2). "
-    "Undecided where the plateau is not left within 1000 / s.",
+    f"before. t is the time at which the loss is {DROP} below its first plateau 1 - 1/v. In every seed t at the "
+    "smallest s is within 5% of twice t at the s before, and the force on attention at the first plateau is 0 (at most "
+    "1e-12 of that with tau = 2). Undecided where the plateau is not left within the time 1000 / s.",
     measure=measure,
     judge=judge,
     seconds=5,

@@ -131,9 +131,9 @@ def judge(found: Found) -> Outcome:
     for number, figure in enumerate(probed, start=1):
         figure.name = f"pipeline-{number}"
     return Outcome(
-        paper="same-topic words are nearer and attend each other more (Table 1)",
-        theory="the topics are known: all of it must be found",
-        measured=f"fitted topics {share} right; same against different: {both}; "
+        paper="same-topic words are more similar and attend to each other more (Table 1)",
+        theory="the topics are known, so that fit and probe must find them",
+        measured=f"{share} of the words are in their true topic; same-topic and different-topic means: {both}; "
         f"attention ratio {language.ratio_text(trained.attention)}, "
         f"random model {attention_ratio(fresh.attention):.4f}",
         verdict=verdict(found.accuracy >= 0.95 and not missing and silent),
@@ -164,11 +164,12 @@ def judge(found: Found) -> Outcome:
 
 EXPERIMENT = Experiment(
     id="pipeline",
-    claim="On texts with known topics the whole language half works: topics are found, a trained BERT encodes them, a "
-    "random one does not.",
-    rule="At least 95% of the words are in their true topic; cosine, dot product and attention of the trained model "
-    "have 95% intervals above zero and beat 95% of the shuffles; random models have an attention ratio within .01 of 1 "
-    "and a cosine contrast whose interval (over topics and five of them) covers zero.",
+    claim="On texts with known topics pretraining, topic fit and probe work together: the fit finds the topics, a "
+    "trained BERT encodes them, one with random weights does not.",
+    rule="At least 95% of the words are in their true topic; for the trained model the same-topic minus "
+    "different-topic means of cosine, dot product and attention have 95% intervals above zero, and less than 5% of the "
+    "shuffled topics show as large an effect; with random weights the attention ratio is within .01 of 1, and the 95% "
+    "interval of the cosine difference (over topics and five random models) covers zero.",
     measure=measure,
     judge=judge,
     seconds=60,

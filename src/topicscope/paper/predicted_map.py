@@ -133,28 +133,29 @@ class Law:
             for one in (*self.flow, *self.adam)
             if one.covered and not one.right
         ]
-        columns = ["optimiser", "loss", "embedding", "rate", "epsilon", "scale", "measured", "predicted"]
-        return TableData("Cells in another phase than predicted", [*columns, "separation", "predicted", "why"], lines)
+        columns = ["optimiser", "loss", "embedding", "rate", "epsilon", "scale", "measured phase", "predicted phase"]
+        more = ["separation", "predicted separation", "why"]
+        return TableData("Cells in another phase than predicted", [*columns, *more], lines)
 
 
 def why(one: Cell) -> str:
     """What makes the two phases differ, in the numbers that part them."""
     row = one.row
     if "diverged" in (one.measured, one.predicted):
-        return "the law is the flow, or descent with full batches: it has no noise of batches"
+        return "the law has no noise of batches: it describes gradient flow, or descent with full batches"
     if (one.measured, one.predicted) == ("staggered", "two-stage"):
         return "W_V rises again once attention has formed: the third act is not in the law"
     if "never" in (one.measured, one.predicted):
         return f"W_V's norm is predicted to rise by {100 * (row.get('predicted_rise') or 0):.2g}%; from 5% on it counts"
     starts = [cell(row.get(name)) for name in ("start_separation", "predicted_start_separation")]
-    return f"a separation of 2 parts them; that of the starts is {starts[0]}, predicted {starts[1]}"
+    return f"the limit between them is a separation of 2; that of the starts is {starts[0]}, predicted {starts[1]}"
 
 
 def figure(
     sgd: tuple[Axes, Sequence[Row]], adam: tuple[Axes, Sequence[Row]], along_epsilon: tuple[Axes, Sequence[Row]]
 ) -> Figure:
     """SGD: measured maps over those of the laws. Adam: side by side, where the laws cover something."""
-    title = "Which course a run takes: measured, and by the laws (x: they differ)"
+    title = "Which course a run takes: measured, and predicted by the laws (x: they differ)"
     over, under = zip(*pairs("sgd", sgd, LR), strict=True)
     beside = [
         panel

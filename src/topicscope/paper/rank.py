@@ -59,11 +59,12 @@ def judge(found: Found) -> Outcome:
     return Outcome(
         paper="not asked: the paper counts no singular values",
         theory="the force on attention is sigma times the projector on topic contrasts: T - 1 equal singular values",
-        measured=f"of {len(small)} flows: the T - 1 largest differ by {100 * (1 - alike):.2g}% at most, the next is "
-        f"{cell(others)} of them at most",
+        measured=f"in {len(small)} flows the T - 1 largest differ by {100 * (1 - alike):.2g}% at most, and the next is "
+        f"at most {cell(others)} of the smallest of them",
         verdict=verdict(alike >= ALIKE and others <= NONE),
-        reason=f"least of the T - 1 largest over the largest: {cell(alike)} (at least {ALIKE}); the next over the "
-        f"least: {cell(others)} (at most {NONE}). From larger starts the flow leaves before all contrasts have arrived",
+        reason=f"the (T - 1)-th singular value over the largest: {cell(alike)} (at least {ALIKE} asked); the T-th over "
+        f"the (T - 1)-th: {cell(others)} (at most {NONE} asked). From larger starts the flow leaves the plateau before "
+        "all contrasts are learnt",
         figures=[
             Figure(
                 "rank",
@@ -76,7 +77,7 @@ def judge(found: Found) -> Outcome:
         tables=[
             TableData(
                 "Singular values at the second plateau (at the slowest point where there is none)",
-                ["world", "scale", "seed", "largest", "least of T - 1, share", "next, share"],
+                ["world", "scale", "seed", "largest", "(T - 1)-th / largest", "T-th / (T - 1)-th"],
                 [
                     [
                         str(flow.world),
@@ -103,9 +104,9 @@ def judge(found: Found) -> Outcome:
 EXPERIMENT = Experiment(
     id="rank",
     claim="Key and query learn the T - 1 topic contrasts with equal strength, and nothing else.",
-    rule="The flows of stage-law from scales up to .001, at the second plateau (the slowest point after the half-time "
-    f"of key). In every flow the T - 1 largest singular values of W_K' W_Q are at least {ALIKE} of the largest, and "
-    "the others at most 1% of the least of them.",
+    rule="The flows of stage-law from initial scales up to .001, at the second plateau (the slowest point after the "
+    f"half-time of key). In every flow the T - 1 largest singular values of W_K' W_Q are at least {ALIKE} of the "
+    "largest, and all others at most 1% of the smallest of these T - 1.",
     measure=measure,
     judge=judge,
     seconds=20,

@@ -128,12 +128,12 @@ class World:
         said = []
         uneven = [self.best.uneven, self.flow.uneven, float(np.mean([p.uneven for p in self.trained]))]
         if max(uneven[:2]) > 0.01:
-            said.append("blocks are not flat (" + in_each(f"{100 * share:.0f}%" for share in uneven) + ")")
+            said.append("blocks are not flat (share of the norm: " + in_each(f"{100 * x:.0f}%" for x in uneven) + ")")
         diagonal = [self.best.diagonal, self.flow.diagonal, float(np.mean([p.diagonal for p in self.trained]))]
         if max(map(abs, diagonal[:2])) > 0.01:
-            said.append("diagonal from its block " + in_each(f"{excess:+.2g}" for excess in diagonal))
+            said.append("diagonal minus block " + in_each(f"{excess:+.2g}" for excess in diagonal))
         ends = dict.fromkeys(f"{time:.3g}" for time in (min(self.half_times), max(self.half_times)))
-        return "; ".join([*said, f"topics half learnt at {' to '.join(ends)}"])
+        return "; ".join([*said, f"topics half learnt at time {' to '.join(ends)}"])
 
     def numbers(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name != "value"} | {"changes": self.changes}
@@ -210,8 +210,8 @@ def worlds_figure(worlds: dict[str, World]) -> Figure:
     return Figure(
         "assumptions",
         "Relaxed assumptions: theory against training",
-        "Above: same-topic less different-topic mean of W* and after training, above zero in every world. Below: "
-        "distance of the trained matrix to W(t), below the tolerance.",
+        "Above: same-topic minus different-topic mean of W*, of W(t) and after training; blocks survive above zero. "
+        "Below: relative distance of the trained matrix to W(t), and the tolerance.",
         [
             Points(
                 "contrast of W_V",
@@ -248,10 +248,11 @@ def matrices_figure(worlds: dict[str, World]) -> Figure:
 
 def worlds_table(worlds: dict[str, World]) -> TableData:
     return TableData(
-        "One relaxed assumption each: uniform attention, squared loss, SGD (distances are relative)",
+        "One relaxed assumption each: uniform attention, squared loss, SGD. contrast: same-topic minus different-topic "
+        "mean; distance: of the trained matrix, relative",
         [
-            *("assumption relaxed", "contrast of W*", "of W(t)", "trained (95%)", "to W(t) (95%)"),
-            *("to W(t), unrelaxed", "to W*", "survives"),
+            *("assumption relaxed", "contrast of W*", "contrast of W(t)", "contrast, trained (95%)"),
+            *("distance to W(t) (95%)", "distance to W(t), unrelaxed", "distance to W*", "as predicted"),
         ],
         [
             [

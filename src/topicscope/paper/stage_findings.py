@@ -64,8 +64,9 @@ def large_start(rows: Sequence[Row]) -> str:
     large = [row for row in rows if row[SCALE] >= LARGE_SCALE and row["phase"] == "never"]
     learnt = [row for row in large if row["contrast"] is not None and row["contrast"] > LEARNT_CONTRAST]
     return (
-        f"'Never' at scales of .1 and more ({len(large)} points) says that norms which start large do not grow, "
-        f"not that nothing is learnt: {len(learnt)} of them end with a same-topic contrast above .05."
+        f"'Never' at initial scales of .1 and more ({len(large)} points) means that norms which start large do not "
+        f"grow, not that nothing is learnt: at {len(learnt)} of these points the same-topic minus different-topic mean "
+        "ends above .05."
     )
 
 
@@ -91,8 +92,8 @@ def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     largest = max(((value, eps) for eps, value in at.items() if value is not None), default=(None, 0.0))
     ends = [eps for eps in epsilons if at[eps] is None]
     return (
-        f"Epsilon, {loss}, {embedding} embedding: {without} with hardly any epsilon (separation {cell(least)} at "
-        f"{epsilons[0]:g}, {cell(at.get(DEFAULT_EPS))} at the usual {DEFAULT_EPS:g}, "
+        f"Adam's epsilon, {loss}, {embedding} embedding: {without} with hardly any epsilon (mean separation "
+        f"{cell(least)} at {epsilons[0]:g}, {cell(at.get(DEFAULT_EPS))} at the usual {DEFAULT_EPS:g}, "
         f"largest {cell(largest[0])} at {largest[1]:g})"
         + (f"; from {min(ends):g} on the second stage does not come within the run." if ends else ".")
     )
@@ -103,9 +104,9 @@ def flow_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     parts = []
     for scale in sorted({row[SCALE] for row in rows}):
         pair = sorted((row for row in rows if row[SCALE] == scale), key=lambda row: -row[LR])
-        courses = [f"{row['phase']} ({cell(row.get('separation'))}) at rate {row[LR]:.2g}" for row in pair]
-        parts.append(f"from scale {scale:g} {' and '.join(courses)}")
-    return f"Gradient flow, {loss}, {embedding} embedding: {'; '.join(parts)}."
+        courses = [f"{row['phase']} at rate {row[LR]:.2g} (separation {cell(row.get('separation'))})" for row in pair]
+        parts.append(f"from initial scale {scale:g} {' and '.join(courses)}")
+    return f"SGD over the same time at two rates, {loss}, {embedding} embedding: {'; '.join(parts)}."
 
 
 def epsilon_table(rows: Sequence[Row]) -> TableData:
@@ -116,7 +117,7 @@ def epsilon_table(rows: Sequence[Row]) -> TableData:
             at = [[row for row in here if (row[SCALE], row[EPS]) == (scale, eps)] for eps in epsilons]
             lines.append([loss, embedding, f"{scale:g}", *(cell(mean_separation(found)) for found in at)])
     return TableData(
-        "Stage separation along epsilon (-: no second stage)",
+        "Mean stage separation along Adam's epsilon, one column each (-: no second stage)",
         ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)],
         lines,
     )

@@ -131,17 +131,17 @@ def judge(found: Found) -> Outcome:
         ]
         for flow in flows
     ]
-    columns = ["t50 of value", "of key", "of query", "plateau |W_K|", "loss there"]
+    columns = ["t50 of value", "t50 of key", "t50 of query", "plateau |W_K|", "loss on it"]
     return Outcome(
         paper="key and query follow value (Section 5.1, Figure 4); when is left open",
-        theory="value: W(t) in closed form; key: (sqrt(d_a) / (2 sigma)) (ln(l* / (4 l0)) + chi)",
+        theory="half-time of value: from W(t); of key: (sqrt(d_a) / (2 sigma)) (ln(l* / (4 l0)) + chi)",
         measured=f"half-times of {len(flows)} flows are off by {100 * error:.2g}% at most, norms on the second plateau "
         f"by {100 * plateau:.2g}%",
         verdict=verdict(error <= CLOSE and plateau <= CLOSE),
-        reason=f"largest error of a half-time {100 * error:.2g}% ({100 * CLOSE:g}% allowed); key comes "
-        f"{100 * min(late):+.2f}% to {100 * max(late):+.2f}% after its prediction; the second plateau, for scales up "
-        f"to {SMALL:g}, is within {100 * plateau:.2g}% of the law. From larger starts the third act begins first: "
-        "there the table's plateau is only the slowest point",
+        reason=f"largest error of a half-time {100 * error:.2g}% ({100 * CLOSE:g}% allowed); key is "
+        f"{100 * min(late):+.2f}% to {100 * max(late):+.2f}% from its prediction (+: later); the second plateau, for "
+        f"initial scales up to {SMALL:g}, is within {100 * plateau:.2g}% of the law. From larger scales the third act "
+        "begins before this plateau: there the table has the slowest point instead",
         figures=[
             Figure(
                 "stage-law",
@@ -182,13 +182,13 @@ def judge(found: Found) -> Outcome:
 
 EXPERIMENT = Experiment(
     id="stage-law",
-    claim="When value and when key and query rise is predicted in closed form.",
+    claim="A closed form predicts when value rises, and when key and query rise.",
     rule="Gradient flow of the population loss (squared, one-hot words, all three matrices, d_a = V) in three worlds, "
     "from Gaussian starts of several scales and seeds. t50 is the time at which a norm is half-way from its start to "
-    "the plateau of the law: the first for value, the second for key and query. In every flow every t50 is within 3% "
-    "of the prediction from the realised start; a norm that does not get half-way fails. Up to scale .001 the "
-    "slowest point after t50 has |W_K| within 3% of the law's second plateau. At scale full one flow of T = v = 10 "
-    "from .001 is judged by its half-times, too; from there it has no second plateau.",
+    "the plateau that the law predicts: the first one for value, the second for key and query. In every flow every t50 "
+    "is within 3% of its prediction from that very start; a norm that does not get half-way fails. For initial scales "
+    "up to .001, |W_K| at the slowest point after t50 of key is within 3% of the law's second plateau. With --scale "
+    "full one flow of T = v = 10 from scale .001 is judged too, by its half-times alone: it has no second plateau.",
     measure=measure,
     judge=judge,
     seconds=20,

@@ -8,11 +8,12 @@ from topicscope.paper.small_models import GROUP
 
 EXPERIMENT = Experiment(
     id="table1",
-    claim="Words of a topic have nearer embeddings, and attend each other more, in real language models (one topic per "
-    "word).",
-    rule="For every model and threshold cosine, dot product and attention have a 95% interval of the difference above "
-    "zero; the attention ratio falls from the smallest threshold to the largest; random models have an attention ratio "
-    f"within .01 of 1. {STAND_INS} There, each effect must beat 95% of the shuffled topics too.",
+    claim="In language models two words of the same topic have more similar embeddings, and attend to each other more, "
+    "than words of different topics (one topic per word).",
+    rule="For every model and threshold the same-topic minus different-topic means of cosine, dot product and "
+    "attention have 95% intervals above zero; for every model the attention ratio is larger at the smallest threshold "
+    f"than at the largest; with random weights the attention ratio is within .01 of 1. {STAND_INS} Then at most 5% of "
+    "the shuffled topics may show as large an effect.",
     measure=partial(measure_models, topics_per_word=("one",), cooccurrence=False),
     judge=partial(judge_ratios, kind="one", judged=("cosine", "dot", "attention")),
     seconds=40,

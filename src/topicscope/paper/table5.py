@@ -8,10 +8,12 @@ from topicscope.paper.small_models import GROUP
 
 EXPERIMENT = Experiment(
     id="table5",
-    claim="The same with words in several topics: attention still shows it.",
-    rule="For every model and threshold attention has a 95% interval of the difference above zero; the attention ratio "
-    "falls from the smallest threshold to the largest; random models have an attention ratio within .01 of 1. "
-    f"{STAND_INS} There, attention must beat 95% of the shuffled topics too.",
+    claim="With several topics per word, words that share a topic still attend to each other more than words that "
+    "share none.",
+    rule="For every model and threshold the same-topic minus different-topic mean of attention has a 95% interval "
+    "above zero; for every model the attention ratio is larger at the smallest threshold than at the largest; with "
+    f"random weights it is within .01 of 1. {STAND_INS} Then at most 5% of the shuffled topics may show as large an "
+    "effect.",
     measure=partial(measure_models, topics_per_word=("many",), cooccurrence=False),
     judge=partial(judge_ratios, kind="many", judged=("attention",)),
     seconds=6,

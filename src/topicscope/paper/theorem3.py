@@ -26,14 +26,16 @@ def judge(found: Found) -> Outcome:
 
 EXPERIMENT = Experiment(
     id="theorem3",
-    claim="With W_V frozen at blocks, the best attention inside a topic lies in Theorem 3's interval.",
-    rule="gamma of the trained attention lies in (lambda1 (tau-1), lambda2 T) for every seed.",
+    claim="With W_V frozen at its blocks, the best attention inside a topic (gamma) lies in Theorem 3's interval.",
+    rule="For every seed gamma = ((v - 1) alpha + beta) / v of the trained attention lies between lambda1 (tau - 1) "
+    "and lambda2 T. alpha, beta: attention weights to another word of the topic and to the word itself, over that to a "
+    "word of another topic.",
     measure=partial(measure_second_stage, kind="blocks"),
     judge=judge,
     seconds=30,
     number=Number(
         "gamma",
-        "attention inside the topic, from alpha and beta as in Theorem 3 (a ratio of attention weights), mean over "
-        "seeds; the paper has bounds and no number",
+        "mean attention weight to the words of the topic over that to a word of another topic, as in Theorem 3 (a "
+        "ratio), mean over seeds; the paper has bounds and no number",
     ),
 )

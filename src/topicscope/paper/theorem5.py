@@ -28,14 +28,16 @@ def judge(found: Found) -> Outcome:
 
 EXPERIMENT = Experiment(
     id="theorem5",
-    claim="With W_V frozen at the diagonal, words attend themselves as Theorem 5 bounds.",
-    rule="lambda3 tau < beta < lambda4 T and alpha < lambda5 beta for every seed.",
+    claim="With W_V frozen at its diagonal optimum, the best attention lies inside Theorem 5's bounds: mostly to the "
+    "word itself.",
+    rule="For every seed lambda3 tau < beta < lambda4 T and alpha < lambda5 beta. beta, alpha: trained attention "
+    "weights to the word itself and to another word of its topic, over that to a word of another topic.",
     measure=partial(measure_second_stage, kind="diagonal"),
     judge=judge,
     seconds=30,
     number=Number(
         "beta",
-        "attention weight of the word itself over that of a word of another topic (a ratio), mean over seeds; the "
+        "attention weight to the word itself over that to a word of another topic (a ratio), mean over seeds; the "
         "paper has bounds and no number",
     ),
 )

@@ -91,7 +91,7 @@ def judge(found: Found) -> Outcome:
         advice = ""
     return Outcome(
         paper="not asked; the two stages suggest that the embedding comes first",
-        theory="key and query cannot move before value and embedding have",
+        theory="from near zero, key and query cannot grow before value and embedding have grown",
         measured=measured,
         verdict=verdict(all(holds)),
         reason=f"attention is later in {sum(holds)} of {len(holds)} sandbox runs{advice}",
@@ -109,16 +109,16 @@ def judge(found: Found) -> Outcome:
 EXPERIMENT = Experiment(
     id="timeline",
     claim="From near zero, topic structure appears in the embedding first and in the attention later.",
-    rule="Half-way step: where the difference of same-topic and different-topic means has made half of its way from "
-    "start to end. In every sandbox run the ratio of the half-way steps, attention over embedding, has a 95% interval "
-    "(bootstrap over topics) above 1. What is seen on a given text is reported, not judged.",
+    rule="Half-way step: where the same-topic minus different-topic mean has made half of its way from start to end. "
+    "In every sandbox run the half-way step of attention over that of the embedding's cosine has a 95% interval "
+    "(bootstrap over topics) above 1. Results on a given text are reported, not judged.",
     measure=measure,
     judge=judge,
     seconds=30,
     number=Number(
         "later by a factor of",
-        "the step at which attention has made half of its way to its final contrast between topics, over that of the "
-        "embedding (a ratio), first sandbox run; the paper does not ask",
+        "the half-way step of attention (half of the way to its final same-topic minus different-topic mean) over that "
+        "of the embedding (a ratio), first sandbox run; the paper does not ask",
     ),
     takes=("corpus",),
     uses=LANGUAGE,

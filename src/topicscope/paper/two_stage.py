@@ -154,9 +154,14 @@ def figures_of(found: Found) -> list[Figure]:
         over_rates(
             "separation", "two-stage-separation", "Stage separation: t50 of key and query over t50 of value", log=True
         ),
-        over_rates("start_separation", "two-stage-starts", "The same of the starts (a tenth of the rise)", log=True),
+        over_rates(
+            "start_separation",
+            "two-stage-starts",
+            "Stage separation of the starts (a tenth of the rise, not half of it)",
+            log=True,
+        ),
         over_rates("loss", "two-stage-loss", "Loss at the end"),
-        over_rates("contrast", "two-stage-contrast", "Same-topic less different-topic mean at the end"),
+        over_rates("contrast", "two-stage-contrast", "Same-topic minus different-topic mean at the end"),
         along_epsilon("phase", "two-stage-epsilon", f"Along {epsilon}"),
         along_epsilon("separation", "two-stage-epsilon-separation", f"Stage separation along {epsilon}", log=True),
         predicted_map.figure(*((one.axes, one.rows) for one in (found.maps["sgd"], found.maps["adam"], found.epsilon))),
@@ -177,8 +182,8 @@ def judge(found: Found) -> Outcome:
         theory="near zero the gradients of key and query are of second order",
         measured=", ".join(f"{total[name]} {name}" for name in PHASES) + f" of {total.total()} points",
         verdict=verdict(by_rate and by_scale),
-        reason="squared loss, Adam, trained embedding: two-stage and other courses occur along the rates "
-        f"({'yes' if by_rate else 'no'}) and along the scales ({'yes' if by_scale else 'no'}).\n"
+        reason="squared loss, Adam, trained embedding: both two-stage and another phase occur along the rates at some "
+        f"scale ({'yes' if by_rate else 'no'}) and along the scales at some rate ({'yes' if by_scale else 'no'}).\n"
         + "\n".join(sentences),
         figures=figures_of(found),
         tables=[
@@ -203,17 +208,18 @@ def judge(found: Found) -> Outcome:
 EXPERIMENT = Experiment(
     id="two-stage",
     claim="Whether the two stages appear depends on initialisation and learning rate.",
-    rule="Phases: diverged (the loss ends above 1.01 of its start), never (W_V does not rise), first stage only (W_V "
-    "rises, W_K and W_Q do not), two-stage (separation = t50(key, query) / t50(value) at least 2), staggered (the same "
-    "of a tenth of the rise, not of half of it), at once. Reproduced if with squared loss, Adam and trained embedding, "
-    "at some initial scale both two-stage and another course that does not diverge occur along the rates, and at some "
-    "rate both occur along the scales. Beside it, and without a part in the verdict: the laws hold if at least 90% of "
-    "the SGD and gradient-flow cells take the phase that they predict; a cell that they do not cover does not.",
+    rule="Phases, the first that holds: diverged (the loss ends above 1.01 times its start, or is not finite); never "
+    "(the norm of W_V rises by 5% or less); first stage only (the norms of W_K and W_Q do); two-stage (the earlier t50 "
+    "of key and query is at least twice that of value); staggered (the same holds for a tenth of the rise instead of "
+    "half); at once. Reproduced if, with squared loss, Adam and trained embedding, at some initial scale both "
+    "two-stage and another phase occur along the rates, and at some rate both occur along the scales; diverged runs do "
+    "not count. Reported, not judged: the laws hold if at least 90% of the SGD and gradient-flow cells take the "
+    "predicted phase; a cell without a prediction counts as a miss.",
     measure=measure,
     judge=judge,
     seconds=75,
     number=Number(
         "share of two-stage",
-        "share of all points of the maps whose course is two-stage by the rule; the paper has no map",
+        "share of all points of the maps over rate and scale whose phase is two-stage; the paper has no map",
     ),
 )
