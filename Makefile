@@ -33,10 +33,10 @@ reproduce: $(READY)
 	$(BIN)/topicscope reproduce
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-quick: $(READY)
-	$(BIN)/python -m pytest -n 2 -m "not slow and not process and not model and not browser"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not process and not model and not browser"
 
 # Without REAL other packages are those of .venv. With it nothing is shared: this needs `build` alone, and any Python.
 REAL ?=
