@@ -57,7 +57,7 @@ def test_without_a_command_there_is_help_and_the_version(call: Call) -> None:
     assert call("--version").out == f"{__version__}\n"
     assert call("--version", "nonsense").out == f"{__version__}\n"
     wrong = call("nonsense", code=2)
-    assert (wrong.out, wrong.err) == ("", "topicscope: No such command 'nonsense'. (see topicscope --help)\n")
+    assert (wrong.out, wrong.err) == ("", "topicscope: No such command 'nonsense' (see topicscope --help)\n")
 
 
 INTERRUPTED = (
@@ -427,11 +427,8 @@ def test_options_of_topics_timeline_and_words_are_settings(
     call("timeline", "sand", "--out", "x", "--bootstrap", "20", "--seed", "5")
     assert sandbox == [(("sand", Path("x")), {"bootstrap": 20, "seed": 5})]
     assert "give it alone" in call("timeline", "run", "sand", "--corpus", "c.txt", code=2).err
-    for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"]):
-        assert (
-            "leave --corpus, --topics-from, --label-field and --engine out"
-            in call("timeline", "sand", *more, code=2).err
-        )
+    for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"], ["--topics", "5"]):
+        assert "leave --corpus, --topics and all other options out" in call("timeline", "sand", *more, code=2).err
 
 
 class Results(list[Any]):

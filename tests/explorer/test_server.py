@@ -16,7 +16,8 @@ from tests.command import error_line, topicscope
 from tests.explorer.serving import Served, explorer, start
 from topicscope.cli import theory
 from topicscope.cli.explore import ASKED
-from topicscope.explorer.server import names_of_machine
+from topicscope.explorer.server import bound, names_of_machine
+from topicscope.ground import InputError
 
 pytestmark = pytest.mark.process
 
@@ -173,6 +174,8 @@ def test_a_port_that_is_taken_is_bad_input(served: Served, tmp_path: Path) -> No
     options = ("--no-open", "--port", str(served.port), "--workspace", str(tmp_path / "x"))
     done = topicscope("explore", *options, code=2)
     assert f"cannot listen on 127.0.0.1:{served.port}" in error_line(done.stderr)
+    with pytest.raises(InputError, match=r"choose another --host, such as 127\.0\.0\.1"):
+        bound("192.0.2.1", 0)  # of no machine: RFC 5737
 
 
 def test_a_folder_that_is_not_there_is_bad_input(tmp_path: Path) -> None:

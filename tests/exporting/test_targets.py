@@ -160,7 +160,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (lambda at, _: export(at, "tensorboard", at / "board"), "is inside the folder that is exported"),
         (lambda at, _: export(at, "tensorboard", at), "is inside the folder that is exported"),
         (lambda at, home: export(at, "tensorboard", home / "file"), "is a file, or a broken link"),
-        (lambda at, home: export(at, "parquet", home / "file"), "already exists; replace it"),
+        (lambda at, home: export(at, "parquet", home / "file"), "exists and is not an export of topicscope"),
         (lambda at, home: export(at, "parquet", home / "file", force=True), "is not an export of topicscope"),
         (lambda at, home: export(at, "parquet", home / "mine", force=True), "is not an export of topicscope"),
         (lambda at, home: export(at, "tensorboard", home / "mine", force=True), "is not an export of topicscope"),

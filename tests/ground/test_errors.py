@@ -32,7 +32,7 @@ class Box:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "Box: size is missing"),
+        ({}, "Box: size is missing; it has no default, so give it a value"),
         ({"size": 10}, "Box: size = 10: too large for a box"),
         ({"size": 1, "pen": {"color": "red"}}, "Box: unknown key 'pen.color'; did you mean 'colour'?"),
         ({"size": 1, "pens": [{}, {"color": "red"}]}, "Box: unknown key 'pens.1.color'; did you mean 'colour'?"),
@@ -45,8 +45,7 @@ class Box:
         ),
         (
             {"size": 1, "edge": "x"},
-            "Box: edge = 'x': input should be a valid integer, unable to parse string as an integer, "
-            "or: input should be 'none'",
+            "Box: edge = 'x': input should be a whole number, or 'none'",
         ),
     ],
 )

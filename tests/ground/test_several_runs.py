@@ -56,7 +56,9 @@ def test_configs_to_resume_are_those_that_the_folder_was_opened_for(tmp_path: Pa
     with folders.open_folder(tmp_path / "one", KIND, one.as_dict()) as folder:
         assert configs_to_resume(tmp_path / "one", KIND, Settings) == one
         folder.mark("starting")
-        with pytest.raises(InputError, match="holds no run to resume; leave resume out to start one there"):
+        with pytest.raises(
+            InputError, match=r"holds no run to resume; leave resume \(--resume\) out to start one there"
+        ):
             configs_to_resume(tmp_path / "one", KIND, Settings)
         folder.finish({})
     assert configs_to_resume(str(tmp_path / "one"), KIND, Settings) == one

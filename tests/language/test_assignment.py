@@ -175,7 +175,7 @@ def test_words_that_cannot_be_used_are_named(tmp_path: Path, unknown: int, more:
 )
 def test_two_topics_and_one_of_two_words_are_needed(tmp_path: Path, given: dict[str, list[str]]) -> None:
     (tmp_path / "a.json").write_text(json.dumps(given))
-    with pytest.raises(InputError, match="two topics are needed, and one of at least two words"):
+    with pytest.raises(InputError, match="at least two topics, one of them with two words or more"):
         given_topics(tmp_path / "a.json", whole_words(tiny.tokenizer("wordpiece")))
 
 

@@ -147,7 +147,7 @@ def test_fits_and_labels_of_broken_text_say_so(tmp_path: Path) -> None:
         path.write_text(whole + '{"text": "bread\n' * 40)
         count, first = len(labels) + 40, len(labels) + 1
         said = rf"40 of {count} documents could not be read \(the first: a.jsonl, line {first}\)"
-        with pytest.raises(InputError, match=f"fewer than 25 topics.*; {said}"):
+        with pytest.raises(InputError, match=f"25 topics need as many.*; {said}"):
             fit_corpus(TopicsConfig.of(corpus=path, tokenizer=model, topics=25, min_documents=1))
         with pytest.raises(InputError, match=f"{complaint}.*; {said}"):
             probe(ProbeConfig.of(models=model, corpus=path, label_field="subject"))

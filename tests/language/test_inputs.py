@@ -133,6 +133,7 @@ def test_what_is_no_timeline(tmp_path: Path, names: list[str], said: str) -> Non
         (TimelineConfig(["a@step1", "a@step2"], "{text}", topics_from="{words}", topics=9), r"topics = 9: no effect"),
         (TopicsConfig("{text}", "{model}"), None),
         (TopicsConfig("{text}", "{empty}/x"), "no such model"),
+        (TopicsConfig("{text}", "{empty}"), r"has no tokenizer: expected tokenizer\.json"),
         (TimelineConfig(["a@step1", "a@step2"], "{text}"), None),
         (TimelineConfig(["a@step1", "a@step2"]), "no text is given"),
         (TimelineConfig(["a@step1", "{empty}/step-2"], "{text}"), "has no weights"),
@@ -143,7 +144,7 @@ def test_what_is_no_timeline(tmp_path: Path, names: list[str], said: str) -> Non
 )
 def test_inputs_are_checked_before_the_work(tmp_path: Path, config: Any, said: str | None) -> None:
     places = {"empty": tmp_path / "empty", "text": tmp_path / "a.txt", "blank": tmp_path / "b.txt"}
-    places["model"] = Path(model_at(tmp_path / "model"))
+    places["model"] = Path(model_at(tmp_path / "model", "config.json", "model.safetensors", "tokenizer.json"))
     model_at(places["empty"] / "step-2", "config.json")
     places["text"].write_text("some text\n")
     places |= {"words": tmp_path / "words.csv", "lines": tmp_path / "a.jsonl"}

@@ -243,7 +243,7 @@ def test_the_page(tmp_path: Path) -> None:
         assert complaints(browser) == []
 
 
-FEW = "120 documents with words that 5 documents share are fewer than 200 topics"
+FEW = "120 documents have words that occur in at least 5 documents; 200 topics need as many such documents"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ FEW = "120 documents with words that 5 documents share are fewer than 200 topics
             "thresholds = 0.1: no",
         ),
         (["{model}", "--corpus", "{corpus}", "--show-documents", "51"], "show_documents = 51"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{single}"], "one of at least"),
+        (["{model}", "--corpus", "{corpus}", "--topics-from", "{single}"], "one of them with two words"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}"], "throughout"),
         (["{other}", "--corpus", "{corpus}", "--topics-from", "{topics}"], "another tokenizer"),
         (["{model}", "--corpus", "{corpus}", "--topics-from", "{here}/nowhere"], "does not exist"),
@@ -287,7 +287,14 @@ def test_bad_input_is_one_line_and_exit_code_2(prepared: dict[str, str], argumen
 
         if torch.cuda.is_available():
             pytest.skip("there is a GPU here")
-    loaded = complaint in ("no usable GPU", "another tokenizer", "keeps no word", "keeps all", FEW, "one of at least")
+    loaded = complaint in (
+        "no usable GPU",
+        "another tokenizer",
+        "keeps no word",
+        "keeps all",
+        FEW,
+        "one of them with two words",
+    )
     filled = [argument.format(**prepared) for argument in arguments]
     fitted = [] if "--topics-from" in arguments else ["--topics", "200"]
     result = topicscope("probe", *filled, *fitted, code=2)

@@ -27,6 +27,7 @@ HEAVY = ("torch", "transformers", "pyarrow", "matplotlib")
         (["timeline", "bert@step1", "bert@step2"], "no text is given"),
         (["topics", "{here}/nothing", "--tokenizer", "bert"], "no such corpus"),
         (["topics", "{corpus}"], "tokenizer is missing"),
+        (["topics", "{corpus}", "--tokenizer", "{here}"], "has no tokenizer: expected tokenizer.json"),
         (["topics", "{corpus}", "--tokenizer", "bert", "--backend", "x"], "backend = 'x'"),
         (["words", "{here}/nothing", "frog", "toad"], "no such model"),
         (["words", "bert", "frog"], "at least two words"),

@@ -87,7 +87,9 @@ def test_other_backends_give_the_same_kind_of_result(backend: str) -> None:
 
 def test_complaints() -> None:
     vocabulary = whole_words(tiny.tokenizer("wordpiece"))
-    with pytest.raises(InputError, match="3 documents with words that 1 documents share are fewer than 4 topics"):
+    with pytest.raises(
+        InputError, match="3 documents have words that occur in at least 1 documents; 4 topics need as many"
+    ):
         fit_topics([*texts(3), "", "!!!"], vocabulary, 4, min_documents=1)
     with pytest.raises(InputError, match="no topic backend 'lda2vec'"):
         fit_topics(texts(), vocabulary, 4, backend="lda2vec")
@@ -142,7 +144,7 @@ def test_topics_given_in_a_file(tmp_path: Path) -> None:
     for name, content, complaint in [
         ("c.csv", "a,b\nx,y\n", "columns word and topic; it has 'a', 'b'$"),
         ("c.csv", "word;topic\nx;y\n", "it has 'word;topic' .its columns seem to be separated by semicolons; expected"),
-        ("d.csv", "word,topic\nbread,x\n", "two topics are needed"),
+        ("d.csv", "word,topic\nbread,x\n", "at least two topics"),
         ("e.json", "[", "not JSON"),
     ]:
         (tmp_path / name).write_text(content)

@@ -156,7 +156,7 @@ def test_frozen_parts_are_no_parameters() -> None:
         ({"value": "given", "value_matrix": [[1.0] * 7] * 6}, "shape \\(6, 7\\); expected \\(7, 7\\)"),
         ({"value": "given", "value_matrix": [[1.0]]}, "shape \\(1, 1\\); expected \\(7, 7\\)"),
         ({"value": "given", "value_matrix": "nowhere.npy"}, "nowhere.npy cannot be read: No such file"),
-        ({"init_scale": -1.0}, "init_scale = -1.0: input should be 'usual', or: input should be greater than or equal"),
+        ({"init_scale": -1.0}, "init_scale = -1.0: input should be 'usual', or greater than or equal"),
         ({"init_scale": float("nan")}, "init_scale = nan"),
     ],
 )

@@ -56,3 +56,5 @@ def test_snapshots_cost_disk() -> None:
     assert settings_that_cost([without]) == "sizes"
     with pytest.raises(InputError, match="no folder is given: it needs out"):
         pretrain(without, force=True)
+    with pytest.raises(InputError, match=r"\(--resume\) needs out \(--out\)"):
+        pretrain(without, resume=True)

@@ -167,7 +167,7 @@ def test_damaged_results_are_one_line(results: Any, tmp_path: Path) -> None:
 
 def test_configs_to_go_on_with(tmp_path: Path) -> None:
     one, two = small.config(), small.config(seed=4)
-    nothing = "holds no pretraining run to resume; leave resume out to start one there"
+    nothing = r"holds no pretraining run to resume; leave resume \(--resume\) out to start one there"
     with pytest.raises(InputError, match=nothing):
         stored_configs(tmp_path)
     with folders.open_folder(tmp_path / "one", PRETRAIN, one.as_dict()) as folder:

@@ -217,13 +217,13 @@ def test_packs_depend_on_the_grid_alone() -> None:
         ({"axes": {1: [1]}}, "axes.1"),
         ({"axes": "x"}, "axes = 'x'"),
         ({"kind": []}, "kind = []: input should be a valid string"),
-        ({"base": "hello"}, "base = 'hello': input should be a valid dictionary"),
+        ({"base": "hello"}, "base = 'hello': input should be keys and values"),
         ({"base": {1: 2}}, "base.1"),
         ({"base": {"optimizer": None}, "axes": {"optimizer.lr": [1]}}, "'optimizer' is not a section"),
         ({"zipped": {}}, "zipped = {}: input should be a valid list"),
-        ({"zipped": [[1]]}, "zipped.0 = [1]: input should be a valid dictionary"),
+        ({"zipped": [[1]]}, "zipped.0 = [1]: input should be keys and values"),
         ({"zipped": [{"seed": 3}]}, "axis 'seed': expected a list"),
-        ({"axes": [1]}, "axes = [1]: input should be a valid dictionary"),
+        ({"axes": [1]}, "axes = [1]: input should be keys and values"),
         ({"zipped": {"seed": [1]}}, "zipped = {'seed': [1]}: input should be a valid list"),
     ],
 )
@@ -294,5 +294,5 @@ def test_a_device_for_all_points(tmp_path: Path) -> None:
     assert {point.config["device"] for point in read_grid(path, device="cuda").points} == {"cuda"}
     assert {point.config["device"] for point in read_grid(path).points} == {"cpu"}
     path.write_text("base: hello\n")
-    with pytest.raises(InputError, match="base = 'hello': input should be a valid dictionary"):
+    with pytest.raises(InputError, match="base = 'hello': input should be keys and values"):
         read_grid(path, device="cuda")

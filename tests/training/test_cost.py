@@ -124,6 +124,8 @@ def test_nothing_is_written_where_a_run_is_refused(tmp_path: Path) -> None:
         train(RunConfig.of(data={"documents": 10**9}), tmp_path / "run")
     with pytest.raises(InputError, match="no folder is given: it needs out"):
         train(RunConfig.of(steps=1), force=True)
+    with pytest.raises(InputError, match=r"\(--resume\) needs out \(--out\)"):
+        train(RunConfig.of(steps=1), resume=True)
     assert list(tmp_path.iterdir()) == []
 
 

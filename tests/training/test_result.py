@@ -132,7 +132,7 @@ def test_the_least_that_results_hold_is_enough(tmp_path: Path) -> None:
 
 def test_configs_are_of_runs_that_were_begun(tmp_path: Path) -> None:
     config = RunConfig.of(SMALL)
-    with pytest.raises(InputError, match="holds no run to resume; leave resume out to start one there"):
+    with pytest.raises(InputError, match=r"holds no run to resume; leave resume \(--resume\) out to start one there"):
         stored_configs(tmp_path)
     train(config, tmp_path / "run", with_floors=False)
     assert stored_configs(tmp_path / "run") == config

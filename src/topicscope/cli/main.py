@@ -6,10 +6,11 @@ import sys
 import traceback
 from collections.abc import Callable
 
+import pydantic
 import typer
 
 from topicscope.cli.options import UsageError
-from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, shown
+from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, plain_words, shown
 
 INTERRUPTED = 130
 BARRED = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
@@ -86,7 +87,7 @@ def main() -> None:
     except InputError as error:
         code = fail(str(error))
     except UsageError as error:
-        code = fail(f"{error.format_message()} (see topicscope --help)")
+        code = fail(misuse(error))
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except Interrupted as stop:  # typer answers the interrupt itself by its code alone
@@ -116,6 +117,18 @@ def main() -> None:
             INTERRUPTED,
         )
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def misuse(error: typer.BadParameter) -> str:
+    """What typer says of the arguments: in plain words, with the value, and with the command whose help to read."""
+    message = error.format_message()
+    if isinstance(error.__cause__, pydantic.ValidationError):  # of typer since 0.26; before, it gave the value itself
+        first = error.__cause__.errors()[0]
+        said = plain_words(first["type"], first["msg"])
+        value = repr(first["input"])
+        message = message.replace(error.message, said if value in said else f"{value}: {said}")
+    command = error.ctx.command_path if error.ctx else "topicscope"
+    return f"{message.removesuffix('.')} (see {command} --help)"
 
 
 def reader_gone() -> int:

@@ -12,6 +12,7 @@ from topicscope.ground import (
     ENGINES,
     FORCE_NEEDS_OUT,
     MOST_WORKERS,
+    RESUME_NEEDS_OUT,
     Config,
     Engine,
     InputError,
@@ -121,7 +122,7 @@ def run_configs(
         one = kind.of(complete(gather(file, flags, assignments))).absolute()
         return one.with_seeds(runs) if runs > 1 else one
     if out is None:
-        raise InputError("--resume needs --out, the folder of the run to continue")
+        raise InputError(RESUME_NEEDS_OUT)
     if file or assignments or any(flag is not None for flag in flags.values()) or runs > 1 or force:
         raise InputError(f"--resume takes {kept} from the folder; leave the other options out")
     return stored(out)

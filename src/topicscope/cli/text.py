@@ -127,10 +127,12 @@ def timeline(**values: Any) -> int:
         result = run_on_engine(language.timeline, settings, values)
     elif len(settings.snapshots) > 1:
         raise InputError(f"{sandbox} is a run of 'topicscope train'; give it alone")
-    elif settings.corpus or settings.topics_from or settings.label_field or values["engine"] != "serial":
+    elif values["engine"] != "serial" or settings != language.TimelineConfig(
+        settings.snapshots, bootstrap=settings.bootstrap, seed=settings.seed, device=settings.device
+    ):
         raise InputError(
             f"{sandbox} is a run of 'topicscope train', which has its own topics and texts and is measured in this "
-            "process; leave --corpus, --topics-from, --label-field and --engine out"
+            "process; leave --corpus, --topics and all other options out but --bootstrap, --seed, --out and --json"
         )
     else:
         result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)

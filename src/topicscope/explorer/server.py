@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import os
 import signal
@@ -97,9 +98,9 @@ def bound(host: str, port: int) -> socket.socket:
         listening.listen()
     except (OSError, OverflowError) as error:
         listening.close()
-        raise InputError(
-            f"cannot listen on {host}:{port}: {one_line(error)}; choose another --port, or 0 for a free one"
-        ) from None
+        elsewhere = isinstance(error, socket.gaierror) or getattr(error, "errno", None) == errno.EADDRNOTAVAIL
+        other = "--host, such as 127.0.0.1" if elsewhere else "--port, or 0 for a free one"
+        raise InputError(f"cannot listen on {host}:{port}: {one_line(error)}; choose another {other}") from None
     return listening
 
 

@@ -127,10 +127,10 @@ def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
         raise InputError(f"{shown(place)} is inside the folder that is exported; choose another place (--out)")
     if not os.path.lexists(place) or (place.is_dir() and place.name and not is_file and not any(place.iterdir())):
         return
+    if not (is_own_file(place) if is_file else is_own_folder(place)):
+        raise InputError(f"{shown(place)} exists and is not an export of topicscope; choose another place (--out)")
     if not force:
         raise InputError(f"{shown(place)} already exists; replace it (--force), or choose another place (--out)")
-    if not (is_own_file(place) if is_file else is_own_folder(place)):
-        raise InputError(f"{shown(place)} is not an export of topicscope; choose another place (--out)")
 
 
 def is_own_file(path: Path) -> bool:

@@ -5,6 +5,7 @@ from topicscope.ground.budget import (
     FLOPS,
     FORCE_NEEDS_OUT,
     PROCESS,
+    RESUME_NEEDS_OUT,
     STREAMED,
     Cost,
     afford,
@@ -30,7 +31,7 @@ from topicscope.ground.engines import (
     open_engine,
     serial,
 )
-from topicscope.ground.errors import EngineError, InputError, Interrupted, nearest, refuse
+from topicscope.ground.errors import EngineError, InputError, Interrupted, nearest, plain_words, refuse
 from topicscope.ground.extras import EXTRAS, needed, require
 from topicscope.ground.files import (
     whole_folder,
@@ -93,6 +94,7 @@ __all__ = [
     "MOST_WORKERS",
     "NAMES",
     "PROCESS",
+    "RESUME_NEEDS_OUT",
     "SMALLEST",
     "STREAMED",
     "WIDEST",
@@ -174,6 +176,7 @@ __all__ = [
     "parse_yaml",
     "parsed",
     "plain",
+    "plain_words",
     "progress_shown",
     "read_about",
     "read_bytes",

@@ -21,6 +21,7 @@ from topicscope.ground.errors import InputError
 from topicscope.ground.progress import duration
 from topicscope.ground.settings import flat
 
+RESUME_NEEDS_OUT = "resume (--resume) needs out (--out), the folder of the run to continue"
 FORCE_NEEDS_OUT = "force (--force) replaces what is in a folder, and no folder is given: it needs out (--out)"
 LONG = 600.0  # seconds from which on work is announced
 PROCESS = 0.4e9  # bytes that Python and PyTorch take before any work

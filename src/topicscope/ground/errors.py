@@ -97,13 +97,33 @@ def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
     if first["type"] in _UNKNOWN:
         return f"{where}: unknown key {key!r}; {nearest(path[-1], _fields_at(adapter.json_schema(), path[:-1]))}"
     if first["type"].startswith("missing"):
-        return f"{where}: {key} is missing"
+        return f"{where}: {key} is missing; it has no default, so give it a value"
     if first["type"] == "value_error":  # raised by this project's own checks, which already say everything
         return f"{where}: {first['msg'].removeprefix('Value error, ')}"
     # a value that may be of several kinds is refused by each of them: say all that would do
-    alike = [e["msg"] for e in errors if _path(e) == path]
-    message = ", or: ".join(dict.fromkeys(f"{text[0].lower()}{text[1:]}" for text in alike))
+    alike = dict.fromkeys(plain_words(e["type"], e["msg"]) for e in errors if _path(e) == path)
+    message = ", or ".join(text if i == 0 else text.removeprefix(_SHOULD) for i, text in enumerate(alike))
     return f"{where}: {key} = {first['input']!r:.100}: {message}"
+
+
+def plain_words(kind: str, message: str) -> str:
+    """What pydantic says of one error, without the words of programmers.
+
+    Args:
+        kind: Its type of error.
+        message: Its own message.
+
+    Returns:
+        The message in small letters.
+
+    Example:
+        >>> plain_words("int_parsing", "Input should be a valid integer, unable to parse string as an integer")
+        'input should be a whole number'
+    """
+    if kind in _PLAIN:
+        return f"{_SHOULD}{_PLAIN[kind]}"
+    message = message.removeprefix("Value error, ")
+    return f"{message[0].lower()}{message[1:]}"
 
 
 def _path(error: Mapping[str, Any]) -> list[str]:
@@ -116,6 +136,13 @@ def _deepest(errors: Sequence[Any]) -> Any:
     return max((e for e in errors if _path(e)[: len(path)] == path), key=lambda e: len(_path(e)))
 
 
+_SHOULD = "input should be "
+_PLAIN = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("dict_type", "dataclass_type", "model_attributes_type"), "keys and values"),
+}
 _UNKNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
 _UNION = re.compile(r"(literal|list|dict|tuple|constrained|function|int|float|str)([\[-].*)?$")
 """What pydantic adds to the path of a key that may hold values of several kinds."""

@@ -149,7 +149,7 @@ def configs_to_resume(
             f"'topicscope {about.kind}', or choose another folder"
         )
     if about is None or about.status == "starting":
-        raise InputError(f"{folder} holds no {what} to resume; leave resume out to start one there")
+        raise InputError(f"{folder} holds no {what} to resume; leave resume (--resume) out to start one there")
     check_digest(folder, about, CONFIG)
     settings = load_settings(Path(folder) / CONFIG, own=True)
     return config.of(settings) if about.runs is None else [config.of(one) for one in settings["runs"]]

@@ -74,7 +74,8 @@ def parse_yaml(text: str, where: str, *, most: int = MOST_VALUES) -> Any:
     except InputError:
         raise
     except yaml.YAMLError as error:
-        raise InputError(f"{where} is not YAML: {one_line(error)}") from None
+        said = one_line(error).replace('in "<unicode string>", ', "at ")  # the text has no name in PyYAML
+        raise InputError(f"{where} is not YAML: {said}") from None
     except (ValueError, TypeError, RecursionError, AttributeError) as error:  # an impossible date, a list as a key
         raise InputError(f"{where} is YAML that cannot be used here: {one_line(error)}") from None
 

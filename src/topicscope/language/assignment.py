@@ -231,8 +231,9 @@ def given_topics(
     sizes = Counter(topic for _, topic in known)
     if len(sizes) < 2 or max(sizes.values()) < 2:
         raise InputError(
-            f"{path}: too few of its {len(pairs)} words are one token of this model and no stop word "
-            f"(not used: {some or 'none'}; is the case right?): two topics are needed, and one of at least two words"
+            f"{shown(path)}: {len(known)} of its {len(pairs)} words can be used, in {len(sizes)} topics; expected "
+            "at least two topics, one of them with two words or more. A word can be used if it is one token of this "
+            f"model and no stop word (not used: {some or 'none'}; check upper and lower case)"
         )
     if len(sizes) > MOST_TOPICS:
         raise InputError(f"{shown(path)} has {len(sizes)} topics; at most {MOST_TOPICS} are compared with each other")

@@ -167,7 +167,10 @@ class Corpus:
                         usable_labels([*labels, next(more, None)] if few else labels, self.label_field)
 
     def _without_text(self) -> InputError:
-        return InputError(f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()})")
+        return InputError(
+            f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()}); "
+            "give plain text, or a table or JSON lines with the text in a field (--text-field)"
+        )
 
     @contextmanager
     def blamed(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ from topicscope.language.config_types import TextConfig
 from topicscope.language.configs import QUICK_FIT, ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
 from topicscope.language.corpora import Corpus
 from topicscope.language.measurements import THRESHOLDS
-from topicscope.language.model_files import check_plain_files, read_model_files
+from topicscope.language.model_files import TOKENIZER, check_plain_files, read_model_files
 from topicscope.language.vocabulary import read_stop_words
 
 # NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit
@@ -198,6 +198,11 @@ def check_tokenizer(name: str | Path) -> Place:
     place = model_place(name)
     if place.local:
         check_plain_files(Path(place.name))
+        if not any(file for pattern in TOKENIZER for file in Path(place.name).glob(pattern)):
+            raise InputError(
+                f"{shown(name)} has no tokenizer: expected tokenizer.json, or vocab.txt, or a .model file; give a "
+                "folder with the files of a tokenizer, or a hub id"
+            )
     return place
 
 

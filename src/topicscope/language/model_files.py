@@ -17,10 +17,10 @@ from topicscope.ground import InputError, checked_file, file_digest, one_line, p
 
 SEAL = "digests.json"  # of the other files of a folder that `topicscope pretrain` wrote
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.spm")  # a tokenizer has at least one of these files
 PUBLISHED = (
     *("config.json", "generation_config.json", "model*.safetensors", INDEX, SEAL, "README.md"),
-    *("tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt"),
-    *("*.model", "*.spm", "*.jinja"),
+    *(*TOKENIZER, "special_tokens_map.json", "added_tokens.json", "merges.txt", "*.jinja"),
 )
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
 READ = (".json", ".txt", ".model", ".spm", ".jinja", ".safetensors")  # what the library may open

@@ -109,8 +109,8 @@ def fit_each(
         documents, used = shared_words(word_documents(texts, vocabulary, engine), len(vocabulary.words), min_documents)
         if len(documents) < max(counts):
             raise InputError(
-                f"{len(documents)} documents with words that {min_documents} documents share are fewer than "
-                f"{max(counts)} topics; give more documents or ask for fewer topics"
+                f"{len(documents)} documents have words that occur in at least {min_documents} documents; "
+                f"{max(counts)} topics need as many such documents: give more documents, or ask for fewer topics"
             )
         if len(used) < max(counts):
             raise InputError(

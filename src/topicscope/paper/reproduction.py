@@ -92,6 +92,7 @@ def reproduce(
         '1 reproduced'
     """
     folder = Path(folder)
+    check_used(experiments, context)
     context.check()
     check_context(folder, context)
     to_do = [e for e in experiments if not outcome_path(folder, e.id).exists()]
@@ -135,6 +136,14 @@ def reproduce(
                     renewed(Reproduction.of(context, earlier | outcomes, seconds, folder))
         opened.finish(stored_reproduction(folder, context).as_dict(), seconds=seconds)
     return Reproduction.of(context, outcomes, seconds, folder)
+
+
+def check_used(experiments: Sequence[Experiment[Any]], context: Context) -> None:
+    """Raise InputError where models or a corpus are given that none of the experiments reads."""
+    for given, option in (("models", "--model"), ("corpus", "--corpus")):
+        users = [e.id for e in EXPERIMENTS.values() if given in (*e.needs, *e.takes)]
+        if getattr(context, given) and not any(e.id in users for e in experiments):
+            raise InputError(f"{option} has no effect here: only {', '.join(users)} use it; leave it out, or add one")
 
 
 def grouped(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -16,6 +16,7 @@ from typing import Any, overload
 from topicscope.ground import (
     FORCE_NEEDS_OUT,
     METRICS,
+    RESUME_NEEDS_OUT,
     Folder,
     InputError,
     Progress,
@@ -120,7 +121,7 @@ def pretrain(
     root = None if out is None else Path(out)
     if not configs or not all(isinstance(one, PretrainConfig) for one in configs):
         raise InputError("pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one")
-    refuse((force and out is None, FORCE_NEEDS_OUT))
+    refuse((force and out is None, FORCE_NEEDS_OUT), (resume and out is None, RESUME_NEEDS_OUT))
     require(LIBRARIES, "pretraining")
     corpora = [corpus_of(one) if texts is None else texts for one in configs]
     if root is not None and is_main():

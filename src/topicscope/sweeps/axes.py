@@ -56,7 +56,8 @@ def axis_values(name: str, given: Any) -> Sequence[Any]:
                 raise InputError(f"axis {name!r}: a logarithmic range needs ends above zero")
             return Spaced(spaced, numbers, points)
     raise InputError(
-        f"axis {name!r}: expected a list, {{range: [A, B], points: N}}, {{log: [A, B], points: N}} or {{seeds: N}}"
+        f"axis {name!r}: expected a list, {{range: [A, B], points: N}}, "
+        f"{{log: [A, B], points: N}} or {{seeds: N}}; got {given!r:.80}"
     )
 
 

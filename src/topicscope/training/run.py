@@ -15,6 +15,7 @@ import torch
 
 from topicscope.ground import (
     FORCE_NEEDS_OUT,
+    RESUME_NEEDS_OUT,
     Folder,
     Progress,
     afford,
@@ -96,7 +97,7 @@ def train(
     check_alike(configs)
     if (whole := configs[0].with_world()) is not configs[0]:
         configs = [replace(config, topic_model=whole.topic_model, documents=whole.documents) for config in configs]
-    refuse((force and out is None, FORCE_NEEDS_OUT))
+    refuse((force and out is None, FORCE_NEEDS_OUT), (resume and out is None, RESUME_NEEDS_OUT))
     gpu = resolve_device(configs).type == "cuda"
     cost = cost_of(configs, floors=with_floors, gpu=gpu)
     if out is not None:
