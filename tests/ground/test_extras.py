@@ -39,3 +39,14 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         require(["json", "sklearn"], "the backend sklearn")
     with pytest.raises(InputError, match=said):
         needed("sklearn.decomposition", "the backend sklearn")
+
+
+@pytest.mark.parametrize("line", ["import _a_part_that_is_gone", "raise ImportError('made for another numpy')"])
+def test_a_library_that_cannot_be_loaded_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    (tmp_path / "tomotopy.py").write_text(line)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "tomotopy", raising=False)
+    with pytest.raises(InputError, match=r"needs tomotopy, which is installed, but cannot be loaded \((No|made) .*\): "):
+        needed("tomotopy", "the backend tomotopy")

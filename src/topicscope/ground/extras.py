@@ -62,19 +62,27 @@ def needed(module: str, user: str) -> Any:
         The module.
 
     Raises:
-        InputError: It is missing; the message names the extra that installs it.
+        InputError: It is missing, or too old or damaged to be loaded; the message names the extra that installs it.
 
     Example:
         >>> needed("json", "this example").dumps([1])
         '[1]'
     """
+    library = module.partition(".")[0]
     try:
         with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts
             return importlib.import_module(module)
-    except ModuleNotFoundError:
-        raise _missing(module.partition(".")[0], user) from None
+    except ImportError as error:
+        # a library that is there, but lacks a part, names that part
+        is_absent = isinstance(error, ModuleNotFoundError) and (error.name or library).startswith(library)
+        raise _missing(library, user, None if is_absent else error) from None
 
 
-def _missing(library: str, user: str) -> InputError:
+def _missing(library: str, user: str, damage: ImportError | None = None) -> InputError:
     package, extra = PACKAGES.get(library, library), EXTRAS[library]
-    return InputError(f"{user} needs {package}, which is not installed: pip install 'topicscope[{extra}]'")
+    if damage is None:
+        return InputError(f"{user} needs {package}, which is not installed: pip install 'topicscope[{extra}]'")
+    return InputError(
+        f"{user} needs {package}, which is installed, but cannot be loaded ({damage}): "
+        f"pip install --upgrade --force-reinstall {package}"
+    )
