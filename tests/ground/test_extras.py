@@ -48,5 +48,7 @@ def test_a_library_that_cannot_be_loaded_is_not_called_missing(
     (tmp_path / "tomotopy.py").write_text(line)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "tomotopy", raising=False)
-    with pytest.raises(InputError, match=r"needs tomotopy, which is installed, but cannot be loaded \((No|made) .*\): "):
+    with pytest.raises(
+        InputError, match=r"needs tomotopy, which is installed, but cannot be loaded \((No|made) .*\): "
+    ):
         needed("tomotopy", "the backend tomotopy")

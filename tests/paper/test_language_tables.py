@@ -17,7 +17,7 @@ from tests.paper.samples import judged
 from tests.paper.short_training import Training, shortened
 from topicscope import language, pretraining
 from topicscope.language import Probe
-from topicscope.paper import EXPERIMENTS, Context, figure3, timeline
+from topicscope.paper import EXPERIMENTS, Context, Reproduction, figure3, timeline
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,14 @@ def test_what_is_probed(monkeypatch: pytest.MonkeyPatch, name: str, settings: di
     assert config.documents == (250 if scale == "quick" else 1000)
     assert (config.topics, config.max_documents) == (100, 2500)
     assert found.config == {"models": ["a", "b"], "corpus": ["text.txt"]}
+
+
+@pytest.mark.parametrize(("known", "said"), [(True, "made-up texts"), (False, "models and texts are those that were")])
+def test_sizes_differ_for_the_reason_of_the_models_that_were_probed(known: bool, said: str) -> None:
+    found = replace(models.small_probed(), known=known)
+    outcome = EXPERIMENTS["table1"].judge(found)
+    reproduction = Reproduction(Context(), {"table1": replace(outcome, verdict="reproduced", ours=9.0)}, {}, Path("x"))
+    assert f"ours 9) because {said}" in reproduction.sizes("table1").replace("these are small models on ", "")
 
 
 def test_ratios_in_words() -> None:

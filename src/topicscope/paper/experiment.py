@@ -60,6 +60,7 @@ class Outcome:
         numbers: All that was measured, for results.json.
         config: Settings of the runs.
         ours: The experiment's number, as measured.
+        differs: Why sizes may differ from the paper's in this run; '': for the reason that its `Number` has.
 
     Example:
         >>> from topicscope.paper import EXPERIMENTS
@@ -78,6 +79,7 @@ class Outcome:
     numbers: dict[str, Any] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
     ours: float | None = None
+    differs: str = ""
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Outcome:
@@ -112,13 +114,13 @@ class Number:
         printed = "-" if self.paper is None else " to ".join(dict.fromkeys(map(cell, self.paper)))
         return Compared(self.name, self.what, printed, cell(ours))
 
-    def sizes(self, verdict: Verdict, ours: float | None) -> str:
-        """What is said where the pattern is there and the sizes are others."""
+    def sizes(self, verdict: Verdict, ours: float | None, differs: str = "") -> str:
+        """What is said where the pattern is there and the sizes are others, for this reason or the usual one."""
         if verdict != "reproduced" or self.close(ours) is not False:
             return ""
         both = self.compared(ours)
         numbers = f"{self.name}: paper {both.paper}, ours {both.ours}"
-        return f"pattern reproduced; sizes differ ({numbers}) because {self.differs}"
+        return f"pattern reproduced; sizes differ ({numbers}) because {differs or self.differs}"
 
 
 def panel_from(data: dict[str, Any]) -> Panel:

@@ -26,6 +26,7 @@ SMALL_DIFFERS = (
     "these are small models on made-up texts (known topics, one topic per sentence), the paper's are large ones on "
     "Wikipedia (fitted topics); --model and --corpus measure large ones"
 )
+OWN_DIFFERS = "models and texts are those that were given, not the paper's"
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Found:
     probe: language.Probe
     config: dict[str, Any]
     known: bool = False  # the topics: there is one threshold
+
+    @property
+    def differs(self) -> str:
+        """Why sizes may differ from the paper's where the models and texts are the user's."""
+        return "" if self.known else OWN_DIFFERS
 
 
 def measure_models(context: Context, words: int | None = None, **settings: Any) -> Found:
@@ -146,6 +152,7 @@ def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
         numbers={"rows": [row.as_dict() for row in rows]},
         config=found.config,
         ours=known(float(np.mean([here[0] if here else math.nan for here in ratios.values()]))),
+        differs=found.differs,
     )
 
 

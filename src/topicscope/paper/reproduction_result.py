@@ -104,7 +104,7 @@ class Reproduction(Result):
     def sizes(self, name: str) -> str:
         """A sentence where the pattern is reproduced and the paper's number and ours are not close; else nothing."""
         outcome = self.outcomes[name]
-        return EXPERIMENTS[name].number.sizes(outcome.verdict, outcome.ours)
+        return EXPERIMENTS[name].number.sizes(outcome.verdict, outcome.ours, outcome.differs)
 
     def figures(self, name: str) -> list[Figure]:
         """Of an experiment; each begins with its name, as all figures of a reproduction are files of one folder."""

@@ -48,6 +48,7 @@ def judge(found: Found) -> Outcome:
         numbers={"rows": [asdict(row) for row in rows]},
         config=found.config,
         ours=float(np.mean(gaps)) if gaps else None,
+        differs=found.differs,
     )
 
 
