@@ -136,6 +136,7 @@ NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine w
         (["--set", "steps"], "expected key=value"),
         (["--steps", "many"], "Invalid value for '--steps': 'many'"),
         (["--runs", "two"], "(see topicscope train --help)"),
+        (["--stepz", "3"], "; see topicscope train --help)"),
         (["--lr", "-1"], "optimizer.lr = -1.0"),
         (["--config", "nowhere.yaml"], "the config nowhere.yaml cannot be read"),
         (["--resume"], "resume (--resume) needs out (--out)"),

@@ -60,6 +60,13 @@ def test_without_a_command_there_is_help_and_the_version(call: Call) -> None:
     assert (wrong.out, wrong.err) == ("", "topicscope: No such command 'nonsense' (see topicscope --help)\n")
 
 
+@pytest.mark.parametrize("command", ["train --lr", "theory theorem2 --topics", "bench --device"])
+def test_an_option_without_its_value_names_the_help_of_its_command(call: Call, command: str) -> None:
+    *words, option = command.split()
+    said = f"topicscope: Option '{option}' requires an argument (see topicscope {' '.join(words)} --help)\n"
+    assert call(*words, option, code=2).err == said
+
+
 INTERRUPTED = (
     "topicscope: interrupted; to continue, run 'reproduce' or 'sweep' again, 'train' or 'pretrain' with --resume; "
     "other commands start from the beginning\n"
@@ -427,7 +434,7 @@ def test_options_of_topics_timeline_and_words_are_settings(
     call("timeline", "sand", "--out", "x", "--bootstrap", "20", "--seed", "5")
     assert sandbox == [(("sand", Path("x")), {"bootstrap": 20, "seed": 5})]
     assert "give it alone" in call("timeline", "run", "sand", "--corpus", "c.txt", code=2).err
-    for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"], ["--topics", "5"]):
+    for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"], ["--device", "cpu"]):
         assert "leave --corpus, --topics and all other options out" in call("timeline", "sand", *more, code=2).err
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -164,6 +165,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (lambda at, home: export(at, "parquet", home / "file", force=True), "is not an export of topicscope"),
         (lambda at, home: export(at, "parquet", home / "mine", force=True), "is not an export of topicscope"),
         (lambda at, home: export(at, "tensorboard", home / "mine", force=True), "is not an export of topicscope"),
+        (lambda at, home: export(at, "parquet", home / "pipe"), "exists and is not an export of topicscope"),
+        (lambda at, home: export(at, "parquet", home / "pipe", force=True), "is not an export of topicscope"),
         (lambda at, home: export(at, "parquet", home / "file" / "x"), "cannot be made or written to|is a file"),
     ],
 )
@@ -171,6 +174,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     folder: Path, tmp_path: Path, call: Callable[[Path, Path], Any], said: str
 ) -> None:
     (tmp_path / "file").write_text("mine")
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "exported.json").write_text('{"files": []}')
     (tmp_path / "mine" / "thesis.tex").write_text("mine")

@@ -41,7 +41,11 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         needed("sklearn.decomposition", "the backend sklearn")
 
 
-@pytest.mark.parametrize("line", ["import _a_part_that_is_gone", "raise ImportError('made for another numpy')"])
+@pytest.mark.parametrize(
+    "line",
+    ["import tomotopy._gone", "import _a_part_that_is_gone"]
+    + [f"raise {kind.__name__}('made for another numpy')" for kind in (ImportError, OSError, ValueError)],
+)
 def test_a_library_that_cannot_be_loaded_is_not_called_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_probe_that_does_not_fit_is_refused(
 
 def test_topics_that_do_not_fit_are_refused(model: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("topicscope.ground.budget.machine_memory", lambda: 4 * 10**9)
+    (model / "tokenizer.json").write_text("{}")
     config = TopicsConfig.of(corpus=[str(text)], tokenizer=str(model), topics=100_000)
     with pytest.raises(InputError, match="topics 100000"):
         fit_corpus(config)

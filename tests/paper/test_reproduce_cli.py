@@ -156,7 +156,9 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path) -> None:
     assert "engine 'cloud'; expected serial, local, ray" in wrong
     topicscope("reproduce", "figure8", "--engine", "serial", "--workers", "2", code=2)
     corpus = topicscope("reproduce", "figure8", "--corpus", "x", "--out", str(tmp_path / "new"), code=2).stderr
-    assert "--corpus has no effect here: only figure5, table1, table2, table5, timeline use it" in corpus
+    assert (
+        "corpus (--corpus) has no effect on these experiments; only figure5, table1, table2, table5, timeline" in corpus
+    )
     assert not (tmp_path / "new").exists()
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from topicscope.cli import consoles, theory
-from topicscope.cli.options import AsJson, UsageError, option
+from topicscope.cli.options import AsJson, UsageError, misuse, option
 from topicscope.ground import InputError, check_out, nearest, require
 
 SERVER = "Server"
@@ -85,5 +85,5 @@ def answer(name: str, options: Mapping[str, str]) -> Any:
         try:
             group.main([name, *arguments, "--json"], standalone_mode=False)
         except UsageError as error:
-            raise InputError(error.format_message()) from None
+            raise InputError(misuse(error)) from None
     return answers[0]

@@ -6,11 +6,10 @@ import sys
 import traceback
 from collections.abc import Callable
 
-import pydantic
 import typer
 
-from topicscope.cli.options import UsageError
-from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, plain_words, shown
+from topicscope.cli.options import UsageError, misuse
+from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, shown
 
 INTERRUPTED = 130
 BARRED = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
@@ -87,7 +86,7 @@ def main() -> None:
     except InputError as error:
         code = fail(str(error))
     except UsageError as error:
-        code = fail(misuse(error))
+        code = fail(with_help(misuse(error), error))
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except Interrupted as stop:  # typer answers the interrupt itself by its code alone
@@ -119,16 +118,22 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def misuse(error: typer.BadParameter) -> str:
-    """What typer says of the arguments: in plain words, with the value, and with the command whose help to read."""
-    message = error.format_message()
-    if isinstance(error.__cause__, pydantic.ValidationError):  # of typer since 0.26; before, it gave the value itself
-        first = error.__cause__.errors()[0]
-        said = plain_words(first["type"], first["msg"])
-        value = repr(first["input"])
-        message = message.replace(error.message, said if value in said else f"{value}: {said}")
-    command = error.ctx.command_path if error.ctx else "topicscope"
-    return f"{message.removesuffix('.')} (see {command} --help)"
+def with_help(message: str, error: typer.BadParameter) -> str:
+    """What is wrong with the arguments, and the command whose help to read."""
+    command = error.ctx.command_path if error.ctx else command_of(sys.argv[1:])
+    see = f"see {command} --help)"
+    return f"{message[:-1]}; {see}" if message.endswith(")") else f"{message} ({see}"
+
+
+def command_of(arguments: list[str]) -> str:
+    """The command that is named before any option: 'topicscope theory theorem2'."""
+    path, group = ["topicscope"], typer.main.get_command(app)
+    for word in arguments:
+        commands = getattr(group, "commands", {})
+        if word not in commands:
+            break
+        path, group = [*path, word], commands[word]
+    return " ".join(path)
 
 
 def reader_gone() -> int:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
+import pydantic
 import typer
 
 from topicscope.ground import (
@@ -20,12 +21,24 @@ from topicscope.ground import (
     check_out,
     gather,
     open_engine,
+    plain_words,
     refuse,
     usable_device,
 )
 
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
 """The base of typer's complaints about arguments; typer has it from click or, since 0.20, within itself."""
+
+
+def misuse(error: typer.BadParameter) -> str:
+    """What typer says of the arguments: in plain words, and with the value."""
+    message = error.format_message().removesuffix(".")
+    if isinstance(error.__cause__, pydantic.ValidationError):  # of typer since 0.26; before, it gave the value itself
+        first = error.__cause__.errors()[0]
+        said, value = plain_words(first["type"], first["msg"]), repr(first["input"])
+        message = message.replace(error.message.removesuffix("."), said if value in said else f"{value}: {said}")
+    return message
+
 
 OUTPUT, SETTINGS, ENGINE = "Output", "Settings", "Engine"
 

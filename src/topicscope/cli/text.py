@@ -128,7 +128,7 @@ def timeline(**values: Any) -> int:
     elif len(settings.snapshots) > 1:
         raise InputError(f"{sandbox} is a run of 'topicscope train'; give it alone")
     elif values["engine"] != "serial" or settings != language.TimelineConfig(
-        settings.snapshots, bootstrap=settings.bootstrap, seed=settings.seed, device=settings.device
+        settings.snapshots, bootstrap=settings.bootstrap, seed=settings.seed
     ):
         raise InputError(
             f"{sandbox} is a run of 'topicscope train', which has its own topics and texts and is measured in this "

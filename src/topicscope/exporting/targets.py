@@ -134,10 +134,11 @@ def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
 
 
 def is_own_file(path: Path) -> bool:
+    """Whether a file, not a pipe or a device, is a table that an export wrote."""
     from pyarrow import ArrowException, parquet
 
     try:
-        return METADATA in (parquet.read_schema(path).metadata or {})
+        return path.is_file() and METADATA in (parquet.read_schema(path).metadata or {})
     except (ArrowException, OSError, ValueError):
         return False
 

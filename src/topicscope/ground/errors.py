@@ -141,6 +141,8 @@ _PLAIN = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    "string_type": "text",
     **dict.fromkeys(("dict_type", "dataclass_type", "model_attributes_type"), "keys and values"),
 }
 _UNKNOWN = {"extra_forbidden", "unexpected_keyword_argument"}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
+from topicscope.ground.checked import one_line
 from topicscope.ground.errors import InputError
 
 EXTRAS = {
@@ -62,7 +63,7 @@ def needed(module: str, user: str) -> Any:
         The module.
 
     Raises:
-        InputError: It is missing, or too old or damaged to be loaded; the message names the extra that installs it.
+        InputError: It is missing, or there but too old or damaged to be loaded; the message says what to install.
 
     Example:
         >>> needed("json", "this example").dumps([1])
@@ -72,17 +73,15 @@ def needed(module: str, user: str) -> Any:
     try:
         with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts
             return importlib.import_module(module)
-    except ImportError as error:
-        # a library that is there, but lacks a part, names that part
-        is_absent = isinstance(error, ModuleNotFoundError) and (error.name or library).startswith(library)
-        raise _missing(library, user, None if is_absent else error) from None
+    except (ImportError, OSError, ValueError, AttributeError) as error:  # also of compiled parts made for others
+        raise _missing(library, user, None if find_spec(library) is None else error) from None
 
 
-def _missing(library: str, user: str, damage: ImportError | None = None) -> InputError:
+def _missing(library: str, user: str, damage: Exception | None = None) -> InputError:
     package, extra = PACKAGES.get(library, library), EXTRAS[library]
     if damage is None:
         return InputError(f"{user} needs {package}, which is not installed: pip install 'topicscope[{extra}]'")
     return InputError(
-        f"{user} needs {package}, which is installed, but cannot be loaded ({damage}): "
-        f"pip install --upgrade --force-reinstall {package}"
+        f"{user} needs {package}, which is installed, but cannot be loaded ({one_line(damage)}): "
+        f"pip install --upgrade 'topicscope[{extra}]', or pip install --force-reinstall --no-deps {package}"
     )

@@ -17,7 +17,7 @@ from topicscope.ground import InputError, checked_file, file_digest, one_line, p
 
 SEAL = "digests.json"  # of the other files of a folder that `topicscope pretrain` wrote
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.spm")  # a tokenizer has at least one of these files
+TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.spm")  # one of these is in every folder with whole words
 PUBLISHED = (
     *("config.json", "generation_config.json", "model*.safetensors", INDEX, SEAL, "README.md"),
     *(*TOKENIZER, "special_tokens_map.json", "added_tokens.json", "merges.txt", "*.jinja"),

@@ -66,7 +66,7 @@ class Outcome:
         >>> from topicscope.paper import EXPERIMENTS
         >>> outcome = EXPERIMENTS["figure7"].run(Context("quick"))
         >>> outcome.verdict, outcome.reason
-        ('reproduced', "all minima agree to five digits and lie inside the theorem's bounds")
+        ('reproduced', "all minima agree to five decimals and lie inside the theorem's bounds")
     """
 
     paper: str

@@ -16,7 +16,7 @@ REFERENCE: dict[Kind, dict[int, float]] = {
 """Minima by tau of these very maps (appendix D.5), computed apart from this code: the figures print none."""
 
 BEST_GAMMA = {20: 53.2, 40: 66.4, 60: 72.1, 80: 75.2}
-FIVE_DIGITS = 5e-6
+FIVE_DECIMALS = 5e-6
 TOPICS, WORDS_PER_TOPIC = 100, 300
 
 
@@ -53,7 +53,7 @@ def judge_landscapes(found: Found, name: str, kind: Kind) -> Outcome:
         minima[str(tau)] = round(loss, 5)
         setting, reference = Setting.of(TOPICS, WORDS_PER_TOPIC, tau), REFERENCE[kind][tau]
         inside = (theorem5(setting) if kind == "diagonal" else theorem3(setting)).contains(alpha, beta)
-        holds = holds and inside and abs(loss - reference) < FIVE_DIGITS
+        holds = holds and inside and abs(loss - reference) < FIVE_DECIMALS
         gammas = [f"{found.gammas[tau]:.4g}", f"{BEST_GAMMA[tau]:g}"] if kind == "blocks" else ["-", "-"]
         place = f"{alpha:.3g}, {beta:.3g}"
         rows.append([str(tau), f"{reference:.5f}", f"{loss:.5f}", place, *gammas, "yes" if inside else "no"])

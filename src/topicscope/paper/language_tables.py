@@ -26,7 +26,7 @@ SMALL_DIFFERS = (
     "these are small models on made-up texts (known topics, one topic per sentence), the paper's are large ones on "
     "Wikipedia (fitted topics); --model and --corpus measure large ones"
 )
-OWN_DIFFERS = "models and texts are those that were given, not the paper's"
+OWN_DIFFERS = "models and texts are those that were given; topics, documents and thresholds need not be the paper's"
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,8 @@ def judge(found: Found) -> Outcome:
             Figure(
                 "no-correct-words",
                 "Key with and without correct words",
-                "Without correct words the norm of W_K stays at its start; with them it grows more than a hundredfold.",
+                "Without correct words the norm of W_K stays at its start; with them it grows to at least "
+                f"{control:.3g} times its start.",
                 [panel(next(pair for pair in pairs if pair.world == world)) for world in WORLDS],
                 columns=3,
             )

@@ -140,10 +140,13 @@ def reproduce(
 
 def check_used(experiments: Sequence[Experiment[Any]], context: Context) -> None:
     """Raise InputError where models or a corpus are given that none of the experiments reads."""
-    for given, option in (("models", "--model"), ("corpus", "--corpus")):
+    for given, name in (("models", "models (--model)"), ("corpus", "corpus (--corpus)")):
         users = [e.id for e in EXPERIMENTS.values() if given in (*e.needs, *e.takes)]
         if getattr(context, given) and not any(e.id in users for e in experiments):
-            raise InputError(f"{option} has no effect here: only {', '.join(users)} use it; leave it out, or add one")
+            raise InputError(
+                f"{name} has no effect on these experiments; only {', '.join(users)} read it: leave it out, or add one "
+                "of them"
+            )
 
 
 def grouped(names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -107,7 +107,7 @@ class Reproduction(Result):
         return EXPERIMENTS[name].number.sizes(outcome.verdict, outcome.ours, outcome.differs)
 
     def figures(self, name: str) -> list[Figure]:
-        """Of an experiment; each begins with its name, as all figures of a reproduction are files of one folder."""
+        """The figures of an experiment. The name of each begins with the experiment's: all are files of one folder."""
         return [
             figure if figure.name.startswith(name) else replace(figure, name=f"{name}-{figure.name}")
             for figure in self.outcomes[name].figures

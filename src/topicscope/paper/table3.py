@@ -82,8 +82,8 @@ def judge(found: list[shared.AttentionRow]) -> Outcome:
         measured=f"mean attention by row: same topic {same}; different topic {different}",
         verdict=verdict(all(good)),
         reason="same-topic attention is above different-topic attention and W_V is block-wise (95% over seeds) "
-        f"in {sum(good)} of {len(good)} rows. SGD rows run at {SGD_FACTOR} times the paper's rate: at a hundred times "
-        "that rate attention would still be uniform after these steps",
+        f"in {sum(good)} of {len(good)} rows. SGD rows run at {SGD_FACTOR} times the paper's rate: at 100 times the "
+        "paper's rate attention would still be uniform after these steps",
         figures=[
             shared.attention_figure(
                 "table3",

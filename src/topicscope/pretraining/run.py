@@ -163,8 +163,10 @@ def is_main() -> bool:
         True for the process of rank 0, and where there is only one process.
 
     Example:
-        >>> is_main()  # started without torchrun
-        True
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, {"RANK": "1"}):  # as torchrun starts the second of its processes
+        ...     is_main()
+        False
     """
     return os.environ.get("RANK", "0") == "0"
 
