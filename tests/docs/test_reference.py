@@ -89,6 +89,8 @@ def test_every_claim_has_its_equation_formula_files_command_and_verdict() -> Non
         assert commands.escaped(experiment.claim) in section
         assert commands.escaped(experiment.rule) in section
         assert f":verdict: **{paper_map.verdict_of(name)}**" in section
+        [row] = [line for line in both.splitlines() if line.startswith(f"| [{name}](#{name})")]
+        assert (r"reproduced\* |" in row) == (":sizes:" in section), name
     for statement in WITHOUT_EXPERIMENT:
         assert f"### {statement}" in pages["paper.md"]
 

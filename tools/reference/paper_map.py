@@ -59,6 +59,12 @@ def verdict_of(name: str) -> str:
     return verdict_name(name, stored()["outcomes"][name]["verdict"])
 
 
+def sizes(name: str) -> str:
+    """Why the pattern is reproduced, but not the paper's number; '' where nothing is to be said."""
+    outcome = stored()["outcomes"][name]
+    return EXPERIMENTS[name].number.sizes(outcome["verdict"], outcome["ours"])
+
+
 def map_page(title: str, text: str, names: list[str]) -> str:
     """A table to look up, then one section per claim."""
     kept = stored()
@@ -73,8 +79,14 @@ def map_page(title: str, text: str, names: list[str]) -> str:
     for name in names:
         experiment, outcome = EXPERIMENTS[name], kept["outcomes"][name]
         both = experiment.number.compared(outcome["ours"])
-        row = [cell(text) for text in (experiment.claim, verdict_of(name), both.name, both.paper, both.ours)]
+        judged = verdict_of(name) + ("*" if sizes(name) else "")
+        row = [cell(text) for text in (experiment.claim, judged, both.name, both.paper, both.ours)]
         lines += [f"| [{name}](#{name}) | {' | '.join(row)} |"]
+    if any(map(sizes, names)):
+        lines += [
+            "",
+            "\\* The pattern is reproduced; the number is more than 10% away from the paper's. The claim says why.",
+        ]
     lines += [""]
     for name in names:
         lines += claim_section(name, kept["outcomes"][name])
@@ -93,7 +105,7 @@ def claim_section(name: str, outcome: dict[str, Any]) -> list[str]:
         "theory": escaped(outcome["theory"]),
         "measured": escaped(outcome["measured"]),
         "verdict": f"**{verdict_of(name)}**: {escaped(outcome['reason'])}",
-        "sizes": escaped(experiment.number.sizes(outcome["verdict"], outcome["ours"])),
+        "sizes": escaped(sizes(name)),
     }
     lines = [f"({name})=", "", f"## {title_of(name)}", "", escaped(experiment.claim), ""]
     lines += [f":{what}: {' '.join(text.split())}" for what, text in rows.items() if text and text != "-"]
