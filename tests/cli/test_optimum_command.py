@@ -196,6 +196,12 @@ def test_a_run_is_compared_with_its_own_world(call: Call, tmp_path: Path) -> Non
     assert "dev loss at step 0, before it diverged" in call("show", str(tmp_path / "lost")).out
     wrong = call("theory", "optimum", "--matrix", str(tmp_path / "run"), "--length", "9", code=2).err
     assert "takes the world from the run" in wrong
+    theorem = ["theory", "theorem2", "--matrix", str(tmp_path / "run"), "--p-mask", "0.2"]
+    assert call(*theorem, code=2).err.endswith(
+        "run has another world; add --topics 3 --words-per-topic 2 --p-mask 0.15\n"
+    )
+    same = call("theory", "theorem2", "--matrix", str(tmp_path / "run"), "--topics", "3", "--words-per-topic", "2")
+    assert "run: " in same.out
     train([RunConfig.of(settings, seed=seed) for seed in (0, 1)], tmp_path / "runs")
     assert "holds several runs" in call("theory", "optimum", "--matrix", str(tmp_path / "runs"), code=2).err
 

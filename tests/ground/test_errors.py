@@ -36,6 +36,7 @@ class Box:
         ({"size": 10}, "Box: size = 10: too large for a box"),
         ({"size": 1, "pen": {"color": "red"}}, "Box: unknown key 'pen.color'; did you mean 'colour'?"),
         ({"size": 1, "pens": [{}, {"color": "red"}]}, "Box: unknown key 'pens.1.color'; did you mean 'colour'?"),
+        ({"size": 1, "width": 2}, "Box: unknown key 'width'; did you mean 'pen.width'?"),
         ({"size": 1, "pen": {"xyz": 1}}, "Box: unknown key 'pen.xyz'; known: colour, width"),
         ({"size": [], "seize": 1}, "Box: unknown key 'seize'; did you mean 'size'?"),  # before the wrong value
         ({"size": 1, "pens": [{}, {"width": -1}]}, "Box: pens.1.width = -1: input should be greater than 0"),

@@ -66,7 +66,9 @@ def test_finished_outcomes_are_not_computed_again_but_damaged_ones_are(tmp_path:
     for name in FAST:
         assert asdict(first.outcomes[name]) == asdict(again.outcomes[name])
     assert read_outcome(tmp_path, "figure7", Context("quick", 1)) is None  # another seed is another outcome
-    with pytest.raises(InputError, match="holds a reproduction of scale quick, seed 0, not of full, 0; choose another"):
+    with pytest.raises(
+        InputError, match="holds a reproduction of scale quick, seed 0, not of scale full, seed 0; choose another"
+    ):
         reproduce(chosen(FAST), Context("full", 0), tmp_path)
 
 

@@ -166,7 +166,7 @@ def test_a_folder_is_one_reproductions(tmp_path: Path) -> None:
     out, foreign, run = tmp_path / "out", tmp_path / "foreign", tmp_path / "run"
     reproduce(chosen(["figure8"]), Context(), out)
     assert (
-        "holds a reproduction of scale quick, seed 0, not of quick, 1"
+        "holds a reproduction of scale quick, seed 0, not of scale quick, seed 1"
         in topicscope("reproduce", "figure8", "--seed", "1", "--out", str(out), code=2).stderr
     )
     foreign.mkdir()

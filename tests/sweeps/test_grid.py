@@ -216,15 +216,15 @@ def test_packs_depend_on_the_grid_alone() -> None:
         ({"axes": {"optimizer": [1]}}, "point optimizer=1"),
         ({"axes": {1: [1]}}, "axes.1"),
         ({"axes": "x"}, "axes = 'x'"),
-        ({"kind": []}, "kind = []: input should be a valid string"),
+        ({"kind": []}, "kind = []: input should be text"),
         ({"base": "hello"}, "base = 'hello': input should be keys and values"),
         ({"base": {1: 2}}, "base.1"),
         ({"base": {"optimizer": None}, "axes": {"optimizer.lr": [1]}}, "'optimizer' is not a section"),
-        ({"zipped": {}}, "zipped = {}: input should be a valid list"),
+        ({"zipped": {}}, "zipped = {}: input should be a list"),
         ({"zipped": [[1]]}, "zipped.0 = [1]: input should be keys and values"),
         ({"zipped": [{"seed": 3}]}, "axis 'seed': expected a list"),
         ({"axes": [1]}, "axes = [1]: input should be keys and values"),
-        ({"zipped": {"seed": [1]}}, "zipped = {'seed': [1]}: input should be a valid list"),
+        ({"zipped": {"seed": [1]}}, "zipped = {'seed': [1]}: input should be a list"),
     ],
 )
 def test_a_wrong_grid_is_one_line(data: Any, said: str) -> None:

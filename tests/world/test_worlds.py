@@ -141,7 +141,7 @@ def test_a_matrix_comes_from_an_array_or_a_file(tmp_path: Path) -> None:
         ({"matrix": [[0.5, 0.5], [0.5, 0.5], [0, 0]]}, "word 3 has probability 0 in every topic"),
         ({"matrix": [[0.5, 0.5], [0.5]]}, "expected rows of equal length"),
         ({"matrix": [], "topics": 1}, "got no row"),
-        ({"matrix": 3}, "topic_model.matrix = 3: input should be a valid list"),
+        ({"matrix": 3}, "topic_model.matrix = 3: input should be a list"),
         ({"matrix": "nowhere.csv"}, "nowhere.csv cannot be read"),
         (
             {"matrix": [[1.0]], "zipf": 1},

@@ -20,7 +20,7 @@ DISTANCES = {
     "theorem2": "Theorem 2 for these topics (infinite documents, flow from zero)",
     "limit": "the limit of W* as documents grow",
     "own_documents": "the optimum of the run's own documents",
-    "predicted": "the predicted W(t) at its last step (gradient flow from its start)",
+    "predicted": "the predicted W(t) at its last step (gradient flow from its start, without the noise of batches)",
 }
 ENTRIES = ("same_topic", "different_topic", "diagonal", "mask_column")
 MOST_MODES = 20  # rows of the table; JSON has all

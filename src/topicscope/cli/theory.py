@@ -14,12 +14,12 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from rich.table import Column, Table
 
-from topicscope import report
+from topicscope import report, training
 from topicscope.cli import consoles
 from topicscope.cli.dynamics import command as stages_of_learning
-from topicscope.cli.optimum import command as optimum_in_any_world
+from topicscope.cli.optimum import command as optimum_in_any_world, is_run
 from topicscope.cli.options import AsJson, Force, Option, Out, with_options
-from topicscope.ground import progress_shown
+from topicscope.ground import InputError, progress_shown
 from topicscope.theory import (
     ATTENTION_THEOREMS,
     OPTIMUM_THEOREMS,
@@ -144,12 +144,28 @@ def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
         picture = [consoles.word_map(optimum.matrix(), optimum.picture, sizes)] if small else []
         lines: list[Any] = [table, *picture, *optimum.summary()]
         if given is not None:
+            check_world(given, setting, kind.given)
             examined = optimum.examine(read_matrix(given, kind.given, kind.part))
             payload[examined.name] = examined.numbers
             lines.append(f"{given}: {examined.sentence}")
         return emit(payload, as_json, lines)
 
     command(run, theorem.__name__, summary_of(theorem), "--topics 20 --words-per-topic 5", own, tau=False)
+
+
+def check_world(given: str, setting: Setting, name: str) -> None:
+    """Raise InputError where a matrix is from a run in another world than that of the theorem."""
+    if not is_run(given):
+        return
+    config = training.stored_configs(given)
+    one = config[0] if isinstance(config, list) else config
+    theirs = {"topics": one.topic_model.topics, "words_per_topic": one.topic_model.words_per_topic}
+    theirs |= {key: getattr(one.masking, key) for key in ("p_mask", "p_correct", "p_random")}
+    ours = {"topics": setting.T, "words_per_topic": setting.v}
+    ours |= {key: getattr(setting.masking, key) for key in ("p_mask", "p_correct", "p_random")}
+    missing = [f"--{key.replace('_', '-')} {theirs[key]}" for key in ours if theirs[key] != ours[key]]
+    if missing and one.topic_model.uniform:
+        raise InputError(f"--{name}: the run in {given} has another world; add {' '.join(missing)}")
 
 
 def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:

@@ -95,7 +95,10 @@ def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
     path = _path(first)
     key = ".".join(path)
     if first["type"] in _UNKNOWN:
-        return f"{where}: unknown key {key!r}; {nearest(path[-1], _fields_at(adapter.json_schema(), path[:-1]))}"
+        schema = adapter.json_schema()
+        elsewhere = _sections_with(schema, path[-1])
+        hint = f"did you mean {elsewhere}?" if elsewhere else nearest(path[-1], _fields_at(schema, path[:-1]))
+        return f"{where}: unknown key {key!r}; {hint}"
     if first["type"].startswith("missing"):
         return f"{where}: {key} is missing; it has no default, so give it a value"
     if first["type"] == "value_error":  # raised by this project's own checks, which already say everything
@@ -155,6 +158,13 @@ def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
     for part in (part for part in path if not part.isdigit()):  # all elements of a list have the same keys
         node = _follow(schema, node.get("properties", {}).get(part, {}))
     return list(_follow(schema, node).get("properties", {}))
+
+
+def _sections_with(schema: dict[str, Any], name: str) -> str:
+    """A key of this name in the sections of a config, such as 'masking.p_mask'; '' where none has it."""
+    sections = _follow(schema, schema).get("properties", {})
+    having = [part for part, node in sections.items() if "items" not in node and name in _fields_at(schema, [part])]
+    return " or ".join(repr(f"{part}.{name}") for part in having)
 
 
 def _follow(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:

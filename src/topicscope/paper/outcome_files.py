@@ -37,8 +37,8 @@ def check_context(folder: Path, context: Context) -> None:
     stored = stored_context(folder)
     if stored.config() != context.config():
         raise InputError(
-            f"{folder} holds a reproduction of scale {stored.scale}, seed {stored.seed}, not of {context.scale}, "
-            f"{context.seed}; choose another folder"
+            f"{folder} holds a reproduction of scale {stored.scale}, seed {stored.seed}, not of scale {context.scale}, "
+            f"seed {context.seed}; choose another folder"
         )
 
 
