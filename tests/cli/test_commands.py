@@ -435,7 +435,7 @@ def test_options_of_topics_timeline_and_words_are_settings(
     assert sandbox == [(("sand", Path("x")), {"bootstrap": 20, "seed": 5})]
     assert "give it alone" in call("timeline", "run", "sand", "--corpus", "c.txt", code=2).err
     for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"], ["--device", "cpu"]):
-        assert "leave --corpus, --topics and all other options out" in call("timeline", "sand", *more, code=2).err
+        assert "leave out --corpus, --topics and all other options" in call("timeline", "sand", *more, code=2).err
 
 
 class Results(list[Any]):

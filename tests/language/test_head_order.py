@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from topicscope.figures import head_table
+from topicscope.language import Probe
 from topicscope.language.answers import Answer, CheckRow, ModelVerdict, best
 from topicscope.language.controls import CONTROLS, Check, Grade
 from topicscope.language.head_order import heads_sentence
@@ -31,6 +32,12 @@ def test_heads_are_ordered_by_p_then_by_difference_and_topical_ones_are_marked()
     ]
     at_two = [*HEADS, head(0, 2, 0.004, 0.01, 0.002), head(0, 0, 0.002, 0.3, 0.002)]
     assert [row[-1] for row in head_table(at_two).rows[:2]] == ["topical", "-"]  # at every threshold, or not at all
+
+
+def test_the_table_of_heads_says_which_are_topical_model_by_model() -> None:
+    other = replace(HEADS[1], model="m/other", corrected_p=0.3)  # the same head of another model
+    rows = Probe([], [*HEADS, other], [], []).records()["heads"]
+    assert [row["topical"] for row in rows] == [False, True, False, True, False]
 
 
 def test_the_sentence_on_heads() -> None:

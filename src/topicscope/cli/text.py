@@ -132,7 +132,7 @@ def timeline(**values: Any) -> int:
     ):
         raise InputError(
             f"{sandbox} is a run of 'topicscope train', which has its own topics and texts and is measured in this "
-            "process; leave --corpus, --topics and all other options out but --bootstrap, --seed, --out and --json"
+            "process; leave out --corpus, --topics and all other options except --bootstrap, --seed, --out and --json"
         )
     else:
         result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)

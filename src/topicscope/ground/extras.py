@@ -73,7 +73,7 @@ def needed(module: str, user: str) -> Any:
     try:
         with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts
             return importlib.import_module(module)
-    except (ImportError, OSError, ValueError, AttributeError) as error:  # also of compiled parts made for others
+    except (ImportError, OSError, ValueError, AttributeError) as error:  # compiled for other versions
         raise _missing(library, user, None if find_spec(library) is None else error) from None
 
 

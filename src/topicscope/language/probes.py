@@ -129,7 +129,8 @@ class Probe(Result):
         others = {name: [columns(record) for record in self.as_dict()[name]] for name in FLAT}
         for row in others["cooccurrence"]:
             row["commonest"] = "; ".join(map(" ".join, row["commonest"]))
-        topical = {model: topical_places([head for head in self.heads if head.model == model]) for model in self.models}
+        models = {head.model for head in self.heads}
+        topical = {model: topical_places([head for head in self.heads if head.model == model]) for model in models}
         for record, head in zip(others["heads"], self.heads, strict=True):
             record["topical"] = place(head) in topical[head.model]
         checks = [columns(record) for verdict in self.verdicts for record in verdict.records()]

@@ -66,7 +66,8 @@ def projectors() -> tuple[Matrix, Matrix]:
     groups = np.kron(np.eye(GROUPS) - 1 / GROUPS, np.full((SIZE, SIZE), 1 / SIZE))
     topics = np.kron(np.eye(GROUPS), np.eye(SIZE) - 1 / SIZE)
     words = np.full((WORDS, WORDS), 1 / WORDS)
-    return tuple(np.pad(np.kron(part, words), ((1, 0), (1, 0))) for part in (groups, topics))  # type: ignore[return-value]
+    between, inside = (np.pad(np.kron(part, words), ((1, 0), (1, 0))) for part in (groups, topics))
+    return between, inside
 
 
 def contrasts(matrix: Matrix) -> Contrasts:
