@@ -22,6 +22,10 @@ class InputError(ValueError):
         RunConfig: unknown key 'stepz'; did you mean 'steps'?
     """
 
+    def __init__(self, message: object = "", code: str = "") -> None:
+        super().__init__(message)
+        self.code = code  # a short name of the reason, for programs and tests; '' where nothing asks for it
+
 
 class EngineError(RuntimeError):
     """The machines that do the work failed, not the input. What is done is kept; the command line exits with 1.
@@ -50,11 +54,11 @@ class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
     """
 
 
-def refuse(*checks: tuple[object, str]) -> None:
+def refuse(*checks: tuple[object, str] | tuple[object, str, str]) -> None:
     """Raise an InputError with the first message whose condition holds.
 
     Args:
-        checks: Pairs of a condition and a message.
+        checks: A condition, a message and, where something asks for it, the error's code.
 
     Raises:
         InputError: A condition holds.
@@ -64,9 +68,9 @@ def refuse(*checks: tuple[object, str]) -> None:
         Traceback (most recent call last):
         topicscope.ground.errors.InputError: two is more than one
     """
-    for wrong, message in checks:
+    for wrong, *reason in checks:
         if wrong:
-            raise InputError(message)
+            raise InputError(*reason)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
