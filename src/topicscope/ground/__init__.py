@@ -17,7 +17,7 @@ from topicscope.ground.budget import (
 )
 from topicscope.ground.checked import checked_file, file_digest, one_line, read_bytes, read_text, shown
 from topicscope.ground.compiling import can_compile, compiled, compiling_announced, interruptible
-from topicscope.ground.config import Config, only_for, section
+from topicscope.ground.config import Config, adapter_of, only_for, section
 from topicscope.ground.engines import (
     ENGINES,
     NAMES,
@@ -131,6 +131,7 @@ __all__ = [
     "Stream",
     "Text",
     "Width",
+    "adapter_of",
     "afford",
     "affordable",
     "arrow_table",
