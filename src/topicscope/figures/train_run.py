@@ -12,7 +12,7 @@ from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.figures.topic_relations import relation_figures, relation_tables
 from topicscope.figures.word_names import word_figures
 from topicscope.measure import stage_bands, thinned
-from topicscope.training import Run, RunData, prediction_or_none, word_scores
+from topicscope.training import Run, RunData, prediction_or_none
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
@@ -152,16 +152,11 @@ def mean_panels(run: Run) -> list[Lines]:
 
 def matrix_panels(run: Run) -> list[Heat]:
     """The value matrix (one-hot embedding) or the embedding's Gram matrix, words in the order of their topics."""
-    weights = run.weights
-    if run.config.model.embedding != "one-hot":
-        gram = weights["embedding"].T @ weights["embedding"]
-        return word_heat(f"W_E'W_E {when(run)}", gram, run, "topic of the word", "topic of the word")
-    name, matrix = "W_V", weights.get("value")
-    if "head" in weights:  # the outputs of W_V are no words then; those of the head are
-        name, matrix = "W_pred W_V", weights["head"] if matrix is None else weights["head"] @ matrix
-    if matrix is None:
-        return []
-    return word_heat(f"{name} {when(run)}", matrix, run, "topic of the input word", "topic of the output word")
+    panels = []
+    for table in run.reading.tables.values():
+        down, across = (f"topic of the {side}" for side in table.sides)
+        panels += word_heat(f"{table.symbol} {when(run)}", table.matrix, run, across, down)
+    return panels
 
 
 def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: str, y_label: str) -> list[Heat]:
@@ -203,9 +198,9 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
 
 def attention_figures(run: Run) -> list[Figure]:
     """Scores between words; and unmasked dev documents, positions ordered by word so that topics stand together."""
-    if not {"key", "query"} <= set(run.weights):
+    table = run.reading.scores
+    if table is None:
         return []
-    table = word_scores(run.weights)
     scores = word_heat("", table, run, "topic of the key's word", "topic of the query's word")
     maps: list[Heat] = []
     infinite = run.config.documents.length == "infinite"

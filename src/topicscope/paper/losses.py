@@ -40,7 +40,7 @@ def measure_loss(context: Context, loss: str) -> Found:
     runs = {name: train_many(context, **base, model=model) for name, model in PARTS.items()}
     dev = {name: [run.results["dev_loss"] for run in here] for name, here in runs.items()}
     c = runs[EVERYTHING][0].config
-    masked = training.RunData(c).dev_masked
+    masked = training.RunData(c).task.dev
     bayes, bayes_topics = (
         bayes_loss(c.objective.loss, c.topic_model, c.documents, c.masking, masked, own_word=own_word).loss
         for own_word in (True, False)

@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, Stream, refuse
-from topicscope.model import initial
 from topicscope.theory import ValueOptimum, given_moments, optimum, relative_distance, solve_moments, uniform_optimum
 from topicscope.training.config import RunConfig
 from topicscope.training.data import RunData
@@ -171,7 +170,7 @@ def predicted_value(run: Run, best: ValueOptimum) -> ValueArray:
         (bool(config.schedule.phases), "it holds where the value matrix trains throughout"),
         (not config.masking.fresh, "it holds where masks are drawn anew"),
     )
-    start = initial(model, best.vocabulary, config.seed)
+    start = model.initial(best.vocabulary, config.seed)
     frozen = {name: part for name, part in run.weights.items() if name not in start}
     time = optimizer.lr * run.results["steps"] * config.objective.scale(config.topic_model.vocabulary)
     return best.value_at(time, contributions(config, frozen | start))

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.model import initial
 from topicscope.theory import TopicPopulation, Weights, WordPopulation, curvature, descent, gradient_flow
 from topicscope.training.config import RunConfig
 from topicscope.training.law_curves import Curve, Curves, time_of, time_per_step
@@ -44,7 +43,7 @@ class FlowStart:
             embedded=embedded,
             bias=config.model.prediction_bias == "trained",
         )
-        drawn = initial(config.model, config.topic_model.vocabulary, config.seed)
+        drawn = config.model.initial(config.topic_model.vocabulary, config.seed)
         whole = {name: part.astype(float) for name, part in drawn.items()}
         parts = (whole["value"], whole["key"], whole["query"], whole["embedding"] if embedded else None)
         return cls(world, world.alike(*parts), whole)

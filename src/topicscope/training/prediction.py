@@ -17,7 +17,6 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, refuse
-from topicscope.model import initial
 from topicscope.theory import Dynamics, Growth, dynamics, topic_contrasts
 from topicscope.training.config import RunConfig
 
@@ -73,7 +72,7 @@ def predicted_norms(config: RunConfig) -> PredictedNorms:
     """
     found = run_dynamics(config)
     rate = config.optimizer.lr * found.training.loss_scale
-    start = initial(config.model, config.topic_model.vocabulary, config.seed)
+    start = config.model.initial(config.topic_model.vocabulary, config.seed)
     ends = (1, config.total_steps, POINTS)
     steps = np.unique(np.concatenate([[0.0], np.geomspace(*ends), np.linspace(*ends)]))
     times, factor = rate * steps, np.zeros_like(steps)
