@@ -43,7 +43,6 @@ KNOWS: dict[str, set[str]] = {
     "report": {"ground", "figures"},
     "exporting": {"ground", "training", "pretraining", "language", "sweeps", "reading"},
     "explorer": {"ground", "theory", "training", "figures", "paper", "report", "reading"},
-    "bench": {"ground", "world", "training", "model", "measure", "language", "pretraining", "sweeps"},
     "cli": {
         "ground",
         "world",
@@ -55,7 +54,6 @@ KNOWS: dict[str, set[str]] = {
         "figures",
         "paper",
         "report",
-        "bench",
         "explorer",
         "exporting",
         "reading",
