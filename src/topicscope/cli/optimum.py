@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from topicscope import report, training
+from topicscope import pages, training
 from topicscope.cli import consoles
 from topicscope.cli.options import (
     WORLD,
@@ -327,7 +327,7 @@ def draw(found: Dynamics, out: Path) -> Path:
     figures = found.sections()[0].figures
     if not figures:
         raise InputError(f"--out {out}: no norms are predicted for this setting; run it without --out to see why")
-    files.write(out, report.canvas(figures[0]).as_bytes(out.suffix[1:]))
+    files.write(out, pages.canvas(figures[0]).as_bytes(out.suffix[1:]))
     return out
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from rich.table import Column, Table
 
-from topicscope import report, training
+from topicscope import pages, training
 from topicscope.cli import consoles
 from topicscope.cli.optimum import dynamics_command, is_run, optimum_command
 from topicscope.cli.options import AsJson, Force, Option, Out, with_options
@@ -220,7 +220,7 @@ def landscape(
 
 
 def draw_landscape(result: AttentionLandscape, folder: Path) -> None:
-    report.draw_figure(result.sections()[0].figures[0], folder)
+    pages.draw_figure(result.sections()[0].figures[0], folder)
 
 
 def verify(as_json: bool) -> int:
