@@ -19,7 +19,7 @@ import yaml
 
 from tests.cli.test_consoles import Capture, cells
 from tests.paper import samples
-from topicscope import __version__, language, pretraining, sweeps, training
+from topicscope import __version__, language, pages, pretraining, sweeps, training
 from topicscope.cli import consoles, main as entry, sweep, theory
 from topicscope.ground import EngineError, InputError, Interrupted
 from topicscope.paper import EXPERIMENTS, Context
@@ -363,8 +363,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(language, "check_inputs", lambda _: None)
     tables = ("verdict_table", "ratio_table", "cooccurrence_table", "topic_model_table", "moment_table", "word_table")
     for name in tables:
-        monkeypatch.setattr(figures, name, lambda _, name=name: name)
-    monkeypatch.setattr(figures, "head_table", lambda heads, most: f"{len(heads)} heads, {most}")
+        monkeypatch.setattr(pages, name, lambda _, name=name: name)
+    monkeypatch.setattr(pages, "head_table", lambda heads, most: f"{len(heads)} heads, {most}")
 
     def finish(_: Any, out: Any, tables: list[Any], *, as_json: bool) -> int:
         given.append((tables, out, as_json))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from topicscope import pages
 from topicscope.cli import consoles, options, train
 from topicscope.ground import InputError, size
 from topicscope.pages import Section, TableData
@@ -116,7 +117,7 @@ def test_a_result_is_printed_or_written_or_both(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(report, "write_report", lambda *given: drawn.append(given))
+    monkeypatch.setattr(pages, "write_report", lambda *given: drawn.append(given))
     tables = [TableData("T", ["c"], [["v"]])]
     assert consoles.finish(made(), None, tables, as_json=True) == 0
     assert json.loads(capsys.readouterr().out) == {"x": 1.5}
@@ -128,7 +129,7 @@ def test_a_result_is_printed_or_written_or_both(
     assert consoles.finish(made(), tmp_path, tables, as_json=True) == 0
     assert json.loads(capsys.readouterr().out) == {"x": 1.5}
     assert consoles.finish(made(), tmp_path, tables, as_json=False) == 0
-    assert f"Second.\nWritten to {tmp_path}; its page is {tmp_path / 'pages.html'}\n" in capsys.readouterr().out
+    assert f"Second.\nWritten to {tmp_path}; its page is {tmp_path / 'report.html'}\n" in capsys.readouterr().out
     assert len(drawn) == 2
     folder, title, text, sections, _ = drawn[0]
     assert (folder, title, text) == (tmp_path, f"topicscope words: {tmp_path.name}", "First.\n\nSecond.")
@@ -139,11 +140,11 @@ def test_a_result_is_printed_or_written_or_both(
 
 def test_the_page_has_the_command_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(report, "write_report", lambda *given: drawn.append(given))
+    monkeypatch.setattr(pages, "write_report", lambda *given: drawn.append(given))
     monkeypatch.setattr(consoles, "read_about", lambda _: SimpleNamespace(command="topicscope words"))
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "figure.svg").touch()
-    assert consoles.draw_result(made(), tmp_path) == [tmp_path / "figures" / "figure.svg", tmp_path / "pages.html"]
+    assert consoles.draw_result(made(), tmp_path) == [tmp_path / "figures" / "figure.svg", tmp_path / "report.html"]
     assert [section.command for section in drawn[0][3]] == ["topicscope words", "mine"]
 
 
