@@ -10,7 +10,7 @@ import pytest
 from topicscope.figures import Circles, Lines, Points, compared_table, topic_model_table
 from topicscope.figures.topics import compared_section, fit_figure, map_section, topic_model_sections
 from topicscope.language import TopicFit, Topics
-from topicscope.language.topic_quality import quality_of
+from topicscope.language.topics import quality_of
 
 
 def topics(likelihood: list[float], iterations: int = 25) -> Topics:
