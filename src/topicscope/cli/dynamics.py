@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from topicscope import report, training
+from topicscope import training
 from topicscope.cli import consoles
 from topicscope.cli.optimum import MASKING, OUTPUT, parsed_length
 from topicscope.cli.options import AsJson, option
