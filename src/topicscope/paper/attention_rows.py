@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from topicscope import measure, training
-from topicscope.figures import Figure, Points
 from topicscope.measure import Estimate, estimate
+from topicscope.model import word_scores
+from topicscope.pages import Figure, Points
 from topicscope.paper.blocks import Blocks, blocks_of
 from topicscope.paper.experiment import Context, by_category, train_many
 from topicscope.world import word_counts
@@ -40,7 +41,7 @@ def dev_attention(run: training.Run) -> measure.AttentionMeans:
     """Mean attention by relation over the unmasked dev documents of a one-hot run."""
     model = run.config.topic_model
     counts = word_counts(training.RunData(run.config).dev.finite().words, model.vocabulary)
-    return measure.attention_means(training.word_scores(run.weights), model.topic_of_word, counts)
+    return measure.attention_means(word_scores(run.weights), model.topic_of_word, counts)
 
 
 def attention_estimates(attention: Sequence[measure.AttentionMeans]) -> list[Estimate]:

@@ -6,7 +6,8 @@ from typing import Literal
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Figure
+from topicscope.model import word_scores
+from topicscope.pages import Figure
 from topicscope.paper.blocks import WordMatrix
 from topicscope.paper.experiment import Context, Outcome, train_many, verdict
 from topicscope.theory import AttentionTheorem
@@ -43,7 +44,7 @@ def measure_second_stage(context: Context, kind: Literal["blocks", "diagonal"]) 
     )
     first = runs[0].weights
     scores = first["query"].T @ first["key"] / np.sqrt(len(first["key"]))
-    ratios = [relation_ratios(training.word_scores(run.weights), run.config.topic_model.topic_of_word) for run in runs]
+    ratios = [relation_ratios(word_scores(run.weights), run.config.topic_model.topic_of_word) for run in runs]
     return Found(
         [alpha for alpha, _ in ratios],
         [beta for _, beta in ratios],
