@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -296,8 +296,11 @@ def one_layer(model: Architecture) -> ModelConfig:
 
 
 AnyModel = Annotated[
-    Architecture,
+    Any,
     PlainValidator(architecture_of, json_schema_input_type=ModelConfig),
     PlainSerializer(settings_of),
 ]
-"""Any architecture, as a field of a configuration; the one-layer transformer where it is not named."""
+"""An `Architecture` as a field of a configuration: the one-layer transformer where it is not named.
+
+Not typed as one, since theorems and laws, which are about the one-layer transformer, ask for its own settings.
+"""

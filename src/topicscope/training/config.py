@@ -177,9 +177,6 @@ AT_ONCE = {"cpu": 600_000, "cuda": 100_000_000}
 """Positions and words of documents whose batches are made together: on a CPU few enough for the cache."""
 
 
-UNEQUAL_DOCUMENTS = 500  # dev documents of the Bayes floor where the posterior takes longer: word by word
-ESTIMATED_DOCUMENTS = 250  # the same where it is estimated from draws
-
 WORLD_FILES = ("documents.covariance", "documents.proportions", "topic_model.matrix")
 """Settings that may name a file instead of giving their numbers, without which the world is not known."""
 

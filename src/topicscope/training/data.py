@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,10 +12,12 @@ from jaxtyping import Float
 
 from topicscope.ground import Stream, generator
 from topicscope.theory import NoFloor, bayes_loss, uniform_optimum
-from topicscope.training.config import ESTIMATED_DOCUMENTS, UNEQUAL_DOCUMENTS, RunConfig
+from topicscope.training.config import RunConfig
 from topicscope.world import Documents, InfiniteDocuments, MaskedDocuments, Rows, mask_keys, read_documents, stack
 
 LONGEST = 20_000  # words of the longest document for which the Bayes floor is computed
+UNEQUAL_DOCUMENTS = 500  # dev documents of the Bayes floor where the posterior takes longer: word by word
+ESTIMATED_DOCUMENTS = 250  # the same where it is estimated from draws
 ENDLESS_DOCUMENTS = 500  # infinite documents whose differences from the floor are measured one by one
 
 
@@ -66,11 +68,11 @@ class MaskedTask:
         self.floor_costs: dict[str, np.ndarray] = {}  # of each document of a Bayes floor, once `floors` was called
         self.dev = dev.masked(config.masking, config.topic_model, mask_keys(Stream.DEV_MASKS, config.seed))
 
-    def rows(self, hidden: MaskedDocuments | InfiniteDocuments, real: str, **size: int) -> Iterator[Rows]:
+    def rows(self, hidden: MaskedDocuments | InfiniteDocuments, real: str, **size: int) -> list[Rows]:
         """Batches of documents, in the layout that the model reads."""
         config = self.config
-        layout = config.model.layout._asdict()
-        return hidden.batches(config.topic_model, config.masking, np.dtype(real), **layout, **size)
+        layout: dict[str, Any] = config.model.layout._asdict() | size
+        return list(hidden.batches(config.topic_model, config.masking, np.dtype(real), **layout))
 
     def floors(self) -> dict[str, dict[str, float]]:
         """The floors of the dev loss.
