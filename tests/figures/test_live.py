@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from topicscope.figures import Lines, happening, live_curves
+from topicscope.laws import predicted_norms
 from topicscope.reading import read
-from topicscope.training import Run, RunConfig, WatchedRun, predicted_norms, train
+from topicscope.training import Run, RunConfig, WatchedRun, train
 
 CONFIG = RunConfig.of(
     topic_model={"topics": 5, "words_per_topic": 4},

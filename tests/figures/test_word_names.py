@@ -9,7 +9,8 @@ from topicscope import InputError
 from topicscope.figures import Heat
 from topicscope.figures.train_run import brief
 from topicscope.figures.word_names import named_words, topic_names, word_figures
-from topicscope.training import Run, RunConfig, world_optimum
+from topicscope.laws import world_optimum
+from topicscope.training import Run, RunConfig
 
 A = [[0.7, 0.0], [0.1, 0.5], [0.2, 0.1], [0.0, 0.4]]
 

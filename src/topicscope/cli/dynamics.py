@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Annotated
 
-from topicscope import report, training
+from topicscope import report
 from topicscope.cli import consoles
 from topicscope.cli.optimum import MASKING, OUTPUT, parsed_length
 from topicscope.cli.options import AsJson, option
 from topicscope.cli.worlds import WORLD
 from topicscope.ground import InputError, files, gather
 from topicscope.theory import Dynamics, Embedding, Loss, Optimizer, dynamics
+from topicscope.world import World
 
 TRAINING = "Training"
 UNKNOWN = "not covered"
@@ -67,7 +68,7 @@ def command(
         "masking.p_random": p_random,
     }
     found = dynamics(
-        training.RunConfig.of(gather(None, world, [])),
+        World.of(gather(None, world, [])),
         attention_dim=attention_dim,
         init_scale=init_scale,
         loss=loss,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from topicscope import figures, report, training
+from topicscope import figures, laws, report, training
 from topicscope.explorer.folder_views import read_again
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place, Workspace, written
@@ -50,7 +50,7 @@ class Prediction:
             try:
                 configs = list(map(training.RunConfig.of, self.configs))
                 self.note = ADAM if any(config.optimizer.name == "adam" for config in configs) else ""
-                self.rows = [dict(one.as_dict()) for one in training.predicted_phases(configs, progress=progress)]
+                self.rows = [dict(one.as_dict()) for one in laws.predicted_phases(configs, progress=progress)]
             except NobodyAsksError:
                 self.given_up = True
             except Exception as error:  # whoever asks gets to know it

@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter
 from topicscope import figures, theory, training
 from topicscope.explorer.views import View
 from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
+from topicscope.world import World
 
 EDGE = 100  # times the lowest weight of the landscape: where its map has room for marks
 PER_DECADE = 5  # points of the landscape: half of the paper's, which cells of six pixels do not miss
@@ -157,7 +158,7 @@ def length_of(text: str) -> Any:
 
 def value_part(asked: Question) -> list[figures.Section]:
     """W* beside its limit and Theorem 2, and the modes in which it is learnt."""
-    best = theory.optimum(training.RunConfig.of(asked.world))
+    best = theory.optimum(World.of(asked.world))
     (first,) = best.sections()
     return [replace(first, title="The best value matrix", note="\n".join(best.summary()), command="", config={})]
 
@@ -223,9 +224,8 @@ def dynamics_part(asked: Question) -> list[figures.Section]:
 def predicted(asked: Question) -> theory.Dynamics:
     """The stages in infinite documents, for which the growth of attention is known."""
     steps: dict[str, Any] = {} if asked.optimizer == "flow" else {"lr": asked.lr, "eps": asked.eps}
-    infinite = {**asked.world, "documents": {**asked.world["documents"], "length": "infinite"}}
     return theory.dynamics(
-        training.RunConfig.of(infinite),
+        World.of(asked.world).endless(),
         attention_dim=asked.attention_dim,
         init_scale=asked.init_scale,
         loss=asked.loss,

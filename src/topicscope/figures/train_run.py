@@ -11,8 +11,9 @@ from topicscope.figures.panels import Heat, Lines, Series
 from topicscope.figures.parts import Figure, Section, TableData
 from topicscope.figures.topic_relations import relation_figures, relation_tables
 from topicscope.figures.word_names import word_figures
+from topicscope.laws import prediction_or_none
 from topicscope.measure import stage_bands, thinned
-from topicscope.training import Run, RunData, prediction_or_none, word_scores
+from topicscope.training import Run, RunData, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix

@@ -5,7 +5,8 @@ from jaxtyping import Int
 
 from topicscope.figures.panels import Heat
 from topicscope.figures.parts import Figure
-from topicscope.training import Run, contributions, training_optimum
+from topicscope.laws import contributions, training_optimum
+from topicscope.training import Run
 
 MOST_NAMED = 30  # words along the side of a matrix that have room for their names
 
