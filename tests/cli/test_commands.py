@@ -19,7 +19,7 @@ import yaml
 
 from tests.cli.test_consoles import Capture, cells
 from tests.paper import samples
-from topicscope import __version__, figures, language, pretraining, sweeps, training
+from topicscope import __version__, language, pretraining, sweeps, training
 from topicscope.cli import consoles, main as entry, sweep, theory
 from topicscope.ground import EngineError, InputError, Interrupted
 from topicscope.paper import EXPERIMENTS, Context
@@ -465,7 +465,7 @@ def test_options_of_pretrain_are_settings(call: Call, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(pretraining, "pretrain", note)
     drawn: list[Any] = []
-    monkeypatch.setattr("topicscope.report.write_report", lambda *given: drawn.append(given))
+    monkeypatch.setattr("topicscope.pages.write_report", lambda *given: drawn.append(given))
     out = tmp_path / "out"
     plain = ["pretrain", "--corpus", "c.txt"]
     said = call(*plain, "--init-scale", "[0.1, 0.2]", "--layers", "2", "--dropout", "usual", "--set", "steps=9").out
@@ -508,7 +508,7 @@ def test_a_run_goes_on_elsewhere_and_only_one_process_speaks(
         return pretrained()
 
     monkeypatch.setattr(pretraining, "pretrain", note)
-    monkeypatch.setattr("topicscope.report.write_report", lambda *_: None)
+    monkeypatch.setattr("topicscope.pages.write_report", lambda *_: None)
     call("pretrain", "--resume", "--out", str(tmp_path), "--device", "cpu")
     (configs, _), more = asked.pop()
     assert (configs, more["resume"], more["device"]) == ("stored", True, "cpu")

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicscope import bench, report
+from topicscope import bench
 from topicscope.bench.rows import Row
 from topicscope.cli import bench as bench_command, consoles, options, train
-from topicscope.figures import Section, TableData
 from topicscope.ground import InputError, size
+from topicscope.pages import Section, TableData
 from topicscope.training import RunConfig
 
 Capture = pytest.CaptureFixture[str]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from topicscope import RunConfig, train
-from topicscope.figures import Lines, sections
 from topicscope.ground import InputError, merged
 from topicscope.laws import predicted_norms, prediction_or_none
 from topicscope.model import initial
+from topicscope.pages import Lines, sections
 from topicscope.theory import dynamics, optimum
 
 SETTINGS: dict[str, Any] = {

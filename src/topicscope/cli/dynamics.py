@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-from topicscope import report
 from topicscope.cli import consoles
 from topicscope.cli.optimum import MASKING, OUTPUT, parsed_length
 from topicscope.cli.options import AsJson, option

@@ -8,7 +8,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from topicscope import paper, report
+from topicscope import pages, paper
 from topicscope.cli import consoles
 from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
 from topicscope.ground import MOST, progress_shown
@@ -112,7 +112,7 @@ class Page:
         so_far = f"Still running: {done} experiments are done so far. Load the page again to see more."
         intro = "\n\n".join([so_far, *reproduction.intro()])
         sections = reproduction.sections()
-        report.write_report(self.folder, consoles.title_of(reproduction, self.folder), intro, sections, self.drawn)
+        pages.write_report(self.folder, consoles.title_of(reproduction, self.folder), intro, sections, self.drawn)
         self.drawn |= {section.title for section in sections}
 
 

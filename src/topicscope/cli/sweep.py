@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from topicscope import figures, report, sweeps
+from topicscope import pages, sweeps
 from topicscope.cli import consoles
 from topicscope.cli.options import (
     OUTPUT,
@@ -162,8 +162,8 @@ def _write(result: sweeps.Sweep) -> None:
     result.write_table()
     sections = result.sections()
     for figure in (figure for section in sections for figure in section.figures):
-        report.draw_figure(figure, result.folder)
+        pages.draw_figure(figure, result.folder)
     intro = "\n\n".join([*result.summary(), *result.meanings(), *(section.command for section in sections)])
-    report.write_sweep_page(
-        result.folder / "report.html", "topicscope sweep", intro, figures.point_map(result), result.curves()
+    pages.write_sweep_page(
+        result.folder / "report.html", "topicscope sweep", intro, pages.point_map(result), result.curves()
     )

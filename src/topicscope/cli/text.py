@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from topicscope import figures, language, training
+from topicscope import language, pages, training
 from topicscope.cli import consoles
 from topicscope.cli.options import (
     AnyConfig,
@@ -66,9 +66,9 @@ def topics(**values: Any) -> int:
     Example: [bold]topicscope topics articles.jsonl.gz --tokenizer bert-base-uncased --out runs/topics[/bold]
     """
     result = run_on_engine(language.fit_corpus, settings_of(language.TopicsConfig, values), values)
-    tables = [figures.topic_model_table(result)]
+    tables = [pages.topic_model_table(result)]
     if result.compared:
-        tables.append(figures.compared_table(result.compared))
+        tables.append(pages.compared_table(result.compared))
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
@@ -89,15 +89,15 @@ def probe(checkpoints: list[str] | None, **values: Any) -> int:
     if values["topics_per_word"] == "both":
         values["topics_per_word"] = ["one", "many"]
     result = run_on_engine(language.probe, settings_of(language.ProbeConfig, values), values)
-    tables = [figures.verdict_table(result.verdicts), figures.ratio_table(result.rows)]  # the page has all of them
+    tables = [pages.verdict_table(result.verdicts), pages.ratio_table(result.rows)]  # the page has all of them
     if result.heads:
-        tables.append(figures.head_table(result.heads, 5))
+        tables.append(pages.head_table(result.heads, 5))
     if result.cooccurrence:
-        tables.append(figures.cooccurrence_table(result.cooccurrence))
+        tables.append(pages.cooccurrence_table(result.cooccurrence))
     if result.states:
-        tables.append(figures.state_table(result.states))
+        tables.append(pages.state_table(result.states))
     if result.labels:
-        tables.append(figures.label_table(result.labels))
+        tables.append(pages.label_table(result.labels))
     return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
@@ -136,7 +136,7 @@ def timeline(**values: Any) -> int:
         )
     else:
         result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)
-    return consoles.finish(result, values["out"], [figures.moment_table(result)], as_json=values["as_json"])
+    return consoles.finish(result, values["out"], [pages.moment_table(result)], as_json=values["as_json"])
 
 
 def words(
@@ -157,4 +157,4 @@ def words(
     settings = language.WordsConfig.of(gather(None, flags))
     with progress_shown() as progress:
         result = language.map_words(settings, out, progress=progress)
-    return consoles.finish(result, out, [figures.word_table(result)], as_json=as_json)
+    return consoles.finish(result, out, [pages.word_table(result)], as_json=as_json)

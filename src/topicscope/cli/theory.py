@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from rich.table import Column, Table
 
-from topicscope import report, training
+from topicscope import pages, training
 from topicscope.cli import consoles
 from topicscope.cli.dynamics import command as stages_of_learning
 from topicscope.cli.optimum import command as optimum_in_any_world, is_run
@@ -221,7 +221,7 @@ def landscape(
 
 
 def draw_landscape(result: AttentionLandscape, folder: Path) -> None:
-    report.draw_figure(result.sections()[0].figures[0], folder)
+    pages.draw_figure(result.sections()[0].figures[0], folder)
 
 
 def verify(as_json: bool) -> int:

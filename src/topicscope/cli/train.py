@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from topicscope import figures, training
+from topicscope import pages, training
 from topicscope.cli import consoles
 from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, Yes, option, run_configs
 from topicscope.cli.worlds import WORLD, KeptWords, WorldFrom, in_world, world_of
@@ -140,4 +140,4 @@ def print_runs(runs: list[training.Run]) -> None:
     for name, statistic in (("mean", statistics.fmean), ("sd", statistics.stdev)):
         numbers = [[v for one in facts if isinstance(v := one.get(column), float)] for column in columns]
         rows.append([name, *(consoles.cell(statistic(n)) if len(n) > 1 else "" for n in numbers)])
-    consoles.print_tables([figures.TableData("topicscope train", ["seed", *columns], rows)])
+    consoles.print_tables([pages.TableData("topicscope train", ["seed", *columns], rows)])
