@@ -279,7 +279,6 @@ ROWS = (
             **UNIFORM_AND_SQUARED,
             **dict.fromkeys(("optimizer", "momentum"), "it holds for SGD without momentum"),
             "other-parts": "it holds where the value matrix alone is trained",
-            "embedding": "it holds for one-hot words",
             "schedule": "it holds where the value matrix trains throughout",
             "one-mask": "it holds where masks are drawn anew",
         },

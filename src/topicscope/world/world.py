@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic import model_validator
+
 from topicscope.ground import Config, section
 from topicscope.world.masking import Masking
 from topicscope.world.prior import DocumentPrior, Length
@@ -20,6 +22,11 @@ class WorldSettings(Config):
     topic_model: TopicModel = TopicModel()
     documents: Prior = Dirichlet()
     masking: Masking = Masking()
+
+    @model_validator(mode="after")
+    def _check(self) -> WorldSettings:
+        self.documents.check(self.topic_model.topics)
+        return self
 
 
 @dataclass(frozen=True)
