@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+from topicscope import pages
 from topicscope.cli import consoles
 from topicscope.cli.optimum import MASKING, OUTPUT, parsed_length
 from topicscope.cli.options import AsJson, option
@@ -98,7 +99,7 @@ def draw(found: Dynamics, out: Path) -> Path:
     figures = found.sections()[0].figures
     if not figures:
         raise InputError(f"--out {out}: no norms are predicted for this setting; run it without --out to see why")
-    files.write(out, report.canvas(figures[0]).as_bytes(out.suffix[1:]))
+    files.write(out, pages.canvas(figures[0]).as_bytes(out.suffix[1:]))
     return out
 
 

@@ -12,7 +12,6 @@ from jaxtyping import Float
 from topicscope.ground import FLOPS, InputError
 from topicscope.laws.coverage import LAWS, RunSettings, covered_world
 from topicscope.measure import partner_means, shared_topic_means, topic_pair_means
-from topicscope.model import initial
 from topicscope.theory import ValueOptimum, optimum, topics_alike
 from topicscope.world import Groups
 
@@ -79,6 +78,8 @@ def training_optimum(run: RunSettings) -> TrainingOptimum:
 
 def predicted_value(run: RunSettings, best: ValueOptimum, weights: Mapping[str, np.ndarray], steps: int) -> ValueArray:
     """W(t) after `steps` steps, from the run's own start; InputError says why it does not hold for the run."""
+    from topicscope.model import initial  # here, since costs are estimated before PyTorch is imported
+
     LAWS["course"].require(run)
     start = initial(run.model, best.vocabulary, run.seed)
     frozen = {name: part for name, part in weights.items() if name not in start}
