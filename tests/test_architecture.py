@@ -44,7 +44,6 @@ KNOWS: dict[str, set[str]] = {
     },
     "exporting": {"ground", "training", "pretraining", "language", "sweeps", "reading"},
     "explorer": {"ground", "world", "theory", "laws", "training", "pages", "paper", "reading"},
-    "bench": {"ground", "world", "training", "model", "measure", "language", "pretraining", "sweeps"},
     "cli": {
         "ground",
         "world",
@@ -56,7 +55,6 @@ KNOWS: dict[str, set[str]] = {
         "sweeps",
         "pages",
         "paper",
-        "bench",
         "explorer",
         "exporting",
         "reading",
