@@ -219,7 +219,19 @@ class Law:
     def covers(self) -> list[str]:
         """The conditions in words."""
         optimizers = [] if self.optimizers is None else [" or ".join(NAMES[name] for name in self.optimizers)]
-        return [*optimizers, *(CONDITIONS[code].covers for code in self.reasons if code in CONDITIONS)]
+        priors = [] if self.priors is None else [f"priors {', '.join(self.priors)}"]
+        return [
+            "the one-layer model",
+            *optimizers,
+            *priors,
+            *(CONDITIONS[code].covers for code in self.reasons if code in CONDITIONS),
+        ]
+
+    def as_dict(self) -> dict[str, str | list[str]]:
+        """For JSON: the row, with the code of a run that each condition refuses."""
+        about = {"law": self.name, "predicts": self.predicts, "status": self.status, "error": self.error}
+        codes = list(dict.fromkeys([*UNLISTED, *self.reasons]))
+        return {**about, "covers": self.covers, "codes": codes, "derived": self.derived}
 
 
 def kind_of(run: RunSettings) -> str:
@@ -310,7 +322,7 @@ ROWS = (
     ),
     Law(
         "phase",
-        "the phase of a run: two-stage, at once, never, ...",
+        "the phase of a run, such as two-stage or never",
         optimizers=("sgd", "adam"),
         priors=KNOWN_PRIORS,
         reasons={
