@@ -80,6 +80,10 @@ class RunSettings(Protocol):
     def total_steps(self) -> int: ...
 
 
+Reason = str | Callable[[RunSettings], str]
+"""A sentence, or what makes it of a run."""
+
+
 class Condition(NamedTuple):
     """A condition of laws: the runs that meet it, in words, and whether a run does not."""
 
@@ -182,14 +186,15 @@ class Law:
     predicts: str
     optimizers: tuple[str, ...] | None  # None: whatever the optimiser, since it is no law of steps
     priors: tuple[str, ...] | None  # None: any prior, by the moments that it states
-    reasons: Mapping[str, str | Callable[[RunSettings], str]]
+    reasons: Mapping[str, Reason]
     status: Literal["exact", "numerical", "heuristic"]
     error: str
     derived: str  # page of the documentation, with its anchor
 
     def refusals(self, run: RunSettings) -> Iterator[Refusal]:
         """All reasons why the law does not cover a run. The architecture is first: others have other settings."""
-        reasons = {code: reason for code, reason in UNLISTED.items() if code not in self.reasons} | self.reasons
+        unlisted = {code: reason for code, reason in UNLISTED.items() if code not in self.reasons}
+        reasons: dict[str, Reason] = {**unlisted, **self.reasons}
         for code, reason in reasons.items():
             if self.refuses(code, run):
                 yield Refusal(code, reason if isinstance(reason, str) else reason(run))
@@ -220,12 +225,8 @@ class Law:
         """The conditions in words."""
         optimizers = [] if self.optimizers is None else [" or ".join(NAMES[name] for name in self.optimizers)]
         priors = [] if self.priors is None else [f"priors {', '.join(self.priors)}"]
-        return [
-            "the one-layer model",
-            *optimizers,
-            *priors,
-            *(CONDITIONS[code].covers for code in self.reasons if code in CONDITIONS),
-        ]
+        conditions = [CONDITIONS[code].covers for code in self.reasons if code in CONDITIONS]
+        return ["the one-layer model", *optimizers, *priors, *conditions]
 
     def as_dict(self) -> dict[str, str | list[str]]:
         """For JSON: the row, with the code of a run that each condition refuses."""
