@@ -18,9 +18,8 @@ from typing import Any, get_args
 import pytest
 
 from topicscope.ground import engines, extras, ray_engine
-from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial
+from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial, tasks
 from topicscope.ground.errors import EngineError, InputError
-from topicscope.ground.ray_engine import tasks
 
 
 def double(common: int, item: int) -> int:
@@ -280,7 +279,7 @@ def test_a_name_opens_its_own_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray", reason="needs ray")
     opened: list[tuple[Any, ...]] = []
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr("topicscope.ground.ray_engine.connect", lambda *given: opened.append(given[1:]))
+    monkeypatch.setattr("topicscope.ground.engines.connect", lambda *given: opened.append(given[1:]))
     monkeypatch.setattr(ray, "shutdown", lambda: opened.append(("closed",)))
     with open_engine("ray", workers=2, address="auto", gpus=1) as engine:
         assert isinstance(engine, partial)
