@@ -13,8 +13,6 @@ from .results import (
     PretrainResults as PretrainResults,
     PretrainRun as PretrainRun,
     PretrainRuns as PretrainRuns,
-    layer_metrics as layer_metrics,
-    layer_names as layer_names,
     read_pretrain as read_pretrain,
     stages_by_layer as stages_by_layer,
     stored_configs as stored_configs,

@@ -4,13 +4,11 @@ Every process draws the rows and masks of the whole step, and computes its share
 of the step before it: losses and norms stay on the device until a block of them is written.
 """
 
-import hashlib
-import json
 import time
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +24,9 @@ from topicscope.ground import (
     Progress,
     Stream,
     check_tensors,
+    fingerprint,
     metric_lines,
-    one_line,
-    read_tensors,
+    read_checkpoint,
     silent,
     torch_seed,
     write_tensors,
@@ -196,7 +194,7 @@ class Loop:
         self.config, self.tokenizer, self.folder, self.accelerator = config, tokenizer, folder, accelerator
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
         self.metrics = None if self.writes is None else MetricsFile(self.writes)
-        self.fingerprint = hashlib.sha256(json.dumps(config.as_dict(), sort_keys=True).encode()).hexdigest()
+        self.fingerprint = fingerprint(config.as_dict())
         self.rank, self.processes = accelerator.process_index, accelerator.num_processes
         self.device = accelerator.device
         shared = {"rank": self.rank, "processes": self.processes}
@@ -213,12 +211,14 @@ class Loop:
 
     def run(self, progress: Progress = silent) -> PretrainRun:
         """From the step of the last checkpoint to the end. Of several processes the main one writes."""
-        try:
-            return self._run(progress)
-        finally:
-            self.batches.close()
+        with closing(self.batches):
+            finite = self._train(progress)
+            self.accelerator.wait_for_everyone()
+            progress("writing the model")
+        return self._end("done" if finite else "diverged")
 
-    def _run(self, progress: Progress) -> PretrainRun:
+    def _train(self, progress: Progress) -> bool:
+        """All steps; False if the loss is no longer a number."""
         config, began = self.config, time.perf_counter()
         progress("reading text")
         written = ""
@@ -252,9 +252,7 @@ class Loop:
                 rate, loss = self.tokens_per_second(time.perf_counter() - began), self._recent_loss()
                 note = f"loss {loss:.3f}, {rate:,.0f} tokens/s" if np.isfinite(loss) else f"{rate:,.0f} tokens/s"
                 progress("pretraining", self.step, config.steps, note)
-        self.accelerator.wait_for_everyone()
-        progress("writing the model")
-        return self._end("done" if finite else "diverged")
+        return finite
 
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
@@ -318,7 +316,6 @@ class Loop:
         return not len(bad)
 
     def _end(self, status: str) -> PretrainRun:
-        self.batches.close()
         if self.folder is not None:
             metrics = stored_metrics(self.folder)
         else:  # as metrics.jsonl would have them
@@ -381,15 +378,12 @@ class Loop:
     @torch.no_grad()
     def load(self, path: Path) -> str:
         """Put everything back, the step too. Returns the digest of the metrics that were written by then."""
-        tensors, note = read_tensors(path, ADVICE)
-        if note.get("fingerprint") != self.fingerprint:
-            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
-        if note.get("text") != self.rows.fingerprint:
-            raise InputError(
-                f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
-                f"or {ADVICE}"
-            )
-        try:
+        with read_checkpoint(path, self.fingerprint, ADVICE) as (tensors, note):
+            if note.get("text") != self.rows.fingerprint:
+                raise InputError(
+                    f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
+                    f"or {ADVICE}"
+                )
             moments: dict[int, dict[str, Tensor]] = {}
             for name, array in tensors.items():
                 if name.startswith("optimizer."):
@@ -410,10 +404,6 @@ class Loop:
             self.rows.load(rows)
             self.step = self.first_step = int(note["step"])
             return note["metrics"]
-        except InputError:
-            raise
-        except (KeyError, ValueError, RuntimeError, IndexError, TypeError) as error:
-            raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {ADVICE}") from None
 
 
 def dropout_generator(device: torch.device) -> torch.Generator:

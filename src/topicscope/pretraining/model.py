@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from topicscope.ground import Stream, needed, torch_seed
 from topicscope.language import shifted_right
-from topicscope.measure import ROTATION_SPAN
+from topicscope.measure import ROTATION_SPAN, rotations
 from topicscope.pretraining.config import Masking, PretrainConfig, Shape
 from topicscope.pretraining.results import FIGURES, PARTS
 
@@ -233,9 +233,7 @@ class Tracker:
         table = np.concatenate([figures, self.table[: self.row].cpu().numpy()], 1)
         values = len(FIGURES) + 2 * count
         lengths = np.concatenate([self.past_norms, table[:, values : values + count]])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            cosine = table[:, values + count :] / (lengths[ROTATION_SPAN:] * lengths[:-ROTATION_SPAN])
-        table[:, values + count :] = (1 - np.clip(cosine, -1, 1)) / 2
+        table[:, values + count :] = rotations(table[:, values + count :], lengths)
         self.past_norms = lengths[len(lengths) - ROTATION_SPAN :]
         self._clear()
         return table

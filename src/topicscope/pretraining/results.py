@@ -33,7 +33,7 @@ from topicscope.ground import (
     whole_folder,
     write_json,
 )
-from topicscope.measure import Course, Stages, course, stages
+from topicscope.measure import Course, Stages, course, layer_metrics, layer_names, stages
 from topicscope.pretraining.config import Part, PretrainConfig
 
 if TYPE_CHECKING:
@@ -47,16 +47,6 @@ Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN
 def stages_by_layer(metrics: Metrics) -> dict[str, Stages]:
     """When the norms of each layer have made half of their rise."""
     return {name: stages(layer_metrics(metrics, name)) for name in layer_names(metrics)}
-
-
-def layer_names(metrics: Metrics) -> list[str]:
-    """The layers of a run."""
-    return [name.removeprefix("norm_key_") for name in metrics if name.startswith("norm_key_")]
-
-
-def layer_metrics(metrics: Metrics, name: str) -> Metrics:
-    """The norms of one layer, under the names that a one-layer run has."""
-    return {f"norm_{part}": metrics[f"norm_{part}_{name}"] for part in PARTS}
 
 
 @dataclass(frozen=True)
@@ -82,11 +72,7 @@ class PretrainResults:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PretrainResults:
         """What `as_dict` wrote; KeyError or TypeError where the data is something else."""
-        layers = {
-            name: Stages(**{part: np.nan if steps[f"t50_{part}"] is None else steps[f"t50_{part}"] for part in PARTS})
-            for name, steps in data["layers"].items()
-        }
-        return cls(**{**data, "layers": layers})
+        return cls(**{**data, "layers": {name: Stages.from_dict(steps) for name, steps in data["layers"].items()}})
 
 
 ADVICE = "start the run again (--force)"
@@ -165,29 +151,21 @@ class PretrainRun(Result):
         return language.load_tokenizer(self.folder / TOKENIZER)
 
     def summary(self) -> list[str]:
-        results = self.results
+        results, share = self.results, self.config.held_out.share
         held_out = "" if results.held_out_loss is None else f", held-out loss {results.held_out_loss:.4f}"
         end = "diverged" if self.status == "diverged" else f"loss {results.loss:.4f}{held_out}"
         steps = f"{results.steps} steps ({results.tokens:,} tokens, a vocabulary of {results.vocabulary})"
-        return [
-            f"Seed {results.seed}: {end} after {steps}.",
-            self.course.sentence,
-            *self._not_held_out(),
-            *self._unread(),
-        ]
-
-    def _not_held_out(self) -> list[str]:
-        """A sentence where text was to be held out and there was none."""
-        if self.status != "done" or not self.config.held_out.share or self.results.held_out_loss is not None:
-            return []
-        return [
-            f"There is no held-out loss: {100 * self.config.held_out.share:.3g}% of the documents is too little "
-            f"to fill a row of {self.config.length} tokens. Give more text, or hold out more of it (--held-out)."
-        ]
+        sentences = [f"Seed {results.seed}: {end} after {steps}.", self.course.sentence]
+        if self.status == "done" and share and results.held_out_loss is None:
+            sentences.append(
+                f"There is no held-out loss: {100 * share:.3g}% of the documents is too little "
+                f"to fill a row of {self.config.length} tokens. Give more text, or hold out more of it (--held-out)."
+            )
+        return [*sentences, *self._unread()]
 
     def _unread(self) -> list[str]:
         """A sentence on text that could not be read."""
-        try:  # no part of the result: a file that is gone says nothing
+        try:  # the file is no part of the result, and may be gone
             text = "" if self.folder is None else str(folders.read_json(self.folder / folders.ENVIRONMENT)["text"])
         except (InputError, KeyError, TypeError):
             return []
