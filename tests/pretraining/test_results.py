@@ -16,7 +16,7 @@ from topicscope import InputError, read
 from topicscope.ground import file_digest, folders
 from topicscope.measure import Stages, layer_metrics
 from topicscope.pretraining import PretrainResults, PretrainRun, PretrainRuns, stored_configs
-from topicscope.pretraining.results import PRETRAIN, stored_metrics, write_pretrained
+from topicscope.pretraining.run import PRETRAIN, stored_metrics, write_pretrained
 
 
 def metrics_of(steps: int = 80, late: int = 20) -> dict[str, np.ndarray]:

@@ -90,7 +90,6 @@ def varint(number: int) -> bytes:
 
 
 def field(key: bytes, data: bytes) -> bytes:
-    """A field of text, of bytes, or of another message."""
     return key + varint(len(data)) + data
 
 
@@ -138,7 +137,6 @@ READING = (
 def model_card(
     name: str, config: Mapping[str, Any], run: PretrainRun | None, probe: Probe | None, *, on_hub: bool
 ) -> str:
-    """Write the card of a model (README.md with metadata), from its training, its probe, or both."""
     task = task_of(config)
     known = {"pipeline_tag": task} if config else {}
     base = {"base_model": name} if on_hub else {}
@@ -248,8 +246,6 @@ METADATA = b"topicscope"
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export wrote, and how to open it."""
-
     source: Path
     kind: str
     to: str
@@ -317,7 +313,6 @@ def export(
 
 
 def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
-    """Raise InputError unless the export can be written there without loss."""
     check_out(place.parent if is_file else place)
     if source.resolve() in (place.resolve(), *place.resolve().parents):
         raise InputError(f"{shown(place)} is inside the folder that is exported; choose another place (--out)")
@@ -353,7 +348,6 @@ Written = tuple[list[str], list[str]]  # names of files, and notes
 
 
 def to_tensorboard(result: Any, source: Path, place: Path, _model: str | None, progress: Progress) -> Written:
-    """One folder per run, as TensorBoard has it."""
     runs = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
     if not runs:
         raise InputError(
@@ -400,7 +394,6 @@ def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: P
 
 
 def chosen_model(result: Any, source: Path, model: str | None) -> tuple[PretrainRun | None, Any, str]:
-    """The training, the probe and the place of the model to export."""
     if isinstance(result, Probe):
         names = {key: name for name, brief in result.models.items() for key in (brief, name)}
         if model is None and len(result.models) > 1:
@@ -422,7 +415,6 @@ def chosen_model(result: Any, source: Path, model: str | None) -> tuple[Pretrain
 
 
 def trained_there(folder: Path) -> PretrainRun | None:
-    """The finished run of `pretrain` whose folder holds the model that was probed."""
     try:
         run = read(folder)
     except InputError:
@@ -431,7 +423,6 @@ def trained_there(folder: Path) -> PretrainRun | None:
 
 
 def write_receipt(folder: Path, source: Path, result: Any, to: str) -> list[str]:
-    """The names of all files, the receipt last."""
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
     about = {"topicscope": folders.version_of("topicscope"), "from": shown(source.resolve().name)}
     files.write_json(folder / RECEIPT, about | {"kind": result.kind, "to": to, "files": names})

@@ -23,9 +23,11 @@ SETTINGS = {
     "batch_size": 48,
     "micro_batch": 48,
     "snapshots": "none",
+    "checkpoint_every": None,
     "held_out": {"share": 0.0},
     "model": {"layers": 2, "heads": 4, "dim": 64, "feedforward": 128, "dropout": 0.0, "init_scale": "usual"},
     "optimizer": {"lr": 0.003, "clip": None},
+    "device": "cpu",
 }
 """The usual masking: 15% of the words are predicted, of which 80% show [MASK] and 10% a random word."""
 

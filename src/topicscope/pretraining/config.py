@@ -143,7 +143,6 @@ class Optimizer:
         return self
 
     def lr_at(self, step: int, steps: int) -> float:
-        """The rate of step `step` (from 0)."""
         if step < self.warmup:
             return self.lr * (step + 1) / self.warmup
         return self.lr * (steps - step) / (steps - self.warmup) if self.decay == "linear" else self.lr

@@ -34,7 +34,7 @@ from topicscope.ground import (
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import Rows, token_group
 from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
-from topicscope.pretraining.results import (
+from topicscope.pretraining.run import (
     ADVICE,
     CHECKPOINT,
     MODEL,
@@ -73,8 +73,6 @@ class Batch:
 
 
 class Batches:
-    """The batches of a run, step by step."""
-
     def __init__(self, config: PretrainConfig, rows: Rows, tokenizer: Any, accelerator: Any) -> None:
         self.config, self.rows, self.device = config, rows, accelerator.device
         self.masker = Masker(tokenizer, config.masking, config.seed)
@@ -101,7 +99,6 @@ class Batches:
 
     @property
     def ahead(self) -> int:
-        """How many batches are made, or being made, that no step has taken."""
         return len(self._coming)
 
     def close(self) -> None:
@@ -122,7 +119,6 @@ class Batches:
         )
 
     def on_device(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
-        """In one copy, which the host does not wait for."""
         if self.device.type == "cpu":
             return list(tensors)
         packed = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(self.device, non_blocking=True)
@@ -167,7 +163,6 @@ class HeldOutLoss:
 
     @torch.no_grad()
     def __call__(self, loss_of: MaskedLoss, precision: AbstractContextManager[Any]) -> Float[Tensor, ""]:
-        """This process's share of the mean over all masked places."""
         loss_of.eval()
         with precision:
             loss = sum((loss_of(*part) for part in self.mine), self.zero) / self.places
@@ -176,7 +171,6 @@ class HeldOutLoss:
 
 
 def together(rows: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
-    """Masked rows as one micro-batch."""
     shown, places, targets = zip(*rows, strict=True)
     length = shown[0].shape[1]
     return torch.cat(shown), torch.cat([at + i * length for i, at in enumerate(places)]), torch.cat(targets)
@@ -210,7 +204,6 @@ class Loop:
         self.loss_of: Any = self.own_loss  # several processes: what adds up their gradients, too
 
     def run(self, progress: Progress = silent) -> PretrainRun:
-        """From the step of the last checkpoint to the end. Of several processes the main one writes."""
         with closing(self.batches):
             finite = self._train(progress)
             self.accelerator.wait_for_everyone()
@@ -258,7 +251,6 @@ class Loop:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
 
     def _next_stop(self) -> int:
-        """The step at which the next checkpoint shows what was read by then, or the last one."""
         every = self.config.checkpoint_every or self.config.steps
         return min(self.step // every * every + every, self.config.steps)
 
@@ -292,7 +284,6 @@ class Loop:
         return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
 
     def clip(self) -> Float[Tensor, ""]:
-        """Clip the gradient, where the config says so; returns its norm before that."""
         if self.config.optimizer.clip is not None:
             return torch.nn.utils.clip_grad_norm_(self.parameters, self.config.optimizer.clip)
         return torch.nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
@@ -384,16 +375,13 @@ class Loop:
                     f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
                     f"or {ADVICE}"
                 )
-            moments: dict[int, dict[str, Tensor]] = {}
-            for name, array in tensors.items():
-                if name.startswith("optimizer."):
-                    _, number, key = name.split(".")
-                    moments.setdefault(int(number), {})[key] = torch.from_numpy(np.array(array))
             parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-            for place, state in moments.items():  # shaped as the weights, but for Adam's count of steps
-                for key, value in state.items():
-                    if value.shape != (() if key == "step" else parameters[place].shape):
-                        raise ValueError(f"optimizer.{place}.{key} has shape {tuple(value.shape)}")
+            moments: dict[int, dict[str, Tensor]] = {}
+            for name in [name for name in tensors if name.startswith("optimizer.")]:
+                _, number, key = name.split(".")  # moments have the shapes of weights, except Adam's count of steps
+                if tensors[name].shape != (() if key == "step" else parameters[int(number)].shape):
+                    raise ValueError(f"{name} has shape {tensors[name].shape}")
+                moments.setdefault(int(number), {})[key] = torch.from_numpy(np.array(tensors[name]))
             rows = {name: tensors.pop(f"rows.{name}") for name in ("place", "rest", "store")}
             self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
             check_tensors(tensors, self.state(), path, ADVICE)
