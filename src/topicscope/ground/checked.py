@@ -12,7 +12,8 @@ import math
 import os
 import stat
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +237,22 @@ def check_tensors(
                 f"{shown(path)} is damaged or of another run: {name} is {there or 'missing'}, "
                 f"expected {wanted or 'no such tensor'}; {advice}"
             )
+
+
+def fingerprint(settings: Any) -> str:
+    """A digest of settings: a checkpoint carries that of the run that it belongs to."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def read_checkpoint(path: AnyPath, own: str, advice: str) -> Iterator[tuple[dict[str, np.ndarray], dict[str, str]]]:
+    """Open the checkpoint of the run with the fingerprint `own`. What goes wrong while it is read is an InputError."""
+    tensors, note = read_tensors(path, advice)
+    if note.get("fingerprint") != own:
+        raise InputError(f"{path} belongs to a run with another config; resume with that config, or {advice}")
+    try:
+        yield tensors, note
+    except InputError:
+        raise
+    except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
+        raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {advice}") from None
