@@ -16,6 +16,7 @@ from topicscope.measure import (
     gram_relation_means,
     matrix_block_means,
     relation_masks,
+    rotations,
 )
 from topicscope.model import Weights
 from topicscope.training.config import BLOCK, RunConfig
@@ -120,9 +121,7 @@ class Tracker:
         table, index = self.table[: len(self.active)].double().cpu().numpy().copy(), self.index
         if self.rotating:
             norms = np.concatenate([self.past_norms, table[:, index[f"norm_{self.rotating}"]]])
-            with np.errstate(invalid="ignore", divide="ignore"):
-                cosine = table[:, index["rotation"]] / (norms[ROTATION_SPAN:] * norms[:-ROTATION_SPAN])
-            table[:, index["rotation"]] = (1 - np.clip(cosine, -1, 1)) / 2
+            table[:, index["rotation"]] = rotations(table[:, index["rotation"]], norms)
             self.past_norms = norms[-ROTATION_SPAN:]
         for part in self.weights.trained:
             table[[part not in active for active in self.active], index[f"grad_{part}"]] = math.nan
