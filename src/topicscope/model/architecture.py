@@ -156,6 +156,12 @@ class Architecture(ABC):
     def followed(self) -> Followed:
         return Followed()
 
+    def table_symbols(self) -> dict[str, str]:
+        """What figures call the tables that are followed."""
+        _, tables, grams = self.followed()
+        products = {name: f"{self.SYMBOLS[part]}'{self.SYMBOLS[part]}" for name, part in grams.items()}
+        return {name: self.SYMBOLS[part] for name, part in tables.items()} | products
+
     def loss(self, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
         """The loss of every model on a batch, without the L2 penalty."""
         from topicscope.model.weights import loss_of

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from topicscope.laws import prediction_or_none
 from topicscope.measure import stage_bands, thinned
-from topicscope.pages.matrices import MATRIX_COLOURS, NORM_CURVES
+from topicscope.pages.matrices import MATRIX_COLOURS
 from topicscope.pages.panels import Heat, Lines, Series
 from topicscope.pages.parts import Figure, Section, TableData
 from topicscope.pages.topic_relations import relation_figures, relation_tables
@@ -145,14 +145,16 @@ def norm_panel(run: Run) -> Lines:
 
 
 def mean_panels(run: Run) -> list[Lines]:
-    what, matrix = ("value", "W_V") if "value_same" in run.metrics else ("gram", "W_E'W_E")
-    measured = {f"{what}_{key}": name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
-    series = [one for key, name in measured.items() if (one := Series(name, *curve(run, key))).x]  # or no such pair
-    return [Lines(f"{matrix}: means by word relation", series, "step", "mean entry")] if series else []
+    panels = []
+    for what, symbol in run.config.model.table_symbols().items():
+        measured = {f"{what}_{key}": name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
+        series = [one for key, name in measured.items() if (one := Series(name, *curve(run, key))).x]  # or no such pair
+        panels += [Lines(f"{symbol}: means by word relation", series, "step", "mean entry")] if series else []
+    return panels
 
 
 def matrix_panels(run: Run) -> list[Heat]:
-    """The value matrix (one-hot embedding) or the embedding's Gram matrix, words in the order of their topics."""
+    """The tables over words that the model has, words in the order of their topics."""
     panels = []
     for table in run.reading.tables.values():
         down, across = (f"topic of the {side}" for side in table.sides)
@@ -236,7 +238,8 @@ def when(run: Run) -> str:
 
 def trained_parts(run: Run) -> dict[str, str]:
     """The matrices whose norms were followed, and their names in figures."""
-    return {metric.removeprefix("norm_"): name for metric, name in NORM_CURVES.items() if metric in run.metrics}
+    symbols = run.config.model.SYMBOLS.items()
+    return {part: f"{symbol} ({part})" for part, symbol in symbols if f"norm_{part}" in run.metrics}
 
 
 def curve(run: Run, name: str) -> tuple[list[float], list[float]]:

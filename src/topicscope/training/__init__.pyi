@@ -7,7 +7,6 @@ from .config import (
     BLOCK as BLOCK,
     TOGETHER as TOGETHER,
     Data as Data,
-    Optimizer as Optimizer,
     Phase as Phase,
     RunConfig as RunConfig,
     Schedule as Schedule,
@@ -16,6 +15,13 @@ from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, 
 from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .feed import Feed as Feed
+from .optimiser import (
+    OPTIMISERS as OPTIMISERS,
+    Optimizer as Optimizer,
+    Rule as Rule,
+    optimiser as optimiser,
+    optimiser_names as optimiser_names,
+)
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import train as train
 from .timeline import (

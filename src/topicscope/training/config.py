@@ -21,11 +21,9 @@ from topicscope.ground import (
     MOST,
     Config,
     Count,
-    Decay,
     Device,
     InputError,
     PositiveRate,
-    Rate,
     Seed,
     Steps,
     Text,
@@ -33,11 +31,11 @@ from topicscope.ground import (
     log_steps,
     merged,
     nearest,
-    only_for,
     section,
 )
 from topicscope.laws import covered_world
 from topicscope.model import MOST_PARTS, AnyModel, Architecture, ModelConfig, Objective
+from topicscope.training.optimiser import Optimizer
 from topicscope.world import Dirichlet, Masking, Prior, TopicModel, World, matrix_of
 
 
@@ -61,39 +59,6 @@ class Data:
     dev_documents: Count = 10_000
     train_file: Text | None = None
     dev_file: Text | None = None
-
-
-@section
-class Optimizer:
-    """SGD or Adam, as in torch.optim.
-
-    Attributes:
-        name: 'adam' or 'sgd'.
-        lr: Learning rate.
-        momentum: Momentum of SGD.
-        betas: Decay rates of Adam's moments.
-        eps: Epsilon of Adam.
-
-    Example:
-        >>> from topicscope import Optimizer
-        >>> Optimizer(name="sgd", lr=0.1).lr
-        0.1
-        >>> Optimizer(name="sgd", eps=1e-4)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: Optimizer: optimizer.eps belongs to adam; ...
-    """
-
-    name: Literal["adam", "sgd"] = "adam"
-    lr: PositiveRate = 0.01
-    momentum: Decay = 0.0
-    betas: tuple[Decay, Decay] = (0.9, 0.999)
-    eps: Rate = 1e-8
-
-    @model_validator(mode="after")
-    def _check(self) -> Optimizer:
-        only_for(self, "optimizer", "sgd", "momentum")
-        only_for(self, "optimizer", "adam", "betas", "eps")
-        return self
 
 
 @section
