@@ -1,23 +1,26 @@
-"""`export`: what a folder holds, for another program. To add a target, write its function and an entry of TARGETS.
+"""`export`: what a folder holds, for another program: curves for TensorBoard, tables as Parquet, models with a card.
 
 export("runs/demo", "tensorboard"), export("runs/probe", "hf", "models/mine").files
 """
 
 import io
 import os
+import re
 import shutil
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
+import yaml
+
 from topicscope import language
-from topicscope.exporting.cards import model_card
-from topicscope.exporting.curves import all_curves
-from topicscope.exporting.events import event_file
 from topicscope.ground import (
     InputError,
     Progress,
+    SeveralRuns,
     check_out,
     files,
     folders,
@@ -27,8 +30,213 @@ from topicscope.ground import (
     shown,
     watched,
 )
+from topicscope.language import Probe, short
 from topicscope.pretraining import PretrainRun
 from topicscope.reading import read
+from topicscope.sweeps import Sweep
+from topicscope.training import Run
+
+Curves = Mapping[str, np.ndarray]  # by measure, 'step' among them
+
+# TensorBoard's event files are TFRecords, each around one `Event` in protobuf's wire format. They are written here:
+# TensorBoard's own writer brings 57 MB of gRPC and web server, and puts the time of day into the file. Here the same
+# curves give the same bytes.
+POLYNOMIAL = 0x82F63B78  # CRC-32C (Castagnoli), reflected
+MASK = 0xA282EAD8  # added to a rotated checksum, so that checksums of data that hold checksums are sound
+VERSION = b"brain.Event:2"
+STEP, FILE_VERSION, SUMMARY = b"\x10", b"\x1a", b"\x2a"  # keys of Event: number of the field << 3 | wire type
+VALUE, TAG, SIMPLE_VALUE = b"\x0a", b"\x0a", b"\x15"  # the key of Summary, and those of its values
+
+
+def shifted(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
+    return byte
+
+
+CHECKSUMS = [shifted(byte) for byte in range(256)]
+
+
+def checksum(data: bytes) -> int:
+    """CRC-32C.
+
+    >>> hex(checksum(b"123456789"))
+    '0xe3069283'
+    """
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = CHECKSUMS[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def record(data: bytes) -> bytes:
+    """The length, the data, and a masked checksum of each."""
+    parts = struct.pack("<Q", len(data)), data
+    checksums = [struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF) for crc in map(checksum, parts)]
+    return parts[0] + checksums[0] + parts[1] + checksums[1]
+
+
+def varint(number: int) -> bytes:
+    """Seven bits per byte, the lowest first.
+
+    >>> varint(300).hex()
+    'ac02'
+    """
+    groups = bytearray()
+    while number > 0x7F:
+        groups.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*groups, number])
+
+
+def field(key: bytes, data: bytes) -> bytes:
+    return key + varint(len(data)) + data
+
+
+def event_file(curves: Curves) -> bytes:
+    """TensorBoard's event file of the curves of a run: one event per step, values as float32.
+
+    >>> content = event_file({"step": np.array([0, 1]), "dev_loss": np.array([np.nan, 0.5])})
+    >>> content.count(b"loss/dev"), np.float32(0.5).tobytes() in content  # nothing for the NaN at step 0
+    (1, True)
+    """
+    columns = [
+        (field(TAG, tag(name).encode()) + SIMPLE_VALUE, np.asarray(values, dtype="<f4"))
+        for name, values in curves.items()
+        if name != "step"
+    ]
+    records = [record(field(FILE_VERSION, VERSION))]
+    for row, step in enumerate(curves["step"].astype(int).tolist()):
+        values = [field(VALUE, name + column[row].tobytes()) for name, column in columns if np.isfinite(column[row])]
+        if values:
+            records.append(record(STEP + varint(step) + field(SUMMARY, b"".join(values))))
+    return b"".join(records)
+
+
+def tag(name: str) -> str:
+    """TensorBoard puts figures with the same first part of their names together.
+
+    >>> tag("norm_value"), tag("norm_key_0"), tag("dev_loss")
+    ('norm/value', 'norm/key_0', 'loss/dev')
+    """
+    group, _, rest = name.partition("_")
+    if group in ("norm", "rotation", "gradient"):
+        return f"{group}/{rest}"
+    return f"loss/{name.removesuffix('_loss')}" if name.endswith("_loss") else "loss/train" if name == "loss" else name
+
+
+TAGS = ["topicscope", "topic-structure", "interpretability"]
+TASKS = {"MaskedLM": "fill-mask", "CausalLM": "text-generation", "LMHeadModel": "text-generation"}
+CLASSES = {"fill-mask": "AutoModelForMaskedLM", "text-generation": "AutoModelForCausalLM"}
+READING = (
+    "'yes': the difference passes all four controls. 'unsure': it passes some of them, or there is too little text. "
+    "'no': there is no such difference. 'off': it was not measured."
+)
+
+
+def model_card(
+    name: str, config: Mapping[str, Any], run: PretrainRun | None, probe: Probe | None, *, on_hub: bool
+) -> str:
+    task = task_of(config)
+    known = {"pipeline_tag": task} if config else {}
+    base = {"base_model": name} if on_hub else {}
+    metadata = {"library_name": "transformers", "tags": TAGS, **known, **base}
+    front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
+    lines = [f"# {plain(short(name))}", ""]
+    lines += [] if run is None else training_part(run)
+    lines += [] if probe is None else verdict_part(probe)
+    if not on_hub:
+        loader = CLASSES.get(task, "AutoModel")
+        lines += [
+            *("## Use", "", "```python", f"from transformers import {loader}, AutoTokenizer", ""),
+            f'model = {loader}.from_pretrained("FOLDER")',
+            *('tokenizer = AutoTokenizer.from_pretrained("FOLDER")', "```", ""),
+        ]
+    return f"---\n{front}---\n\n" + "\n".join(lines).rstrip() + "\n"
+
+
+def task_of(config: Mapping[str, Any]) -> str:
+    named = config.get("architectures")
+    architecture = str(named[0]) if isinstance(named, list) and named else ""
+    return next((task for end, task in TASKS.items() if architecture.endswith(end)), "feature-extraction")
+
+
+def training_part(run: PretrainRun) -> list[str]:
+    config, results = run.config, run.results
+    shape = config.model
+    settings = {
+        "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, width {shape.dim}",
+        "parameters": f"{results.parameters:,}",
+        "vocabulary": f"{results.vocabulary:,} tokens",
+        "text": names(config.text.corpus),
+        "steps": f"{results.steps:,} of {config.batch_size} rows of {config.length} tokens",
+        "optimiser": f"{config.optimizer.name}, learning rate {config.optimizer.lr:g}",
+        "seed": str(results.seed),
+    }
+    facts = {name: f"{value:.5g}" if isinstance(value, float) else str(value) for name, value in run.facts().items()}
+    return [
+        *("## Training", "", "Masked language modelling with `topicscope pretrain`.", ""),
+        *table(["setting", "value"], settings.items()),
+        *(plain(run.course.sentence), ""),
+        *table(["result", "value"], [(name, value) for name, value in facts.items() if value != "None"]),
+    ]
+
+
+def verdict_part(probe: Probe) -> list[str]:
+    """The answers on one model. `probe` has no other."""
+    [verdict] = probe.verdicts
+    config: Any = probe.config
+    rows = [
+        (place, answer.answer, *(answer.controls.get(name, "-") for name in verdict.embeddings.controls))
+        for place, answer in verdict.answers.items()
+    ]
+    topics = "given topics" if config.topics_from or config.label_field else f"{config.topics} fitted topics"
+    return [
+        *("## Does the model encode topics?", ""),
+        *table(["where", "answer", *verdict.embeddings.controls], rows),
+        *(f"- {plain(answer.sentence)}" for answer in verdict.answers.values() if answer.checks),
+        *("", READING, ""),
+        f"Measured with `topicscope probe` on {plain(names(config.corpus))}: {topics}, {config.documents:,} documents, "
+        f"thresholds {', '.join(f'{one:g}' for one in config.thresholds)}, seed {config.seed}.",
+        "",
+    ]
+
+
+def names(files: Sequence[str]) -> str:
+    """The names of files, without the folders they are in; a corpus of the hub has its whole name."""
+    return ", ".join(shown(file if file.startswith("hf:") else PurePath(file).name) for file in files)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    cells = [columns, ["---"] * len(columns), *([plain(cell) for cell in row] for row in rows)]
+    return [*(f"| {' | '.join(row)} |" for row in cells), ""]
+
+
+def plain(text: str) -> str:
+    """Text that Markdown and HTML take as it is.
+
+    >>> plain("a|b <b>*c*</b>")
+    'a\\\\|b \\\\<b\\\\>\\\\*c\\\\*\\\\</b\\\\>'
+    """
+    return re.sub(r"([\\`*_{}\[\]<>|#!])", r"\\\1", " ".join(shown(text).split()))
+
+
+LONGEST = 100  # characters of a sweep's axes in the name of a folder
+
+
+def curves_of(result: Any) -> Iterator[tuple[str, Curves]]:
+    """The curves of a result, run by run, with the name that each run has in an export."""
+    if isinstance(result, Run | PretrainRun):
+        yield "", result.metrics
+    elif isinstance(result, SeveralRuns):
+        for number, run in enumerate(result):
+            yield f"run-{number:03d}-seed-{run.config.seed}", run.metrics
+    elif isinstance(result, Sweep):
+        for row, curves in zip(result.rows, result.curves(), strict=True):
+            if row["state"] == "done" and "step" in curves:
+                values = ",".join(f"{name}={row[name]}" for name in result.grid.axes)
+                yield f"{re.sub(r'[^A-Za-z0-9_.=,+-]+', '_', values)[:LONGEST]}-{row['point'][:6]}", curves
+
 
 RECEIPT = "exported.json"  # in an exported folder: what it was made from, and its files
 EVENTS = "events.out.tfevents.0.topicscope"  # TensorBoard reads files with 'tfevents' in their names
@@ -38,20 +246,6 @@ METADATA = b"topicscope"
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export wrote, and how to open it.
-
-    Attributes:
-        source: The folder that was exported.
-        kind: Kind of that folder, such as 'train' or 'probe'.
-        to: 'tensorboard', 'parquet' or 'hf'.
-        out: The file or folder that was written.
-        files: Names of the files in it.
-        notes: What it holds, and how to open it, in sentences.
-
-    Example:
-        See `export`.
-    """
-
     source: Path
     kind: str
     to: str
@@ -60,8 +254,7 @@ class Exported:
     notes: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        about = {"source": str(self.source), "kind": self.kind, "to": self.to, "out": str(self.out)}
-        return about | {"files": self.files, "notes": self.notes}
+        return vars(self) | {"source": str(self.source), "out": str(self.out)}
 
     def summary(self) -> list[str]:
         count = f" ({len(self.files)} files)" if len(self.files) > 1 else ""
@@ -110,18 +303,16 @@ def export(
         raise InputError(f"no target {to!r}; {nearest(to, TARGETS)}")
     if model is not None and to != "hf":
         raise InputError(f"model {model}: only --to hf exports one of several models; leave it out")
-    source, target = Path(folder), TARGETS[to]
-    result = read(source)
-    source = source if source.name else source.resolve()  # '.' has no name
-    place = source.with_name(source.name + target.ending) if out is None else Path(out)
-    check_place(place, source, target.is_file, force)
+    write, ending = TARGETS[to]
+    result = read(folder)
+    source = Path(folder) if Path(folder).name else Path(folder).resolve()  # '.' has no name
+    place = source.with_name(source.name + ending) if out is None else Path(out)
+    check_place(place, source, ending.startswith("."), force)
     with watched(progress) as shown_progress:
-        written = target.write(result, source, place, model, shown_progress)
-    return Exported(source, result.kind, to, place, *written)
+        return Exported(source, result.kind, to, place, *write(result, source, place, model, shown_progress))
 
 
 def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
-    """Raise InputError unless the export can be written there without loss."""
     check_out(place.parent if is_file else place)
     if source.resolve() in (place.resolve(), *place.resolve().parents):
         raise InputError(f"{shown(place)} is inside the folder that is exported; choose another place (--out)")
@@ -157,8 +348,12 @@ Written = tuple[list[str], list[str]]  # names of files, and notes
 
 
 def to_tensorboard(result: Any, source: Path, place: Path, _model: str | None, progress: Progress) -> Written:
-    """One folder per run, as TensorBoard has it."""
-    runs = all_curves(result)
+    runs = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
+    if not runs:
+        raise InputError(
+            f"{result!r} has no curves over steps for TensorBoard: expected a folder of train or pretrain, or a sweep "
+            "of them with points that are done; --to parquet accepts any"
+        )
     with files.whole_folder(place) as folder:
         for number, (name, curves) in enumerate(runs):
             progress("writing curves", number, len(runs))
@@ -186,7 +381,6 @@ def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: P
     if at.local and run is None and Path(at.name).name == "model":
         run = trained_there(Path(at.name).parent)
     config = language.model_config(Path(at.name)) if at.local else {}
-    notes = [f"Load it with from_pretrained({str(place)!r}) of transformers"]
     with files.whole_folder(place) as folder:
         for file in language.published_files(Path(at.name)) if at.local else []:
             progress(f"copying {file.name}")
@@ -194,14 +388,13 @@ def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: P
         title = source.resolve().name if isinstance(result, PretrainRun) else at.name
         files.write(folder / "README.md", model_card(title, config, run, probe, on_hub=not at.local).encode())
         names = write_receipt(folder, source, result, "hf")
-    if not at.local:
-        notes = [f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"]
-    return names, notes
+    if at.local:
+        return names, [f"Load it with from_pretrained({str(place)!r}) of transformers"]
+    return names, [f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"]
 
 
 def chosen_model(result: Any, source: Path, model: str | None) -> tuple[PretrainRun | None, Any, str]:
-    """The training, the probe and the place of the model to export."""
-    if isinstance(result, language.Probe):
+    if isinstance(result, Probe):
         names = {key: name for name, brief in result.models.items() for key in (brief, name)}
         if model is None and len(result.models) > 1:
             raise InputError(
@@ -222,7 +415,6 @@ def chosen_model(result: Any, source: Path, model: str | None) -> tuple[Pretrain
 
 
 def trained_there(folder: Path) -> PretrainRun | None:
-    """The finished run of `pretrain` whose folder holds the model that was probed."""
     try:
         run = read(folder)
     except InputError:
@@ -231,25 +423,16 @@ def trained_there(folder: Path) -> PretrainRun | None:
 
 
 def write_receipt(folder: Path, source: Path, result: Any, to: str) -> list[str]:
-    """The names of all files, the receipt last."""
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
-    version = folders.version_of("topicscope")
-    about = {"topicscope": version, "from": shown(source.resolve().name), "kind": result.kind, "to": to, "files": names}
-    files.write_json(folder / RECEIPT, about)
+    about = {"topicscope": folders.version_of("topicscope"), "from": shown(source.resolve().name)}
+    files.write_json(folder / RECEIPT, about | {"kind": result.kind, "to": to, "files": names})
     return [*names, RECEIPT]
 
 
-@dataclass(frozen=True)
-class Target:
-    """How a target is written, how the default name of its place ends, and whether that is a file."""
-
-    write: Callable[[Any, Path, Path, str | None, Progress], Written]
-    ending: str
-    is_file: bool = False
-
-
-TARGETS: Mapping[str, Target] = {
-    "tensorboard": Target(to_tensorboard, "-tensorboard"),
-    "parquet": Target(to_parquet, ".parquet", is_file=True),
-    "hf": Target(to_hf, "-hf"),
+Writer = Callable[[Any, Path, Path, str | None, Progress], Written]
+# how each target is written, and how the default name of its place ends; one with a suffix is a file
+TARGETS: Mapping[str, tuple[Writer, str]] = {
+    "tensorboard": (to_tensorboard, "-tensorboard"),
+    "parquet": (to_parquet, ".parquet"),
+    "hf": (to_hf, "-hf"),
 }

@@ -1,4 +1,4 @@
-"""A pretraining run as data: a small transformer, a corpus, masked language modelling.
+"""A pretraining run as data: a small transformer, a corpus, masked language modelling; and what it will cost.
 
 Every setting can be given in a YAML file, by `--set` or as a keyword:
 
@@ -8,15 +8,17 @@ Every setting can be given in a YAML file, by `--set` or as a keyword:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from topicscope.ground import (
+    FLOPS,
     LONGEST_LIST,
     WIDEST,
     Config,
+    Cost,
     Count,
     Decay,
     Device,
@@ -30,11 +32,13 @@ from topicscope.ground import (
     Steps,
     Text as Name,
     Width,
+    driving,
     log_steps,
     number_only,
     only_for,
     section,
 )
+from topicscope.measure import ROTATION_SPAN
 
 LIBRARIES = ("accelerate", "tokenizers", "transformers")  # optional ones, which pretraining needs
 
@@ -49,18 +53,7 @@ Rows = Annotated[int, Field(ge=1, le=10**6), number_only]
 
 @section
 class Text:
-    """The corpus of a pretraining run, with the settings of `Corpus`.
-
-    Attributes:
-        corpus: Files, globs, folders or hf:NAME.
-        text_field: Field of the text in JSON lines, CSV and Parquet.
-        split: What a document of a plain text file is: 'line', 'paragraph', 'file' or 'auto'.
-
-    Example:
-        >>> config = PretrainConfig(Text(["articles.jsonl.gz"], text_field="body"), steps=100)
-        >>> config.text.corpus, config.text.text_field
-        (['articles.jsonl.gz'], 'body')
-    """
+    """The corpus of a pretraining run, with the settings of `Corpus`."""
 
     corpus: Annotated[list[Name], Field(min_length=1, max_length=LONGEST_LIST)]
     text_field: Name = "text"
@@ -79,22 +72,7 @@ class TokenizerSettings:
 
 @section
 class Shape:
-    """The transformer.
-
-    Attributes:
-        architecture: 'bert', 'roberta', 'albert', 'electra' or 'bart'.
-        layers: Number of layers.
-        heads: Attention heads per layer; they divide `dim`.
-        dim: Width.
-        feedforward: Width of the feed-forward layer; None: 4 x dim.
-        init_scale: Standard deviation of the initial W_K, W_Q and W_V: one for all, a list with one per layer, or
-            either of these for key, query and value by name.
-        dropout: Share of units dropped; 'usual': the library's own.
-
-    Example:
-        >>> Shape(layers=2, init_scale={"key": [0.0, 0.1]}).init_scale_of("key", layer=1)
-        0.1
-    """
+    """The transformer."""
 
     architecture: Literal["bert", "roberta", "albert", "electra", "bart"] = "bert"
     layers: Layers = 4
@@ -165,7 +143,6 @@ class Optimizer:
         return self
 
     def lr_at(self, step: int, steps: int) -> float:
-        """The rate of step `step` (from 0)."""
         if step < self.warmup:
             return self.lr * (step + 1) / self.warmup
         return self.lr * (steps - step) / (steps - self.warmup) if self.decay == "linear" else self.lr
@@ -259,3 +236,42 @@ class PretrainConfig(Config):
         if isinstance(self.snapshots, list):
             return sorted(set(self.snapshots))
         return log_steps(self.steps) if self.snapshots == "log" else []
+
+
+VOCABULARY = 50_000  # tokens of a tokenizer that is not read yet
+HELD_ROWS = 4096  # rows that batches are drawn from
+DOCUMENT = 10_000  # bytes of a document that a tokenizer is trained on
+PASS_SECONDS = 2e-3  # of a layer of a step, beside its arithmetic
+
+
+def cost_of(configs: Sequence[PretrainConfig]) -> Cost:
+    """What pretraining runs will take, one after another, from their settings alone."""
+    return sum(map(cost_of_one, configs), Cost())
+
+
+def settings_that_cost(configs: Sequence[PretrainConfig]) -> str:
+    """The settings that drive the estimate, as a text for error messages."""
+    return driving(configs[0], PretrainConfig(text=configs[0].text), cost_of_one)
+
+
+def cost_of_one(config: PretrainConfig) -> Cost:
+    """A bound for one run on one process: copies of the weights, what the backward pass needs, text, and metrics."""
+    shape, length, batch, steps = config.model, config.length, config.batch_size, config.steps
+    rows, inner = config.micro_batch or max(1, -(-batch // 2)), shape.feedforward or 4 * shape.dim
+    layers = shape.layers * (2 if shape.architecture == "bart" else 1)
+    vocabulary = config.tokenizer.vocab_size if config.tokenizer.existing is None else VOCABULARY
+    in_layers = layers * (6 * shape.dim + 2 * inner)
+    numbers = shape.dim * (vocabulary + length + in_layers)
+    history = 4 * ROTATION_SPAN * layers * shape.dim**2
+    # what the backward pass needs of a token: some eighteen vectors, four of the inner width, and three maps per head
+    token = layers * (18 * shape.dim + 4 * inner + 3 * shape.heads * length) + 4 * config.masking.p_mask * vocabulary
+    text = 8 * length * (HELD_ROWS + 2 * batch + 3 * config.held_out.rows)
+    text += 2 * DOCUMENT * min(config.tokenizer.documents, 100_000)
+    figures = (steps + 1) * (4 + 4 * layers)
+    memory = 4 * 4 * numbers + 4 * max(rows * length * token, numbers) + history + text + 16 * figures
+    checkpoints = 0 if config.checkpoint_every is None else 2 * (4 * 3 * numbers + history)
+    disk = 4 * numbers * (len(config.snapshot_steps) + 1) + checkpoints + 20 * figures
+    arithmetic = 6 * batch * length * shape.dim * (in_layers + config.masking.p_mask * vocabulary + layers * length)
+    step = arithmetic / FLOPS + PASS_SECONDS * layers * max(1, batch // rows)
+    held_out = config.held_out.rows / batch / 3 * (steps / config.held_out.every + 2) if config.held_out.share else 0
+    return Cost(memory, disk, (steps + held_out) * step)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from topicscope.ground import InputError, Progress, Stream, generator, needed, silent
+from topicscope.ground import InputError, Progress, Stream, generator, needed, refuse, silent
 from topicscope.language import Corpus, encode, load_tokenizer, special_tokens
 from topicscope.pretraining.config import PretrainConfig
 
@@ -196,26 +196,7 @@ def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Prog
 
 
 def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *, exact: bool = True) -> Any:
-    """Train a tokenizer: 'wordpiece' and 'unigram' in lower case, 'bpe' on bytes. Unigram differs each time: keep it.
-
-    Args:
-        texts: The documents.
-        kind: 'wordpiece', 'bpe' or 'unigram'.
-        vocab_size: Number of tokens, special ones included.
-        length: Longest input of the model.
-        exact: Refuse a corpus that cannot fill the vocabulary.
-
-    Returns:
-        The tokenizer, of the library transformers.
-
-    Raises:
-        InputError: The corpus supports fewer tokens.
-
-    Example:
-        >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tokenizer.tokenize("Frog toad")
-        ['frog', 'toad']
-    """
+    """Train a tokenizer: 'wordpiece' and 'unigram' in lower case, 'bpe' on bytes. Unigram differs each time."""
     library = needed("tokenizers", "pretraining")
     trained, model = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](library, texts, vocab_size)
     # made anew: what the trainer was told to keep, such as continuing letters, are no special tokens
@@ -223,16 +204,12 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
     built.normalizer, built.pre_tokenizer, built.decoder = trained.normalizer, trained.pre_tokenizer, trained.decoder
     built.add_special_tokens(list(SPECIAL.values()))
     size = built.get_vocab_size()
-    if exact and size < vocab_size:
-        raise InputError(
-            f"the corpus supports {size} tokens of kind {kind}, fewer than the vocabulary of {vocab_size}; "
-            f"choose a vocabulary (vocab_size) of at most {size}"
-        )
-    if size > vocab_size:
-        raise InputError(
-            f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {size}; "
-            "choose a larger one"
-        )
+    few = f"the corpus supports {size} tokens of kind {kind}, fewer than the vocabulary of {vocab_size}; "
+    many = f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {size}; "
+    refuse(
+        (exact and size < vocab_size, f"{few}choose a vocabulary (vocab_size) of at most {size}"),
+        (size > vocab_size, f"{many}choose a larger one"),
+    )
     first, last = SPECIAL["cls_token"], SPECIAL["sep_token"]
     built.post_processor = library.processors.TemplateProcessing(
         single=f"{first} $A {last}",

@@ -1,14 +1,15 @@
-"""The steps of a run, and the checkpoint to resume them from.
+"""The steps of a run, their batches, and the checkpoint to resume them from.
 
-Every process draws the rows and masks of the whole step, and computes its share of them. No step waits for a figure
+Every process draws the rows and masks of the whole step, and computes its share of them. No step waits for a number
 of the step before it: losses and norms stay on the device until a block of them is written.
 """
 
-import hashlib
-import json
 import time
+from collections import deque
 from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,46 +22,165 @@ from topicscope.ground import (
     InputError,
     MetricsFile,
     Progress,
+    Stream,
     check_tensors,
+    fingerprint,
     metric_lines,
-    one_line,
-    read_tensors,
+    read_checkpoint,
     silent,
+    torch_seed,
     write_tensors,
 )
-from topicscope.pretraining.batches import Batches
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import Rows, token_group
-from topicscope.pretraining.held_out import HeldOutLoss
-from topicscope.pretraining.layers import PretrainResults, stages_by_layer
-from topicscope.pretraining.model import BLOCK, MaskedLoss, Tracker, attention_layers, build_model
-from topicscope.pretraining.optimisers import build_optimizer
-from topicscope.pretraining.results import (
+from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
+from topicscope.pretraining.run import (
     ADVICE,
     CHECKPOINT,
     MODEL,
     SNAPSHOTS,
+    PretrainResults,
     PretrainRun,
+    stages_by_layer,
     stored_metrics,
     write_pretrained,
 )
+
+
+def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer:
+    """AdamW or SGD of torch.optim; biases and norms do not decay."""
+    settings = config.optimizer
+    groups = [
+        {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for p in model.parameters() if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    if settings.name == "sgd":
+        return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
+    return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True)
+
+
+AHEAD = 3  # batches made ahead, so that a long document among them delays no step
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A process's share of a step, on its device."""
+
+    parts: list[list[Tensor]]  # of each micro-batch: what is shown, masked places, their tokens
+    dropout_seeds: list[int]
+    places: int  # masked places of the whole step
+    scale: Float[Tensor, ""]  # of this process's loss, so that the mean over processes is that over all places
+
+
+class Batches:
+    def __init__(self, config: PretrainConfig, rows: Rows, tokenizer: Any, accelerator: Any) -> None:
+        self.config, self.rows, self.device = config, rows, accelerator.device
+        self.masker = Masker(tokenizer, config.masking, config.seed)
+        self.processes = accelerator.num_processes
+        self.micro = micro_batch(config, self.device.type, self.processes)
+        share = config.batch_size // self.micro // self.processes
+        self.mine = range(accelerator.process_index * share, (accelerator.process_index + 1) * share)
+        self._thread = ThreadPoolExecutor(1, initializer=self._on_own_gpu)
+        self._coming: deque[Future[Batch]] = deque()
+
+    def _on_own_gpu(self) -> None:
+        """A thread begins on the first GPU, whichever its process uses."""
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device.index or 0)
+
+    def take(self, step: int) -> Batch:
+        """The batch of a step, made by now or made here. Steps are taken in their order."""
+        return self._coming.popleft().result() if self._coming else self.make(step)
+
+    def prepare(self, step: int, end: int) -> None:
+        """Let the thread make the batches from `step`, which is taken next: some of them, none from `end` on."""
+        for later in range(step + len(self._coming), min(step + AHEAD, end)):
+            self._coming.append(self._thread.submit(self.make, later))
+
+    @property
+    def ahead(self) -> int:
+        return len(self._coming)
+
+    def close(self) -> None:
+        """Waits for what is being made: what was read is then the same every time. What waits is not begun."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def make(self, step: int) -> Batch:
+        """Read, mask and copy. The rows of a step are read once, in the order of the steps."""
+        config = self.config
+        rows = self.rows.take(step, config.batch_size).reshape(-1, self.micro, config.length)
+        masked = [self.masker(part, step, number) for number, part in enumerate(rows)]
+        places = max(1, sum(len(targets) for _, _, targets in masked))
+        return Batch(
+            [self.on_device(masked[number]) for number in self.mine],
+            [torch_seed(config.seed, Stream.DROPOUT, step, number) for number in self.mine],
+            places,
+            torch.full((), self.processes / places, device=self.device),
+        )
+
+    def on_device(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
+        if self.device.type == "cpu":
+            return list(tensors)
+        packed = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(self.device, non_blocking=True)
+        parts = torch.split(packed, [tensor.numel() for tensor in tensors])
+        return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+
+
+def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
+    """Rows per forward pass. Each draws dropout and masks by itself, so that it does not matter which process runs it.
+
+    Where the config does not say: half a batch, so that one or two processes see the same. A GPU runs one pass at a
+    time, so there it is a process's share.
+    """
+    rows = config.micro_batch
+    if rows is None:
+        parts = processes if device != "cpu" else max(2, processes) if config.batch_size % 2 == 0 else 1
+        rows = config.batch_size // parts if config.batch_size % parts == 0 else config.batch_size
+    if config.batch_size // rows % processes:
+        raise InputError(
+            f"{processes} processes cannot share the {config.batch_size // rows} micro-batches of a step evenly; "
+            f"choose batch_size and micro_batch so that batch_size / micro_batch is a multiple of {processes}"
+        )
+    return rows
+
+
+class HeldOutLoss:
+    """Rows are masked one by one: masks do not depend on how many go through the model together."""
+
+    def __init__(self, batches: Batches, tokenizer: Any, rank: int) -> None:
+        config = batches.config
+        self.every, self.last = config.held_out.every, config.steps
+        rows = batches.rows.held_out_rows(config.held_out.rows)
+        masker = Masker(tokenizer, config.masking, 0)
+        masked = [masker(rows[number : number + 1], 0, number, Stream.HELD_OUT_TOKENS) for number in range(len(rows))]
+        self.places = sum(len(targets) for _, _, targets in masked)
+        parts = [masked[start : start + batches.micro] for start in range(0, len(masked), batches.micro)]
+        self.mine = [batches.on_device(together(part)) for part in parts[rank :: batches.processes]]
+        self.zero = torch.zeros((), device=batches.device)
+
+    def due(self, step: int) -> bool:
+        return self.places > 0 and (step % self.every == 0 or step == self.last)
+
+    @torch.no_grad()
+    def __call__(self, loss_of: MaskedLoss, precision: AbstractContextManager[Any]) -> Float[Tensor, ""]:
+        loss_of.eval()
+        with precision:
+            loss = sum((loss_of(*part) for part in self.mine), self.zero) / self.places
+        loss_of.train()
+        return loss
+
+
+def together(rows: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+    shown, places, targets = zip(*rows, strict=True)
+    length = shown[0].shape[1]
+    return torch.cat(shown), torch.cat([at + i * length for i, at in enumerate(places)]), torch.cat(targets)
+
 
 DIGITS = 9  # of the figures in metrics.jsonl: as many as bring a float32 back exactly
 
 
 class Loop:
-    """One run: model, optimiser, rows, tracker, and the step at which they are. `pretrain` is the usual way to run one.
-
-    Args:
-        config: Config of the run.
-        corpus: The texts.
-        tokenizer: A tokenizer of the library transformers.
-        folder: Where it writes, or None.
-        accelerator: From `accelerated`.
-
-    Example:
-        See `pretrain`.
-    """
+    """One run: its model, optimiser, rows and tracker, and the step that it has reached."""
 
     def __init__(
         self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Any, folder: Path | None, accelerator: Any
@@ -68,7 +188,7 @@ class Loop:
         self.config, self.tokenizer, self.folder, self.accelerator = config, tokenizer, folder, accelerator
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
         self.metrics = None if self.writes is None else MetricsFile(self.writes)
-        self.fingerprint = hashlib.sha256(json.dumps(config.as_dict(), sort_keys=True).encode()).hexdigest()
+        self.fingerprint = fingerprint(config.as_dict())
         self.rank, self.processes = accelerator.process_index, accelerator.num_processes
         self.device = accelerator.device
         shared = {"rank": self.rank, "processes": self.processes}
@@ -84,13 +204,14 @@ class Loop:
         self.loss_of: Any = self.own_loss  # several processes: what adds up their gradients, too
 
     def run(self, progress: Progress = silent) -> PretrainRun:
-        """From the step of the last checkpoint to the end. Of several processes the main one writes."""
-        try:
-            return self._run(progress)
-        finally:
-            self.batches.close()
+        with closing(self.batches):
+            finite = self._train(progress)
+            self.accelerator.wait_for_everyone()
+            progress("writing the model")
+        return self._end("done" if finite else "diverged")
 
-    def _run(self, progress: Progress) -> PretrainRun:
+    def _train(self, progress: Progress) -> bool:
+        """All steps; False if the loss is no longer a number."""
         config, began = self.config, time.perf_counter()
         progress("reading text")
         written = ""
@@ -124,15 +245,12 @@ class Loop:
                 rate, loss = self.tokens_per_second(time.perf_counter() - began), self._recent_loss()
                 note = f"loss {loss:.3f}, {rate:,.0f} tokens/s" if np.isfinite(loss) else f"{rate:,.0f} tokens/s"
                 progress("pretraining", self.step, config.steps, note)
-        self.accelerator.wait_for_everyone()
-        progress("writing the model")
-        return self._end("done" if finite else "diverged")
+        return finite
 
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
 
     def _next_stop(self) -> int:
-        """The step at which the next checkpoint shows what was read by then, or the last one."""
         every = self.config.checkpoint_every or self.config.steps
         return min(self.step // every * every + every, self.config.steps)
 
@@ -166,7 +284,6 @@ class Loop:
         return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
 
     def clip(self) -> Float[Tensor, ""]:
-        """Clip the gradient, where the config says so; returns its norm before that."""
         if self.config.optimizer.clip is not None:
             return torch.nn.utils.clip_grad_norm_(self.parameters, self.config.optimizer.clip)
         return torch.nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
@@ -190,7 +307,6 @@ class Loop:
         return not len(bad)
 
     def _end(self, status: str) -> PretrainRun:
-        self.batches.close()
         if self.folder is not None:
             metrics = stored_metrics(self.folder)
         else:  # as metrics.jsonl would have them
@@ -253,25 +369,19 @@ class Loop:
     @torch.no_grad()
     def load(self, path: Path) -> str:
         """Put everything back, the step too. Returns the digest of the metrics that were written by then."""
-        tensors, note = read_tensors(path, ADVICE)
-        if note.get("fingerprint") != self.fingerprint:
-            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
-        if note.get("text") != self.rows.fingerprint:
-            raise InputError(
-                f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
-                f"or {ADVICE}"
-            )
-        try:
-            moments: dict[int, dict[str, Tensor]] = {}
-            for name, array in tensors.items():
-                if name.startswith("optimizer."):
-                    _, number, key = name.split(".")
-                    moments.setdefault(int(number), {})[key] = torch.from_numpy(np.array(array))
+        with read_checkpoint(path, self.fingerprint, ADVICE) as (tensors, note):
+            if note.get("text") != self.rows.fingerprint:
+                raise InputError(
+                    f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
+                    f"or {ADVICE}"
+                )
             parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-            for place, state in moments.items():  # shaped as the weights, but for Adam's count of steps
-                for key, value in state.items():
-                    if value.shape != (() if key == "step" else parameters[place].shape):
-                        raise ValueError(f"optimizer.{place}.{key} has shape {tuple(value.shape)}")
+            moments: dict[int, dict[str, Tensor]] = {}
+            for name in [name for name in tensors if name.startswith("optimizer.")]:
+                _, number, key = name.split(".")  # moments have the shapes of weights, except Adam's count of steps
+                if tensors[name].shape != (() if key == "step" else parameters[int(number)].shape):
+                    raise ValueError(f"{name} has shape {tensors[name].shape}")
+                moments.setdefault(int(number), {})[key] = torch.from_numpy(np.array(tensors[name]))
             rows = {name: tensors.pop(f"rows.{name}") for name in ("place", "rest", "store")}
             self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
             check_tensors(tensors, self.state(), path, ADVICE)
@@ -282,10 +392,6 @@ class Loop:
             self.rows.load(rows)
             self.step = self.first_step = int(note["step"])
             return note["metrics"]
-        except InputError:
-            raise
-        except (KeyError, ValueError, RuntimeError, IndexError, TypeError) as error:
-            raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {ADVICE}") from None
 
 
 def dropout_generator(device: torch.device) -> torch.Generator:
