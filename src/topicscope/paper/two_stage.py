@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topicscope import sweeps, training
+from topicscope import laws, sweeps, training
 from topicscope.measure import NOT_COVERED, PHASES, TWO_STAGE as TWO_STAGE_FROM
 from topicscope.pages import Axes, Figure, Map, Row, TableData, map_figure, phase_table, tick
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, verdict
@@ -165,7 +165,7 @@ PLACE = (LOSS, EMBEDDING, LR, EPS, SCALE)
 
 def predictions(configs: Sequence[training.RunConfig]) -> list[Row]:
     """Columns of what the laws predict for these runs."""
-    return [dict(found.as_dict()) for found in training.predicted_phases(configs, batch_noise=BATCH_NOISE)]
+    return [dict(found.as_dict()) for found in laws.predicted_phases(configs, batch_noise=BATCH_NOISE)]
 
 
 class Cell(NamedTuple):
