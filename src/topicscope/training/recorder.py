@@ -29,13 +29,11 @@ from topicscope.ground import (
     read_checkpoint,
     read_metrics,
 )
+from topicscope.laws import TrainingOptimum, contributions, optimum_seconds, topic_relations, training_optimum
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.theory import relative_distance
 from topicscope.training.above_floor import above_floors
-from topicscope.training.comparison import TrainingOptimum, contributions, training_optimum
 from topicscope.training.ensemble import Ensemble, Member
-from topicscope.training.optimum_cost import optimum_seconds
-from topicscope.training.relations import topic_relations
 from topicscope.training.result import (
     CHECKPOINT,
     DIGITS,
