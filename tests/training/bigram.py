@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from topicscope.ground import InputError, Rate, section
-from topicscope.model import Architecture, Followed, Layout, Reading, WordTable, architecture
+from topicscope.model import Architecture, Followed, Layout, Reading, WordTable, register_architecture
 
 
 class BigramReading(Reading):
@@ -13,7 +13,7 @@ class BigramReading(Reading):
         self.tables = {"table": WordTable("W", table)}
 
 
-@architecture
+@register_architecture
 @section
 class Bigram(Architecture):
     NAME: ClassVar = "bigram"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from topicscope.training import Rule, optimiser
+from topicscope.training import Rule, register_optimiser
 
 
-@optimiser
+@register_optimiser
 class SignSGD(Rule):
     NAME = "sign"
 

@@ -8,7 +8,7 @@ from .architecture import (
     Objective as Objective,
     Reading as Reading,
     WordTable as WordTable,
-    architecture as architecture,
+    register_architecture as register_architecture,
 )
 from .dense import attention as attention, dense_forward as dense_forward, dense_loss as dense_loss
 from .one_layer import (

@@ -1,7 +1,7 @@
 """What training, tracking, floors and figures need to know of a model: a protocol, and the architectures by name.
 
 An architecture is a section of the configuration (`model`) and does what it says. `OneLayer` is the paper's; a new one
-is one file with a class that has `check`, `trained_shapes`, `outputs` and `read`, under the decorator `architecture`.
+is one file with a class that has `check`, `trained_shapes`, `outputs` and `read`, under the decorator `register_architecture`.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ ARCHITECTURES: dict[str, type[Architecture]] = {}
 Kind = TypeVar("Kind", bound=type[Architecture])
 
 
-def architecture(cls: Kind) -> Kind:
+def register_architecture(cls: Kind) -> Kind:
     """Let configurations name an architecture: `model.architecture` is its NAME."""
     if cls.NAME in ARCHITECTURES:
         raise ValueError(f"an architecture {cls.NAME!r} exists already")

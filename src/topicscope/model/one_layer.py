@@ -26,8 +26,8 @@ from topicscope.model.architecture import (
     Objective,
     Reading,
     WordTable,
-    architecture,
     architecture_of,
+    register_architecture,
     settings_of,
 )
 from topicscope.theory import Setting, diagonal_value_matrix, prediction_bias, prediction_bias_at, theorem2
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Bias = Literal["none", "trained"] | Entry
 
 
-@architecture
+@register_architecture
 @section
 class ModelConfig(Architecture):
     """The one-layer transformer (eq 6), and which of its parts are trained.

@@ -19,8 +19,8 @@ from .optimiser import (
     OPTIMISERS as OPTIMISERS,
     Optimizer as Optimizer,
     Rule as Rule,
-    optimiser as optimiser,
     optimiser_names as optimiser_names,
+    register_optimiser as register_optimiser,
 )
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import train as train

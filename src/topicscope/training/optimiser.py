@@ -1,6 +1,6 @@
 """The optimisers, and how one of them moves an ensemble: members with the same hyperparameters by one call.
 
-A new optimiser is a class of `Rule` under the decorator `optimiser`. The steps of Adam and SGD are torch.optim's own
+A new optimiser is a class of `Rule` under the decorator `register_optimiser`. The steps of Adam and SGD are torch.optim's own
 functions, without its classes around them: the classes import the compiler (2 s) and cost as much at every step as the
 arithmetic. On a CPU compiled loops compute the same (kernels.py). The tests compare both with torch.optim.
 """
@@ -56,7 +56,7 @@ OPTIMISERS: dict[str, Rule] = {}
 Kind = TypeVar("Kind", bound=type[Rule])
 
 
-def optimiser(cls: Kind) -> Kind:
+def register_optimiser(cls: Kind) -> Kind:
     """Let configurations name an optimiser."""
     if cls.NAME in OPTIMISERS:
         raise ValueError(f"an optimiser {cls.NAME!r} exists already")
@@ -112,7 +112,7 @@ class Optimizer:
         return self
 
 
-@optimiser
+@register_optimiser
 class Adam(Rule):
     NAME = "adam"
     SETTINGS = ("betas", "eps")
@@ -158,7 +158,7 @@ class Adam(Rule):
         kernels.adam(weights, gradients, *moments, steps, settings.lr, *settings.betas, settings.eps)
 
 
-@optimiser
+@register_optimiser
 class SGD(Rule):
     """Plain SGD remembers nothing."""
 
