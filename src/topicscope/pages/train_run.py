@@ -13,9 +13,9 @@ from topicscope.pages.panels import Heat, Lines, Series
 from topicscope.pages.parts import Figure, Section, TableData
 from topicscope.pages.topic_relations import relation_figures, relation_tables
 from topicscope.pages.word_names import word_figures
-from topicscope.training import Run, RunData
+from topicscope.training import Run
 
-DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
+POSITIONS = 40  # of a document whose attention is drawn
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
 MOST_LISTED = 1000  # numbers of a setting that the page shows
 
@@ -206,9 +206,8 @@ def attention_figures(run: Run) -> list[Figure]:
         return []
     scores = word_heat("", table, run, "topic of the key's word", "topic of the query's word")
     maps: list[Heat] = []
-    infinite = run.config.documents.length == "infinite"
-    for document in () if infinite else RunData(run.config).dev.finite().words[:DOCUMENTS]:
-        present = np.sort(document[document > 0])
+    for document in (words for name, words in run.shown.items() if name.startswith("document.")):
+        present = np.sort(document)
         logits = table[np.ix_(present, present)]
         weight = np.exp(logits - logits.max(1, keepdims=True))
         shown = np.unique(np.linspace(0, len(present) - 1, POSITIONS).astype(int))  # spread over the whole document

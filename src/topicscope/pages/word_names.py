@@ -3,7 +3,6 @@
 import numpy as np
 from jaxtyping import Int
 
-from topicscope.laws import contributions, training_optimum
 from topicscope.pages.panels import Heat
 from topicscope.pages.parts import Figure
 from topicscope.training import Run
@@ -50,9 +49,8 @@ def word_figures(run: Run) -> list[Figure]:
         matrices["W_E'W_E"] = weights["embedding"].T @ weights["embedding"]
     elif "value" in run.results:
         matrices["W_V"] = weights["value"]
-        best = training_optimum(run.config).matrix if "distance_to_optimum" in run.results else None
-        if best is not None:  # W* less the run's bias is what W_V should be
-            matrices[optimum_name(run)] = best - (contributions(run.config, weights) - weights["value"])
+        if "optimum" in run.shown:
+            matrices[optimum_name(run)] = run.shown["optimum"]
     shown = {name: np.asarray(matrix, dtype=float)[np.ix_(places, places)] for name, matrix in matrices.items()}
     panels = [
         Heat(name, np.round(z, 6).tolist(), "input word", "output word", labels=names)

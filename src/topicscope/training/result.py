@@ -25,17 +25,24 @@ from topicscope.ground import (
     read_metrics,
     read_tensors,
 )
+from topicscope.laws import TrainingOptimum, contributions, training_optimum
 from topicscope.measure import Course, course
 from topicscope.model import Reading
 from topicscope.training.config import RunConfig
+from topicscope.training.data import RunData
+from topicscope.world import Documents
 
 if TYPE_CHECKING:
     import pyarrow
 
 WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors", "snapshots"
+SHOWN = "shown.safetensors"  # what figures show beside weights and results
 PAUSE, STOP = "pause", "stop"  # files that ask the run to end: with a checkpoint, or with its results so far
-TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS, PAUSE, STOP), (METRICS, WEIGHTS), resumes="asked")
+TRAIN = Kind(
+    "train", 4, (METRICS, WEIGHTS, SHOWN, CHECKPOINT, SNAPSHOTS, PAUSE, STOP), (METRICS, WEIGHTS), resumes="asked"
+)
 ADVICE = "train again (--force)"
+DOCUMENTS = 2  # dev documents whose attention is shown
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
 
@@ -92,6 +99,7 @@ class Run(Result):
         weights: Trained parts by name, after the last step.
         folder: Where it was written, or None.
         in_memory: Snapshots by step, of a run without a folder.
+        beside: Of a run without a folder, what figures show beside weights and results.
         shown_step: The step of `weights`, where they are a snapshot; None: the last step.
 
     Example:
@@ -112,12 +120,22 @@ class Run(Result):
     weights: Weights
     folder: Path | None = None
     in_memory: dict[int, Weights] = field(default_factory=dict)
+    beside: dict[str, np.ndarray] | None = None
     shown_step: int | None = None
 
     @cached_property
     def snapshots(self) -> dict[int, Weights]:
         """Weights by step, as `snapshots` of the config asks."""
         return self.in_memory if self.folder is None else stored_snapshots(self.folder, ADVICE)
+
+    @cached_property
+    def shown(self) -> dict[str, np.ndarray]:
+        """'document.0' and on: words of some dev documents; 'optimum': W* as W_V should be, if words have names."""
+        if self.beside is not None:
+            return self.beside
+        if self.folder is not None and (self.folder / SHOWN).exists():
+            return read_tensors(self.folder / SHOWN, ADVICE)[0]
+        return shown_beside(self, RunData(self.config), training_optimum(self.config))  # of an earlier version
 
     @cached_property
     def reading(self) -> Reading:
@@ -223,6 +241,18 @@ class Runs(SeveralRuns[Run]):
     def _about(self) -> str:
         seeds = ", ".join(str(run.config.seed) for run in self[:5])
         return f"{len(self)} runs, seeds {seeds}{', ...' if len(self) > 5 else ''}"
+
+
+def shown_beside(run: Run, data: RunData, best: TrainingOptimum) -> dict[str, np.ndarray]:
+    """What figures show that neither weights nor results hold."""
+    shown: dict[str, np.ndarray] = {}
+    if run.reading.scores is not None and isinstance(data.dev, Documents):
+        shown |= {f"document.{i}": words[words > 0] for i, words in enumerate(data.dev.words[:DOCUMENTS])}
+    named = run.config.topic_model.word_names is not None
+    if named and best.matrix is not None and {"value", "distance_to_optimum"} <= set(run.results):
+        biases = contributions(run.config, run.weights) - run.reading.tables["value"].matrix
+        shown["optimum"] = best.matrix - biases
+    return shown
 
 
 def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
