@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 from tests.paper.samples import BAD, judged
 from tests.paper.samples_stages import curves, layer_starts, ramp
-from tests.paper.short_training import REFERENCE
+from tests.paper.settings import dotted, pretrained
 from topicscope import language, pretraining
 from topicscope.paper import EXPERIMENTS, Context, figure5
 
@@ -61,9 +60,7 @@ def test_settings_are_those_of_the_reference_runs(
     asked: list[Any] = []
 
     def note(settings: Any) -> Any:
-        asked.append(json.loads(json.dumps(settings)))
-        assert asked[-1].pop("held_out") == {"share": 0.0}  # the reference runs were trained on all of the text
-        assert asked[-1].pop("micro_batch") == (settings["batch_size"] if scale == "quick" else None)
+        asked.append(dotted(settings))
         return SimpleNamespace(as_dict=lambda: settings, seed=settings["seed"])
 
     def sample(count: int, seed: int) -> list[str]:
@@ -80,7 +77,9 @@ def test_settings_are_those_of_the_reference_runs(
         pretraining, "pretrain", lambda config, **_: SimpleNamespace(config=config, metrics={"loss": np.ones(2)})
     )
     found = figure5.measure(Context(scale, 2, (), corpus))
-    assert asked == REFERENCE["figure5 on text" if corpus else "figure5"][scale]
+    count, length = (2000, 64) if scale == "quick" else (20_000, 128)
+    text = [["sample", count, 2], ["tokenizer", "wordpiece", 8000, length, {"exact": False}]] if corpus else []
+    assert asked == [*text, *pretrained(scale, given_text=bool(corpus))]
     assert found.given_text is bool(corpus)
     seeds = 1 if scale == "quick" else 3
     assert [run.label[-1] for run in found.near] == [*"012"[:seeds]] * 2

@@ -10,7 +10,7 @@ import pytest
 
 from tests.paper import samples_stages as stages
 from tests.paper.samples import judged
-from tests.paper.short_training import REFERENCE
+from tests.paper.settings import grids
 from topicscope import sweeps
 from topicscope.measure import PHASES
 from topicscope.pages import Map
@@ -174,7 +174,7 @@ def test_grids_are_those_of_the_reference_runs(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(module, "predictions", predictions)
     monkeypatch.setattr(sweeps, "sweep", run)
     found = module.measure(Context(scale, 2))
-    assert asked == REFERENCE["two-stage"][scale]
+    assert asked == grids(scale)
     assert list(found.maps) == ["adam", "sgd"]
     assert found.epsilon.axes == asked[2]["axes"]
     assert [one.rows[0]["predicted_phase"] for one in found.maps.values()] == ["adam", "sgd"]
