@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.paper.samples_theory import grids
 from tests.paper.settings import RULES, dotted, settings_of
 from tests.paper.short_training import measured
 from topicscope import training
-from topicscope.paper import EXPERIMENTS
+from topicscope.paper import EXPERIMENTS, Context
 from topicscope.paper.matrices import blocks_of
 from topicscope.theory import Setting, theorem1, theorem2
 from topicscope.training import Run, RunData
@@ -173,3 +174,14 @@ def ratios_by_word(weight: np.ndarray) -> tuple[float, float]:
         alphas.append(np.mean(mates) / np.mean(others))
         betas.append(weight[1 + i, 1 + i] / np.mean(others))
     return float(np.mean(alphas)), float(np.mean(betas))
+
+
+def test_minima_of_the_landscapes_themselves() -> None:
+    """The real thing: minima of the grids, best gammas, and theorem 1 after training."""
+    assert EXPERIMENTS["figure7"].measure(Context()).gammas == {}
+    gammas = EXPERIMENTS["figure8"].measure(Context()).gammas
+    assert gammas == pytest.approx(grids("blocks").gammas, rel=0.005)
+    assert EXPERIMENTS["figure8"].run(Context()).verdict == "reproduced"
+    outcome = EXPERIMENTS["theorem1"].run(Context("quick", 3))
+    assert outcome.verdict == "reproduced"
+    assert max(outcome.numbers["violation_over_c3"]) < 0.01
