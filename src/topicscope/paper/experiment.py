@@ -102,7 +102,6 @@ class Context:
 
     @property
     def runs(self) -> int:
-        """Seeds per setting."""
         return self.pick(3, 5)
 
     def check(self) -> None:
@@ -195,7 +194,6 @@ def cell(value: float | None) -> str:
 
 
 def with_intervals(name: str, x: list[float], means: Sequence[Estimate], *, markers: bool = True) -> Series:
-    """Means with their intervals."""
     return Series(name, x, [m.mean for m in means], [m.low for m in means], [m.high for m in means], markers=markers)
 
 
@@ -215,7 +213,6 @@ def reached(times: ArrayLike, course: ArrayLike, level: float) -> float:
 
 
 def first_step(course: ArrayLike, level: float, never: float = math.nan) -> float:
-    """The first step at which a course has reached a level."""
     above = np.flatnonzero(np.asarray(course) >= level)
     return float(above[0]) if len(above) else never
 

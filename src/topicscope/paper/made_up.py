@@ -52,7 +52,6 @@ def made_up_texts(seed: int = 0) -> list[str]:
 
 
 def sample_texts(lists: dict[str, list[str]], seed: int) -> list[str]:
-    """Documents of the sandbox (Dirichlet .1), written out in words."""
     words = [word for topic in lists.values() for word in topic]
     model = TopicModel(len(lists), len(next(iter(lists.values()))))
     documents = Dirichlet(length=LENGTH).sample(model, DOCUMENTS, generator(seed, Stream.TRAIN_DOCUMENTS)).finite()
@@ -141,7 +140,6 @@ def sample_language(lists: dict[str, list[str]], seed: int) -> MadeUpLanguage:
 
 
 def draws(probability: Float[np.ndarray, "D N K"], uniform: Float[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
-    """What each uniform number chooses from its distribution."""
     chosen = (uniform[..., None] >= probability.cumsum(-1)).sum(-1)
     return np.minimum(chosen, probability.shape[-1] - 1)  # rounding may end the sum below 1
 

@@ -72,8 +72,6 @@ class Leaving:
 
 @dataclass(frozen=True)
 class Found:
-    """Forces and laws by world; flows by world, scale and seed."""
-
     forces: dict[FlowWorld, Force]
     laws: dict[FlowWorld, MaskFirst]
     flows: list[Leaving]

@@ -42,7 +42,6 @@ Means = tuple[float, float, float]  # same topic, different topic, diagonal
 
 
 def contrast_number(matrix: str, paper: float) -> Number:
-    """Of Figures 1, 2, 9 and 10."""
     return Number(
         "same - different topic",
         f"mean entry of {matrix} for two words of one topic minus that for words of two topics (weights have no unit), "
@@ -69,7 +68,6 @@ class Blocks:
 
     @property
     def diagonal_stands_out(self) -> bool:
-        """By DIAGONAL_RULE."""
         return self.diagonal - self.same > self.contrast
 
 
@@ -116,8 +114,6 @@ def mean_spread(runs: Sequence[Blocks]) -> float:
 
 @dataclass(frozen=True)
 class Panel:
-    """The runs of one panel: what the matrix of each shows, and the matrix of the first."""
-
     runs: list[Blocks]
     first: WordMatrix
     config: training.RunConfig
@@ -145,7 +141,6 @@ class Panel:
 
 
 def train_panels(context: Context, model: dict[str, str], **penalty: Any) -> list[list[training.Run]]:
-    """The runs of each panel, in the order of PAIRS."""
     return [
         train_many(
             context,
@@ -243,8 +238,6 @@ def judge_panels(
 
 @dataclass(frozen=True)
 class GramPath:
-    """Means of the Gram matrix of one run, step by step."""
-
     same: np.ndarray
     different: np.ndarray
     diagonal: np.ndarray
@@ -252,13 +245,10 @@ class GramPath:
 
 @dataclass(frozen=True)
 class GramPanel(Panel):
-    """The runs of a panel with their paths."""
-
     paths: list[GramPath]
 
 
 def measure_gram(context: Context) -> list[GramPanel]:
-    """Everything trained, embedding and head tied."""
     return [
         GramPanel(
             **vars(panel_of(runs, "gram")),
@@ -370,8 +360,6 @@ FIGURE10 = Experiment(
 
 @dataclass(frozen=True)
 class ValueRun:
-    """The value matrix of one run, and its means."""
-
     blocks: Blocks
     matrix: WordMatrix
     config: training.RunConfig

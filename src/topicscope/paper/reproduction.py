@@ -71,7 +71,6 @@ class Reproduction(Result):
         return cls(context, {name: outcomes[name] for name in names}, known, folder)
 
     def as_dict(self) -> dict[str, Any]:
-        """results.json."""
         return {
             "scale": self.context.scale,
             "seed": self.context.seed,
@@ -94,7 +93,6 @@ class Reproduction(Result):
         }
 
     def table(self) -> pyarrow.Table:
-        """One row per experiment."""
         import pyarrow
 
         rows = self.as_dict()["results"]
@@ -117,7 +115,6 @@ class Reproduction(Result):
         return self.summary()[:1]
 
     def compared(self, name: str) -> Compared:
-        """The experiment's number: the paper's and ours."""
         return EXPERIMENTS[name].number.compared(self.outcomes[name].ours)
 
     def sizes(self, name: str) -> str:
@@ -133,7 +130,6 @@ class Reproduction(Result):
         ]
 
     def expected_seconds(self, name: str) -> float:
-        """About how long an experiment takes at this scale."""
         return EXPERIMENTS[name].seconds * self.context.pick(1, FULL)
 
     @property
@@ -143,7 +139,6 @@ class Reproduction(Result):
         return counted(verdicts) or "no experiments"
 
     def sections(self) -> list[Section]:
-        """One section per experiment."""
         options = f"--scale {self.context.scale} --seed {self.context.seed} --out {self.folder}"
         return [
             Section(
@@ -294,7 +289,6 @@ def grouped(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def compute_group(context: Context, names: Sequence[str]) -> list[tuple[Outcome, float]]:
-    """In a worker: the outcome of each experiment, and the seconds that it took."""
     return [compute(context, name) for name in names]
 
 
@@ -326,7 +320,6 @@ def outcomes_so_far(folder: str | Path) -> Reproduction:
 
 
 def check_context(folder: Path, context: Context) -> None:
-    """Refuse a folder that holds a reproduction of another scale or seed."""
     about = folders.read_about(folder)
     if about is None or about.kind != REPRODUCE.name or about.status == "starting":
         return  # killed before it had a config, a folder counts as empty
@@ -339,7 +332,6 @@ def check_context(folder: Path, context: Context) -> None:
 
 
 def stored_context(folder: Path) -> Context:
-    """Scale and seed of the folder."""
     config = load_settings(folder / folders.CONFIG, own=True)
     if config.get("scale") not in get_args(Scale) or not isinstance(config.get("seed"), int):
         raise InputError(f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder")

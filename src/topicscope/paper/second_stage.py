@@ -143,7 +143,6 @@ class Pair:
 
 
 def measure_pairs(context: Context) -> list[Pair]:
-    """One for each world and seed."""
     pairs = []
     for flow in stage_flows(context):
         if flow.scale == COMMON:

@@ -53,8 +53,6 @@ class Law:
 
 @dataclass(frozen=True)
 class Found:
-    """By seed the flows from the largest scale to the smallest; the law by scale."""
-
     flows: dict[int, list[Escape]]
     laws: dict[float, Law]
 

@@ -29,8 +29,6 @@ SMALL = 1e-3
 
 
 class FlowWorld(NamedTuple):
-    """T topics of v words, tau of them in a document."""
-
     T: int
     v: int
     tau: int
@@ -76,8 +74,6 @@ class Halves(NamedTuple):
 
 @dataclass(frozen=True)
 class StageFlow:
-    """A flow to the second plateau: measured and predicted."""
-
     world: FlowWorld
     scale: float
     seed: int
@@ -96,7 +92,6 @@ class StageFlow:
 
     @property
     def errors(self) -> Halves:
-        """Measured over predicted, less 1."""
         return Halves(*(there / said - 1 for there, said in zip(self.measured, self.predicted, strict=True)))
 
 
@@ -176,8 +171,6 @@ DRAWN = 40  # points of a measured curve
 
 @dataclass(frozen=True)
 class LawFlows:
-    """One flow for each world, scale and seed; at scale full one of T = v = 10."""
-
     flows: list[StageFlow]
     large: list[StageFlow] = field(default_factory=list)
 

@@ -80,7 +80,6 @@ def relation_ratios(scores: np.ndarray, topic_of_word: np.ndarray) -> tuple[floa
 def judge_attention(
     found: TrainedAttention, name: str, theorem: AttentionTheorem, *, theory: str, measured: str, ours: float
 ) -> Outcome:
-    """Whether the attention of each seed lies inside the theorem's bounds."""
     inside = [theorem.contains(alpha, beta) for alpha, beta in zip(found.alpha, found.beta, strict=True)]
     return Outcome(
         paper="bounds as T and tau go to infinity",

@@ -90,14 +90,11 @@ class TopicLaw:
 
 @dataclass(frozen=True)
 class TopicTimes:
-    """By law of theta."""
-
     laws: dict[str, TopicLaw]
     config: training.RunConfig
 
 
 def block_means(value: Float[np.ndarray, "V V"]) -> Float[np.ndarray, " T"]:
-    """The mean of W_V inside the block of each topic."""
     blocks = value[1:, 1:].reshape(UNEQUAL_TOPICS, UNEQUAL_WORDS, UNEQUAL_TOPICS, UNEQUAL_WORDS).mean((1, 3))
     return np.diagonal(blocks)
 
@@ -326,7 +323,6 @@ def measure_groups(context: Context) -> GroupCourses:
 
 
 def group_half_times(found: GroupCourses) -> list[tuple[float, float]]:
-    """Of every run: groups, topics."""
     times = np.array(found.times)
     return [
         (reached(times, groups, 0.5), reached(times, topics, 0.5))

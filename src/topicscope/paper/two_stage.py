@@ -33,7 +33,6 @@ def both_occur(rows: Sequence[Row], at: str) -> bool:
 
 
 def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
-    """`maps`: the rows of each optimiser."""
     everywhere = [row for rows in maps.values() for row in rows]
     return [
         *(panel_sentence(name, *key, here) for name, rows in maps.items() for key, here in by_setting(rows).items()),
@@ -45,7 +44,6 @@ def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flo
 
 
 def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    """The rows of every loss and embedding."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row[LOSS], row[EMBEDDING]), []).append(row)
@@ -53,7 +51,6 @@ def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row]) -> str:
-    """Counts, and where the two stages are."""
     counts = {name: sum(row["phase"] == name for row in rows) for name in PHASES}
     listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     two = [row for row in rows if row["phase"] == "two-stage"]
@@ -164,7 +161,6 @@ PLACE = (LOSS, EMBEDDING, LR, EPS, SCALE)
 
 
 def predictions(configs: Sequence[training.RunConfig]) -> list[Row]:
-    """Columns of what the laws predict for these runs."""
     return [dict(found.as_dict()) for found in laws.predicted_phases(configs, batch_noise=BATCH_NOISE)]
 
 
@@ -199,8 +195,6 @@ def cells(optimiser: str, rows: Iterable[Row]) -> list[Cell]:
 
 
 class Shares(NamedTuple):
-    """How many cells there are, have a prediction, and take it."""
-
     cells: int
     covered: int
     right: int
@@ -211,7 +205,6 @@ class Shares(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Of all cells."""
         return self.right / self.cells if self.cells else 0.0
 
     @property
@@ -251,13 +244,11 @@ class MapLaw:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """For results.json."""
         shares = {"sgd and gradient flow": Shares.of(self.flow), "adam": Shares.of(self.adam)}
         return {"holds": self.holds} | {name: one._asdict() | {"share": one.share} for name, one in shares.items()}
 
     @property
     def table(self) -> TableData:
-        """Cells in another phase than predicted, and why."""
         lines = [
             [
                 one.optimiser,
@@ -277,7 +268,6 @@ class MapLaw:
 
 
 def why(one: Cell) -> str:
-    """What makes the two phases differ, in the numbers that part them."""
     row = one.row
     if "diverged" in (one.measured, one.predicted):
         return "the law has no noise of batches: it describes gradient flow, or descent with full batches"
