@@ -40,12 +40,8 @@ def flows(world: FlowWorld = WORLDS[1], scale: float = 1e-3, seed: int = 1, **ch
     ]
 
 
-def law(**changes: Any) -> stage_law.LawFlows:
-    return stage_law.LawFlows(flows(**changes))
-
-
-def late(value: float = 11.0, key: float = 10_000.0, query: float = 10_000.0, **where: Any) -> stage_law.LawFlows:
-    return law(measured=Halves(value, key, query), **where)
+def late(value: float = 11.0, key: float = 10_000.0, query: float = 10_000.0, **where: Any) -> list[StageFlow]:
+    return flows(measured=Halves(value, key, query), **where)
 
 
 def ranks(*singular: float, **where: Any) -> list[StageFlow]:
@@ -91,7 +87,7 @@ def sgd(step: int = 3000, run: int = 1, rises: bool = True) -> stage_law.SgdCour
 
 
 GOOD: dict[str, Callable[[], Any]] = {
-    "stage-law": law,
+    "stage-law": flows,
     "rank": flows,
     "no-correct-words": pairs,
     "one-topic": escapes,
@@ -107,8 +103,8 @@ BAD: dict[str, dict[str, Any]] = {
         "key too late from a large start": late(key=10_310.0, scale=1e-2),
         "query too late": late(query=10_310.0, world=WORLDS[0], seed=0),
         "key never rises, as without correct words": late(key=NEVER),
-        "another plateau": law(plateau=7.0 * 1.031),
-        "a plateau that is too low": law(plateau=7.0 * 0.969, world=WORLDS[2]),
+        "another plateau": flows(plateau=7.0 * 1.031),
+        "a plateau that is too low": flows(plateau=7.0 * 0.969, world=WORLDS[2]),
     },
     "rank": {
         "one contrast is weaker": ranks(10.0, 10.0, 10.0, 8.9),
@@ -141,8 +137,8 @@ BAD: dict[str, dict[str, Any]] = {
 STILL: dict[str, dict[str, Any]] = {
     "stage-law": {
         "just within 3%": late(10.68, 10_290.0, 9_710.0),
-        "no plateau from a large start": law(plateau=5.0, scale=1e-2),
-        "a plateau just near enough": law(plateau=7.0 * 1.029),
+        "no plateau from a large start": flows(plateau=5.0, scale=1e-2),
+        "a plateau just near enough": flows(plateau=7.0 * 1.029),
     },
     "rank": {
         "just alike": ranks(10.0, 10.0, 10.0, 9.1, 0.09),
