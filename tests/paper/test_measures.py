@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.paper.samples_theory import grids
+from tests.paper.samples_sandbox import grids
 from tests.paper.settings import RULES, dotted, settings_of
 from tests.paper.short_training import measured
 from topicscope import training
