@@ -73,10 +73,10 @@ def weak_panels() -> dict[str, list[Panel]]:
     }
 
 
-def gram_panels(number: int = 0, runs: list[Blocks] | None = None) -> list[matrices.GramPanel]:
+def gram_panels(number: int = 0, runs: list[Blocks] | None = None) -> list[Panel]:
     steps = np.arange(1.0, 401)
-    paths = [matrices.GramPath(steps + seed, 0.5 * steps, 2 * steps + seed) for seed in range(3)]
-    made = [matrices.GramPanel(**vars(panel), paths=paths) for panel in panels()]
+    paths = [{"same": steps + seed, "different": 0.5 * steps, "diagonal": 2 * steps + seed} for seed in range(3)]
+    made = [replace(panel, paths=paths) for panel in panels()]
     return made if runs is None else changed(made, number, runs=runs)
 
 

@@ -81,9 +81,9 @@ def test_blocks_of_gram_matrices_and_their_paths() -> None:
         expected = loop_means(gram, 10, 10)
         assert {name: getattr(blocks, name) for name in expected} == pytest.approx(expected, rel=1e-4, abs=1e-6)
         assert blocks.diagonal_at_start == run.metrics["gram_diagonal"][0]
-        assert (path.same == run.metrics["gram_same"]).all()
-        assert (path.different == run.metrics["gram_different"]).all()
-        assert (path.diagonal == run.metrics["gram_diagonal"]).all()
+        assert (path["same"] == run.metrics["gram_same"]).all()
+        assert (path["different"] == run.metrics["gram_different"]).all()
+        assert (path["diagonal"] == run.metrics["gram_diagonal"]).all()
 
 
 def test_a_run_that_diverged_is_marked() -> None:

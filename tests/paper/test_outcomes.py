@@ -100,7 +100,8 @@ def test_paths_of_figure_1() -> None:
     assert blocks.y == (x / 2 + 1).tolist()
     assert (blocks.low, blocks.high) == ((x / 2).tolist(), (x / 2 + 2).tolist())
     assert diagonal.y == diagonal.low == diagonal.high == x.tolist()
-    shorter = matrices.path_lines("cut", [matrices.GramPath(np.ones(n), np.zeros(n), np.ones(n)) for n in (50, 40)])
+    paths = [dict.fromkeys(("same", "different", "diagonal"), np.ones(steps)) for steps in (50, 40)]
+    shorter = matrices.path_lines("cut", paths)
     assert shorter.series[0].x[-1] == 40.0  # as long as the shortest
 
 

@@ -96,7 +96,7 @@ def measure(context: Context) -> Found:
     return Found(
         excess,
         column,
-        WordMatrix.of(shown, first),
+        WordMatrix.of(first, shown),
         {name: [blocks_of(run) for run in runs] for name, runs in trained.items()},
         first.config,
     )
