@@ -15,12 +15,12 @@ from tests.paper import samples_language as models
 from tests.paper.samples import BAD, judged
 from tests.paper.samples_language import curves, layer_starts, ramp, stage_settings
 from tests.paper.settings import dotted, grids, pretrained
-from topicscope import language, pretraining, sweeps, training
+from topicscope import language, laws, pretraining, sweeps, training
 from topicscope.measure import NOT_COVERED, PHASES
 from topicscope.pages import Map
 from topicscope.paper import EXPERIMENTS, Context, figure4, figure5, two_stage as module
 from topicscope.paper.figure4 import ENVELOPE, NINE, RANGES, distance, envelope, factor, readings
-from topicscope.paper.two_stage import LOSS, LR, SCALE, Cell, MapLaw, Shares, StageMaps, Swept, cells, crosses, why
+from topicscope.paper.two_stage import LOSS, LR, SCALE, Cell, Shares, StageMaps, Swept, cells, crosses, why
 
 
 def norm_ramp(leaves: float, levels: float, end: float, steps: int = 1000) -> np.ndarray:
@@ -411,12 +411,13 @@ def test_grids_are_those_of_the_reference_runs(monkeypatch: pytest.MonkeyPatch, 
         asked.append(json.loads(json.dumps(grid)))
         return SimpleNamespace(rows=[{"model.init_scale": 0.01}])
 
-    def predictions(configs: Any) -> list[dict[str, Any]]:
+    def predictions(configs: Any, batch_noise: float) -> list[Any]:
         assert {config.model.init_scale for config in configs} == {0.01}
-        return [{"predicted_phase": config.optimizer.name} for config in configs]
+        phases = [{"predicted_phase": config.optimizer.name} for config in configs]
+        return [SimpleNamespace(as_dict=lambda phase=phase: phase) for phase in phases]
 
     monkeypatch.setattr(sweeps, "build_grid", lambda grid: grid)
-    monkeypatch.setattr(module, "predictions", predictions)
+    monkeypatch.setattr(laws, "predicted_phases", predictions)
     monkeypatch.setattr(sweeps, "sweep", run)
     found = module.measure(Context(scale, 2))
     assert asked == grids(scale)
@@ -487,8 +488,8 @@ def test_the_laws_hold_from_ninety_percent_on(predicted: str, count: int, optimi
 
 
 def test_a_map_without_predictions_does_not_hold() -> None:
-    assert not MapLaw([], []).holds
-    assert Shares(4, 0, 0).sentence == "0 of 4 cells take the predicted phase (0%; - of the 0 that the laws cover)"
+    assert Shares.of([]).share == 0
+    assert Shares(4, 0, 0, 0.0).sentence == "0 of 4 cells take the predicted phase (0%; - of the 0 that the laws cover)"
 
 
 def test_a_cell_has_the_phase_of_most_seeds() -> None:

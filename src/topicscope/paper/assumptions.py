@@ -63,9 +63,7 @@ UNRELAXED = {
 }
 
 FINITE_BATCH = 1000  # documents per step where they are finite: a step's documents are only a sample of their words
-
 TOLERANCE = 0.03  # relative Frobenius distance allowed between a trained matrix and W(t)
-
 DRAWN = ("topics of unequal sizes", "Zipf words", "overlapping topics", "common words")
 
 

@@ -21,7 +21,6 @@ from topicscope.pages import Compared, Figure, Series, TableData, Verdict
 Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]
 Found = TypeVar("Found")
-
 LANGUAGE = ("accelerate", "tokenizers", "tomotopy", "transformers")  # the optional libraries of language models
 
 # the paper's models and text
@@ -33,7 +32,6 @@ CHECKPOINTS = (
     "roberta-base",
 )
 WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
-
 CLOSE = 0.1  # a number is close to the paper's if it is off by at most this share (of a range: of the nearer end)
 
 

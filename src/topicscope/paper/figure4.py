@@ -93,10 +93,8 @@ ENVELOPE: dict[str, list[tuple[int, float, float]]] = {
 }
 
 QUERY_OVER_KEY = (1.2, 1.45)  # the ratio of the two ends in the nine curves; reported, no part of the distance
-
 # The factor by which a step counts as wrong that never comes, since the norm does not rise; and the largest factor.
 MISSING = 10.0
-
 # norm_value, norm_key and norm_query of a run; with `step`, where not every step is there (curves of a sweep).
 RunNorms = Mapping[str, Float[np.ndarray, " S"]]
 
@@ -155,11 +153,8 @@ SETTINGS = {
 
 # Three times those of the figure, so that key and query too reach the plateau by which half of their rise is measured.
 STEPS = 3000
-
 EVERY = 5  # the curves that are drawn have every fifth step
-
 FIGURE_COLOUR = "#E69F00"
-
 Norms = dict[str, np.ndarray]  # norm_value, norm_key and norm_query of one run, step by step
 
 

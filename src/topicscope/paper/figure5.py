@@ -13,7 +13,6 @@ from topicscope.paper.made_up import build_tokenizer, sample_texts, word_lists
 
 NEAR_ZERO = 1e-4
 STEPS = 400  # as in the figure
-
 PARTS = ("value", "key", "query")
 
 

@@ -17,7 +17,6 @@ from topicscope.paper.made_up import DECODED, GROUP, probe_small, small_models
 
 # Of Tables 1 and 5, where a model or a text is missing.
 PAPER_RATIOS = "same topic above different topic for Bert, Albert, Bart, Electra, Roberta"
-
 MADE_UP = "(made-up texts)"
 STAND_INS = (
     "Without --model and --corpus: five small models of these architectures, trained on made-up texts with known "
@@ -266,10 +265,8 @@ TABLE5 = Experiment(
 GROUPS = [["frog", "toad", "lizard"], ["mozart", "beethoven", "schubert"], ["algebra", "arithmetic", "calculus"]]
 # Of the made-up texts: three topics, of which the likeliest words are compared.
 KNOWN_TOPICS, LIKELIEST = ("kitchen", "music", "law"), 3
-
 # Words of a group that have to be one token each: else its vectors are means of pieces that other words share.
 WHOLE = 2
-
 PAPER_MAP = "blocks of three words each (Bert)"
 
 

@@ -24,9 +24,7 @@ DIAGONAL_RULE = (
 
 # The four panels: top cross entropy, bottom squared; left SGD, right Adam.
 PAIRS = (("cross-entropy", "sgd"), ("cross-entropy", "adam"), ("squared", "sgd"), ("squared", "adam"))
-
 ADAM = 1  # the panel whose contrast stands for a figure: cross entropy with Adam
-
 # The paper's SGD has lr .01 for some 100,000 steps; a larger rate follows the same path in fewer steps. Squared loss
 # has curvature 2 along the prediction bias, so that its rate has to stay below 1.
 SGD_LR = {"cross-entropy": 1.0, "squared": 0.3}

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 FULL = 12  # how much longer everything takes at full scale, roughly
 FORMAT = 4  # of the outcome files; one of another format is computed again
 REPRODUCE = Kind("reproduce", 3, ("outcomes",), resumes="always")
-
 Finished = Callable[[str, Outcome, float | None], None]
 """Called with an experiment, its outcome and its seconds where known, as soon as the outcome is there."""
 

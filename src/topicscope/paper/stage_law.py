@@ -17,13 +17,10 @@ from topicscope.theory import Growth, Population, Weights, gradient_flow, optimu
 from topicscope.world import Fixed, Masking, TopicModel
 
 STAGE_FLOWS = "stage flows"  # of the experiments that share the flows: they run in one process, one after another
-
 SCALES: dict[Scale, tuple[float, ...]] = {"quick": (1e-4, 1e-3, 1e-2), "full": (1e-5, 1e-4, 1e-3, 3e-3, 1e-2)}
 SEEDS = {"quick": 2, "full": 5}
 COMMON = 1e-3  # the scale that `no-correct-words` takes too
-
 AFTER = 8.0  # A flow ends so many e-folds after the predicted half-time of key and query: on the second plateau
-
 # Up to this scale there is a second plateau: from larger starts the third act begins before the second ends.
 SMALL = 1e-3
 
@@ -165,7 +162,6 @@ def _flows(scale: Scale, seed: int) -> list[StageFlow]:
 
 
 CLOSE = 0.03  # how far measured half-times and norms may be from the law, as a share
-
 DRAWN = 40  # points of a measured curve
 
 
@@ -338,7 +334,6 @@ STAGE_LAW = Experiment(
 
 
 SGD_CLOSE = 0.2  # how far the measured step may be from the predicted one, as a share
-
 SGD_DRAWN = 50  # points of a curve
 
 

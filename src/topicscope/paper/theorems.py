@@ -25,7 +25,6 @@ from topicscope.theory import (
 )
 
 INFINITE = {"kind": "infinite", "topics_per_document": 3}  # infinite documents (Assumption 1)
-
 UNIFORM_LOSS = 1 - 1 / 30  # the best squared loss under uniform attention: 1 - 1 / (tau v) at tau = 3, v = 10
 
 
