@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from topicscope import language, training
 from topicscope.ground import MOST, InputError
 from topicscope.measure import Estimate
-from topicscope.pages import Compared, Figure, Series, TableData, Verdict
+from topicscope.pages import Compared, Figure, Panel, Series, TableData, Verdict
 
 Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]
@@ -54,6 +54,20 @@ class Outcome:
     config: dict[str, Any] = field(default_factory=dict)
     ours: float | None = None
     differs: str = ""
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Outcome:
+        """The outcome that `asdict` wrote, its whole numbers as they were; errors where the data is something else."""
+        if data["verdict"] not in get_args(Verdict):
+            raise ValueError(f"no verdict: {data['verdict']}")
+        figures = [Figure(**figure | {"panels": list(map(panel_from, figure["panels"]))}) for figure in data["figures"]]
+        return cls(**data | {"figures": figures, "tables": [TableData(**table) for table in data["tables"]]})
+
+
+def panel_from(data: dict[str, Any]) -> Panel:
+    series = {"series": [Series(**line) for line in data["series"]]} if "series" in data else {}
+    [panel] = [kind for kind in get_args(Panel) if kind.kind == data["kind"]]
+    return panel(**data | series)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from topicscope.ground import (
     Kind,
     Progress,
     Result,
-    adapter_of,
     afford,
     affordable,
     files,
@@ -359,10 +358,9 @@ def read_outcome(folder: Path, experiment: str, context: Context, *, inputs: boo
         wanted = EXPERIMENTS[experiment].key(context) if inputs else context.config()
         if stored["format"] != FORMAT or any(stored["context"][key] != value for key, value in wanted.items()):
             return None
-        outcome: Outcome = adapter_of(Outcome).validate_python(stored["outcome"])
-    except (ValueError, KeyError, TypeError):  # InputError and pydantic's ValidationError are ValueErrors
+        return Outcome.from_dict(stored["outcome"])
+    except (ValueError, KeyError, TypeError, AttributeError):  # InputError is a ValueError
         return None
-    return outcome
 
 
 def stored_outcomes(folder: Path, context: Context, names: Sequence[str] | dict[str, Any]) -> dict[str, Outcome]:
