@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from topicscope.pages.panels import Heat, Lines, Map, Panel, Points, Series
-from topicscope.pages.parts import Figure, Judgement, Section, TableData
+from topicscope.pages.panels import Figure, Heat, Judgement, Lines, Map, Panel, Points, Section, Series, TableData
 
 EVIL = """<script>window.hacked=1</script> & "double" 'single' <b>$x$</b> %{y}"""
 TOPICS, WORDS_PER_TOPIC = 4, 3

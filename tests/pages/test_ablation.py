@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from topicscope.language import AblationRow, Probe
 from topicscope.pages import Points, ablation_figures, ablation_table
-from topicscope.pages.ablation import ablation_sections
+from topicscope.pages.probe_layers import ablation_section
 
 AT_TOPICS = AblationRow(
     model="org/bert",
@@ -60,8 +60,7 @@ def test_the_table_says_why() -> None:
 
 
 def test_the_page_has_a_section_where_it_was_measured() -> None:
-    (section,) = ablation_sections(Probe(ablation=ROWS))
+    section = ablation_section(Probe(ablation=ROWS))
     assert section.title == "Does the model use its topical heads?"
     assert [figure.name for figure in section.figures] == ["probe-ablation-1"]
-    assert ablation_sections(Probe()) == []
-    assert ablation_sections(Probe(ablation=OFF))[0].figures == []
+    assert ablation_section(Probe(ablation=OFF)).figures == []

@@ -12,11 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from tests.pages import samples
-from topicscope.pages.drawing import LEVEL_DASHES, wrapped
+from topicscope.pages.drawing import LEVEL_DASHES, canvas, wrapped
 from topicscope.pages.layout import GREY, MARK_COLOUR, PALETTE
-from topicscope.pages.panels import Heat, Lines, Map, Panel, Points, Series
-from topicscope.pages.parts import Figure
-from topicscope.pages.pictures import canvas
+from topicscope.pages.panels import Figure, Heat, Lines, Map, Panel, Points, Series
 
 
 def drawn(figure: Figure) -> list[Any]:

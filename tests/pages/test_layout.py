@@ -23,8 +23,7 @@ from topicscope.pages.layout import (
     positions,
     topic_ticks,
 )
-from topicscope.pages.panels import Heat, Lines, Map, Points, Series
-from topicscope.pages.parts import Figure
+from topicscope.pages.panels import Figure, Heat, Lines, Map, Points, Series
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from topicscope.pages import Circles, Lines, Series, run_moment, word_plane
-from topicscope.pages.moments import hue, plane_figure, until
+from topicscope.pages.timelines import hue, plane_figure, until
 from topicscope.training import Run, RunConfig, train
 
 CONFIG = RunConfig.of(

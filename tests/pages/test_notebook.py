@@ -17,7 +17,7 @@ from tests.pages.test_results import Sample, table
 from topicscope.ground import InputError, results
 from topicscope.pages import PointMap, Section, notebook, page_html
 from topicscope.pages.notebook import NotebookView, library, notebook_view
-from topicscope.pages.sweep_page import MOST_ROWS, curves_of_rows, packed
+from topicscope.pages.page import MOST_ANSWERED, curves_of_rows, packed
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ROWS: list[dict[str, Any]] = [{"point": name, "state": "done", "rate": rate} for rate, name in enumerate("abc")]
@@ -98,7 +98,7 @@ def test_a_map_gets_the_curves_that_it_asks_for() -> None:
     view.send = answers.append
     view._handle_custom_msg({"id": "x-1", "question": "curves", "details": {"rows": [2, 0, 3, -1]}}, [])
     assert answers == [{"id": "x-1", "answer": packed([curves_of(2), curves_of(0)], ("loss",), [2, 0])}]
-    assert curves_of_rows(POINTS, curves_of, [0] * MOST_ROWS + [1]).keys() == {"0"}
+    assert curves_of_rows(POINTS, curves_of, [0] * MOST_ANSWERED + [1]).keys() == {"0"}
 
 
 @pytest.mark.parametrize(

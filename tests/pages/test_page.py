@@ -12,6 +12,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from tests.pages import samples
+from topicscope.pages.drawing import draw_figure
 from topicscope.pages.layout import PALETTE, pens
 from topicscope.pages.page import (
     anchors,
@@ -24,9 +25,7 @@ from topicscope.pages.page import (
     write_page,
     write_report,
 )
-from topicscope.pages.panels import Heat, Lines, Map, Panel, Series
-from topicscope.pages.parts import Figure, Section, TableData
-from topicscope.pages.pictures import draw_figure
+from topicscope.pages.panels import Figure, Heat, Lines, Map, Panel, Section, Series, TableData
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())

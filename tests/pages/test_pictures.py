@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from tests.pages import samples
-from topicscope.pages.panels import Heat, Lines, Map, Panel, Points, Series
-from topicscope.pages.parts import Figure
-from topicscope.pages.pictures import (
+from topicscope.pages.drawing import (
     ALONE,
     CATEGORY_WIDTH,
     LINE,
@@ -24,6 +22,7 @@ from topicscope.pages.pictures import (
     legend_columns,
     write_csv,
 )
+from topicscope.pages.panels import Figure, Heat, Lines, Map, Panel, Points, Series
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

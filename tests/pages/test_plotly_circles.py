@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from tests.pages.samples import EVIL
 from topicscope.pages import Circles, Figure
+from topicscope.pages.drawing import canvas, csv_rows
 from topicscope.pages.layout import LARGEST_CIRCLE, SMALLEST_CIRCLE, diameters, largest_first, pens
-from topicscope.pages.pictures import canvas, csv_rows
-from topicscope.pages.plotly_circles import circles_spec
+from topicscope.pages.plotly_specs import circles_spec
 
 THREE = Circles(
     "map",

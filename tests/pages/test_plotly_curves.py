@@ -11,7 +11,7 @@ import pytest
 from tests.pages import samples
 from topicscope.pages import Figure, Lines, Points, Series
 from topicscope.pages.layout import GREY, PALETTE, pens
-from topicscope.pages.plotly_curves import LEGEND_ROW, PLOT_HEIGHT, lines_spec, points_spec
+from topicscope.pages.plotly_specs import LEGEND_ROW, PLOT_HEIGHT, lines_spec, points_spec
 
 
 def spec(panel: Lines | Points, *, legend: bool = True, **colours: str) -> dict[str, Any]:

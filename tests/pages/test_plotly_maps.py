@@ -11,7 +11,7 @@ import pytest
 from tests.pages import samples
 from topicscope.pages import Heat, Map
 from topicscope.pages.layout import MARK_COLOUR
-from topicscope.pages.plotly_maps import heat_spec, map_spec
+from topicscope.pages.plotly_specs import heat_spec, map_spec
 
 
 def heat(panel: Heat) -> dict[str, Any]:

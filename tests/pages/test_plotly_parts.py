@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from topicscope.pages import plotly_parts as plotly
+from topicscope.pages import plotly_specs as plotly
 
 
 def test_text_has_no_tags_and_no_templates() -> None:
-    assert plotly.text("<b>a & \"b\"</b> %{y} 'c' 5%") == "&lt;b&gt;a &amp; \"b\"&lt;/b&gt; &#37;{y} 'c' 5%"
+    assert plotly.escaped("<b>a & \"b\"</b> %{y} 'c' 5%") == "&lt;b&gt;a &amp; \"b\"&lt;/b&gt; &#37;{y} 'c' 5%"
     assert plotly.broken("one <two> three", 9) == "one &lt;two&gt;<br>three"
 
 
@@ -22,22 +22,22 @@ def test_colours_can_be_seen_through() -> None:
 
 
 def test_numbers_that_json_has_not_are_none() -> None:
-    assert plotly.numbers([1, 0.123456789, math.nan, -math.inf]) == [1.0, 0.123456789, None, None]
+    assert plotly.json_numbers([1, 0.123456789, math.nan, -math.inf]) == [1.0, 0.123456789, None, None]
     assert plotly.rounded([0.123456789, 1234567.0, math.nan, math.inf]) == [0.123457, 1234570.0, None, None]
 
 
 @pytest.mark.parametrize("log", [True, False])
 def test_an_axis_has_its_label_and_scale(log: bool) -> None:
-    axis = plotly.axis("a <label>", log=log)
+    axis = plotly.axis_spec("a <label>", log=log)
     assert axis["title"]["text"] == "a &lt;label&gt;"
     assert (axis["type"], axis["automargin"]) == ("log" if log else "linear", True)
     assert ("nticks" in axis, axis.get("tickangle")) == ((True, 0) if log else (False, None))
-    assert plotly.axis("")["type"] == "linear"
+    assert plotly.axis_spec("")["type"] == "linear"
 
 
 def test_a_layout_is_transparent_and_names_are_shown_whole() -> None:
-    x_axis, y_axis = plotly.axis("x"), plotly.axis("y")
-    layout = plotly.layout(x_axis, y_axis)
+    x_axis, y_axis = plotly.axis_spec("x"), plotly.axis_spec("y")
+    layout = plotly.layout_spec(x_axis, y_axis)
     assert (layout["xaxis"], layout["yaxis"]) == (x_axis, y_axis)
     assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == "rgba(0,0,0,0)"
     assert layout["hoverlabel"]["namelength"] == -1

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from topicscope.pages.scripts import EXPORT, IMPORT, STATIC, bundled, source
+from topicscope.pages.page import EXPORT, IMPORT, STATIC, bundled, source
 
 MODULES = sorted(path.name for path in STATIC.glob("*.js"))
 

@@ -8,7 +8,7 @@ from typing import Any
 from topicscope.language import MixtureScore, Probe, StateRow
 from topicscope.measure import Effect
 from topicscope.pages import Lines
-from topicscope.pages.states import shown_states, state_figures, state_sections, state_table
+from topicscope.pages.probe_layers import shown_states, state_figures, state_section, state_table
 
 
 def effect(difference: float) -> Effect:
@@ -95,6 +95,5 @@ def test_the_table_has_a_line_per_layer() -> None:
 
 
 def test_a_probe_without_states_has_no_section() -> None:
-    assert state_sections(Probe()) == []
-    (section,) = state_sections(Probe(states=ROWS))
+    section = state_section(Probe(states=ROWS))
     assert (len(section.figures), len(section.tables)) == (1, 1)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicscope.pages import PointMap, sweep_page
+from topicscope.pages import PointMap, page as page_module
 from topicscope.pages.layout import PALETTE
-from topicscope.pages.sweep_page import CURVE_POINTS, write_sweep_page
+from topicscope.pages.page import CURVE_POINTS, write_sweep_page
 
 ROWS: list[dict[str, Any]] = [
     {"point": "a", "state": "done", "rate": 0.1, "loss": 2.0, "phase": "late", "mood": "good"},
@@ -119,7 +119,7 @@ def test_short_curves_are_whole_and_curves_end_where_the_page_is_full(
     assert read == {"0": [3.0, 2.0, 1.0], "1": [7.0], "2": []}
     four = len(base64.b64encode(bytes(4 * CURVE_POINTS)))
     for most, kept in ((four - 1, ["0"]), (four, ["0", "1"]), (2 * four, ["0", "1", "2"])):
-        monkeypatch.setattr(sweep_page, "MOST_CURVES", most)
+        monkeypatch.setattr(page_module, "MOST_CURVES", most)
         assert list(made(tmp_path, rows, [{"loss": curve()}] * 4)["curves"]) == kept
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from topicscope.pages import Heat
 from topicscope.pages.layout import topic_ticks
-from topicscope.pages.topic_relations import relation_figures, relation_tables
+from topicscope.pages.runs import relation_figures, relation_tables
 from topicscope.training import Run, RunConfig
 
 

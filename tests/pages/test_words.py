@@ -6,7 +6,7 @@ import numpy as np
 
 from topicscope.language import WordMap
 from topicscope.pages import Heat, word_figure, word_table
-from topicscope.pages.words import word_sections
+from topicscope.pages.topics import word_sections
 
 WORDS = WordMap("org/bert", ("frog", "toad"), (0, 0), (1, 2), np.array([[1.0, 0.123456789], [0.123456789, 1.0]]))
 

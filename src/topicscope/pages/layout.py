@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from topicscope.pages.matrices import MATRIX_COLOURS
-from topicscope.pages.panels import Circles, Heat, Lines, Map, Points, Series
-from topicscope.pages.parts import Figure
+from topicscope.pages.panels import MATRIX_COLOURS, Circles, Figure, Heat, Lines, Map, Points, Series
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")

@@ -11,7 +11,7 @@ import pytest
 
 from topicscope.measure import Course
 from topicscope.pages import Heat, Lines, Section, run_figure
-from topicscope.pages.train_run import HOW_TO_READ, attention_figures, cell, matrix_panels, run_sections, word_heat
+from topicscope.pages.runs import HOW_TO_READ, attention_figures, cell, matrix_panels, run_sections, word_heat
 from topicscope.training import Run, RunConfig, RunData, train, word_scores
 from topicscope.world import TopicModel
 
