@@ -42,7 +42,6 @@ KNOWS: dict[str, set[str]] = {
     },
     "exporting": {"ground", "training", "pretraining", "language", "sweeps", "reading"},
     "explorer": {"ground", "theory", "training", "pages", "paper", "reading"},
-    "bench": {"ground", "world", "training", "model", "measure", "language", "pretraining", "sweeps"},
     "cli": {
         "ground",
         "world",
@@ -53,7 +52,6 @@ KNOWS: dict[str, set[str]] = {
         "sweeps",
         "pages",
         "paper",
-        "bench",
         "explorer",
         "exporting",
         "reading",

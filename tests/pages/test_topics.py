@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from topicscope.language import TopicFit, Topics
-from topicscope.language.topic_quality import quality_of
+from topicscope.language.topics import quality_of
 from topicscope.pages import Circles, Lines, Points, compared_table, topic_model_table
 from topicscope.pages.topics import compared_section, fit_figure, map_section, topic_model_sections
 

@@ -93,7 +93,7 @@ def reproduce(
     return 1 if lost else 0
 
 
-def print_outcome(name: str, outcome: paper.Outcome, seconds: float | None) -> None:
+def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) -> None:
     took = "" if seconds is None else f" ({seconds:.0f} s)"
     words = consoles.coloured(paper.verdict_name(name, outcome.verdict), COLOURS[outcome.verdict])
     typer.echo(f"{name}: {words}{took}", err=True)
@@ -106,7 +106,7 @@ class Page:
         self.folder = folder
         self.drawn: set[str] = set()  # experiments whose figures are drawn
 
-    def renew(self, reproduction: paper.Reproduction) -> None:
+    def renew(self, reproduction: "paper.Reproduction") -> None:
         """The folder is locked by this process meanwhile. Figures that were drawn once are not drawn again."""
         done = len(reproduction.outcomes)
         so_far = f"Still running: {done} experiments are done so far. Load the page again to see more."
@@ -116,7 +116,7 @@ class Page:
         self.drawn |= {section.title for section in sections}
 
 
-def print_table(reproduction: paper.Reproduction) -> None:
+def print_table(reproduction: "paper.Reproduction") -> None:
     """One line per experiment, within 80 columns; several in a narrower terminal. The page has the rest."""
     wide, ids = consoles.results().width >= 80, max(map(len, reproduction.outcomes), default=0)
     table = Table(

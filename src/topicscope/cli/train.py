@@ -8,8 +8,23 @@ import typer
 
 from topicscope import pages, training
 from topicscope.cli import consoles
-from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, Yes, option, run_configs
-from topicscope.cli.worlds import WORLD, KeptWords, WorldFrom, in_world, world_of
+from topicscope.cli.options import (
+    WORLD,
+    AsJson,
+    Assignments,
+    ConfigFile,
+    Device,
+    Force,
+    KeptWords,
+    Out,
+    Resume,
+    WorldFrom,
+    Yes,
+    in_world,
+    option,
+    run_configs,
+    world_of,
+)
 from topicscope.ground import parsed, progress_shown, refuse
 from topicscope.world import PRIORS
 
@@ -126,7 +141,7 @@ def command(
     return 1 if diverged else 0
 
 
-def print_runs(runs: list[training.Run]) -> None:
+def print_runs(runs: "list[training.Run]") -> None:
     """A few runs side by side; of many one row each, with mean and spread below."""
     facts = [run.facts() for run in runs]
     if len(runs) <= MOST_COLUMNS:

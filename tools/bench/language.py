@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from topicscope.bench.rows import Row, Say, matrix_rate, measured, medians, peak_gigabytes, seconds
+from tools.bench.rows import Row, Say, matrix_rate, measured, medians, peak_gigabytes, seconds
 from topicscope.ground import repeatable, silent
 from topicscope.language import (
     CHUNK,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from topicscope.bench.rows import Row, Say, Work, matrix_rate, measured, medians
+from tools.bench.rows import Row, Say, Work, matrix_rate, measured, medians
 from topicscope.pretraining import (
     BLOCK,
     Loop,

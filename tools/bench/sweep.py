@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
-from topicscope.bench.rows import Row, Say
+from tools.bench.rows import Row, Say
 from topicscope.ground import NAMES, Name
 from topicscope.sweeps import PHASE, Place, Task, build_grid, compute, pack, sweep
 
