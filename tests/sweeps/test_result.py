@@ -13,8 +13,8 @@ from tests.sweeps.samples import Cake, baking, small
 from topicscope import InputError
 from topicscope.ground import read_about
 from topicscope.measure import PHASES
-from topicscope.sweeps import Grid, PointResult, Sweep, points, read_sweep, stored_points, sweep
-from topicscope.sweeps.result import alike
+from topicscope.sweeps import Grid, PointResult, Sweep, read_sweep, stored_points, sweep
+from topicscope.sweeps.result import alike, point_home, write_point
 
 pytestmark = pytest.mark.usefixtures("bakery")
 
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.usefixtures("bakery")
 def half_done(folder: Path, grid: Grid, failed: int) -> Sweep:
     """A folder where the first points have failed, the next one is done, one is damaged, and others are missing."""
     for point in grid.points[:failed]:
-        points.write(folder, point, PointResult(error="the oven is cold"))
+        write_point(folder, point, PointResult(error="the oven is cold"))
     for point in grid.points[failed : failed + 2]:
-        points.write(folder, point, PointResult({"sweetness": 0.5}))
-    (points.home(folder, grid.points[failed + 1]) / "result.json").write_text("")
+        write_point(folder, point, PointResult({"sweetness": 0.5}))
+    (point_home(folder, grid.points[failed + 1]) / "result.json").write_text("")
     return Sweep.of(grid, folder)
 
 
@@ -49,7 +49,7 @@ def test_rows_have_state_measures_and_error(tmp_path: Path) -> None:
 def test_the_main_measures_are_the_ones_that_the_sweep_has(tmp_path: Path) -> None:
     grid = baking(sugar=[1])
     assert Sweep.of(grid, tmp_path).main_measures == []
-    points.write(tmp_path, grid.points[0], PointResult({"colour": "brown", "sweetness": 1}))
+    write_point(tmp_path, grid.points[0], PointResult({"colour": "brown", "sweetness": 1}))
     assert Sweep.of(grid, tmp_path).main_measures == ["sweetness"]
     assert Sweep.of(grid, tmp_path).measures == ["colour", "sweetness"]
 
@@ -94,7 +94,7 @@ def test_a_column_has_values_of_one_type(values: list[Any], column: list[Any]) -
 
 def test_a_table_has_every_setting_and_those_named_like_a_measure_apart(tmp_path: Path) -> None:
     grid = baking(sugar=[1, 2])
-    points.write(tmp_path, grid.points[1], PointResult({"seed": 7.5}))
+    write_point(tmp_path, grid.points[1], PointResult({"seed": 7.5}))
     found = Sweep.of(grid, tmp_path)
     table = found.table()
     assert table.column_names == ["point", "sugar", "state", "seed", "error", "config.seed", "recipe"]

@@ -12,20 +12,19 @@ from tests.sweeps.samples import Bakery, Cake, bake, baking
 from topicscope import InputError
 from topicscope.ground import serial
 from topicscope.sweeps import (
-    Cost,
+    Estimate,
     Grid,
     Place,
     Point,
     PointResult,
     Sweep,
     SweepKind,
-    Task,
     compute,
     pack,
-    points,
     read_sweep,
     sweep,
 )
+from topicscope.sweeps.result import point_home
 
 pytestmark = pytest.mark.usefixtures("bakery")
 
@@ -78,7 +77,7 @@ def test_a_pack_is_run_whole_and_only_what_is_missing_of_it_is_written(tmp_path:
     grid = baking(sugar=[1], seed={"seeds": 5})
     sweep(grid, tmp_path)
     assert ran == [[0, 1, 2], [3, 4]]
-    (points.home(tmp_path, grid.points[1]) / "curves.npz").unlink()
+    (point_home(tmp_path, grid.points[1]) / "curves.npz").unlink()
     stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result.json")}
     sweep(grid, tmp_path)
     assert ran[2:] == [[0, 1, 2]]
@@ -137,7 +136,7 @@ def test_points_of_a_pack_fail_alone_and_trouble_of_the_machine_is_raised(bakery
     results = compute(Place(".", "."), task)
     assert [result.error for result in results] == [None, "burnt", None]
     assert [result.measures.get("together") for result in results] == [1, None, 1]
-    two = compute(Place(".", "."), Task(task.points[:2]))
+    two = compute(Place(".", "."), task[:2])
     assert [result.error for result in two] == [None, "burnt"]
     for trouble in (OSError(28, "No space left on device"), MemoryError()):
 
@@ -163,8 +162,8 @@ def test_a_point_runs_where_its_paths_start_in_a_folder_that_depends_on_its_file
     (tmp_path / "kitchen" / "recipe.txt").write_text("flour")
     monkeypatch.chdir(tmp_path)
     point = Point("bake", Cake(recipe="recipe.txt").as_dict(), {})
-    compute(Place("scratch", str(tmp_path / "kitchen")), Task((point,)))
-    compute(Place("scratch", str(tmp_path / "gone")), Task((point,)))
+    compute(Place("scratch", str(tmp_path / "kitchen")), (point,))
+    compute(Place("scratch", str(tmp_path / "gone")), (point,))
     assert Path.cwd() == tmp_path
     assert [place for place, _ in places] == [tmp_path / "kitchen", tmp_path]
     [[one], [other]] = [homes for _, homes in places]
@@ -175,11 +174,11 @@ def test_a_point_runs_where_its_paths_start_in_a_folder_that_depends_on_its_file
 
 def test_points_that_differ_in_more_than_they_may_do_not_run_together() -> None:
     grid = baking(seed={"seeds": 7}, sugar=[1, 2])
-    packs = [[(p.config["sugar"], p.config["seed"]) for p in task.points] for task in pack(grid)]
+    packs = [[(p.config["sugar"], p.config["seed"]) for p in task] for task in pack(grid)]
     assert packs == [[(s, i) for i in seeds] for s in (1, 2) for seeds in ((0, 1, 2), (3, 4, 5), (6,))]
 
 
-@pytest.mark.parametrize("record", [Cost, Grid, Place, Point, PointResult, Sweep, SweepKind, Task])
+@pytest.mark.parametrize("record", [Estimate, Grid, Place, Point, PointResult, Sweep, SweepKind])
 def test_records_cannot_be_changed(record: type) -> None:
     """Points are named by what they are, and tasks are sent to other processes."""
     one: Any = object.__new__(record)

@@ -16,7 +16,8 @@ from topicscope import InputError, RunConfig, read, train
 from topicscope.ground import read_about
 from topicscope.language import probe, probe_point
 from topicscope.measure import PHASES
-from topicscope.sweeps import Place, Sweep, Task, build_grid, compute, pack, points, read_sweep, sweep
+from topicscope.sweeps import Place, Sweep, build_grid, compute, pack, read_sweep, sweep
+from topicscope.sweeps.result import npz, read_point
 
 
 def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
         alone.results["value"]["same"] - alone.results["value"]["different"], rel=1e-3, abs=1e-6
     )
     assert (row["optimizer.lr"], row["model.init_scale"], row["seed"]) == (0.001, 0.1, 1)
-    _, result = points.read(tmp_path / "sweep", grid.points[3])
+    _, result = read_point(tmp_path / "sweep", grid.points[3])
     np.testing.assert_allclose(result.curves["norm_value"], alone.metrics["norm_value"], rtol=1e-4)
 
 
@@ -64,9 +65,9 @@ def test_interrupted_and_damaged_points_are_made_again(tmp_path: Path) -> None:
     found["measures"]["loss"] += 0.001
     (homes[2] / "result.json").write_text(json.dumps(found))  # whole, but not what was written
     with np.load(homes[4] / "curves.npz") as kept:
-        (homes[4] / "curves.npz").write_bytes(points.npz({name: kept[name] + 1 for name in kept.files}))
+        (homes[4] / "curves.npz").write_bytes(npz({name: kept[name] + 1 for name in kept.files}))
     (homes[3] / "curves.npz").unlink()
-    states = [points.read(out, point)[0] for point in grid.points]
+    states = [read_point(out, point)[0] for point in grid.points]
     assert (states.count("damaged"), states.count("done"), states.count("missing")) == (5, 3, 4)
     assert sweep(grid, out).counts["done"] == 12
     assert files(out) == files(tmp_path / "whole")
@@ -190,7 +191,7 @@ def test_the_worker_gives_results_in_the_order_of_its_points() -> None:
     task = pack(small())[0]
     results, again = compute(Place(".", "."), task), compute(Place(".", "."), task)
     assert [result.measures["loss"] for result in results] == [result.measures["loss"] for result in again]
-    alone = compute(Place(".", "."), Task(task.points[5:6]))[0].measures["loss"]
+    alone = compute(Place(".", "."), task[5:6])[0].measures["loss"]
     assert results[5].measures["loss"] == pytest.approx(alone, rel=1e-5)
     assert len({r.measures["loss"] for r in results}) == 8
 
