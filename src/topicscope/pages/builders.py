@@ -32,7 +32,6 @@ def sections(result: Result) -> list[Section]:
 
 
 def points_of(result: Result) -> PointMap | None:
-    """The points of a result that is a sweep, as data for a map (see `PointMap`)."""
     if result.kind != "sweep":
         return None
     found: PointMap = importlib.import_module("topicscope.pages.maps").point_map(result)

@@ -273,8 +273,6 @@ TWO_COLUMN_LETTERS = 20  # of a legend's two columns together, that fit under a 
 
 
 class Picture(Canvas):
-    """A matplotlib figure that a notebook shows by itself."""
-
     def _repr_png_(self) -> bytes:
         return self.as_bytes("png", dpi=100)
 
@@ -308,14 +306,12 @@ def write_csv(figure: Figure, folder: Path) -> list[Path]:
 
 
 def csv_of(panel: Panel) -> str:
-    """The numbers of a panel as one long table."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(csv_rows(panel))
     return stream.getvalue()
 
 
 def csv_rows(panel: Panel) -> list[list[Any]]:
-    """A panel's numbers, with a heading."""
     if isinstance(panel, Lines | Points):
         rows: list[list[Any]] = [["series", "x", "y", "low", "high"]]
         for series in panel.series:

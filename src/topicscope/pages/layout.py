@@ -45,7 +45,6 @@ def pen_key(series: Series) -> str:
 
 
 def groups(panel: Lines | Points) -> dict[str, Series]:
-    """The first curve of each group: what the legend shows."""
     first: dict[str, Series] = {}
     for series in panel.series:
         first.setdefault(pen_key(series), series)
@@ -126,7 +125,6 @@ SMALLEST_CIRCLE = 8.0
 
 
 def diameters(circles: Circles) -> list[float]:
-    """Areas are in proportion to the sizes, but a small circle can still be seen."""
     largest = max(circles.sizes, default=0.0) or 1.0
     diameter = LARGEST_CIRCLE if circles.diameter is None else circles.diameter
     return [max(SMALLEST_CIRCLE, diameter * math.sqrt(max(0.0, size) / largest)) for size in circles.sizes]

@@ -27,7 +27,6 @@ MOST_ROWS = 40  # points that a table shows one by one; of more it shows how man
 
 
 def sweep_sections(sweep: Sweep) -> list[Section]:
-    """One section: the map of the main measure, and a table of the points or of their phases."""
     axes, measures = sweep.grid.axes, sweep.main_measures
     main = measures[:1] if axes else []
     figures = [map_figure(sweep.rows, axes, name, "map", name.replace("_", " ")) for name in main]
@@ -44,7 +43,6 @@ def sweep_sections(sweep: Sweep) -> list[Section]:
 
 
 def point_map(sweep: Sweep) -> PointMap:
-    """All points of a sweep as data for a map whose measure and axes the reader chooses."""
     return PointMap(
         sweep.grid.axes,
         sweep.rows,
@@ -99,7 +97,6 @@ def map_figure(
 
 
 def words_of(rows: Sequence[Row], measure: str) -> dict[str, str] | None:
-    """The words that a measure takes, with their colours; None where it is a number."""
     values = [row[measure] for row in rows if row.get(measure) is not None]
     if measure in WORDS or not any(isinstance(value, str | bool) for value in values):
         return WORDS.get(measure)
@@ -126,7 +123,6 @@ def middle(values: list[Any], words: dict[str, str] | None) -> float | None:
 
 
 def last(axis: str) -> str:
-    """The short name of an axis: 'lr' for 'optimizer.lr'."""
     return axis.rsplit(".", 1)[-1].replace("_", " ")
 
 

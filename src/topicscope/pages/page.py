@@ -96,7 +96,6 @@ def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> N
 
 
 def page_html(title: str, intro: str, sections: list[Section], pictures: Path | None = None) -> str:
-    """A report as one HTML page, which opens from disk and needs no network."""
     placed = with_anchors(sections)
     summary, judged = judged_of(placed, pictures)
     return html_of("page.html.jinja", title, intro, sections=placed, judged=judged, summary=summary)
@@ -125,7 +124,6 @@ def judged_of(placed: list[tuple[str, Section]], pictures: Path | None = None) -
 
 
 def html_of(template: str, title: str, intro: str, **parts: Any) -> str:
-    """A page of any template, with plotly inside."""
     paragraphs = [paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()]
     page = environment().get_template(template)
     return page.render(title=title, paragraphs=paragraphs, plotly=Markup(get_plotlyjs()), **parts)
@@ -203,7 +201,6 @@ def script_json(value: Any) -> Markup:
 
 
 def numeric_columns(table: TableData) -> list[bool]:
-    """Which columns hold numbers only, and stand to the right."""
     if not table.rows:
         return [False] * len(table.columns)
     return [all(NUMBER.fullmatch(cell.strip()) for cell in cells) for cells in zip(*table.rows, strict=True)]
@@ -216,7 +213,6 @@ def duration(seconds: float | None) -> str:
 
 
 def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) -> Spec:
-    """What plotly draws on the page."""
     match panel:
         case Heat():
             return heat_spec(panel)
@@ -321,7 +317,6 @@ def map_parts(
 
 
 def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dict[str, str]]:
-    """Words and their colours, the same in every map."""
     if given is None:
         given = {word: PALETTE[i % len(PALETTE)] for i, word in enumerate(dict.fromkeys(map(str, values)))}
     return [{"name": name, "colour": colour} for name, colour in given.items()]

@@ -64,8 +64,6 @@ def banded(
 
 @dataclass
 class Lines:
-    """Curves in one panel."""
-
     title: str
     series: list[Series]
     x_label: str = ""
@@ -143,7 +141,6 @@ VERDICT_WORDS = ("reproduced", "as predicted", "not reproduced", "not as predict
 
 
 def counted(words: Iterable[str]) -> str:
-    """How many verdicts of each kind there are."""
     counts = Counter(words)
     return ", ".join(f"{counts[kind]} {kind}" for kind in VERDICT_WORDS if counts[kind])
 
@@ -204,8 +201,6 @@ class Judgement:
 
 @dataclass(frozen=True)
 class TextPiece:
-    """A word or mark of a text."""
-
     before: str  # what stands between the piece before and this one: a space, or nothing
     text: str
     group: int | None = None  # its group, as a place in `MarkedText.groups` from 0; None: it has no colour

@@ -74,7 +74,6 @@ def see_through(colour: str, alpha: float = 0.2) -> str:
 
 
 def json_numbers(values: list[float]) -> list[float | None]:
-    """None where JSON has no such number."""
     return [float(value) if math.isfinite(value) else None for value in values]
 
 

@@ -16,7 +16,6 @@ Metrics = dict[str, Float[np.ndarray, " S"]]
 
 
 def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
-    """One section for all runs."""
     runs = [result] if isinstance(result, PretrainRun) else list(result)
     folder, config = runs[0].folder, runs[0].config.as_dict()
     several = f" --runs {len(runs)}" if len(runs) > 1 else ""
@@ -74,7 +73,6 @@ def gradient_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
 
 
 def curves(runs: Sequence[PretrainRun], labels: Sequence[str], column: str) -> list[Series]:
-    """One curve per run, of at most POINTS points."""
     series = []
     for run, setting in zip(runs, settings(runs, labels), strict=True):
         y = run.metrics[column]
@@ -90,7 +88,6 @@ def settings(runs: Sequence[PretrainRun], labels: Sequence[str]) -> Sequence[str
 
 
 def layer_title(name: str) -> str:
-    """What figures and tables call a layer."""
     part, _, number = name.rpartition("_")
     return f"{part} layer {number}".strip()
 

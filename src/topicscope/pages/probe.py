@@ -75,7 +75,6 @@ def family(model: str, kind: str) -> str:
 
 
 def ratio_table(rows: Sequence[ProbeRow]) -> TableData:
-    """The paper's Table 1 for a probe: same-topic mean over different-topic mean, with 95% intervals."""
     measures = [*MAIN_MEASURES, *(["topical"] if any(row.topical for row in rows) else [])]
     return TableData(
         "Same topic over different topic, with 95% intervals",
@@ -147,7 +146,6 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
 
 
 def topic_table(topics: Sequence[TopicRow]) -> TableData:
-    """All topics at the first threshold."""
     return TableData(
         f"Topics: inside, nearest, farthest (mean cosine), {setting_name(topics)}",
         ["model", "topic", "words", "inside", "nearest", "farthest"],
@@ -193,7 +191,6 @@ def commonest_table(rows: Sequence[CooccurrenceRow]) -> TableData:
 
 
 def both(row: CooccurrenceRow, measure: str) -> tuple[str, str]:
-    """The mean of pairs of one topic, and that of pairs that stand together."""
     pair: PairContrast | None = getattr(row, measure)
     if pair is None:
         return "-", "-"
@@ -216,7 +213,6 @@ MEASURES = {
 
 
 def verdict_table(verdicts: Sequence[ModelVerdict]) -> TableData:
-    """The verdicts of a probe: does each model encode topics, and does that survive each control?"""
     cells = [
         [short(verdict.model), place, answer.answer, *(answer.controls[control] for control in CONTROLS)]
         for verdict in verdicts
@@ -228,7 +224,6 @@ def verdict_table(verdicts: Sequence[ModelVerdict]) -> TableData:
 
 
 def check_table(verdicts: Sequence[ModelVerdict]) -> TableData:
-    """What each control looked at: its number, how many words and pairs it had, and why it answers so."""
     cells = [
         [
             short(verdict.model),
@@ -349,7 +344,6 @@ def probe_sections(probe: Probe) -> list[Section]:
 
 
 def smallest_p(settings: Measurement) -> str:
-    """What the numbers of shuffles allow."""
     if not settings.shuffles:
         return ""
     smallest = [f"{1 / (1 + number):.2g}" for number in (settings.shuffles, settings.attention_shuffles)]
@@ -402,7 +396,6 @@ def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
 
 
 def topic_figures(topics: Sequence[TopicRow]) -> list[Figure]:
-    """Mean cosine inside the tightest and the loosest topics of each model, and to other topics."""
     figures = []
     for place, model, all_rows in by_model(topics):
         mine = sorted(at_first(all_rows), key=lambda topic: -topic.cosine)

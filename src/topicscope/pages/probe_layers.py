@@ -88,7 +88,6 @@ def shown_states(rows: Sequence[StateRow]) -> list[StateRow]:
 
 
 def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
-    """In which layers topics are: differences of cosines of hidden states, and R^2 of topic mixtures."""
     figures: list[Figure] = []
     rows = shown_states(rows)
     for model, part in dict.fromkeys((row.model, row.part) for row in rows):
@@ -107,7 +106,6 @@ def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
 def curves_by_layer(
     rows: Iterable[StateRow | LabelRow], value: Callable[[Any], tuple[float | None, Interval | None]]
 ) -> list[Series]:
-    """One curve of the trained weights and one of random weights."""
     return [
         banded(name, [(float(row.layer), *value(row)) for row in rows if row.variant == variant])
         for variant, name in WEIGHTS.items()
@@ -154,7 +152,6 @@ def position_panel(rows: Sequence[StateRow]) -> Lines:
 
 
 def state_table(rows: Sequence[StateRow]) -> TableData:
-    """Topics in hidden states, layer by layer: differences of cosines with p, and R^2 of topic mixtures."""
     shown = shown_states(rows)
     fresh = {(row.model, row.part, row.layer): row for row in shown if row.variant == "random"}
     cells = []
@@ -202,7 +199,6 @@ def ablation_section(probe: Probe) -> Section:
 
 
 def ablation_figures(rows: Sequence[AblationRow]) -> list[Figure]:
-    """How much the loss rises without topical heads, and without as many random heads."""
     figures = []
     for place, model, mine in by_model([row for row in rows if row.topical_rise is not None]):
         names = [f"at {row.at}" for row in mine]
@@ -217,7 +213,6 @@ def ablation_figures(rows: Sequence[AblationRow]) -> list[Figure]:
 
 
 def ablation_table(rows: Sequence[AblationRow]) -> TableData:
-    """How much the loss rises without topical heads, as a table with the answer and its reason."""
     cells = [
         [
             short(row.model),
@@ -254,7 +249,6 @@ def label_section(probe: Probe) -> Section:
 
 
 def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
-    """How well hidden states predict a document's label: accuracy and macro F1 by layer."""
     figures: list[Figure] = []
     for model, part in dict.fromkeys((row.model, row.part) for row in rows):
         mine = [row for row in rows if (row.model, row.part) == (model, part)]
@@ -272,7 +266,6 @@ def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
 
 
 def label_table(rows: Sequence[LabelRow]) -> TableData:
-    """How well hidden states predict a document's label, beside random weights and bag of words."""
     fresh = {(row.model, row.part, row.layer): row for row in rows if row.variant == "random"}
     cells = []
     for row in (row for row in rows if row.variant == "trained"):
@@ -329,7 +322,6 @@ def measured_at(rows: Sequence[DocumentRow]) -> str:
 
 
 def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
-    """The contrasts of all documents, in order of size, one curve per model."""
     series = []
     for _, model, mine in by_model(rows):
         contrasts = sorted(row.contrast for row in mine if row.contrast is not None)
@@ -341,7 +333,6 @@ def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
 
 
 def document_table(probe: Probe) -> TableData:
-    """The documents that the page of a probe shows: why each was chosen, its size, contrast and loss."""
     rows, cells = rows_by_name(probe), []
     for one in probe.shown:
         row = rows[one.model, one.document]

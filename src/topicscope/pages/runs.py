@@ -38,7 +38,6 @@ HOW_TO_READ = (
 
 
 def run_sections(result: Run | Sequence[Run]) -> list[Section]:
-    """The report of one run, or of several that were trained together."""
     return [one_run(result) if isinstance(result, Run) else many_runs(result)]
 
 
@@ -216,7 +215,6 @@ def when(run: Run) -> str:
 
 
 def trained_parts(run: Run) -> dict[str, str]:
-    """The matrices whose norms were followed, and their names in figures."""
     return {metric.removeprefix("norm_"): name for metric, name in NORM_CURVES.items() if metric in run.metrics}
 
 
@@ -229,7 +227,6 @@ def curve(run: Run, name: str) -> tuple[list[float], list[float]]:
 
 
 def digits(matrix: Float[np.ndarray, "m n"]) -> list[list[float]]:
-    """Five significant digits, which keep pages small."""
     return [[float(f"{value:.5g}") for value in row] for row in matrix]
 
 
@@ -258,7 +255,6 @@ def matrix_names(run: Run) -> dict[str, str]:
 
 
 def relation_figures(run: Run) -> list[Figure]:
-    """A map for each matrix, on one scale; none where all topics are alike."""
     relations, titles = run.results.get("relations", {}), matrix_names(run)
     maps = {titles[name]: one["topics"] for name, one in relations.items() if "topics" in one}
     arrays = {name: np.array(rows, dtype=float) for name, rows in maps.items()}  # None is NaN
@@ -276,7 +272,6 @@ def relation_figures(run: Run) -> list[Figure]:
 
 
 def relation_tables(run: Run) -> list[TableData]:
-    """Means by the number of topics in common, and by group."""
     relations = run.results.get("relations", {})
     rows: dict[str, dict[str, float | None]] = {}
     for matrix, one in relations.items():
@@ -407,7 +402,6 @@ def live_curves(run: Run) -> list[Section]:
 
 
 def live_matrices(run: Run) -> list[Section]:
-    """The value matrix and the scores between words, at the step whose weights are shown."""
     if not run.weights:
         return [Section("Matrices", "No weights have been saved yet.")]
     at = "at the end" if run.shown_step is None else f"at step {run.shown_step:,}"

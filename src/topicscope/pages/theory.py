@@ -40,7 +40,6 @@ def theorem_sections(theorem: Theorem) -> list[Section]:
 
 
 def optimum_sections(best: ValueOptimum) -> list[Section]:
-    """W* beside its limit and Theorem 2, on one scale, and the modes in the order of learning."""
     settings, figures = best.settings, []
     corner = best if best.vocabulary <= LARGEST else best.corner(CORNER, CORNER)
     if corner is not None:
@@ -84,7 +83,6 @@ def rounded(matrix: np.ndarray) -> list[list[float]]:
 
 
 def dynamics_sections(found: Dynamics) -> list[Section]:
-    """Predicted norms over time, half-way points marked, and all numbers."""
     figures, training = [], found.training
     halves = {"value": found.value.half_time, "key, query": found.attention.half_time}
     known = [half for half in halves.values() if half is not None]
@@ -133,7 +131,6 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
 
 
 def landscape_sections(result: AttentionLandscape) -> list[Section]:
-    """The landscape with its minimum, and what uniform attention and the best one cost."""
     stage, best, settings = result.stage, result.stage.optimum, result.stage.setting.as_dict()
     title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
     alpha, beta, loss = result.grid.minimum

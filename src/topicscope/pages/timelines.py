@@ -34,7 +34,6 @@ def timeline_sections(timeline: Timeline) -> list[Section]:
 
 
 def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]:
-    """When topic structure appears: the difference of each measure against the step, with its 95% interval."""
     courses: dict[str, list[TimelineRow]] = {}
     for row in timeline.rows:
         courses.setdefault(row.measure, []).append(row)
@@ -67,13 +66,11 @@ def band(course: Sequence[TimelineRow], name: str) -> Series:
 
 
 def share(curve: Series) -> Series:
-    """The curve divided by its last value."""
     y, low, high = ([value / curve.y[-1] for value in values or []] for values in (curve.y, curve.low, curve.high))
     return Series(curve.name, curve.x, y, low, high, markers=True)
 
 
 def moment_table(timeline: Timeline) -> TableData:
-    """When each measure of a timeline appears, when half of its rise is made, and where it starts and ends."""
     columns = ["measure", "appears at step", "half of its rise at step", "difference at the start", "at the end", "95%"]
     cells = [
         [
@@ -176,7 +173,6 @@ def plane_figure(plane: WordPlane, step: int) -> Figure:
 
 
 def firsts(topic: Int[np.ndarray, " W"]) -> list[bool]:
-    """Of each topic the first word."""
     places = set(np.unique(topic, return_index=True)[1].tolist())
     return [place in places for place in range(len(topic))]
 
@@ -201,7 +197,6 @@ def until(panel: Lines, step: float) -> Lines:
 
 
 def run_moment(run: Run, plane: WordPlane | None, timeline: Timeline | None, step: int) -> list[Section]:
-    """One step of a training run: where its words are, and how far norms, loss and topic contrasts have come."""
     panels = [norm_panel(run), loss_panel(run)]
     curves = [until(panel, step) for panel in panels if panel.series]
     alt = "Frobenius norms and loss up to this step; faint: all steps."
@@ -220,7 +215,6 @@ def norm_table(run: Run, step: int) -> TableData:
 
 
 def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
-    """One step of a timeline: the curves up to there, and the numbers there."""
     at = max(0.5, float(step))  # where step 0 stands on the logarithmic axis
     figures = [
         replace(figure, panels=[until(panel, at) for panel in figure.panels if isinstance(panel, Lines)])
@@ -243,7 +237,6 @@ def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
 
 
 def pretrain_moment(runs: Sequence[PretrainRun], step: int) -> list[Section]:
-    """One step of pretraining runs: norms, rotation and loss up to there, and the norms there."""
     figures = [
         replace(figure, panels=[until(panel, step) for panel in figure.panels if isinstance(panel, Lines)])
         for figure in (dynamics_figure(runs), loss_figure(runs))

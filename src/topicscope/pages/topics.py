@@ -27,7 +27,6 @@ def topic_model_sections(topics: Topics) -> list[Section]:
 
 
 def topic_model_table(topics: Topics) -> TableData:
-    """Fitted topics with their share, coherence, stability, nearest topic and top words."""
     rows = [
         [
             str(row["topic"]),
@@ -111,8 +110,6 @@ def compared_section(compared: Sequence[TopicQuality]) -> Section:
 
 
 def compared_figure(compared: Sequence[TopicQuality]) -> Figure:
-    """Coherence (with two standard errors over topics), diversity, stability and perplexity against the number."""
-
     def line(name: str, of: str) -> Series:
         points = [(float(one.topics), getattr(one, of)) for one in compared if getattr(one, of) is not None]
         return Series(name, [x for x, _ in points], [y for _, y in points], markers=True)
@@ -135,8 +132,6 @@ def compared_figure(compared: Sequence[TopicQuality]) -> Figure:
 
 
 def compared_table(compared: Sequence[TopicQuality]) -> TableData:
-    """How good fits with different numbers of topics are, side by side."""
-
     def cell(value: float | None, how: str) -> str:
         return "-" if value is None else format(value, how)
 
@@ -176,7 +171,6 @@ def word_sections(words: WordMap) -> list[Section]:
 
 
 def word_figure(words: WordMap) -> Figure:
-    """Cosines between words as a heat map (Figure 3)."""
     return Figure(
         "figure3",
         "Cosine of word embeddings",
@@ -187,6 +181,5 @@ def word_figure(words: WordMap) -> Figure:
 
 
 def word_table(words: WordMap) -> TableData:
-    """Cosines between words as a table."""
     rows = [[label, *(f"{value:.2f}" for value in row)] for label, row in zip(words.labels, words.cosine, strict=True)]
     return TableData(f"Cosines, {short(words.model)}", ["", *words.labels], rows)
