@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from topicscope import InputError
+from topicscope.laws import world_optimum
 from topicscope.pages import Heat
 from topicscope.pages.runs import brief, named_words, topic_names, word_figures
-from topicscope.training import Run, RunConfig, world_optimum
+from topicscope.training import Run, RunConfig
 
 A = [[0.7, 0.0], [0.1, 0.5], [0.2, 0.1], [0.0, 0.4]]
 

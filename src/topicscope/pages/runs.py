@@ -7,9 +7,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import folders
+from topicscope.laws import contributions, prediction_or_none, training_optimum
 from topicscope.measure import Act, act, bands_so_far, stage_bands, thinned
 from topicscope.pages.panels import MATRIX_COLOURS, NORM_CURVES, Figure, Heat, Lines, Section, Series, TableData
-from topicscope.training import Run, RunData, contributions, prediction_or_none, training_optimum, word_scores
+from topicscope.training import Run, RunData, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.measure import Interval, Timeline, TimelineRow, measure_title
+from topicscope.measure import Interval, Timeline, TimelineRow, layer_names, measure_title
 from topicscope.pages.panels import Circles, Figure, Lines, Section, Series, TableData, banded
 from topicscope.pages.pretraining import dynamics_figure, layer_title, loss_figure
 from topicscope.pages.runs import COLOURS, loss_panel, norm_panel, trained_parts
-from topicscope.pretraining import PretrainRun, layer_names
+from topicscope.pretraining import PretrainRun
 from topicscope.training import Run, RunConfig
 
 MATCHED = "_matched"

@@ -13,16 +13,25 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from topicscope.laws.coverage import RunSettings, starts_even
 from topicscope.model import initial
 from topicscope.theory import TopicPopulation, Weights, WordPopulation, curvature, descent, gradient_flow
-from topicscope.training.config import RunConfig
-from topicscope.training.law_curves import Curve, Curves, time_of, time_per_step
 
 FLOW_TOLERANCE = 1e-3
-MOST_WORDS = 300  # that are all followed: a gradient of 100 takes 20 ms
 CURVATURES = 10  # states of a flow at which the stability of SGD is looked at
-LARGEST_START = 0.3
-"""Scale of the start up to which attention counts as even at first: scores have the standard deviation s^2."""
+
+Curve = Float[np.ndarray, " S"]
+Curves = dict[str, Curve]
+
+
+def time_per_step(run: RunSettings) -> float:
+    """In units of gradient flow: SGD's rate, for the loss summed over the outputs."""
+    return run.optimizer.lr * run.objective.scale(run.world.topic_model.vocabulary)
+
+
+def time_of(run: RunSettings) -> float:
+    """The whole of a run in units of gradient flow."""
+    return time_per_step(run) * run.total_steps
 
 
 @dataclass(frozen=True)
@@ -34,17 +43,17 @@ class FlowStart:
     whole: dict[str, Float[np.ndarray, "m n"]]
 
     @classmethod
-    def of(cls, config: RunConfig) -> FlowStart:
-        embedded = config.model.embedding == "trained"
-        world = (TopicPopulation if even(config) else WordPopulation).of_topics(
-            config.topic_model,
-            config.documents,
-            config.masking,
-            "cross-entropy" if config.objective.loss == "cross-entropy" else "squared",
+    def of(cls, run: RunSettings) -> FlowStart:
+        embedded = run.model.embedding == "trained"
+        world = (TopicPopulation if starts_even(run) else WordPopulation).of_topics(
+            run.world.topic_model,
+            run.world.prior,
+            run.world.masking,
+            "cross-entropy" if run.objective.loss == "cross-entropy" else "squared",
             embedded=embedded,
-            bias=config.model.prediction_bias == "trained",
+            bias=run.model.prediction_bias == "trained",
         )
-        drawn = initial(config.model, config.topic_model.vocabulary, config.seed)
+        drawn = initial(run.model, run.world.topic_model.vocabulary, run.seed)
         whole = {name: part.astype(float) for name, part in drawn.items()}
         parts = (whole["value"], whole["key"], whole["query"], whole["embedding"] if embedded else None)
         return cls(world, world.alike(*parts), whole)
@@ -77,20 +86,15 @@ class FlowCourse:
     norms: Curves
     curvatures: list[tuple[float, float]]  # with the time
 
-    def at_steps(self, config: RunConfig) -> Curves:
+    def at_steps(self, run: RunSettings) -> Curves:
         """Norms at every step of a run."""
-        at = time_per_step(config) * np.arange(config.total_steps + 1.0)
+        at = time_per_step(run) * np.arange(run.total_steps + 1.0)
         return {name: np.interp(at, self.times, norm) for name, norm in self.norms.items()}
 
-    def left_by(self, config: RunConfig) -> bool:
+    def left_by(self, run: RunSettings) -> bool:
         """Whether SGD leaves the flow before the run ends: the rate times the curvature passes 2."""
-        rate, until = time_per_step(config), time_of(config)
+        rate, until = time_per_step(run), time_of(run)
         return rate * max(curved for time, curved in self.curvatures if time <= until) >= 2
-
-
-def even(config: RunConfig) -> bool:
-    """Whether attention is nearly even at the start."""
-    return config.model.start_scale(config.topic_model.vocabulary) <= LARGEST_START
 
 
 def flow_course(start: FlowStart, until: float) -> FlowCourse:
@@ -103,10 +107,10 @@ def flow_course(start: FlowStart, until: float) -> FlowCourse:
     )
 
 
-def descent_course(start: FlowStart, config: RunConfig) -> tuple[Curve, Curves]:
+def descent_course(start: FlowStart, run: RunSettings) -> tuple[Curve, Curves]:
     """Losses and norms at every step of a run; fewer where it does not stay finite."""
     losses, squares = [], []
-    for loss, weights in descent(start.world, start.weights, time_per_step(config), config.total_steps):
+    for loss, weights in descent(start.world, start.weights, time_per_step(run), run.total_steps):
         losses.append(loss)
         squares.append(start.squares(weights))
     return np.array(losses), start.norms(squares)
