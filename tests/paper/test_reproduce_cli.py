@@ -210,7 +210,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_of_real_outcomes(whole: Path, tmp_path: Path) -> None:
     """Every figure of the command's own page is drawn, its links lead somewhere, and both themes work."""
     panels = sum(len(figure.panels) for name in IDS for figure in read_reproduction(whole).outcomes[name].figures)
-    with opened(whole / "report.html", tmp_path / "browser", panels) as browser:
+    with opened(whole / "report.html", panels) as browser:
         links = script(browser, "return [...document.querySelectorAll('nav a')].map(link => link.getAttribute('href'))")
         assert links == ["#verdicts", *(f"#section-{name}" for name in IDS)]
         assert all(
