@@ -1,4 +1,4 @@
-"""Pretraining runs as figures and tables: curves by layer, starts, and whether norms have levelled off."""
+"""Pretraining runs as figures and tables."""
 
 from __future__ import annotations
 
