@@ -400,7 +400,7 @@ PNG = b"\x89PNG\r\n"
 
 
 def test_the_repr_is_short() -> None:
-    assert repr(samples.Sample([Section("x")])) == "samples.Sample(1 parts)"
+    assert repr(samples.Sample([Section("x")])) == "Sample(1 parts)"
 
 
 def test_plot_is_the_first_figure_with_one_axes_per_panel() -> None:
