@@ -16,7 +16,7 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -121,29 +121,8 @@ WIDEST_END = 1e100
 SPACES: dict[str, Callable[..., np.ndarray]] = {"range": np.linspace, "log": np.geomspace}
 
 
-@dataclass(frozen=True)
-class Spaced(Sequence[float]):
-    """The numbers of a range: as many as `points`, and computed when they are asked for.
-
-    They are rounded to 12 digits, so that 1e-3 is 0.001 on every machine.
-    """
-
-    space: Callable[..., np.ndarray]
-    ends: list[float]
-    points: int
-
-    def __len__(self) -> int:
-        return self.points
-
-    def __iter__(self) -> Iterator[float]:
-        return (float(f"{value:.12g}") for value in self.space(*self.ends, self.points))
-
-    def __getitem__(self, place: Any) -> Any:
-        return list(self)[place]
-
-
 def axis_values(name: str, given: Any) -> Sequence[Any]:
-    """The values along an axis: a list as it is; ranges and seeds, however long, as what they stand for."""
+    """The values along an axis; nothing long is written out."""
     if isinstance(given, list):
         if not given:
             raise InputError(f"axis {name!r} is empty; give at least one value")
@@ -163,7 +142,10 @@ def axis_values(name: str, given: Any) -> Sequence[Any]:
                 raise InputError(f"axis {name!r}: the ends of a range are at most {WIDEST_END:g}")
             if space == "log" and min(numbers) <= 0:
                 raise InputError(f"axis {name!r}: a logarithmic range needs ends above zero")
-            return Spaced(spaced, numbers, points)
+            if points > MOST_POINTS:
+                return range(points)  # only counted: such a grid is refused
+            # Rounded to 12 digits, so that 1e-3 is 0.001 on every machine.
+            return [float(f"{value:.12g}") for value in spaced(*numbers, points)]
     raise InputError(
         f"axis {name!r}: expected a list, {{range: [A, B], points: N}}, "
         f"{{log: [A, B], points: N}} or {{seeds: N}}; got {given!r:.80}"
