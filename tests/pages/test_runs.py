@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicscope import InputError
+from topicscope import InputError, model
 from topicscope.laws import predicted_norms, world_optimum
 from topicscope.measure import Course
 from topicscope.pages import (
@@ -46,7 +46,7 @@ from topicscope.pages.runs import (
 from topicscope.pages.theory import dynamics_sections
 from topicscope.reading import read
 from topicscope.theory import Setting, dynamics
-from topicscope.training import Run, RunConfig, RunData, WatchedRun, train, word_scores
+from topicscope.training import Run, RunConfig, RunData, WatchedRun, train
 from topicscope.world import TopicModel
 
 SMALL = RunConfig.of(
@@ -174,7 +174,7 @@ def test_attention_of_documents_is_a_softmax_of_scores_and_words_stand_in_order(
     scores, attention = attention_figures(run)
     (heat,) = scores.panels
     assert isinstance(heat, Heat)
-    table = word_scores(weights)
+    table = model.word_scores(weights)
     np.testing.assert_allclose(heat.z, table, rtol=1e-4)
     assert (heat.title, heat.x_label, heat.y_label) == ("", "topic of the key's word", "topic of the query's word")
     assert len(attention.panels) == 2

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from topicscope.ground import folders
 from topicscope.laws import contributions, prediction_or_none, training_optimum
 from topicscope.measure import Act, act, bands_so_far, stage_bands, thinned
-from topicscope.pages.panels import MATRIX_COLOURS, NORM_CURVES, Figure, Heat, Lines, Section, Series, TableData
-from topicscope.training import Run, RunData, word_scores
+from topicscope.pages.panels import MATRIX_COLOURS, Figure, Heat, Lines, Section, Series, TableData
+from topicscope.training import Run, RunData
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
@@ -121,24 +121,21 @@ def norm_panel(run: Run) -> Lines:
 
 
 def mean_panels(run: Run) -> list[Lines]:
-    what, matrix = ("value", "W_V") if "value_same" in run.metrics else ("gram", "W_E'W_E")
-    measured = {f"{what}_{key}": name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
-    series = [one for key, name in measured.items() if (one := Series(name, *curve(run, key))).x]  # or no such pair
-    return [Lines(f"{matrix}: means by word relation", series, "step", "mean entry")] if series else []
+    panels = []
+    for what, symbol in run.config.model.table_symbols().items():
+        measured = {f"{what}_{key}": name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
+        series = [one for key, name in measured.items() if (one := Series(name, *curve(run, key))).x]  # or no such pair
+        panels += [Lines(f"{symbol}: means by word relation", series, "step", "mean entry")] if series else []
+    return panels
 
 
 def matrix_panels(run: Run) -> list[Heat]:
-    """The value matrix (one-hot embedding) or the embedding's Gram matrix, words in the order of their topics."""
-    weights = run.weights
-    if run.config.model.embedding != "one-hot":
-        gram = weights["embedding"].T @ weights["embedding"]
-        return word_heat(f"W_E'W_E {when(run)}", gram, run, "topic of the word", "topic of the word")
-    name, matrix = "W_V", weights.get("value")
-    if "head" in weights:  # the outputs of W_V are no words then; those of the head are
-        name, matrix = "W_pred W_V", weights["head"] if matrix is None else weights["head"] @ matrix
-    if matrix is None:
-        return []
-    return word_heat(f"{name} {when(run)}", matrix, run, "topic of the input word", "topic of the output word")
+    """The tables over words that the model has, words in the order of their topics."""
+    panels = []
+    for table in run.reading.tables.values():
+        down, across = (f"topic of the {side}" for side in table.sides)
+        panels += word_heat(f"{table.symbol} {when(run)}", table.matrix, run, across, down)
+    return panels
 
 
 def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: str, y_label: str) -> list[Heat]:
@@ -180,9 +177,9 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
 
 def attention_figures(run: Run) -> list[Figure]:
     """Scores between words; and unmasked dev documents, positions ordered by word so that topics stand together."""
-    if not {"key", "query"} <= set(run.weights):
+    table = run.reading.scores
+    if table is None:
         return []
-    table = word_scores(run.weights)
     scores = word_heat("", table, run, "topic of the key's word", "topic of the query's word")
     maps: list[Heat] = []
     infinite = run.config.documents.length == "infinite"
@@ -216,7 +213,8 @@ def when(run: Run) -> str:
 
 
 def trained_parts(run: Run) -> dict[str, str]:
-    return {metric.removeprefix("norm_"): name for metric, name in NORM_CURVES.items() if metric in run.metrics}
+    symbols = run.config.model.SYMBOLS.items()
+    return {part: f"{symbol} ({part})" for part, symbol in symbols if f"norm_{part}" in run.metrics}
 
 
 def curve(run: Run, name: str) -> tuple[list[float], list[float]]:
@@ -252,7 +250,9 @@ PARTNERS = {
 
 
 def matrix_names(run: Run) -> dict[str, str]:
-    return {"value": "W_V", "optimum": optimum_name(run), "gram": "W_E'W_E"}
+    """What figures call the matrices whose relations a run's results hold."""
+    symbols: dict[str, str] = run.config.model.table_symbols()
+    return symbols | ({"optimum": optimum_name(run)} if "optimum" in run.results.get("relations", {}) else {})
 
 
 def relation_figures(run: Run) -> list[Figure]:
@@ -326,18 +326,14 @@ def optimum_name(run: Run) -> str:
 
 def word_figures(run: Run) -> list[Figure]:
     """The matrix over the words with names, and W* where the run was compared with it; none without names."""
-    named, weights = named_words(run), run.weights
+    named = named_words(run)
     if named is None:
         return []
     places, names = named
-    matrices = {}
-    if "gram" in run.results:
-        matrices["W_E'W_E"] = weights["embedding"].T @ weights["embedding"]
-    elif "value" in run.results:
-        matrices["W_V"] = weights["value"]
-        best = training_optimum(run.config).matrix if "distance_to_optimum" in run.results else None
-        if best is not None:  # W* less the run's bias is what W_V should be
-            matrices[optimum_name(run)] = best - (contributions(run.config, weights) - weights["value"])
+    matrices = {table.symbol: table.matrix for name, table in run.reading.tables.items() if name in run.results}
+    best = training_optimum(run.config).matrix if "distance_to_optimum" in run.results else None
+    if best is not None:  # W* less the run's bias is what W_V should be
+        matrices[optimum_name(run)] = best - (contributions(run.config, run.weights) - run.weights["value"])
     shown = {name: np.asarray(matrix, dtype=float)[np.ix_(places, places)] for name, matrix in matrices.items()}
     panels = [
         Heat(name, np.round(z, 6).tolist(), "input word", "output word", labels=names)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.measure import Interval, Timeline, TimelineRow, layer_names, measure_title
+from topicscope.model import Reading
 from topicscope.pages.panels import Circles, Figure, Lines, Section, Series, TableData, banded
 from topicscope.pages.pretraining import dynamics_figure, layer_title, loss_figure
 from topicscope.pages.runs import COLOURS, loss_panel, norm_panel, trained_parts
@@ -109,24 +110,21 @@ class WordPlane:
     ends: tuple[float, float, float, float]  # left, right, bottom and top end of the axes, the same for all steps
 
 
-def word_vectors(weights: Weights) -> tuple[str, Float[np.ndarray, "V d"]] | None:
-    """What is learnt of each word: its column of W_E; where words are one-hot, its row of W_V (of W_pred W_V).
+def word_vectors(reading: Reading) -> tuple[str, Float[np.ndarray, "V d"]] | None:
+    """What is learnt of each word: its column of W_E; where words are one-hot, its row of the first table, such as W_V.
 
     A row says how much every word of a document speaks for it. Columns would not do: under cross entropy their means
     over rows change nothing, and differ from word to word more than anything else.
     """
-    if "embedding" in weights:
-        return "columns of W_E", weights["embedding"].T.astype(float)
-    if "value" not in weights:
-        return None
-    if "head" in weights:
-        return "rows of W_pred W_V", (weights["head"] @ weights["value"]).astype(float)
-    return "rows of W_V", weights["value"].astype(float)
+    if reading.embedding is not None:
+        return "columns of W_E", reading.embedding.T.astype(float)
+    table = next(iter(reading.tables.values()), None)
+    return None if table is None else (f"rows of {table.symbol}", table.matrix.astype(float))
 
 
 def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane | None:
     """Words in a plane whose axes stay the same from step to step: words of one topic move together. Without [MASK]."""
-    vectors = {step: word_vectors(weights) for step, weights in snapshots.items()}
+    vectors = {step: word_vectors(config.model.read(weights)) for step, weights in snapshots.items()}
     topic = config.topic_model.main_topic
     last = vectors[max(vectors)] if vectors else None
     if last is None or len(last[1]) != len(topic):
