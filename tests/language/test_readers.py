@@ -157,7 +157,7 @@ def test_pairs_of_halves_are_one_character(tmp_path: Path) -> None:
 def test_a_flipped_byte_in_a_packed_file(tmp_path: Path, packing: str) -> None:
     """Wherever it is, reading comes to an end, and later files are read."""
     rng = np.random.default_rng(0)
-    lines = [json.dumps({"text": " ".join(map(str, rng.integers(0, 10**6, 40)))}) for _ in range(2000)]
+    lines = [json.dumps({"text": " ".join(map(str, rng.integers(0, 10**6, 40)))}) for _ in range(400)]
     packed = PACKERS[packing]("\n".join(lines).encode())
     (tmp_path / "b.jsonl").write_text('{"text": "after"}\n')
     faults = 0
