@@ -36,12 +36,12 @@ from topicscope.language.readers import (
     suffixes,
 )
 
-OTHER_PACKINGS = {".lz4", ".zip", ".7z", ".rar", ".z", ".br", ".lzma"}  # that are not read
+OTHER_PACKINGS = {".lz4", ".zip", ".7z", ".rar", ".z", ".br", ".lzma"}  # these cannot be read
 UNLABELLED = "without a label"
 CHECKED = 2500  # documents whose labels are looked at before any work
 MOST_LABELS = 1000
-DOCUMENTS_PER_LABEL = 2  # at least, on average: of more labels hardly any comes twice, as of titles
-HASHED = 2**30  # bytes up to which a corpus is read to see whether it has changed; of a larger one the sizes count
+DOCUMENTS_PER_LABEL = 2  # least, on average: labels that hardly ever come twice are no topics
+HASHED = 2**30  # bytes of a corpus that is read to see whether it has changed; of a larger one the sizes count
 
 Text = TypeVar("Text", str, Document)
 
@@ -116,7 +116,7 @@ class Corpus:
                 reader.fault(BROKEN, f"{error}")
                 unreadable = error
         if unreadable is not None and not self.counts["documents"]:
-            raise unreadable  # refused only where no other file has a text
+            raise unreadable  # one unreadable file is an error only if no other has a text
         if self.label_field is not None and 0 < self.counts["documents"] == self.counts[UNLABELLED]:
             names = ", ".join(f"{name!r:.60}" for name in reader.fields)
             raise InputError(f"no document has a label in the field {self.label_field!r}; the corpus has {names}")
@@ -159,7 +159,7 @@ class Corpus:
                 if self.label_field is not None:
                     labels = [document.label for document in first]
                     more = (d.label for d in documents if d.label is not None and d.label not in labels)
-                    few = len({*labels} - {None}) < 2  # of texts in order of their labels: read on
+                    few = len({*labels} - {None}) < 2  # the texts may be sorted by label: read on
                     with self.blamed():
                         usable_labels([*labels, next(more, None)] if few else labels, self.label_field)
 
@@ -208,16 +208,12 @@ class Corpus:
         return self._summary() if self.whole is None else self.whole
 
     def _summary(self) -> str:
-        names = ("documents", UNLABELLED, "empty", BROKEN, ENCODING)
-        return (
-            ", ".join(f"{self.counts[name]} {name}{self._where(name)}" for name in names if self.counts[name])
-            or "empty"
-        )
-
-    def _where(self, name: str) -> str:
-        places = self.places.get(name, [])
-        more = "; ..." if len(places) > NAMED else ""
-        return f" ({'; '.join(places[:NAMED])}{more})" if places else ""
+        counted = []
+        for name in ("documents", UNLABELLED, "empty", BROKEN, ENCODING):
+            places = self.places.get(name, [])
+            where = "; ".join([*places[:NAMED], *(["..."] if len(places) > NAMED else [])])
+            counted += [f"{self.counts[name]} {name}{f' ({where})' if where else ''}"] if self.counts[name] else []
+        return ", ".join(counted) or "empty"
 
 
 def unread(summary: str) -> list[str]:
@@ -252,7 +248,7 @@ def files_of(source: str) -> list[str]:
             matching = [source] if os.path.lexists(path) else sorted(glob.glob(source, recursive=True))
             files = [file for file in matching if not Path(file).is_dir()]
             missing = f"no such corpus: {shown(source)} (a file, a folder, a pattern, or hf:NAME for one on the hub)"
-    except (OSError, ValueError, re.error) as error:  # a null character in the name, a folder that may not be read
+    except (OSError, ValueError, re.error) as error:  # the name has a null character, or the folder may not be read
         raise InputError(f"the corpus {shown(source)} cannot be read: {one_line(error)}") from None
     if not files:
         raise InputError(missing)

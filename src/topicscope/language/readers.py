@@ -23,9 +23,9 @@ from topicscope.ground import InputError, checked_file, needed, one_line, shown
 
 PEEK = 200  # lines of a text file that decide how it is split
 MOST_LINE = 2**26  # bytes of a line, and of a document: more are not held in memory
-DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError)  # what unpacking raises
+DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError)  # errors that unpacking raises
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-Line = tuple[str, str]  # where it stands, and what it says
+Line = tuple[str, str]  # its place, and its text
 
 
 def bounded_line(stream: IO[bytes]) -> tuple[bytes, bool]:
@@ -120,7 +120,7 @@ class Reader:
     split: Split
     counts: Counter[str]
     places: dict[str, list[str]] = field(default_factory=dict)
-    has_field: bool = False  # whether a record had the field: where the first one has not, a wrong one was chosen
+    has_field: bool = False  # whether a record had the field: if the first has not, the user chose a wrong one
     label_field: str | None = None
     fields: dict[str, None] = field(default_factory=dict)  # the names of fields of the first record of every file
 
@@ -150,7 +150,7 @@ class Reader:
         try:
             with Path(file).open("rb") as raw, UNPACK[packing](raw) as stream:
                 yield from read(self._decoded(stream, name), name)
-        except OSError as error:  # of opening it: what comes later is a fault of a line
+        except OSError as error:  # it cannot be opened; later errors are faults of lines
             raise InputError(f"the corpus {shown(file)} cannot be read: {one_line(error)}") from None
 
     def _decoded(self, stream: IO[bytes], file: str) -> Iterator[Line]:
@@ -197,7 +197,7 @@ class Reader:
                 size += len(line)
                 if size <= MOST_LINE:
                     parts.append(line)
-                elif size - len(line) <= MOST_LINE:  # said once for each document
+                elif size - len(line) <= MOST_LINE:  # reported once per document
                     self.fault(BROKEN, f"{place}: the document is cut at {MOST_LINE // 2**20} MB")
         if parts:
             yield Document("".join(parts))
@@ -208,7 +208,10 @@ class Reader:
                 continue
             try:
                 record = json.loads(line)
-            except (ValueError, RecursionError):  # no JSON, a number of 5,000 digits; a thousand brackets
+            except (
+                ValueError,
+                RecursionError,
+            ):  # no JSON, or 5,000 digits or a thousand brackets in it
                 record = None
             if isinstance(record, str):
                 yield Document(self._sound(record, place))
@@ -236,10 +239,10 @@ class Reader:
             except csv.Error:
                 self.fault(BROKEN, place)
                 continue
-            if at_end:  # the record goes on where the file ends: a quote that is never closed
+            if at_end:  # the record goes on at the end of the file, so a quote is never closed
                 self.fault(BROKEN, f"{place}: a quote before it is not closed")
                 return
-            record.pop(None, None)  # what stands beyond the columns
+            record.pop(None, None)  # cells beyond the columns
             yield self._field(record, place)
 
     def _field(self, record: dict[str, Any], place: str) -> Document:
@@ -258,7 +261,7 @@ class Reader:
                 f"{place}: the field {self.label_field!r} holds a {type(value).__name__}; expected one label per "
                 "document, a text or a number"
             )
-        if value is None or value != value:  # not a number: how tables write that nothing is there
+        if value is None or value != value:  # tables write NaN where nothing is there
             return None
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -313,7 +316,7 @@ class Reader:
                 batch = next(batches)
             except StopIteration:
                 return
-            except Exception as error:  # the library raises what it likes
+            except Exception as error:  # the library may raise anything
                 self.fault(BROKEN, f"{place}: {one_line(error)}", max(1, rows - seen))
                 return
             seen += len(batch)
