@@ -25,8 +25,7 @@ from topicscope.ground import (
     watched,
 )
 from topicscope.language.configs import TopicsPerWord
-from topicscope.language.corpora import usable_labels
-from topicscope.language.readers import separator_hint
+from topicscope.language.corpora import separator_hint, usable_labels
 from topicscope.language.topic_fits import PAIRS, shared_words
 from topicscope.language.topics import Topics, best
 from topicscope.language.vocabulary import Vocabulary, top_pairs, word_documents
