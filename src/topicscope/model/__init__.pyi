@@ -14,7 +14,6 @@ from .dense import attention as attention, dense_forward as dense_forward, dense
 from .one_layer import (
     AnyModel as AnyModel,
     ModelConfig as ModelConfig,
-    one_layer as one_layer,
     word_scores as word_scores,
 )
 from .weights import Weights as Weights

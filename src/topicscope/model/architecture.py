@@ -1,7 +1,7 @@
 """What training, tracking, floors and figures need to know of a model: a protocol, and the architectures by name.
 
-An architecture is a section of the configuration (`model`) and does what it says. `OneLayer` is the paper's; a new one
-is one file with a class that has `check`, `trained_shapes`, `outputs` and `read`, under the decorator `register_architecture`.
+An architecture is a section of the configuration (`model`) and does what it says. `ModelConfig` is the paper's; a new
+one is one file with a class that has `check`, `trained_shapes`, `outputs` and `read`, with `register_architecture`.
 """
 
 from __future__ import annotations

@@ -288,13 +288,6 @@ def word_scores(weights: Arrays) -> Float[np.ndarray, "V V"]:
     return query.T @ key / np.sqrt(len(key))
 
 
-def one_layer(model: Architecture) -> ModelConfig:
-    """The model where it is the one-layer transformer, which theorems and laws are about; InputError elsewhere."""
-    if not isinstance(model, ModelConfig):
-        raise InputError(f"it holds for the one-layer transformer, not for {model.NAME}", "architecture")
-    return model
-
-
 AnyModel = Annotated[
     Any,
     PlainValidator(architecture_of, json_schema_input_type=ModelConfig),

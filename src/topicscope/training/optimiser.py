@@ -1,6 +1,6 @@
 """The optimisers, and how one of them moves an ensemble: members with the same hyperparameters by one call.
 
-A new optimiser is a class of `Rule` under the decorator `register_optimiser`. The steps of Adam and SGD are torch.optim's own
+A new optimiser is a class of `Rule`, with `register_optimiser` on it. The steps of Adam and SGD are torch.optim's own
 functions, without its classes around them: the classes import the compiler (2 s) and cost as much at every step as the
 arithmetic. On a CPU compiled loops compute the same (kernels.py). The tests compare both with torch.optim.
 """
