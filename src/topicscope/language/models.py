@@ -193,12 +193,12 @@ class LoadedModel:
     name: str
     model: Any
     tokenizer: Any
-    window: int
+    window: int  # tokens of the longest input that it was made for, special ones included
     _: KW_ONLY
-    variant: str = "trained"
-    place: str | None = None
-    seed: int = 0
-    notes: tuple[str, ...] = ()
+    variant: str = "trained"  # or random weights
+    place: str | None = None  # absolute folder, or hub id; None: made by the caller
+    seed: int = 0  # of random weights
+    notes: tuple[str, ...] = ()  # what of its files was not used
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.place is None:

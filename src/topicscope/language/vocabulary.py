@@ -38,10 +38,10 @@ TOKENS = 8192  # positions of a batch, padding included
 @dataclass(frozen=True)
 class Vocabulary:
     tokenizer: Any
-    size: int
-    token: Int[np.ndarray, " W"]
+    size: int  # V, its number of tokens
+    token: Int[np.ndarray, " W"]  # of each word
     words: tuple[str, ...]
-    continues: Bool[np.ndarray, " V"]
+    continues: Bool[np.ndarray, " V"]  # whether a token continues the word before it
 
     @cached_property
     def index(self) -> Int[np.ndarray, " V"]:
@@ -120,9 +120,9 @@ class Window:
     """A stretch of a document that the model reads at once."""
 
     document: int
-    tokens: Int[np.ndarray, " N"]
-    places: Int[np.ndarray, " P"]
-    reached: float = 0.0
+    tokens: Int[np.ndarray, " N"]  # with the model's special ones
+    places: Int[np.ndarray, " P"]  # positions of whole words
+    reached: float = 0.0  # how many documents are done at its end, for the progress
 
 
 def windows(

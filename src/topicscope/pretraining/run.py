@@ -75,9 +75,9 @@ class PretrainResults:
     seed: int
     steps: int
     first_loss: float | None
-    loss: float | None
+    loss: float | None  # mean over the last 50 steps
     held_out_loss: float | None
-    gradient_norm: float | None
+    gradient_norm: float | None  # before clipping, mean over the last 50 steps
     tokens: int
     epochs: int
     parameters: int
