@@ -19,7 +19,7 @@ from importlib import resources
 from itertools import islice
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -30,6 +30,10 @@ from topicscope.ground import Common, Engine, InputError, Item, Output, in_order
 if TYPE_CHECKING:
     from topicscope.language.models import LoadedModel
 
+# of the library transformers, whose classes the type checker does not see
+Tokenizer: TypeAlias = Any
+LibraryModel: TypeAlias = Any
+
 BEFORE = "a"  # text before a token, when the tokenizer is asked how it writes the token
 MOST_STOP_WORDS = 2**26  # most bytes of a file of stop words
 TOKENS = 8192  # positions of a batch, padding included
@@ -37,7 +41,7 @@ TOKENS = 8192  # positions of a batch, padding included
 
 @dataclass(frozen=True)
 class Vocabulary:
-    tokenizer: Any
+    tokenizer: Tokenizer
     size: int  # V, its number of tokens
     token: Int[np.ndarray, " W"]  # of each word
     words: tuple[str, ...]
@@ -66,7 +70,7 @@ class Vocabulary:
         return words
 
 
-def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Vocabulary:
+def whole_words(tokenizer: Tokenizer, stop_words: Iterable[str] | None = None) -> Vocabulary:
     """All tokens that are words of at least two letters, without special tokens and stop words."""
     size, special = len(tokenizer), set(tokenizer.all_special_ids)
     before = tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
@@ -104,7 +108,7 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
         ) from None
 
 
-def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
+def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     encoded = tokenizer(
         list(texts),
         add_special_tokens=False,
@@ -150,7 +154,7 @@ def windows(
             yield Window(number, full, places, number + place / len(starts))
 
 
-def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
+def special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
     for start in range(len(full) - len(bare) + 1):
         if full[start : start + len(bare)] == bare:
