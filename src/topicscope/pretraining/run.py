@@ -35,6 +35,7 @@ from topicscope.ground import (
     check_folder,
     configs_to_resume,
     file_digest,
+    files,
     folders,
     load_settings,
     needed,
@@ -182,7 +183,7 @@ class PretrainRun(Result):
 
     def _unread(self) -> list[str]:
         try:  # the file is no part of the result, and may be gone
-            text = "" if self.folder is None else str(folders.read_json(self.folder / folders.ENVIRONMENT)["text"])
+            text = "" if self.folder is None else str(files.read_json(self.folder / folders.ENVIRONMENT)["text"])
         except (InputError, KeyError, TypeError):
             return []
         return language.unread(text)
