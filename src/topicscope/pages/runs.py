@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import folders
-from topicscope.laws import contributions, prediction_or_none, training_optimum
+from topicscope.laws import contributions, prediction_or_none
 from topicscope.measure import Act, act, bands_so_far, stage_bands, thinned
 from topicscope.pages.panels import MATRIX_COLOURS, Figure, Heat, Lines, Section, Series, TableData
-from topicscope.training import Run, RunData
+from topicscope.training import Run
 
-DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
+POSITIONS = 40  # of a document whose attention is drawn
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
 MOST_LISTED = 1000  # numbers of a setting that the page shows
 
@@ -187,9 +187,8 @@ def attention_figures(run: Run) -> list[Figure]:
     if table is None:
         return []
     maps: list[Heat] = []
-    infinite = run.config.documents.length == "infinite"
-    for document in () if infinite else RunData(run.config).dev.finite().words[:DOCUMENTS]:
-        present = np.sort(document[document > 0])
+    for document in run.examples:
+        present = np.sort(document)
         logits = table[np.ix_(present, present)]
         weight = np.exp(logits - logits.max(1, keepdims=True))
         shown = np.unique(np.linspace(0, len(present) - 1, POSITIONS).astype(int))  # spread over the whole document
@@ -336,9 +335,8 @@ def word_figures(run: Run) -> list[Figure]:
         return []
     places, names = named
     matrices = {table.symbol: table.matrix for name, table in run.reading.tables.items() if name in run.results}
-    best = training_optimum(run.config).matrix if "distance_to_optimum" in run.results else None
-    if best is not None:  # W* less the run's bias is what W_V should be
-        matrices[optimum_name(run)] = best - (contributions(run.config, run.weights) - run.weights["value"])
+    if run.optimum is not None:  # W* less the run's bias is what W_V should be
+        matrices[optimum_name(run)] = run.optimum - (contributions(run.config, run.weights) - run.weights["value"])
     shown = {name: np.asarray(matrix, dtype=float)[np.ix_(places, places)] for name, matrix in matrices.items()}
     panels = [
         Heat(name, np.round(z, 6).tolist(), "input word", "output word", labels=names)
