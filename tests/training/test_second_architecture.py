@@ -97,7 +97,7 @@ def test_it_trains_alone_and_together_to_the_same_bytes(folder: Path) -> None:
 def test_it_resumes_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     config = RunConfig.of(SETTINGS)
 
-    def pause(phase: str, done: int, total: int, note: str = "") -> None:
+    def pause(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
         if done == 50:
             ask_to_pause(tmp_path / "run")
 

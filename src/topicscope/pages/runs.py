@@ -1,6 +1,7 @@
 """A training run as figures: curves, matrices over words and topics, attention; also while it goes on."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -175,12 +176,16 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
     ]
 
 
+def score_panels(run: Run) -> list[Heat]:
+    table = run.reading.scores
+    return [] if table is None else word_heat("", table, run, "topic of the key's word", "topic of the query's word")
+
+
 def attention_figures(run: Run) -> list[Figure]:
     """Scores between words; and unmasked dev documents, positions ordered by word so that topics stand together."""
     table = run.reading.scores
     if table is None:
         return []
-    scores = word_heat("", table, run, "topic of the key's word", "topic of the query's word")
     maps: list[Heat] = []
     for document in (words for name, words in run.shown.items() if name.startswith("document.")):
         present = np.sort(document)
@@ -195,7 +200,7 @@ def attention_figures(run: Run) -> list[Figure]:
             "scores",
             f"Attention scores {when(run)}",
             "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns.",
-            scores,
+            score_panels(run),
         ),
         Figure(
             "attention",
@@ -400,9 +405,7 @@ def live_curves(run: Run) -> list[Section]:
 def live_matrices(run: Run) -> list[Section]:
     if not run.weights:
         return [Section("Matrices", "No weights have been saved yet.")]
-    at = "at the end" if run.shown_step is None else f"at step {run.shown_step:,}"
-    scores = [panel for figure in attention_figures(run)[:1] for panel in figure.panels]
-    for panel in scores:
-        panel.title = f"attention scores {at}"
+    scores = [replace(panel, title=f"attention scores {when(run)}") for panel in score_panels(run)]
     alt = "Heat maps over words, ordered by topic: the value matrix, and the scores of attention between words."
-    return [Section("Matrices", "", "", [Figure("matrices", f"Matrices {at}", alt, [*matrix_panels(run), *scores])])]
+    figure = Figure("matrices", f"Matrices {when(run)}", alt, [*matrix_panels(run), *scores])
+    return [Section("Matrices", figures=[figure])]

@@ -44,6 +44,7 @@ TRAIN = Kind(
 ADVICE = "train again (--force)"
 DOCUMENTS = 2  # dev documents whose attention is shown
 
+
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
 
 FAR = "Its value matrix is at relative distance {:.3g} from W*, the exact optimum under uniform attention."
