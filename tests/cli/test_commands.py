@@ -197,9 +197,9 @@ def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_what_a_sweep_would_cost(grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def cost(_: Any, missing: set[str], progress: Any) -> sweeps.Cost:
+    def cost(_: Any, missing: set[str], progress: Any) -> sweeps.Estimate:
         asked.append(len(missing))
-        return sweeps.Cost(3, 600.04, 1_000_000) if missing else sweeps.Cost(0, 0.0, 0)
+        return sweeps.Estimate(3, 600.04, 1_000_000) if missing else sweeps.Estimate(0, 0.0, 0)
 
     monkeypatch.setattr(sweeps, "estimate", cost)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
@@ -251,7 +251,7 @@ def test_the_device_of_a_sweep(grid: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert "device is one of the axes" in topicscope("sweep", "both.yaml", "--device", "cpu", code=2).stderr
     assert "no usable GPU here" in topicscope("sweep", "both.yaml", code=2).stderr
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr(sweeps, "estimate", lambda *_: sweeps.Cost(4, 600.0, 0))
+    monkeypatch.setattr(sweeps, "estimate", lambda *_: sweeps.Estimate(4, 600.0, 0))
     found = json.loads(topicscope("sweep", grid, "--dry-run", "--json", "--device", "cuda").stdout)
     assert (found["missing"], found["side_by_side"]) == (6, 1)
 
