@@ -16,8 +16,8 @@ from topicscope.theory import (
     Growth,
     Population,
     SmallWorld,
-    Weights,
     escape_rate,
+    gaussian_start,
     gradient_flow,
     grouped_subsets,
     score_force,
@@ -120,12 +120,12 @@ def test_the_time_of_the_third_act(scale: float, time: float) -> None:
 @pytest.mark.parametrize("scale", [1e-5, 1e-3])
 def test_flows_have_their_third_act_then(scale: float) -> None:
     """.96 to .99 of it were measured; an amplitude that were three times as large would come a tenth earlier."""
-    growth, start = fixed(4, 3, 2), Weights.gaussian(13, 13, scale, seed=0)
+    growth, start = fixed(4, 3, 2), gaussian_start(13, 13, scale, seed=0)
     within, said = np.kron(np.eye(4), np.eye(3) - 1 / 3), third_act_time(growth, 13, scale)
     assert said is not None
 
     def shows(course: Course) -> bool:
-        return float(np.linalg.norm(course.end.value[:, 1:] @ within)) >= SHOWS
+        return float(np.linalg.norm(course.end["value"][:, 1:] @ within)) >= SHOWS
 
     population = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
     course = gradient_flow(population, start, 2 * said, longest=0.1 / escape_rate(growth, 13), stop=shows)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.paper.experiment import Context, Scale
-from topicscope.theory import Growth, Population, Weights, gradient_flow, optimum
+from topicscope.theory import Growth, Population, Weights, gaussian_start, gradient_flow, optimum
 from topicscope.world import Fixed, Masking, TopicModel
 
 GROUP = "stage flows"
@@ -57,7 +57,7 @@ class World(NamedTuple):
         return Growth.of(self.topic_model, self.prior)
 
     def start(self, scale: float, seed: int) -> Weights:
-        return Weights.gaussian(self.width, self.width, scale, seed)
+        return gaussian_start(self.width, self.width, scale, seed)
 
     def __str__(self) -> str:
         return f"({self.T}, {self.v}, {self.tau})"
@@ -126,17 +126,17 @@ class FirstStage:
 
 def key_law(growth: Growth, start: Weights, times: Float[np.ndarray, " n"]) -> list[float]:
     """|W_K(t)|: the part in topic contrasts that W_K and W_Q share grows as the law says, the rest stands still."""
-    width, first = len(start.key), growth.realised_start(start.key, start.query)
+    width, first = len(start["key"]), growth.realised_start(start["key"], start["query"])
     grows = np.sqrt(width) * (growth.topics - 1)
-    rest = float(np.vdot(start.key, start.key)) - grows * first
+    rest = float(np.vdot(start["key"], start["key"])) - grows * first
     return np.sqrt(rest + grows * growth.course(times, width, first)).tolist()
 
 
 def stage_flow(world: World, scale: float, seed: int, after: float = AFTER) -> StageFlow:
     """The flow up to `after` e-folds past the predicted half-time of key."""
     growth, start = world.growth(), world.start(scale, seed)
-    first, norm = FirstStage(world, start.value), growth.plateau_norm(world.width)
-    said = growth.half_time(world.width, growth.realised_start(start.key, start.query))
+    first, norm = FirstStage(world, start["value"]), growth.plateau_norm(world.width)
+    said = growth.half_time(world.width, growth.realised_start(start["key"], start["query"]))
     course = gradient_flow(world.population(), start, said + after * growth.e_fold(world.width), keep=True)
     half = course.half_way("key", norm)
     place = course.slowest(after=half if half < course.times[-1] else said)
@@ -156,7 +156,7 @@ def stage_flow(world: World, scale: float, seed: int, after: float = AFTER) -> S
         norm,
         course.losses[place],
         growth.loss(growth.l_star),
-        np.linalg.svd(there.key.T @ there.query, compute_uv=False).tolist(),
+        np.linalg.svd(there["key"].T @ there["query"], compute_uv=False).tolist(),
     )
 
 

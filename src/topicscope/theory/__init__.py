@@ -9,9 +9,7 @@ from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_los
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_optima import Certificate
 from topicscope.theory.clocks import FEWEST_STEPS, AdamClock, MaskFirst, adam_clock, mask_first
-from topicscope.theory.course import Course
 from topicscope.theory.dense_optimum import DenseOptimum, closed_form
-from topicscope.theory.descent import descent
 from topicscope.theory.document_moments import (
     WEIGHTINGS,
     DocumentMoments,
@@ -39,10 +37,9 @@ from topicscope.theory.forces import (
     force_formula,
     inside_force,
     mask_force,
-    score_force,
     topic_contrasts,
 )
-from topicscope.theory.gradient_flow import curvature, gradient_flow
+from topicscope.theory.gradient_flow import Course, curvature, descent, gradient_flow
 from topicscope.theory.growth import Growth
 from topicscope.theory.landscapes import (
     AttentionLandscape,
@@ -54,12 +51,20 @@ from topicscope.theory.landscapes import (
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.moment_solution import solve_moments
 from topicscope.theory.optimum import optimum, topics_alike
-from topicscope.theory.population import enumerated_loss, population_loss
-from topicscope.theory.population_gradient import Population, Weights
+from topicscope.theory.population import (
+    Population,
+    Weights,
+    WordTables,
+    enumerated_loss,
+    gaussian_start,
+    score_force,
+    word_tables,
+)
 from topicscope.theory.rates import FirstStageRates, GroupRates, first_stage_rates, group_rates
 from topicscope.theory.second_stage import SecondStage, second_stage
 from topicscope.theory.setting import Constants, Setting
 from topicscope.theory.shares import TopicShares, topic_shares
+from topicscope.theory.symmetric_loss import population_loss
 from topicscope.theory.symmetric_optimum import SymmetricOptimum
 from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
 from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias, prediction_bias_at, theorem1
@@ -67,8 +72,6 @@ from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
 from topicscope.theory.third_act import escape_rate, third_act_time
-from topicscope.theory.tied_gradient import TiedPopulation, tied_start, word_tables
-from topicscope.theory.topic_flow import TopicPopulation, WordPopulation
 from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueOptimum, relative_distance
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
@@ -119,8 +122,6 @@ __all__ = [
     "Theorem2",
     "Theorem3",
     "Theorem5",
-    "TiedPopulation",
-    "TopicPopulation",
     "TopicShares",
     "Training",
     "UniformOptimum",
@@ -129,7 +130,7 @@ __all__ = [
     "ValueStage",
     "Weighting",
     "Weights",
-    "WordPopulation",
+    "WordTables",
     "adam_clock",
     "assumptions",
     "asymptotic_loss",
@@ -152,6 +153,7 @@ __all__ = [
     "fit_embedding",
     "fit_family",
     "force_formula",
+    "gaussian_start",
     "given_moments",
     "gradient_flow",
     "group_rates",
@@ -178,7 +180,6 @@ __all__ = [
     "theorem3",
     "theorem5",
     "third_act_time",
-    "tied_start",
     "topic_contrasts",
     "topic_shares",
     "topics_alike",

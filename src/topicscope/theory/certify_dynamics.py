@@ -16,8 +16,9 @@ from jaxtyping import Float
 from topicscope.theory.certify_optima import Certificate
 from topicscope.theory.certify_worlds import MASKINGS, SOLVED
 from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
-from topicscope.theory.forces import MaskForce, contrast_force, mask_force, score_force, topic_contrasts
+from topicscope.theory.forces import MaskForce, contrast_force, mask_force, topic_contrasts
 from topicscope.theory.growth import Growth
+from topicscope.theory.population import score_force
 from topicscope.theory.setting import Setting
 from topicscope.theory.shares import dirichlet_shares, fixed_shares, listed_shares
 from topicscope.theory.theorem2 import theorem2

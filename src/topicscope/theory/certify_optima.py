@@ -13,8 +13,9 @@ import numpy as np
 
 from topicscope.theory import lemma1
 from topicscope.theory.floors import uniform_optimum
-from topicscope.theory.population import enumerated_loss, population_loss
+from topicscope.theory.population import enumerated_loss
 from topicscope.theory.setting import Setting
+from topicscope.theory.symmetric_loss import population_loss
 from topicscope.theory.theorem import Matrix
 from topicscope.theory.theorem1 import embedding_of, fit_embedding, prediction_bias, random_member, theorem1
 from topicscope.theory.theorem2 import Theorem2

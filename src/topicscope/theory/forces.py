@@ -40,47 +40,6 @@ def topic_contrasts(topics: int, v: int) -> Matrix:
     return np.pad(np.kron(np.eye(topics) - 1 / topics, np.full((v, v), 1 / v)), ((1, 0), (1, 0)))
 
 
-def score_force(
-    world: SmallWorld, masking: Masking, value: Matrix, scores: Matrix | None = None, loss: Loss = "squared"
-) -> Matrix:
-    """The force on attention scores, -dLoss/dL, of infinite documents, from every document, masked word and word shown.
-
-    Args:
-        world: A small world.
-        masking: The masking scheme.
-        value: W_V (V x V).
-        scores: L[i, j], the score that query word j gives to key word i; None: 0, uniform attention.
-        loss: 'squared' or 'cross-entropy'.
-
-    Returns:
-        The force (V x V): key word, query word.
-
-    Example:
-        >>> from topicscope.theory import Setting, grouped_subsets, subset_world, theorem2
-        >>> world, setting = subset_world(4, 3, grouped_subsets(4, 2)), Setting.of(4, 3, 2)
-        >>> force = score_force(world, setting.masking, theorem2(setting).matrix())
-        >>> float(f"{np.trace(force) / 3:.6g}")  # sigma, on 3 topic contrasts
-        0.00186791
-    """
-    shown, true = world.infinite(masking)
-    words = shown.shape[1] - 1
-    instead = np.full(words + 1, masking.p_random / words)  # what a masked position shows, if not its own word
-    instead[0] = masking.p_mask_word
-    weight = shown[:, :, None] * np.exp(np.zeros_like(value) if scores is None else scores)
-    attended = weight / weight.sum(1, keepdims=True)  # document, key, query
-    output = np.einsum("yi,dij->dyj", value, attended)
-    masked = true[:, :, None] * instead + masking.p_correct * np.einsum("dy,yj->dyj", true, np.eye(words + 1))
-    times = masked.sum(1, keepdims=True)  # how often a masked position shows query word j
-    if loss == "squared":
-        pull = 2 * (masked - times * output)
-    else:
-        exponent = np.exp(output - output.max(1, keepdims=True))
-        pull = masked - times * exponent / exponent.sum(1, keepdims=True)
-    by_key = np.einsum("yi,dyj->dij", value, pull)
-    change = attended * (by_key - (attended * by_key).sum(1, keepdims=True))
-    return np.einsum("d,dij->ij", world.probabilities, change)
-
-
 def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:
     """R2: 2 p_c E[P_j x_i (e_i - x)' W' (e_j - P)], the force at L = 0, for W with W x = P in every document.
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
 from topicscope.model import initial
-from topicscope.theory import TopicPopulation, Weights, WordPopulation, curvature, descent, gradient_flow
+from topicscope.theory import Population, Weights, curvature, descent, gradient_flow
 from topicscope.training.config import RunConfig
 from topicscope.training.law_curves import Curve, Curves, time_of, time_per_step
 
@@ -29,25 +28,23 @@ LARGEST_START = 0.3
 class FlowStart:
     """Where a run starts: its population, the weights in the population's coordinates, and all matrices."""
 
-    world: TopicPopulation
+    world: Population
     weights: Weights
-    whole: dict[str, Float[np.ndarray, "m n"]]
+    whole: Weights
 
     @classmethod
     def of(cls, config: RunConfig) -> FlowStart:
-        embedded = config.model.embedding == "trained"
-        world = (TopicPopulation if even(config) else WordPopulation).of_topics(
+        world = Population.of_topics(
             config.topic_model,
             config.documents,
             config.masking,
             "cross-entropy" if config.objective.loss == "cross-entropy" else "squared",
-            embedded=embedded,
-            bias=config.model.prediction_bias == "trained",
+            alike=even(config),
         )
         drawn = initial(config.model, config.topic_model.vocabulary, config.seed)
-        whole = {name: part.astype(float) for name, part in drawn.items()}
-        parts = (whole["value"], whole["key"], whole["query"], whole["embedding"] if embedded else None)
-        return cls(world, world.alike(*parts), whole)
+        names = {"embedding": "embedding", "value": "value", "key": "key", "query": "query", "prediction_bias": "bias"}
+        whole = {name: drawn[part].astype(float) for part, name in names.items() if part in drawn}
+        return cls(world, world.alike(whole), whole)
 
     @cached_property
     def curvature(self) -> float:
@@ -56,8 +53,7 @@ class FlowStart:
 
     def squares(self, weights: Weights) -> dict[str, float]:
         """Squared norms of the matrices inside the population's coordinates."""
-        parts = {"value": self.world.value_part(weights), "key": weights.key, "query": weights.query}
-        return {name: float(np.vdot(part, part)) for name, part in parts.items()}
+        return {name: float(np.vdot(weights[name], weights[name])) for name in ("value", "key", "query")}
 
     def norms(self, along: list[dict[str, float]]) -> Curves:
         """Norms of the whole matrices: what the start has outside of the population's coordinates stays."""
